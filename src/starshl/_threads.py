@@ -1,0 +1,35 @@
+"""Threads that never change a result: fixed pieces of work, BLAS single-threaded inside each piece."""
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+from joblib import effective_n_jobs
+from threadpoolctl import threadpool_limits
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Keep BLAS on one thread, because its sums change in the last bits with the number of threads."""
+    with threadpool_limits(limits=1):
+        yield
+
+
+def run_all(tasks: Iterable[Callable[[], object]], n_jobs: int | None = None) -> list:
+    """Run independent tasks on ``n_jobs`` threads; return their results in the order of the tasks."""
+    tasks = list(tasks)
+    n_threads = min(effective_n_jobs(n_jobs), len(tasks))
+    if n_threads <= 1:
+        return [task() for task in tasks]
+    with ThreadPoolExecutor(n_threads) as pool:
+        futures = [pool.submit(task) for task in tasks]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def tiles(n_rows: int, size: int) -> list[slice]:
+    """Cut ``range(n_rows)`` into slices of ``size`` rows; the cut never depends on the machine."""
+    return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]

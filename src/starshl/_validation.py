@@ -1,0 +1,162 @@
+"""Checks shared by many estimators: each error says what arrived, what is allowed and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+__all__ = [
+    "PartialLabels",
+    "check_choice",
+    "check_integer",
+    "check_labels",
+    "check_number",
+    "check_rows",
+    "check_weights",
+]
+
+
+def check_rows(estimator, X, *, fitting: bool) -> np.ndarray:
+    """Return X as a C-ordered float64 or float32 matrix of finite numbers.
+
+    ``fitting`` records the number and names of the features and asks for two rows; otherwise they are
+    compared with those of the fit.
+    """
+    X = validate_data(
+        estimator,
+        X,
+        reset=fitting,
+        dtype=[np.float64, np.float32],
+        order="C",
+        ensure_all_finite=False,
+        ensure_min_samples=2 if fitting else 1,
+    )
+    # A sum is finite when all entries are (or overflows, which the slow path then sorts out).
+    if not np.isfinite(X.sum()):
+        _refuse_bad_entries(estimator, X)
+    return X
+
+
+def _refuse_bad_entries(estimator, X: np.ndarray) -> None:
+    bad = ~np.isfinite(X)
+    if not bad.any():
+        return
+    row, column = (int(i) for i in np.argwhere(bad)[0])
+    names = getattr(estimator, "feature_names_in_", None)
+    where = f"column {column}" if names is None else f"column {names[column]!r}"
+    what = "NaN" if np.isnan(X[row, column]) else "infinity (inf)"
+    raise ValueError(
+        f"Input X contains {what} in {where}, first in row {row}; every entry must be a finite number. "
+        "Fill or drop such entries first, for example with sklearn.impute.SimpleImputer."
+    )
+
+
+def check_integer(value, name: str, *, low: int, high: int | None = None) -> int:
+    """Return ``value`` as int if it is one within [low, high]."""
+    if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} is {value!r}; it must be an integer of at least {low}.")
+    if value < low or (high is not None and value > high):
+        allowed = f"at least {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{name} is {value}; it must be an integer {allowed}.")
+    return int(value)
+
+
+def check_number(value, name: str, *, low: float, strict: bool = False, finite: bool = True) -> float:
+    """Return ``value`` as float if it is a number >= low (> low if strict)."""
+    is_number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and value == value
+    if not is_number or value < low or (strict and value == low) or (finite and np.isinf(value)):
+        bound = f"{'above' if strict else 'of at least'} {low:g}"
+        raise ValueError(f"{name} is {value!r}; it must be a {'finite ' if finite else ''}number {bound}.")
+    return float(value)
+
+
+def check_choice(value, name: str, choices: tuple[str, ...]) -> str:
+    """Return ``value`` if it is one of the words allowed."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} is {value!r}; choose one of {', '.join(map(repr, choices))}.")
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class PartialLabels:
+    """Labels as class indices: ``index`` is -1 where a row is unlabeled."""
+
+    classes: np.ndarray
+    index: np.ndarray
+    dtype: np.dtype
+
+    @property
+    def labeled(self) -> np.ndarray:
+        return self.index >= 0
+
+
+def check_labels(y, n_samples: int) -> PartialLabels:
+    """Read labels, some of which may be missing.
+
+    Unlabeled is -1 in an integer y, NaN in a float y, None or NaN in an object y; a fixed-width string
+    array has no way to say it. ``y=None`` means that every row is unlabeled.
+    """
+    if y is None:
+        return PartialLabels(np.empty(0, np.int64), np.full(n_samples, -1), np.dtype(np.int64))
+    y = np.asarray(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.shape != (n_samples,):
+        raise ValueError(
+            f"y has shape {y.shape}; X has {n_samples} rows, so y must have shape ({n_samples},). "
+            "Give one label a row."
+        )
+    missing = _missing_labels(y)
+    try:
+        classes, inverse = np.unique(y[~missing], return_inverse=True)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in y[~missing]})
+        raise ValueError(
+            f"y mixes labels of the types {', '.join(kinds)}, which cannot be sorted. "
+            "Use labels of one type; mark unlabeled rows by None or NaN."
+        ) from error
+    index = np.full(n_samples, -1)
+    index[~missing] = inverse
+    return PartialLabels(classes, index, y.dtype)
+
+
+def _missing_labels(y: np.ndarray) -> np.ndarray:
+    if y.dtype.kind in "iu":
+        return y == -1
+    if y.dtype.kind == "f":
+        if np.isinf(y).any():
+            raise ValueError("y contains infinity; labels must be finite, and NaN marks an unlabeled row.")
+        return np.isnan(y)
+    if y.dtype.kind == "O":
+        return np.array([_is_missing(label) for label in y], dtype=bool)
+    if y.dtype.kind in "bUS":
+        return np.zeros(len(y), dtype=bool)
+    raise ValueError(f"y has dtype {y.dtype}; labels must be integers, floats, booleans, strings or objects.")
+
+
+def _is_missing(label) -> bool:
+    # pandas.NA answers neither == nor bool(), and pandas is not a dependency: its name has to do.
+    return label is None or (isinstance(label, float) and label != label) or type(label).__name__ == "NAType"
+
+
+def check_weights(sample_weight, n_samples: int) -> np.ndarray:
+    """Return sample weights as float64; None means one each."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(n_samples, float(sample_weight))
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.ndim != 1 or len(weights) != n_samples:
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}; it must be ({n_samples},), one weight a row."
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError(
+            "sample_weight has negative, infinite or NaN entries; weights must be finite and >= 0."
+        )
+    if not weights.any():
+        raise ValueError("All entries of sample_weight are zero, so no row is left. Give some row a weight.")
+    return weights

@@ -1,0 +1,84 @@
+"""BaseHasher: what every hashing method of this package is, StarSHL and its competitors alike."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .bundle import pack_values, unpack_values, write_bundle
+from .codes import BinaryCodes, signs_of
+
+__all__ = ["BaseHasher"]
+
+
+class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+    """A hasher writes ``fit`` and ``decision_function``; codes and model files follow from them.
+
+    Learned attributes (names ending in ``_``) are arrays, numbers, strings or lists of them, so that
+    ``save`` can write each one without executing or pickling anything.
+    """
+
+    n_bits: int
+
+    @abstractmethod
+    def fit(self, X, y=None) -> Self:
+        """Learn the hash functions."""
+
+    @abstractmethod
+    def decision_function(self, X) -> np.ndarray:
+        """Return real scores of shape (n_samples, n_bits), one column a bit."""
+
+    def transform(self, X) -> np.ndarray:
+        """Return codes of shape (n_samples, n_bits), int8 of -1 and +1; a score of zero gives +1."""
+        return signs_of(self.decision_function(X))
+
+    def encode(self, X) -> BinaryCodes:
+        """Return codes as packed bytes."""
+        return BinaryCodes.from_signs(signs_of(self.decision_function(X)))
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the fitted hasher to one file; :func:`starshl.load` reads it back."""
+        check_is_fitted(self)
+        header, arrays = self._pack()
+        write_bundle(path, {"method": type(self).__name__, **header}, arrays)
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return header entries and arrays from which :meth:`_unpack` rebuilds this hasher."""
+        params, param_arrays = pack_values(self._packable_params(), "param.")
+        fitted, fitted_arrays = pack_values(self._packable_state(), "fitted.")
+        return {"params": params, "fitted": fitted}, param_arrays | fitted_arrays
+
+    @classmethod
+    def _unpack(cls, header: dict[str, Any], arrays: dict[str, np.ndarray], kernels=None) -> Self:
+        if kernels is not None:
+            raise ValueError(
+                f"This file holds a {cls.__name__}, which takes no kernels. Load it without them."
+            )
+        hasher = cls(**unpack_values(header["params"], arrays, "param."))
+        for name, value in unpack_values(header["fitted"], arrays, "fitted.").items():
+            setattr(hasher, name, value)
+        return hasher
+
+    def _packable_params(self) -> dict[str, Any]:
+        params = self.get_params(deep=False)
+        # A generator's state is history, not a setting: the reloaded hasher starts from None.
+        if not isinstance(params.get("random_state"), (int, np.integer, type(None))):
+            params["random_state"] = None
+        return params
+
+    def _packable_state(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name.endswith("_") and name[0] != "_"}
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_bits
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []  # codes are int8 whatever X is
+        return tags

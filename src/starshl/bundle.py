@@ -1,0 +1,181 @@
+"""Model files: a JSON header and safetensors arrays in one file, checked by SHA-256, never code.
+
+The file is an ordinary safetensors file whose metadata holds the header, so any safetensors reader can
+look inside. Nothing here knows a class: :mod:`starshl.catalog` turns the header's method name into one.
+"""
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_safetensors
+
+from .exceptions import BundleFormatError
+
+__all__ = ["FORMAT", "pack_values", "read_bundle", "unpack_values", "write_bundle"]
+
+FORMAT = 1
+
+_NUMERIC_KINDS = "biuf"
+_SCALARS = (bool, int, float, str, type(None))
+
+
+def write_bundle(path: str | os.PathLike, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Write header and arrays to ``path`` so that the file is either complete or not there."""
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    text = json.dumps({"format": FORMAT, **header}, sort_keys=True)
+    content = to_safetensors(arrays, metadata={"starshl": text, "sha256": _digest(text, arrays)})
+    _write_atomically(Path(path), content)
+
+
+def read_bundle(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the header and the arrays of a file written by :func:`write_bundle`, or refuse it."""
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no model file at {str(path)!r}.")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            header = _parse_header(metadata.get("starshl"), path)
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except BundleFormatError:
+        raise
+    except (SafetensorError, OSError, ValueError, TypeError, KeyError, MemoryError, OverflowError) as error:
+        raise BundleFormatError(
+            f"{str(path)!r} is not a readable model file ({error}). It is truncated, damaged or of another "
+            "kind: save the model again or fetch a fresh copy."
+        ) from error
+    if metadata.get("sha256") != _digest(metadata["starshl"], arrays):
+        raise BundleFormatError(
+            f"The contents of {str(path)!r} do not match their checksum: the file was damaged or edited "
+            "after it was saved. Save the model again or fetch a fresh copy."
+        )
+    return header, arrays
+
+
+def pack_values(values: dict[str, Any], prefix: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Split named values into what JSON holds and what safetensors holds; refuse anything else."""
+    plain: dict[str, Any] = {}
+    arrays: dict[str, np.ndarray] = {}
+    for name, value in values.items():
+        if isinstance(value, np.ndarray) and value.dtype.kind in _NUMERIC_KINDS:
+            arrays[prefix + name] = value
+            plain[name] = {"kind": "array", "dtype": value.dtype.str}
+        elif isinstance(value, np.ndarray) and value.dtype.kind in "UO":
+            plain[name] = _pack_text(prefix + name, value, arrays)
+        elif isinstance(value, np.generic):
+            plain[name] = {"kind": "value", "value": value.item()}
+        elif isinstance(value, _SCALARS):
+            plain[name] = {"kind": "value", "value": value}
+        elif isinstance(value, (list, tuple)) and all(isinstance(item, _SCALARS) for item in value):
+            plain[name] = {"kind": type(value).__name__, "value": list(value)}
+        else:
+            raise TypeError(
+                f"{name} is of type {type(value).__name__}, which a model file cannot hold. "
+                "Numbers, strings, lists of them and arrays of numbers or strings can be saved."
+            )
+    return plain, arrays
+
+
+def unpack_values(plain: dict[str, Any], arrays: dict[str, np.ndarray], prefix: str = "") -> dict[str, Any]:
+    """Undo :func:`pack_values`."""
+    return {name: _unpack_one(prefix + name, spec, arrays) for name, spec in plain.items()}
+
+
+def _unpack_one(name: str, spec: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
+    kind = spec["kind"]
+    if kind == "array":
+        return arrays[name].astype(np.dtype(spec["dtype"]), copy=False)
+    if kind == "text":
+        ends = arrays[name + ".ends"]
+        content = arrays[name + ".utf8"].tobytes()
+        starts = np.concatenate([[0], ends[:-1]])
+        items = [content[a:b].decode() for a, b in zip(starts, ends, strict=True)]
+        return _object_array(items).reshape(spec["shape"]).astype(spec["dtype"])
+    if kind == "objects":
+        return _object_array(spec["value"])
+    if kind == "tuple":
+        return tuple(spec["value"])
+    if kind in ("value", "list"):
+        return spec["value"]
+    raise BundleFormatError(f"The model file holds {name} as {kind!r}, a kind this version does not know.")
+
+
+def _pack_text(name: str, value: np.ndarray, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    items = value.ravel().tolist()
+    if all(isinstance(item, str) for item in items):
+        encoded = [item.encode() for item in items]
+        arrays[name + ".utf8"] = np.frombuffer(b"".join(encoded), dtype=np.uint8)
+        arrays[name + ".ends"] = np.cumsum([len(item) for item in encoded], dtype=np.int64)
+        return {"kind": "text", "shape": list(value.shape), "dtype": value.dtype.str}
+    items = [item.item() if isinstance(item, np.generic) else item for item in items]
+    odd = {type(item).__name__ for item in items if not isinstance(item, _SCALARS)}
+    if odd or value.ndim != 1:
+        raise TypeError(
+            f"{name} holds samples of type {', '.join(sorted(odd)) or 'object'}, which a model file cannot "
+            "hold; strings and numbers can be saved. Keep such samples yourself and use a precomputed kernel."
+        )
+    return {"kind": "objects", "value": items}
+
+
+def _object_array(items: list) -> np.ndarray:
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array
+
+
+def _parse_header(text: str | None, path: Path) -> dict[str, Any]:
+    if text is None:
+        raise BundleFormatError(
+            f"{str(path)!r} is a safetensors file, but not one that starshl wrote. "
+            "Open it with the program that made it."
+        )
+    header = json.loads(text)
+    if not isinstance(header, dict) or not isinstance(header.get("format"), int):
+        raise BundleFormatError(f"The header of {str(path)!r} has no format number: the file is damaged.")
+    if header["format"] > FORMAT:
+        raise BundleFormatError(
+            f"{str(path)!r} has format {header['format']}; this version of starshl reads up to {FORMAT}. "
+            "Install a newer starshl."
+        )
+    return header
+
+
+def _digest(header: str, arrays: dict[str, np.ndarray]) -> str:
+    digest = hashlib.sha256(header.encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def _write_atomically(path: Path, content: bytes) -> None:
+    """Write beside the target and rename, so that a crash leaves the old file or the new one."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,1 @@
+"""The command line: every command assembles library calls and holds no algorithm."""

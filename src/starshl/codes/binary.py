@@ -1,0 +1,105 @@
+"""BinaryCodes: packed bits that know how many they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["BinaryCodes", "signs_of"]
+
+
+def signs_of(scores: np.ndarray) -> np.ndarray:
+    """Return +1 where a score is >= 0 and -1 elsewhere, as int8.
+
+    Zero counts as +1 so that every code has exactly n_bits signs; ``numpy.sign`` would return 0.
+    """
+    return np.where(np.asarray(scores) >= 0, np.int8(1), np.int8(-1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BinaryCodes:
+    """Codes as packed bytes; bit ``j`` is bit ``j % 8`` of byte ``j // 8``, padding bits are zero.
+
+    Parameters
+    ----------
+    packed : array of shape (n_codes, ceil(n_bits / 8)), uint8
+    n_bits : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes = BinaryCodes.from_signs(np.array([[1, -1, 1], [-1, -1, 1]]))
+    >>> codes.packed.ravel().tolist()
+    [5, 4]
+    >>> codes.distances(codes).tolist()
+    [[0, 1], [1, 0]]
+    """
+
+    packed: np.ndarray
+    n_bits: int
+
+    def __post_init__(self) -> None:
+        packed = np.asarray(self.packed)
+        if int(self.n_bits) != self.n_bits or self.n_bits < 1:
+            raise ValueError(f"n_bits is {self.n_bits!r}; it must be an integer of at least 1.")
+        width = -(-int(self.n_bits) // 8)
+        if packed.dtype != np.uint8 or packed.ndim != 2 or packed.shape[1] != width:
+            raise ValueError(
+                f"packed has dtype {packed.dtype} and shape {packed.shape}; {self.n_bits} bits need uint8 "
+                f"and shape (n_codes, {width}). Pack signs with BinaryCodes.from_signs."
+            )
+        spare = 8 * width - int(self.n_bits)
+        if spare and np.any(packed[:, -1] >> (8 - spare)):
+            raise ValueError(
+                f"The last {spare} bits of each row are padding and must be zero, but some are set. "
+                "Check n_bits, or the bit order: bit j is bit j % 8 of byte j // 8."
+            )
+        object.__setattr__(self, "packed", packed)
+        object.__setattr__(self, "n_bits", int(self.n_bits))
+
+    @classmethod
+    def from_signs(cls, signs: np.ndarray) -> BinaryCodes:
+        """Pack an (n_codes, n_bits) array; entries > 0 become set bits."""
+        signs = np.asarray(signs)
+        if signs.ndim != 2 or signs.shape[1] < 1:
+            raise ValueError(f"signs has shape {signs.shape}; it must be (n_codes, n_bits).")
+        return cls(np.packbits(signs > 0, axis=1, bitorder="little"), signs.shape[1])
+
+    def to_signs(self) -> np.ndarray:
+        """Return the (n_codes, n_bits) int8 array of -1 and +1."""
+        bits = np.unpackbits(self.packed, axis=1, bitorder="little", count=self.n_bits)
+        return (2 * bits.astype(np.int8) - 1).astype(np.int8)
+
+    def distances(self, other: BinaryCodes) -> np.ndarray:
+        """Return all Hamming distances, shape (len(self), len(other)), int32."""
+        if self.n_bits != other.n_bits:
+            raise ValueError(
+                f"Codes of {self.n_bits} and of {other.n_bits} bits have no Hamming distance. "
+                "Encode both sides with the same hasher."
+            )
+        found = np.zeros((len(self), len(other)), dtype=np.int32)
+        for mine, theirs in zip(self.packed.T, other.packed.T, strict=True):
+            found += np.bitwise_count(mine[:, None] ^ theirs[None, :])
+        return found
+
+    def __len__(self) -> int:
+        return len(self.packed)
+
+    def __getitem__(self, rows) -> BinaryCodes:
+        """Select codes; a single index gives a collection of one."""
+        return BinaryCodes(np.atleast_2d(self.packed[rows]), self.n_bits)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, BinaryCodes)
+            and self.n_bits == other.n_bits
+            and np.array_equal(self.packed, other.packed)
+        )
+
+    __hash__ = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the packed codes."""
+        return self.packed.nbytes

@@ -1,0 +1,1 @@
+"""Rankings and relevance in, numbers out; blind to every method."""

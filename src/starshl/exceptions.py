@@ -1,0 +1,11 @@
+"""Errors that starshl raises beside ValueError and scikit-learn's own."""
+
+__all__ = ["BundleFormatError", "MissingExtraError"]
+
+
+class BundleFormatError(ValueError):
+    """A model file is damaged, of a newer format, or not a model file at all."""
+
+
+class MissingExtraError(ImportError):
+    """An optional library is needed and not installed."""

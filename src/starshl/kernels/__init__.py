@@ -1,0 +1,1 @@
+"""Mercer kernels: samples in, Gram matrices out."""

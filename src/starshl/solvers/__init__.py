@@ -1,0 +1,1 @@
+"""Gram matrices in, numbers out: the blocks of the alternating minimization. No labels, no estimators."""
