@@ -83,6 +83,15 @@ METHODS = (
         2002,
         "none",
         "features x n_bits",
+        variants=(Variant("LSHash bit sampling", {"variant": "bit_sampling"}, "none"),),
+    ),
+    Method(
+        "SpectralHash",
+        "starshl.baselines.spectral",
+        "Weiss, Torralba, Fergus: Spectral Hashing",
+        2008,
+        "none",
+        "n x features x min(n, features)",
     ),
 )
 
