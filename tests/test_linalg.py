@@ -4,7 +4,15 @@ from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
 from threadpoolctl import threadpool_limits
 
-from starshl.linalg import gram, nearest_rows, principal_directions, project, squared_distances
+from starshl.linalg import (
+    gram,
+    nearest_rows,
+    principal_directions,
+    project,
+    random_rotation,
+    required_directions,
+    squared_distances,
+)
 
 A = np.random.default_rng(0).standard_normal((2500, 30))
 B = np.random.default_rng(1).standard_normal((70, 30))
@@ -66,3 +74,16 @@ def test_bytes_do_not_depend_on_the_number_of_threads(dtype):
         alone = everything()
     with threadpool_limits(4):
         assert everything() == alone
+
+
+def test_directions_beyond_the_rank_name_the_largest_number_allowed():
+    X = np.arange(30.0)[:, None] @ np.ones((1, 8))
+    with pytest.raises(ValueError, match=r"n_bits is 4; .* n_bits can be at most 1 here"):
+        required_directions(X, 4, "n_bits")
+
+
+def test_random_rotations_are_orthogonal_and_uniform():
+    rotations = [random_rotation(3, np.random.RandomState(seed)) for seed in range(4000)]
+    assert np.allclose(rotations[0] @ rotations[0].T, np.eye(3), atol=1e-12)
+    # Under the Haar measure every entry has mean 0 and variance 1/3; four standard errors.
+    assert np.abs(np.mean(rotations, axis=0)).max() < 4 * np.sqrt(1 / 3 / 4000)

@@ -93,6 +93,16 @@ METHODS = (
         "none",
         "n x features x min(n, features)",
     ),
+    Method(
+        "ITQ",
+        "starshl.baselines.itq",
+        "Gong, Lazebnik: Iterative Quantization, a Procrustean Approach to Learning Binary Codes",
+        2011,
+        "none",
+        "n x features^2 + n_iter x n x n_bits^2",
+        max_bits="rank",
+        variants=(Variant("ITQ CCA", {"embedding": "cca"}, "labels"),),
+    ),
 )
 
 

@@ -20,6 +20,8 @@ __all__ = [
     "positive_peaks",
     "principal_directions",
     "project",
+    "random_rotation",
+    "required_directions",
     "smallest_columns",
     "squared_distances",
 ]
@@ -157,7 +159,31 @@ def principal_directions(X: np.ndarray, n_directions: int) -> tuple[np.ndarray, 
     return positive_peaks(directions), values
 
 
+def required_directions(X: np.ndarray, n_directions: int, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return exactly ``n_directions`` principal directions, or say how many there are at most.
+
+    ``name`` is the parameter that asked for them.
+    """
+    directions, variances = principal_directions(X, n_directions)
+    if len(directions) < n_directions:
+        n_samples, n_features = X.shape
+        raise ValueError(
+            f"{name} is {n_directions}; the {n_samples} rows of {n_features} feature(s) vary in "
+            f"{len(directions)} directions, so {name} can be at most {len(directions)} here. "
+            "Lower it, or use a method without this limit, such as LSHash."
+        )
+    return directions, variances
+
+
 def positive_peaks(directions: np.ndarray) -> np.ndarray:
     """Return the rows with signs such that the entry of largest magnitude is positive."""
     peaks = np.take_along_axis(directions, np.abs(directions).argmax(axis=1)[:, None], axis=1)
     return np.where(peaks < 0, -directions, directions)
+
+
+def random_rotation(n: int, rng: np.random.RandomState) -> np.ndarray:
+    """Draw an orthogonal n x n matrix uniformly (Haar measure)."""
+    with single_threaded_blas():
+        q, r = np.linalg.qr(rng.standard_normal((n, n)))
+    # QR alone is not uniform: the signs of R's diagonal belong to the draw.
+    return q * np.where(np.diag(r) >= 0, 1.0, -1.0)

@@ -1,6 +1,7 @@
 """The hashing methods that *SHL is compared with, one file a paper."""
 
+from .itq import ITQ
 from .lsh import LSHash
 from .spectral import SpectralHash
 
-__all__ = ["LSHash", "SpectralHash"]
+__all__ = ["ITQ", "LSHash", "SpectralHash"]
