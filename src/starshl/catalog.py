@@ -93,6 +93,16 @@ METHODS = (
         "none",
         "n x features x min(n, features)",
     ),
+    Method(
+        "AnchorGraphHash",
+        "starshl.baselines.anchor_graph",
+        "Liu, Wang, Kumar, Chang: Hashing with Graphs",
+        2011,
+        "none",
+        "n x anchors x features + anchors^3",
+        max_bits="n_anchors",
+        variants=(Variant("AnchorGraphHash two layers", {"layers": 2}, "none", bits_multiple_of=2),),
+    ),
 )
 
 
