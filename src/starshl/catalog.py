@@ -86,14 +86,6 @@ METHODS = (
         variants=(Variant("LSHash bit sampling", {"variant": "bit_sampling"}, "none"),),
     ),
     Method(
-        "SpectralHash",
-        "starshl.baselines.spectral",
-        "Weiss, Torralba, Fergus: Spectral Hashing",
-        2008,
-        "none",
-        "n x features x min(n, features)",
-    ),
-    Method(
         "ITQ",
         "starshl.baselines.itq",
         "Gong, Lazebnik: Iterative Quantization, a Procrustean Approach to Learning Binary Codes",
@@ -102,6 +94,24 @@ METHODS = (
         "n x features^2 + n_iter x n x n_bits^2",
         max_bits="rank",
         variants=(Variant("ITQ CCA", {"embedding": "cca"}, "labels"),),
+    ),
+    Method(
+        "SpectralHash",
+        "starshl.baselines.spectral",
+        "Weiss, Torralba, Fergus: Spectral Hashing",
+        2008,
+        "none",
+        "n x features x min(n, features)",
+    ),
+    Method(
+        "AnchorGraphHash",
+        "starshl.baselines.anchor_graph",
+        "Liu, Wang, Kumar, Chang: Hashing with Graphs",
+        2011,
+        "none",
+        "n x anchors x features + anchors^3",
+        max_bits="n_anchors",
+        variants=(Variant("AnchorGraphHash two layers", {"layers": 2}, "none", bits_multiple_of=2),),
     ),
 )
 

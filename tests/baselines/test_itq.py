@@ -111,7 +111,11 @@ def test_one_class_has_no_canonical_direction():
 
 @pytest.mark.parametrize(
     ("params", "match"),
-    [({"embedding": "lda"}, "embedding is 'lda'"), ({"n_iter": 0}, "n_iter is 0"), ({"cca_reg": 0}, "cca_reg")],
+    [
+        ({"embedding": "lda"}, "embedding is 'lda'"),
+        ({"n_iter": 0}, "n_iter is 0"),
+        ({"cca_reg": 0}, "cca_reg"),
+    ],
 )
 def test_bad_parameters_are_named(params, match):
     with pytest.raises(ValueError, match=match):

@@ -1,7 +1,8 @@
 """The hashing methods that *SHL is compared with, one file a paper."""
 
+from .anchor_graph import AnchorGraphHash
 from .itq import ITQ
 from .lsh import LSHash
 from .spectral import SpectralHash
 
-__all__ = ["ITQ", "LSHash", "SpectralHash"]
+__all__ = ["ITQ", "AnchorGraphHash", "LSHash", "SpectralHash"]

@@ -109,9 +109,7 @@ class ITQ(BaseHasher):
         return tags
 
 
-def learn_rotation(
-    embedded: np.ndarray, rotation: np.ndarray, n_iter: int
-) -> tuple[np.ndarray, np.ndarray]:
+def learn_rotation(embedded: np.ndarray, rotation: np.ndarray, n_iter: int) -> tuple[np.ndarray, np.ndarray]:
     """Alternate codes and rotation from a given start; return the rotation and the loss per half-step.
 
     Parameters
