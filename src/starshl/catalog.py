@@ -96,6 +96,18 @@ METHODS = (
         variants=(Variant("ITQ CCA", {"embedding": "cca"}, "labels"),),
     ),
     Method(
+        "SDH",
+        "starshl.baselines.sdh",
+        "Shen, Shen, Liu, Shen: Supervised Discrete Hashing",
+        2015,
+        "labels",
+        "n x anchors^2 + anchors^3",
+        variants=(
+            Variant("FSDH", {"variant": "fsdh"}, "labels"),
+            Variant("HC-SDH", {"variant": "hadamard"}, "labels"),
+        ),
+    ),
+    Method(
         "SpectralHash",
         "starshl.baselines.spectral",
         "Weiss, Torralba, Fergus: Spectral Hashing",

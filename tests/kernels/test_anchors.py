@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from starshl.kernels.anchors import choose_anchors, gaussian_features, kmeans_centers, mean_squared_distance
+from starshl.kernels.anchors import (
+    choose_anchors,
+    gaussian_expansion,
+    gaussian_features,
+    kmeans_centers,
+    mean_squared_distance,
+)
 
 X = np.random.default_rng(0).standard_normal((200, 4))
 
@@ -60,3 +66,9 @@ def test_mean_squared_distance_is_the_mean_of_all():
 def test_gaussian_features_are_the_kernel():
     expected = np.exp(-cdist(X, X[:5], "sqeuclidean") / 2.5)
     assert np.allclose(gaussian_features(X, X[:5], 2.5), expected)
+
+
+def test_gaussian_expansion_sums_weighted_kernel_values():
+    weights, intercept = np.arange(10.0).reshape(2, 5), np.array([3.0, -1.0])
+    expected = np.exp(-cdist(X, X[:5], "sqeuclidean") / 2.5) @ weights.T + intercept
+    assert np.allclose(gaussian_expansion(X, X[:5], 2.5, weights, intercept), expected)

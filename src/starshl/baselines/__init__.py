@@ -3,6 +3,7 @@
 from .anchor_graph import AnchorGraphHash
 from .itq import ITQ
 from .lsh import LSHash
+from .sdh import SDH
 from .spectral import SpectralHash
 
-__all__ = ["ITQ", "AnchorGraphHash", "LSHash", "SpectralHash"]
+__all__ = ["ITQ", "SDH", "AnchorGraphHash", "LSHash", "SpectralHash"]

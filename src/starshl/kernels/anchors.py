@@ -8,7 +8,13 @@ from sklearn.utils.validation import check_random_state
 from .._validation import check_choice, check_integer
 from ..linalg import fill_by_tiles, nearest_rows, squared_distances
 
-__all__ = ["choose_anchors", "gaussian_features", "kmeans_centers", "mean_squared_distance"]
+__all__ = [
+    "choose_anchors",
+    "gaussian_expansion",
+    "gaussian_features",
+    "kmeans_centers",
+    "mean_squared_distance",
+]
 
 # Anchors need to cover the data, not to be optimal: later sweeps hardly move them.
 _KMEANS_SWEEPS = 10
@@ -98,3 +104,27 @@ def gaussian_features(X: np.ndarray, anchors: np.ndarray, scale: float) -> np.nd
         return np.exp(features, out=features)
 
     return fill_by_tiles(len(X), len(anchors), X.dtype, of)
+
+
+def gaussian_expansion(
+    X: np.ndarray, anchors: np.ndarray, scale: float, weights: np.ndarray, intercept: np.ndarray
+) -> np.ndarray:
+    r"""Return :math:`\sum_a w_{ba} \exp(-\|x - a\|^2 / scale) + \beta_b`, shape (n_samples, n_bits).
+
+    The kernel values of a tile of rows are used and forgotten, so memory does not grow with
+    n_samples x n_anchors.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+    anchors : array of shape (n_anchors, n_features)
+    scale : float
+    weights : array of shape (n_bits, n_anchors)
+    intercept : array of shape (n_bits,)
+    """
+    weights = np.asarray(weights, dtype=X.dtype).T
+
+    def of(tile: slice) -> np.ndarray:
+        return gaussian_features(X[tile], anchors, scale) @ weights + intercept.astype(X.dtype)
+
+    return fill_by_tiles(len(X), weights.shape[1], X.dtype, of)
