@@ -3,12 +3,26 @@
 from .bank import GramBank, compute_grams, expand_over_rows
 from .base import Kernel
 from .callables import CallableKernel
-from .choice import check_gram, paper_kernels, resolve_kernels, scaled_kernels
+from .choice import check_gram, is_built_in, paper_kernels, resolve_kernels, scaled_kernels
 from .graph import FittedGraphGaussian, GraphGaussian
 from .strings import SpectrumKernel
 from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial, ScaledGaussian
 
+BUILT_IN_KERNELS = {
+    kernel.__name__: kernel
+    for kernel in (
+        FittedGraphGaussian,
+        Gaussian,
+        GraphGaussian,
+        NormalizedLinear,
+        NormalizedPolynomial,
+        ScaledGaussian,
+        SpectrumKernel,
+    )
+}
+
 __all__ = [
+    "BUILT_IN_KERNELS",
     "CallableKernel",
     "FittedGraphGaussian",
     "Gaussian",
@@ -22,6 +36,7 @@ __all__ = [
     "check_gram",
     "compute_grams",
     "expand_over_rows",
+    "is_built_in",
     "paper_kernels",
     "resolve_kernels",
     "scaled_kernels",

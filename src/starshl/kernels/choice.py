@@ -10,7 +10,7 @@ from .base import Kernel
 from .callables import CallableKernel
 from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial, ScaledGaussian
 
-__all__ = ["check_gram", "paper_kernels", "resolve_kernels", "scaled_kernels"]
+__all__ = ["check_gram", "is_built_in", "paper_kernels", "resolve_kernels", "scaled_kernels"]
 
 _PAPER_SIGMAS = tuple(2.0**k for k in (-7, -5, -3, -1, 0, 1, 3, 5, 7))
 _SCALED_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
@@ -24,7 +24,11 @@ def paper_kernels() -> list[Kernel]:
 
 def scaled_kernels() -> list[Kernel]:
     """Return the paper's families with bandwidths that follow the median distance between training rows."""
-    return [NormalizedLinear(), NormalizedPolynomial(degree=2, bias=1.0), *map(ScaledGaussian, _SCALED_FACTORS)]
+    return [
+        NormalizedLinear(),
+        NormalizedPolynomial(degree=2, bias=1.0),
+        *map(ScaledGaussian, _SCALED_FACTORS),
+    ]
 
 
 def resolve_kernels(kernels: str | Sequence[Kernel | Callable]) -> list[Kernel]:
@@ -55,6 +59,11 @@ def _as_kernel(kernel, position: int) -> Kernel:
     raise ValueError(
         f"kernels[{position}] is {kernel!r}, which is neither a kernel object nor a function of two samples.{hint}"
     )
+
+
+def is_built_in(kernel: Kernel) -> bool:
+    """Tell whether a kernel is one of this package and can therefore be trusted to be one."""
+    return type(kernel).__module__.startswith("starshl.") and not isinstance(kernel, CallableKernel)
 
 
 def check_gram(gram: np.ndarray, name: str, rng: np.random.RandomState) -> None:

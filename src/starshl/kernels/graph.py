@@ -78,7 +78,9 @@ class FittedGraphGaussian(Kernel):
         gaussian = Gaussian(self.sigma)
         to_rows = gaussian(A.astype(np.float64), self.rows)
         from_rows = to_rows.T if B is A else gaussian(self.rows, B.astype(np.float64))
-        deformed = gaussian(A.astype(np.float64), B.astype(np.float64)) - to_rows @ (self._correction @ from_rows)
+        deformed = gaussian(A.astype(np.float64), B.astype(np.float64)) - to_rows @ (
+            self._correction @ from_rows
+        )
         return deformed.astype(np.result_type(A, B))
 
     def diagonal(self, samples) -> np.ndarray:

@@ -13,7 +13,14 @@ from ._distance_loops import squared_distances
 from .bandwidth import median_distance
 from .base import Kernel
 
-__all__ = ["Gaussian", "NormalizedLinear", "NormalizedPolynomial", "PairTable", "ScaledGaussian", "VectorKernel"]
+__all__ = [
+    "Gaussian",
+    "NormalizedLinear",
+    "NormalizedPolynomial",
+    "PairTable",
+    "ScaledGaussian",
+    "VectorKernel",
+]
 
 _CANCELLATION = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
 
