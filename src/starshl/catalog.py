@@ -108,6 +108,14 @@ METHODS = (
         ),
     ),
     Method(
+        "CodewordSVM",
+        "starshl.baselines.codeword_svm",
+        "Dietterich, Bakiri: Solving Multiclass Learning Problems via Error-Correcting Output Codes",
+        1995,
+        "labels",
+        "n_bits x SVM(n)",
+    ),
+    Method(
         "SpectralHash",
         "starshl.baselines.spectral",
         "Weiss, Torralba, Fergus: Spectral Hashing",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
-from sklearn.svm import SVC
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from .._threads import run_all
-from .._validation import check_choice, check_number, check_integer, check_rows
+from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import BaseHasher
 from ..codebooks import random_codewords, separated_codewords
 from ..kernels.anchors import gaussian_expansion, gaussian_features, mean_squared_distance
+from ..solvers import DualSolution, PairwiseAscent, hinge_distances, nearest_codewords
 from ..supervision import require_labels
 
 __all__ = ["CodewordSVM"]
@@ -29,16 +32,16 @@ class CodewordSVM(BaseHasher):
     Parameters
     ----------
     n_bits : int, default=32
-    codebook : {"separated", "random"} or array of shape (n_classes, n_bits), default="separated"
+    codewords : {"separated", "random"} or array of shape (n_classes, n_bits), default="separated"
         Codewords far apart, distinct random ones, or given signs in the order of the sorted classes.
     C : float, default=10.0
     sigma : float or "mean", default="mean"
         :math:`s = 2\sigma^2`; "mean" is half the root mean squared distance between rows.
     decoding : {"hamming", "hinge"}, default="hamming"
-        How ``predict`` finds the nearest codeword: by differing bits, or by
+        How ``predict`` finds the nearest codeword: by differing bits (ties by hinge), or by the hinge
         :math:`\sum_b [1 - \mu_{gb} f_b(x)]_+`.
     tol : float, default=1e-3
-        Tolerance of the SVM solver (LIBSVM).
+        Largest KKT violation of an SVM.
     n_jobs : int or None, default=None
         Threads; bits are independent, so codes do not depend on it.
     random_state : int, RandomState or None, default=None
@@ -53,11 +56,12 @@ class CodewordSVM(BaseHasher):
     dual_coef_ : array of shape (n_bits, n_support)
     intercept_ : array of shape (n_bits,)
     scale_ : float, s above
+    decoding_ : str
 
     Notes
     -----
-    The kernel of all training rows is held in memory: 0.8 GB at 10,000 rows. Bits that split the classes
-    alike, up to sign, share one SVM.
+    The kernel of all training rows is held in memory: 0.8 GB at 10,000 rows of float64. Bits that split the
+    classes alike, up to sign, share one SVM.
 
     Examples
     --------
@@ -73,7 +77,7 @@ class CodewordSVM(BaseHasher):
         self,
         n_bits=32,
         *,
-        codebook="separated",
+        codewords="separated",
         C=10.0,
         sigma="mean",
         decoding="hamming",
@@ -82,7 +86,7 @@ class CodewordSVM(BaseHasher):
         random_state=None,
     ):
         self.n_bits = n_bits
-        self.codebook = codebook
+        self.codewords = codewords
         self.C = C
         self.sigma = sigma
         self.decoding = decoding
@@ -95,26 +99,76 @@ class CodewordSVM(BaseHasher):
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
         check_number(self.C, "C", low=0, strict=True)
         check_number(self.tol, "tol", low=0, strict=True)
-        check_choice(self.decoding, "decoding", ("hamming", "hinge"))
+        decoding = check_choice(self.decoding, "decoding", ("hamming", "hinge"))
         X = check_rows(self, X, fitting=True)
         labels = require_labels(self, y, len(X), n_classes=2)
+        self.decoding_ = decoding
         self.classes_ = labels.classes
         self.codewords_ = self._make_codewords(len(labels.classes), n_bits)
         if self.sigma == "mean":
             self.scale_ = mean_squared_distance(X, X) / 2
         else:
             self.scale_ = 2 * check_number(self.sigma, "sigma", low=0, strict=True) ** 2
-        kernel = gaussian_features(X, X, self.scale_).astype(np.float64)
-        # Bits that split the classes alike need one SVM; the first codeword decides the sign.
-        splits, first, which = np.unique(
-            self.codewords_ * self.codewords_[:1], axis=1, return_index=True, return_inverse=True
-        )
-        tasks = [lambda split=split: self._separate(kernel, split[labels.index]) for split in splits.T]
-        coefficients, intercepts = zip(*run_all(tasks, self.n_jobs), strict=True)
+        solutions, which = self._train(gaussian_features(X, X, self.scale_), labels.index)
         signs = self.codewords_[0].astype(np.float64)
-        dual = np.array(coefficients)[which] * signs[:, None]
+        dual = np.array([solution.coefficients for solution in solutions])[which] * signs[:, None]
+        intercepts = np.array([solution.intercept for solution in solutions])[which] * signs
         support = np.flatnonzero(dual.any(axis=0))
         self.support_vectors_ = X[support]
         self.dual_coef_ = dual[:, support].astype(X.dtype)
-        self.intercept_ = (np.array(intercepts)[which] * signs).astype(X.dtype)
+        self.intercept_ = intercepts.astype(X.dtype)
         return self
+
+    def _make_codewords(self, n_classes: int, n_bits: int) -> np.ndarray:
+        if isinstance(self.codewords, str):
+            check_choice(self.codewords, "codewords", ("separated", "random"))
+            make = separated_codewords if self.codewords == "separated" else random_codewords
+            return make(n_classes, n_bits, check_random_state(self.random_state))
+        given = np.asarray(self.codewords)
+        if given.shape != (n_classes, n_bits) or not np.isin(given, (-1, 1)).all():
+            raise ValueError(
+                f"codewords has shape {given.shape}; {n_classes} classes and {n_bits} bits need an array of "
+                f"-1 and +1 of shape ({n_classes}, {n_bits}). Give one row a class, in sorted order."
+            )
+        return given.astype(np.int8)
+
+    def _train(self, kernel: np.ndarray, classes: np.ndarray) -> tuple[list[DualSolution], np.ndarray]:
+        """Return the SVMs of all distinct splits of the classes, and the split of each bit.
+
+        A split and its complement are one; the first class is on the positive side.
+        """
+        splits, which = np.unique(self.codewords_ * self.codewords_[:1], axis=1, return_inverse=True)
+        tasks = [lambda split=split: self._separate(kernel, split[classes]) for split in splits.T]
+        solutions = run_all(tasks, self.n_jobs)
+        worst = max(solution.violation for solution in solutions)
+        if not all(solution.converged for solution in solutions):
+            warnings.warn(
+                f"An SVM stopped with violation {worst:.1e} > tol {self.tol:.1e}. Lower C or raise tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return solutions, which.ravel()
+
+    def _separate(self, kernel: np.ndarray, targets: np.ndarray) -> DualSolution:
+        if (targets == targets[0]).all():
+            # All classes on one side: a constant costs nothing.
+            return DualSolution(np.zeros(len(targets)), float(targets[0]), 0.0, 0, True)
+        return PairwiseAscent(self.tol).solve(kernel, targets, np.full(len(targets), float(self.C)))
+
+    def decision_function(self, X) -> np.ndarray:
+        """Return the decision values of all SVMs, shape (n_samples, n_bits)."""
+        check_is_fitted(self)
+        X = check_rows(self, X, fitting=False)
+        return gaussian_expansion(X, self.support_vectors_, self.scale_, self.dual_coef_, self.intercept_)
+
+    def predict(self, X) -> np.ndarray:
+        """Return the class of the nearest codeword, shape (n_samples,)."""
+        scores = self.decision_function(X)
+        if self.decoding_ == "hinge":
+            return self.classes_[hinge_distances(scores, self.codewords_).argmin(axis=1)]
+        return self.classes_[nearest_codewords(scores, self.codewords_)]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
