@@ -116,6 +116,19 @@ METHODS = (
         "n_bits x SVM(n)",
     ),
     Method(
+        "SSH",
+        "starshl.baselines.ssh",
+        "Wang, Kumar, Chang: Semi-Supervised Hashing for Large-Scale Search",
+        2012,
+        "partial labels",
+        "n x features^2 + n_bits x (labeled^2 x features + features^3)",
+        "vectors, with labels of some rows or pairs",
+        variants=(
+            Variant("SSH orthogonal", {"mode": "orthogonal"}, "partial labels"),
+            Variant("SSH nonorthogonal", {"mode": "nonorthogonal"}, "partial labels"),
+        ),
+    ),
+    Method(
         "SpectralHash",
         "starshl.baselines.spectral",
         "Weiss, Torralba, Fergus: Spectral Hashing",

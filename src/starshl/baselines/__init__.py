@@ -6,5 +6,6 @@ from .itq import ITQ
 from .lsh import LSHash
 from .sdh import SDH
 from .spectral import SpectralHash
+from .ssh import SSH
 
-__all__ = ["ITQ", "SDH", "AnchorGraphHash", "CodewordSVM", "LSHash", "SpectralHash"]
+__all__ = ["ITQ", "SDH", "SSH", "AnchorGraphHash", "CodewordSVM", "LSHash", "SpectralHash"]
