@@ -31,6 +31,9 @@ METHODS_WITHOUT_LABELS = (
     "AnchorGraphHash",
     "ITQ",
     "LSHash",
+    "PCAHash",
+    "RandomRotation",
+    "SignBinarizer",
     "SpectralHash",
     "StarSHL",
 )
