@@ -157,6 +157,22 @@ METHODS = (
         variants=(Variant("RaBitQ", {"projection": "random"}, "none"),),
     ),
     Method(
+        "KernelLSH",
+        "starshl.baselines.kernel_lsh",
+        "Kulis, Grauman: Kernelized Locality-Sensitive Hashing for Scalable Image Search",
+        2009,
+        "none",
+        "anchors^3 + anchors^2 x n_bits",
+    ),
+    Method(
+        "SphericalHash",
+        "starshl.baselines.spherical",
+        "Heo, Lee, He, Chang, Yoon: Spherical Hashing",
+        2012,
+        "none",
+        "iterations x n x n_bits x (features + n_bits)",
+    ),
+    Method(
         "SpectralHash",
         "starshl.baselines.spectral",
         "Weiss, Torralba, Fergus: Spectral Hashing",

@@ -30,11 +30,13 @@ __all__ = [
 METHODS_WITHOUT_LABELS = (
     "AnchorGraphHash",
     "ITQ",
+    "KernelLSH",
     "LSHash",
     "PCAHash",
     "RandomRotation",
     "SignBinarizer",
     "SpectralHash",
+    "SphericalHash",
     "StarSHL",
 )
 

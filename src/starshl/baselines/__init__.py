@@ -3,12 +3,14 @@
 from .anchor_graph import AnchorGraphHash
 from .codeword_svm import CodewordSVM
 from .itq import ITQ
+from .kernel_lsh import KernelLSH
 from .lsh import LSHash
 from .pca_hash import PCAHash
 from .random_rotation import RandomRotation, Sketch
 from .sdh import SDH
 from .sign_binarizer import SignBinarizer
 from .spectral import SpectralHash
+from .spherical import SphericalHash
 from .ssh import SSH
 
 __all__ = [
@@ -17,10 +19,12 @@ __all__ = [
     "SSH",
     "AnchorGraphHash",
     "CodewordSVM",
+    "KernelLSH",
     "LSHash",
     "PCAHash",
     "RandomRotation",
     "SignBinarizer",
     "Sketch",
     "SpectralHash",
+    "SphericalHash",
 ]
