@@ -173,6 +173,15 @@ METHODS = (
         "iterations x n x n_bits x (features + n_bits)",
     ),
     Method(
+        "KMeansHash",
+        "starshl.baselines.kmeans_hash",
+        "He, Wen, Sun: K-Means Hashing, an Affinity-Preserving Quantization Method",
+        2013,
+        "none",
+        "n x features^2 + n_iter x n x features x 2^bits_per_subspace",
+        max_bits="rank",
+    ),
+    Method(
         "SpectralHash",
         "starshl.baselines.spectral",
         "Weiss, Torralba, Fergus: Spectral Hashing",

@@ -30,6 +30,7 @@ __all__ = [
 METHODS_WITHOUT_LABELS = (
     "AnchorGraphHash",
     "ITQ",
+    "KMeansHash",
     "KernelLSH",
     "LSHash",
     "PCAHash",

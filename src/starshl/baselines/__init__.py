@@ -4,6 +4,7 @@ from .anchor_graph import AnchorGraphHash
 from .codeword_svm import CodewordSVM
 from .itq import ITQ
 from .kernel_lsh import KernelLSH
+from .kmeans_hash import KMeansHash
 from .lsh import LSHash
 from .pca_hash import PCAHash
 from .random_rotation import RandomRotation, Sketch
@@ -19,6 +20,7 @@ __all__ = [
     "SSH",
     "AnchorGraphHash",
     "CodewordSVM",
+    "KMeansHash",
     "KernelLSH",
     "LSHash",
     "PCAHash",
