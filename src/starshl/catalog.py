@@ -182,6 +182,15 @@ METHODS = (
         max_bits="rank",
     ),
     Method(
+        "COSDISH",
+        "starshl.baselines.cosdish",
+        "Kang, Li, Zhou: Column Sampling Based Discrete Supervised Hashing",
+        2016,
+        "labels",
+        "rounds x n x n_bits x columns",
+        variants=(Variant("COSDISH kernel", {"hash_function": "kernel"}, "labels"),),
+    ),
+    Method(
         "SpectralHash",
         "starshl.baselines.spectral",
         "Weiss, Torralba, Fergus: Spectral Hashing",

@@ -2,6 +2,7 @@
 
 from .anchor_graph import AnchorGraphHash
 from .codeword_svm import CodewordSVM
+from .cosdish import COSDISH
 from .itq import ITQ
 from .kernel_lsh import KernelLSH
 from .kmeans_hash import KMeansHash
@@ -15,6 +16,7 @@ from .spherical import SphericalHash
 from .ssh import SSH
 
 __all__ = [
+    "COSDISH",
     "ITQ",
     "SDH",
     "SSH",
