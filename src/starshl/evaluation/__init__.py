@@ -1,1 +1,30 @@
 """Rankings and relevance in, numbers out; blind to every method."""
+
+from .histograms import HammingHistograms, hamming_histograms
+from .metrics import (
+    Lookup,
+    PrecisionRecall,
+    average_precision,
+    expected_precision,
+    list_size,
+    lookup,
+    mean_average_precision,
+    pr_area,
+    precision_at,
+    precision_recall,
+)
+
+__all__ = [
+    "HammingHistograms",
+    "Lookup",
+    "PrecisionRecall",
+    "average_precision",
+    "expected_precision",
+    "hamming_histograms",
+    "list_size",
+    "lookup",
+    "mean_average_precision",
+    "pr_area",
+    "precision_at",
+    "precision_recall",
+]
