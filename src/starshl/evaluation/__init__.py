@@ -13,17 +13,21 @@ from .metrics import (
     precision_at,
     precision_recall,
 )
+from .occupancy import Occupancy, codeword_accuracy, occupancy
 
 __all__ = [
     "HammingHistograms",
     "Lookup",
+    "Occupancy",
     "PrecisionRecall",
     "average_precision",
+    "codeword_accuracy",
     "expected_precision",
     "hamming_histograms",
     "list_size",
     "lookup",
     "mean_average_precision",
+    "occupancy",
     "pr_area",
     "precision_at",
     "precision_recall",
