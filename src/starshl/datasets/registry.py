@@ -249,10 +249,7 @@ ENTRIES = (
         # OpenML has it too (40996), but without a checksum of the arrays its copy could not be held to any.
         sources=(
             Web(
-                tuple(
-                    f"http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/{file}"
-                    for file in _IDX_FILES
-                ),
+                tuple(f"{_ZALANDO}/{file}" for file in _IDX_FILES),
                 convert.digit_images_from_idx,
                 md5=_FASHION_MD5,
             ),
