@@ -5,20 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from .download import Progress
 
 __all__ = ["progress_bar"]
 
 
 @contextmanager
-def progress_bar(shown: bool) -> Iterator:
+def progress_bar(shown: bool) -> Iterator[Progress | None]:
     """Yield a callback (file name, bytes so far, bytes in total or None), or None if nothing is shown."""
     if not shown:
         yield None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    # Imported here because rich takes longer to load than a data set in the cache does.
+    from rich import progress as rich
+    from rich.console import Console
+
+    columns = (
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.DownloadColumn(),
+        rich.TimeRemainingColumn(),
+    )
+    with rich.Progress(*columns, console=Console(stderr=True)) as bar:
         tasks = {}
 
         def report(file: str, done: int, total: int | None) -> None:

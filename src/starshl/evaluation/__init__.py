@@ -14,12 +14,19 @@ from .metrics import (
     precision_recall,
 )
 from .occupancy import Occupancy, codeword_accuracy, occupancy
+from .protocols import PROTOCOLS, Protocol, protocol, protocols
+from .splits import Rows, Split, SplitData, split_data
 
 __all__ = [
+    "PROTOCOLS",
     "HammingHistograms",
     "Lookup",
     "Occupancy",
     "PrecisionRecall",
+    "Protocol",
+    "Rows",
+    "Split",
+    "SplitData",
     "average_precision",
     "codeword_accuracy",
     "expected_precision",
@@ -31,4 +38,7 @@ __all__ = [
     "pr_area",
     "precision_at",
     "precision_recall",
+    "protocol",
+    "protocols",
+    "split_data",
 ]
