@@ -186,6 +186,7 @@ BAD_CALLS = {
     "task is 'guess'": lambda: protocols("guess"),
     "scaling is 'log'": lambda: split_data(made(), of_made(Rows(50)).split(made(), 0), scaling="log"),
     "n_train is None": lambda: Rows(),
+    "cannot be named 'a/b'": lambda: Protocol("a/b", "made", "retrieval", Rows(5)),
 }
 
 

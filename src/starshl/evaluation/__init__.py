@@ -15,6 +15,9 @@ from .metrics import (
 )
 from .occupancy import Occupancy, codeword_accuracy, occupancy
 from .protocols import PROTOCOLS, Protocol, protocol, protocols
+from .records import Record, RecordFolder, RunKey
+from .runner import run, run_classifier, run_float_search, run_key
+from .scores import cluster_agreement, histograms_of, score
 from .splits import Rows, Split, SplitData, split_data
 
 __all__ = [
@@ -24,13 +27,18 @@ __all__ = [
     "Occupancy",
     "PrecisionRecall",
     "Protocol",
+    "Record",
+    "RecordFolder",
     "Rows",
+    "RunKey",
     "Split",
     "SplitData",
     "average_precision",
+    "cluster_agreement",
     "codeword_accuracy",
     "expected_precision",
     "hamming_histograms",
+    "histograms_of",
     "list_size",
     "lookup",
     "mean_average_precision",
@@ -40,5 +48,10 @@ __all__ = [
     "precision_recall",
     "protocol",
     "protocols",
+    "run",
+    "run_classifier",
+    "run_float_search",
+    "run_key",
+    "score",
     "split_data",
 ]

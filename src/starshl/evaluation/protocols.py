@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -35,6 +36,8 @@ class Protocol:
     n_runs : int
     scaling : str
         See :func:`starshl.evaluation.split_data`.
+    bits : tuple of int
+        Code lengths at which methods are compared.
     about : str
         Where the protocol comes from and how it departs from its source.
     frozen : bool
@@ -47,10 +50,16 @@ class Protocol:
     rows: Rows
     n_runs: int = 5
     scaling: str = "max"
+    bits: tuple[int, ...] = (16, 32, 64)
     about: str = ""
     frozen: bool = True
 
     def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z0-9_-]+", self.name):
+            raise ValueError(
+                f"A protocol cannot be named {self.name!r}; use lower-case letters, digits, - and _, because "
+                "folders of records carry the name."
+            )
         check_choice(self.task, "task", TASKS)
         check_integer(self.n_runs, "n_runs", low=1)
 
@@ -120,6 +129,7 @@ def _paper_retrieval() -> list[Protocol]:
             dataset,
             "retrieval",
             Rows(n_train, n_query, every_class=True),
+            bits=tuple(range(5, 50, 5)),
             about="; ".join(filter(None, (source, remark))),
         )
         for dataset, (n_train, n_query, remark) in sizes.items()
@@ -137,6 +147,7 @@ def _paper_transductive() -> list[Protocol]:
             Rows(n_train, n_query),
             n_runs=20,
             scaling="range",
+            bits=tuple(range(4, 16)),
             about=f"{source}; a class may be absent from the training rows",
         )
         for dataset, (n_train, n_query) in sizes.items()
@@ -160,6 +171,7 @@ def _label_efficiency() -> list[Protocol]:
             dataset,
             "labels",
             Rows(n_train, n_query, n_labels=n_labels, stream=f"few-{dataset}"),
+            bits=(32,),
             about=about,
         )
         for dataset, (n_train, n_query) in _SEMI_SUPERVISED.items()
@@ -175,6 +187,7 @@ def _unsupervised() -> list[Protocol]:
             dataset,
             "unsupervised",
             Rows(n_train, n_query, n_labels=0, stream=f"few-{dataset}"),
+            bits=(32,),
             about=about,
         )
         for dataset, (n_train, n_query) in _SEMI_SUPERVISED.items()
