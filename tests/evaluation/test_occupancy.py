@@ -1,4 +1,4 @@
-"""Bucket statistics and codeword accuracy against plain counting."""
+"""Bucket statistics against plain counting."""
 
 from collections import Counter
 
@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import entropy
 
 from starshl import BinaryCodes
-from starshl.evaluation import codeword_accuracy, occupancy
+from starshl.evaluation import occupancy
 
 
 def test_occupancy_counts_what_a_counter_of_rows_counts():
@@ -32,27 +32,6 @@ def test_equal_codes_have_no_entropy_and_distinct_ones_have_all():
     assert (distinct.code_entropy, distinct.mean_bit_entropy) == (3.0, 1.0)
 
 
-def test_codeword_accuracy_is_the_mean_over_random_choices_among_nearest_codewords():
-    rng = np.random.default_rng(1)
-    signs, codewords = rng.choice([-1, 1], (150, 4)), rng.choice([-1, 1], (5, 4))
-    y, classes = rng.integers(0, 5, 150), np.array([0, 1, 2, 3, 3])
-    distances = (signs[:, None] != codewords[None]).sum(axis=2)
-    expected = []
-    for label, row in zip(y, distances, strict=True):
-        choices = np.flatnonzero(row == row.min())
-        expected.append(np.mean(classes[choices] == label))
-    found = codeword_accuracy(BinaryCodes.from_signs(signs), y, codewords, classes)
-    assert found == pytest.approx(np.mean(expected))
-    assert found == codeword_accuracy(
-        BinaryCodes.from_signs(signs), y, BinaryCodes.from_signs(codewords), classes
-    )
-
-
-def test_codeword_accuracy_refuses_what_cannot_be_scored():
-    codes = BinaryCodes.from_signs(np.ones((3, 4)))
-    with pytest.raises(ValueError, match="name one class each"):
-        codeword_accuracy(codes, [0, 0, 0], np.ones((2, 4)), [0])
-    with pytest.raises(ValueError, match="unlabeled rows"):
-        codeword_accuracy(codes, [0, -1, 0], np.ones((1, 4)), [0])
+def test_no_codes_have_no_buckets():
     with pytest.raises(ValueError, match="holds no codes"):
-        occupancy(codes[:0])
+        occupancy(BinaryCodes.from_signs(np.ones((3, 4)))[:0])

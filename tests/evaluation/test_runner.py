@@ -17,6 +17,7 @@ from starshl.evaluation import (
     RecordFolder,
     cluster_agreement,
     histograms_of,
+    knn_accuracy,
     mean_average_precision,
     precision_at,
     protocol,
@@ -60,6 +61,9 @@ def test_record_holds_codes_that_score_like_the_hasher_itself(data):
     assert found["curve"]["recall"][-1] == 1.0
     assert list(found["precision_at"]) == list(range(10, 55, 5))
     assert found["occupancy"]["n_codes"] == len(data.y_database)
+    labeled = data.split.labeled
+    expected = knn_accuracy(query, database[labeled], data.y_query, data.y_database[labeled], 5)
+    assert found["accuracy_knn"][5] == expected
     assert "accuracy" not in found
     assert set(record.seconds) == {"fit", "encode_database", "encode_query"}
     assert record.parameters["n_bits"] == "12"

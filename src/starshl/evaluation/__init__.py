@@ -1,5 +1,6 @@
 """Rankings and relevance in, numbers out; blind to every method."""
 
+from .accuracy import codeword_accuracy, knn_accuracy
 from .histograms import HammingHistograms, hamming_histograms
 from .metrics import (
     Lookup,
@@ -13,7 +14,7 @@ from .metrics import (
     precision_at,
     precision_recall,
 )
-from .occupancy import Occupancy, codeword_accuracy, occupancy
+from .occupancy import Occupancy, occupancy
 from .protocols import PROTOCOLS, Protocol, protocol, protocols
 from .records import Record, RecordFolder, RunKey
 from .runner import run, run_classifier, run_float_search, run_key
@@ -39,6 +40,7 @@ __all__ = [
     "expected_precision",
     "hamming_histograms",
     "histograms_of",
+    "knn_accuracy",
     "list_size",
     "lookup",
     "mean_average_precision",

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-__all__ = ["count_by_distance", "count_by_distance_multilabel", "hits_in_storage_order"]
+__all__ = ["count_by_distance", "count_by_distance_multilabel", "hits_in_storage_order", "neighbor_votes"]
 
 # Items of one block stay in the first-level cache while the queries of a tile pass over them.
 _BLOCK = 2048
@@ -69,3 +69,24 @@ def hits_in_storage_order(queries, items, query_class, item_class, count, s, hit
                 found += item_class[i] == query_class[q]
                 left -= r == last
         hits[q] = found
+
+
+@njit(cache=True, nogil=True)
+def neighbor_votes(queries, items, item_class, n_bits, k, votes):
+    """Add to ``votes[q, c]`` the expected number of items of class c among the k nearest of query q."""
+    count = np.empty(n_bits + 1, np.int64)
+    distance = np.empty(items.shape[0], np.int64)
+    for q in range(queries.shape[0]):
+        count[:] = 0
+        for i in range(items.shape[0]):
+            distance[i] = _distance(queries[q], items[i])
+            count[distance[i]] += 1
+        last, left = 0, k
+        while count[last] < left:
+            left -= count[last]
+            last += 1
+        for i in range(items.shape[0]):
+            if distance[i] < last:
+                votes[q, item_class[i]] += 1.0
+            elif distance[i] == last:
+                votes[q, item_class[i]] += left / count[last]

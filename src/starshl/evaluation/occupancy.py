@@ -1,4 +1,4 @@
-"""How codes spread over buckets, and how well codewords tell classes: metrics without a ranking."""
+"""How codes spread over buckets of equal codes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._validation import check_labels
 from ..codes import BinaryCodes
 
-__all__ = ["Occupancy", "codeword_accuracy", "occupancy"]
+__all__ = ["Occupancy", "occupancy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,40 +68,3 @@ def occupancy(codes: BinaryCodes) -> Occupancy:
 def _entropy_terms(shares: np.ndarray) -> np.ndarray:
     # Adding 0.0 turns the -0.0 of a certain event into 0.0.
     return -shares * np.log2(np.where(shares > 0, shares, 1.0)) + 0.0
-
-
-def codeword_accuracy(codes: BinaryCodes, y, codewords: BinaryCodes | np.ndarray, classes) -> float:
-    """Return the share of codes whose nearest codeword is that of their class.
-
-    Where several codewords are equally near, the code counts by the share of them that is right: the
-    expectation of a random choice.
-
-    Parameters
-    ----------
-    codes : BinaryCodes
-    y : labels of shape (n_codes,)
-    codewords : BinaryCodes, or signs of shape (n_codewords, n_bits)
-    classes : array of shape (n_codewords,)
-        The class that each codeword stands for; a class of y without a codeword is never right.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from starshl import BinaryCodes
-    >>> codes = BinaryCodes.from_signs(np.array([[1, 1], [1, -1], [-1, -1]]))
-    >>> codeword_accuracy(codes, ["a", "a", "a"], [[1, 1], [-1, -1]], ["a", "b"])
-    0.5
-    """
-    if not isinstance(codewords, BinaryCodes):
-        codewords = BinaryCodes.from_signs(codewords)
-    classes, y = np.asarray(classes), np.asarray(y)
-    if classes.shape != (len(codewords),):
-        raise ValueError(
-            f"classes has shape {classes.shape}; there are {len(codewords)} codewords; name one class each."
-        )
-    if not check_labels(y, len(codes)).labeled.all():
-        raise ValueError("y has unlabeled rows; accuracy needs the label of every code. Leave them out.")
-    distances = codes.distances(codewords)
-    nearest = distances == distances.min(axis=1, keepdims=True)
-    right = y.reshape(-1, 1) == classes[None, :]
-    return float(((nearest & right).sum(axis=1) / nearest.sum(axis=1)).mean())

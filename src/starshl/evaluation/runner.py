@@ -8,6 +8,7 @@ Arrays of a record, where the method can give them:
 ``database``          packed codes of the database
 ``query``             packed codes of the queries
 ``y_database``        classes, and ``y_query``, ``y_train``
+``labeled``           which database rows carried a label in training, if they are the training rows
 ``predicted_query``   what ``predict`` says of the queries
 ``hinge_query``       the class of the codeword nearest by hinge distance
 ``transduced_query``  what ``transduction_`` says of queries that took part in training, unlabeled
@@ -114,6 +115,8 @@ def run(
         if database.n_bits != n_bits:
             raise ValueError(f"{database.n_bits} bits came out where {n_bits} were asked for.")
         arrays = {"database": database.packed, "query": query.packed, "y_database": small(data.y_database)}
+        if data.X_database is data.X_train:
+            arrays["labeled"] = data.split.labeled
         return arrays | _predictions(hasher, data, fit_on)
 
     return _recorded(lambda: make_hasher(n_bits, key.seed), work, key, data)

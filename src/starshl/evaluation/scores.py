@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
+from .accuracy import knn_accuracy
 from .histograms import HammingHistograms, hamming_histograms
 from .metrics import average_precision, expected_precision, list_size, lookup, pr_area, precision_recall
 from .occupancy import occupancy
@@ -30,7 +31,8 @@ def score(record: Record, *, n_jobs: int | None = None) -> dict[str, Any]:
 
     With codes: ``precision_at`` (by list length), ``list_size_10``, ``mean_average_precision``, ``curve``
     (radius, precision, recall; micro) and ``curve_macro``, ``pr_area``, ``lookup`` (radius 2), ``occupancy``
-    of the database. With predictions: ``accuracy``, ``accuracy_hinge``, ``accuracy_transductive``. A float
+    of the database, and ``accuracy_knn`` (by number of neighbors, among the database rows that carried a
+    label in training). With predictions: ``accuracy``, ``accuracy_hinge``, ``accuracy_transductive``. A float
     search has ``precision_at`` alone. A failed run has nothing to score.
     """
     if not record.ok:
@@ -40,6 +42,7 @@ def score(record: Record, *, n_jobs: int | None = None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if "database" in record.arrays:
         found |= _retrieval(histograms_of(record, n_jobs=n_jobs))
+        found |= _neighbor_votes(record, n_jobs)
         found["occupancy"] = asdict(occupancy(record.codes("database")))
     if "neighbor_class" in record.arrays:
         found["precision_at"] = _precision_of_lists(record)
@@ -86,6 +89,17 @@ def _retrieval(histograms: HammingHistograms) -> dict[str, Any]:
         "curve_macro": _as_lists(macro),
         "pr_area": pr_area(micro),
         "lookup": asdict(lookup(histograms, 2)),
+    }
+
+
+def _neighbor_votes(record: Record, n_jobs: int | None) -> dict[str, Any]:
+    labeled = record.arrays.get("labeled")
+    if labeled is None or not labeled.any():
+        return {}
+    items, y_items = record.codes("database")[labeled], record.arrays["y_database"][labeled]
+    query, y_query = record.codes("query"), record.arrays["y_query"]
+    return {
+        "accuracy_knn": {k: knn_accuracy(query, items, y_query, y_items, k, n_jobs=n_jobs) for k in (1, 5)}
     }
 
 
