@@ -59,18 +59,23 @@ def histograms_of(record: Record, *, n_jobs: int | None = None) -> HammingHistog
 
 
 def cluster_agreement(record: Record) -> dict[str, float]:
-    """Return adjusted Rand indices between clusters and classes of the training rows.
+    """Return adjusted Rand indices between clusters and classes, for what a record allows.
 
     ``codes`` clusters the database codes by k-means (ten starts, fixed seed, as many clusters as classes),
-    alike for every method; ``assigned`` takes the clusters that the method itself assigned, where it does.
+    alike for every method; ``assigned`` takes the clusters that a method assigned to its training rows, and
+    ``predicted`` those that it predicts for the queries.
     """
-    y = record.arrays["y_database"]
-    signs = record.codes("database").to_signs().astype(np.float64)
-    clusters = KMeans(len(np.unique(y)), n_init=10, random_state=0).fit_predict(signs)
-    found = {"codes": float(adjusted_rand_score(y, clusters))}
-    if "transduced_train" in record.arrays:
-        assigned = record.arrays["transduced_train"]
-        found["assigned"] = float(adjusted_rand_score(record.arrays["y_train"], assigned))
+    arrays = record.arrays
+    found = {}
+    if "database" in arrays:
+        signs = record.codes("database").to_signs().astype(np.float64)
+        n_clusters = len(np.unique(arrays["y_database"]))
+        clusters = KMeans(n_clusters, n_init=10, random_state=0).fit_predict(signs)
+        found["codes"] = float(adjusted_rand_score(arrays["y_database"], clusters))
+    if "transduced_train" in arrays:
+        found["assigned"] = float(adjusted_rand_score(arrays["y_train"], arrays["transduced_train"]))
+    if "predicted_query" in arrays:
+        found["predicted"] = float(adjusted_rand_score(arrays["y_query"], arrays["predicted_query"]))
     return found
 
 
