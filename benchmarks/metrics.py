@@ -48,9 +48,7 @@ def main(n_jobs: int) -> None:
     scored = time.perf_counter()
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(
-        f"{N_QUERIES:,} x {N_ITEMS:,} at {N_BITS} bits, {n_jobs} threads, Python {platform.python_version()}"
-    )
+    print(f"{N_QUERIES:,} x {N_ITEMS:,} at {N_BITS} bits, {n_jobs} threads, Python {platform.python_version()}")
     print(f"histograms {counted - start:.2f} s, metrics {scored - counted:.2f} s, peak memory {peak:.0f} MiB")
     print(f"P@10 {precision[0]:.4f}  mAP {mean_ap:.4f}  micro area {pr_area(curves[0]):.4f}  {found}")
 

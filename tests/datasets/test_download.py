@@ -15,9 +15,7 @@ CONTENT = np.random.default_rng(0).bytes(3_000_000)
 def test_file_arrives_whole_and_progress_counts_up_to_its_size(web, tmp_path):
     web.put("file.gz", CONTENT)
     seen = []
-    path = download(
-        web.url("file.gz"), tmp_path / "new" / "file.gz", progress=lambda *step: seen.append(step)
-    )
+    path = download(web.url("file.gz"), tmp_path / "new" / "file.gz", progress=lambda *step: seen.append(step))
     assert path.read_bytes() == CONTENT
     assert seen[-1] == ("file.gz", len(CONTENT), len(CONTENT))
     assert [done for _, done, _ in seen] == sorted(done for _, done, _ in seen)
@@ -33,9 +31,7 @@ def test_cut_connection_is_resumed_where_it_broke(web, tmp_path):
 
 def test_download_of_an_earlier_process_is_resumed(web, tmp_path):
     page = web.put("file", CONTENT, "cut", always=True)
-    with pytest.raises(
-        DownloadError, match=r"connection ended after .* tried 4 times.*what has arrived is kept"
-    ):
+    with pytest.raises(DownloadError, match=r"connection ended after .* tried 4 times.*what has arrived is kept"):
         download(web.url("file"), tmp_path / "file")
     arrived = (tmp_path / "file.part").stat().st_size
     page.faults.clear()

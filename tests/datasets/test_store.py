@@ -100,6 +100,13 @@ def test_openml_tells_the_address_of_its_file(web, empty_machine, monkeypatch):
     assert found.X[3].tolist() == [(3 * j) % 101 for j in range(16)]
 
 
+def test_openml_answer_without_an_address_is_a_failed_source(web, empty_machine, monkeypatch):
+    web.put("api/77", b"{}")
+    register(monkeypatch, sources=(OpenML(77, convert.pendigits_from_arff, api=web.url("api")),))
+    with pytest.raises(DownloadError, match="names no data file"):
+        datasets.get("toy")
+
+
 def test_data_folder_comes_before_the_cache(toy, tmp_path, monkeypatch):
     cached = datasets.fetch("toy")
     folder = tmp_path / "folder"
@@ -221,9 +228,7 @@ def idx_files(arrays):
         images, labels = arrays["X"][rows], arrays["y"][rows].astype(np.uint8)
         head = b"\x00\x00\x08\x03" + np.array([len(images), 28, 28], ">u4").tobytes()
         files.append(gzip.compress(head + images.tobytes(), 0))
-        files.append(
-            gzip.compress(b"\x00\x00\x08\x01" + np.array([len(labels)], ">u4").tobytes() + labels.tobytes())
-        )
+        files.append(gzip.compress(b"\x00\x00\x08\x01" + np.array([len(labels)], ">u4").tobytes() + labels.tobytes()))
     return files
 
 

@@ -18,9 +18,7 @@ def test_codeword_accuracy_is_the_mean_over_random_choices_among_nearest_codewor
         expected.append(np.mean(classes[choices] == label))
     found = codeword_accuracy(BinaryCodes.from_signs(signs), y, codewords, classes)
     assert found == pytest.approx(np.mean(expected))
-    assert found == codeword_accuracy(
-        BinaryCodes.from_signs(signs), y, BinaryCodes.from_signs(codewords), classes
-    )
+    assert found == codeword_accuracy(BinaryCodes.from_signs(signs), y, BinaryCodes.from_signs(codewords), classes)
 
 
 def test_codeword_accuracy_refuses_what_cannot_be_scored():

@@ -115,8 +115,7 @@ def test_storage_order_changes_no_expected_metric_and_does_change_the_stable_sor
         queries, shuffled, y_query, sorted_y
     )
     plain, of_sorted = (
-        precision_at(queries, codes, y_query, y, ties="index")
-        for codes, y in ((items, y_db), (shuffled, sorted_y))
+        precision_at(queries, codes, y_query, y, ties="index") for codes, y in ((items, y_db), (shuffled, sorted_y))
     )
     assert plain != of_sorted
 
@@ -186,9 +185,7 @@ def test_precision_and_recall_by_radius_match_loops_over_queries():
         assert zero.precision[r] == pytest.approx(sum(filled) / 9)
         assert skip.precision[r] == pytest.approx(np.mean(filled) if filled else np.nan, nan_ok=True)
         assert nan.precision[r] == pytest.approx(np.mean(filled) if len(filled) == 9 else np.nan, nan_ok=True)
-        assert zero.recall[r] == pytest.approx(
-            np.mean([b.sum() / n for b, n in zip(balls, same.sum(1), strict=True)])
-        )
+        assert zero.recall[r] == pytest.approx(np.mean([b.sum() / n for b, n in zip(balls, same.sum(1), strict=True)]))
         assert zero.empty_share[r] == pytest.approx(1 - len(filled) / 9)
 
 

@@ -19,9 +19,7 @@ RARE = Dataset("made", np.zeros((60, 2)), np.repeat([0, 1], [57, 3]), None, ("of
 def made(n=200, n_classes=4, seed=0, split=None):
     rng = np.random.default_rng(seed)
     names = tuple(f"class {k}" for k in range(n_classes))
-    return Dataset(
-        "made", rng.random((n, 3)) * 8 - 2, rng.permutation(np.arange(n) % n_classes), split, names
-    )
+    return Dataset("made", rng.random((n, 3)) * 8 - 2, rng.permutation(np.arange(n) % n_classes), split, names)
 
 
 def of_made(rows, **settings):
@@ -50,9 +48,7 @@ def test_splits_are_the_published_ones_and_keep_queries_apart(name):
 
 
 def test_paper_sizes_are_those_of_the_paper():
-    sizes = {
-        p.dataset: (p.rows.n_train, p.n_runs) for p in protocols("retrieval") if p.name.startswith("paper")
-    }
+    sizes = {p.dataset: (p.rows.n_train, p.n_runs) for p in protocols("retrieval") if p.name.startswith("paper")}
     assert sizes == {
         "pendigits": (3000, 5),
         "usps": (3000, 5),
@@ -170,12 +166,14 @@ def test_reduced_protocol_has_its_own_name_and_no_published_digest():
     small = protocol("labels-digits-5").reduced(n_train=200, n_query=50, n_runs=2)
     assert (small.name, small.frozen, small.n_runs) == ("labels-digits-5-200-50", False, 2)
     assert len(small.split(datasets.get("digits"), 1).query) == 50
+    official = of_made(Rows(official=True)).reduced(n_train=30, n_query=20, n_runs=1)
+    assert len(official.split(made(), 0).train) == 30
 
 
 BAD_CALLS = {
-    "needs 190 training rows and 20 or more queries; 'made' has 200 rows": lambda: of_made(
-        Rows(190, 20)
-    ).split(made(), 0),
+    "needs 190 training rows and 20 or more queries; 'made' has 200 rows": lambda: of_made(Rows(190, 20)).split(
+        made(), 0
+    ),
     "Ask for multiples of 4": lambda: of_made(Rows(50, 40, per_class=True)).split(made(), 0),
     "rows of the smallest class": lambda: of_made(Rows(20, 4, per_class=True)).split(RARE, 0),
     "wants 30 labels a class": lambda: of_made(Rows(80, n_labels=30)).split(made(), 0),

@@ -165,15 +165,11 @@ def test_methods_see_only_the_labels_they_may(protocol_name, fit_on, n_rows, n_l
 
 def test_codeword_methods_are_scored_by_all_their_predictions():
     data = digits_data("labels-digits-20", n_train=400, n_query=60)
-    record = run(
-        lambda n_bits, seed: StarSHL(n_bits, random_state=seed), data, "StarSHL", 12, fit_on="train+query"
-    )
+    record = run(lambda n_bits, seed: StarSHL(n_bits, random_state=seed), data, "StarSHL", 12, fit_on="train+query")
     assert record.ok, record.message
     found = score(record)
     assert found["accuracy"] == pytest.approx(np.mean(record.arrays["predicted_query"] == data.y_query))
-    assert found["accuracy_transductive"] == pytest.approx(
-        np.mean(record.arrays["transduced_query"] == data.y_query)
-    )
+    assert found["accuracy_transductive"] == pytest.approx(np.mean(record.arrays["transduced_query"] == data.y_query))
     # 20 labels a class of digits: far above the chance of 0.1.
     assert min(found["accuracy"], found["accuracy_hinge"], found["accuracy_transductive"]) > 0.7
     agreement = cluster_agreement(record)

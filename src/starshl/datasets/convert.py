@@ -108,9 +108,7 @@ def cifar10_gray_from_archive(paths: Sequence[Path]) -> Arrays:
     """Read the binary version of CIFAR-10 as gray levels, batches 1 to 5 and then the test batch."""
     members = [f"data_batch_{k}.bin" for k in range(1, 6)] + ["test_batch.bin"]
     with tarfile.open(paths[0], "r:gz") as archive:
-        contents = {
-            Path(member.name).name: archive.extractfile(member) for member in archive if member.isfile()
-        }
+        contents = {Path(member.name).name: archive.extractfile(member) for member in archive if member.isfile()}
         records = [np.frombuffer(contents[name].read(), np.uint8).reshape(-1, 3073) for name in members]
     rows = np.concatenate(records)
     return _arrays(luma(rows[:, 1:].reshape(-1, 3, 1024)), rows[:, 0], n_train=50_000)

@@ -59,9 +59,7 @@ _PASCAL = (
     *("diningtable", "dog", "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train"),
     "tvmonitor",
 )
-_PASCAL_TOP10 = (
-    *("aeroplane", "bird", "car", "cat", "dog", "horse", "motorbike", "person", "sofa", "train"),
-)
+_PASCAL_TOP10 = (*("aeroplane", "bird", "car", "cat", "dog", "horse", "motorbike", "person", "sofa", "train"),)
 _FASHION = (
     *("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag"),
     "Ankle boot",
@@ -72,9 +70,7 @@ _PASCAL_NOTE = (
     "The *SHL paper's selection of 6,878 samples of 10 classes was never published. These are the train and "
     "val images of PASCAL VOC 2007, gray, 32 x 32, each with the class of its largest object"
 )
-_CIFAR_NOTE = (
-    "Gray levels by ITU-R 601 luma; the *SHL paper says 1,024 features, not how the pictures became gray."
-)
+_CIFAR_NOTE = "Gray levels by ITU-R 601 luma; the *SHL paper says 1,024 features, not how the pictures became gray."
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 _ZALANDO = "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion"
 _IDX_FILES = (
@@ -122,10 +118,7 @@ ENTRIES = (
         sources=(
             OpenML(41082, convert.usps_from_arff),
             Web(
-                tuple(
-                    f"https://hastie.su.domains/ElemStatLearn/datasets/zip.{part}.gz"
-                    for part in ("train", "test")
-                ),
+                tuple(f"https://hastie.su.domains/ElemStatLearn/datasets/zip.{part}.gz" for part in ("train", "test")),
                 convert.usps_from_text,
             ),
         ),
@@ -254,9 +247,7 @@ ENTRIES = (
                 md5=_FASHION_MD5,
             ),
         ),
-        notes=(
-            "No checksum of the arrays is known yet: the published MD5 of the four files stand in for it.",
-        ),
+        notes=("No checksum of the arrays is known yet: the published MD5 of the four files stand in for it.",),
     ),
     Entry(
         name="caltech101",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..exceptions import DownloadError
 from .download import Progress, download, read_json
 
 __all__ = ["OpenML", "Source", "Web"]
@@ -56,7 +57,10 @@ class OpenML:
         """Download the data file into ``folder``, unless it is there already."""
         path = folder / f"openml-{self.data_id}.arff"
         if not path.exists():
-            about = read_json(f"{self.api}/{self.data_id}")["data_set_description"]
+            url = f"{self.api}/{self.data_id}"
+            about = read_json(url).get("data_set_description", {})
+            if "url" not in about:
+                raise DownloadError(f"{url} names no data file.")
             download(about["url"], path, md5=about.get("md5_checksum"), progress=progress)
         return [path]
 

@@ -151,8 +151,8 @@ def describe_all() -> list[Description]:
 
 def cache_folder() -> Path:
     """Return the user's cache of converted data sets; it may not exist yet."""
-    if "XDG_CACHE_HOME" in os.environ:
-        base = Path(os.environ["XDG_CACHE_HOME"])
+    if named := os.environ.get("XDG_CACHE_HOME"):
+        base = Path(named)
     elif sys.platform == "win32":
         base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
     elif sys.platform == "darwin":
@@ -208,8 +208,8 @@ def _checked(entry: Entry, arrays: dict[str, np.ndarray], origin: str) -> dict[s
     if entry.digest is not None and (found := array_digest(arrays)) != entry.digest:
         raise ChecksumError(
             f"The arrays of {entry.name!r} from {origin} have checksum {found[:12]}...; "
-            f"{entry.digest[:12]}... was expected. They differ from the registered data set: "
-            "delete the file and fetch it again."
+            f"{entry.digest[:12]}... was expected. They differ from the registered data set; "
+            "get a fresh copy."
         )
     if not entry.keep and arrays.get("X", np.empty(0)).shape != (entry.n_rows, entry.n_features):
         raise ChecksumError(

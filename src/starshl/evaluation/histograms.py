@@ -39,9 +39,7 @@ class HammingHistograms:
                 "(n_queries, n_bits + 1) with at least one query."
             )
         if count.dtype.kind not in "iu" or relevant.dtype.kind not in "iu":
-            raise ValueError(
-                f"count is {count.dtype} and relevant {relevant.dtype}; both must hold integers."
-            )
+            raise ValueError(f"count is {count.dtype} and relevant {relevant.dtype}; both must hold integers.")
         if (relevant < 0).any() or (relevant > count).any():
             raise ValueError("Some entries of relevant are negative or exceed count; it must count a part.")
         totals = count.sum(axis=1)

@@ -121,9 +121,7 @@ def expected_precision(histograms: HammingHistograms, s: int | Sequence[int]) ->
     lengths = np.minimum(_check_lengths(s), histograms.n_items)
     before = _items_before(histograms)
     share = _share_relevant(histograms)
-    columns = [
-        (np.clip(length - before, 0, histograms.count) * share).sum(axis=1) / length for length in lengths
-    ]
+    columns = [(np.clip(length - before, 0, histograms.count) * share).sum(axis=1) / length for length in lengths]
     return columns[0] if np.ndim(s) == 0 else np.stack(columns, axis=1)
 
 
@@ -189,9 +187,7 @@ class PrecisionRecall:
     n_without_relevant: int
 
 
-def precision_recall(
-    histograms: HammingHistograms, average: str = "micro", *, empty: str = "zero"
-) -> PrecisionRecall:
+def precision_recall(histograms: HammingHistograms, average: str = "micro", *, empty: str = "zero") -> PrecisionRecall:
     """Return precision and recall by Hamming radius.
 
     Parameters

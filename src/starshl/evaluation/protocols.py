@@ -80,7 +80,7 @@ class Protocol:
 
     def reduced(self, *, n_train: int, n_query: int, n_runs: int) -> Protocol:
         """Return a smaller protocol of the same kind, under a name that says so, for quick looks."""
-        rows = replace(self.rows, n_train=n_train, n_query=n_query)
+        rows = replace(self.rows, n_train=n_train, n_query=n_query, official=False)
         name = f"{self.name}-{n_train}-{n_query}"
         return replace(self, name=name, rows=rows, n_runs=n_runs, frozen=False)
 

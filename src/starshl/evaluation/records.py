@@ -155,9 +155,7 @@ class RecordFolder:
     def __init__(self, path: str | os.PathLike):
         self.path = Path(path)
         if self.path.exists() and not self.path.is_dir():
-            raise RecordFormatError(
-                f"{str(self.path)!r} is a file; run records are kept in a folder. Name one."
-            )
+            raise RecordFormatError(f"{str(self.path)!r} is a file; run records are kept in a folder. Name one.")
         marker = self.path / _MARKER
         if not marker.exists():
             self._claim(marker)

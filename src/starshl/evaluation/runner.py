@@ -56,9 +56,7 @@ def run_key(
     """
     split = data.split
     seed = split.seed(method) if seed is None else check_integer(seed, "seed", low=0)
-    settings = {"scaling": data.scaling, "dtype": data.X_train.dtype.name, "fit_on": fit_on} | (
-        settings or {}
-    )
+    settings = {"scaling": data.scaling, "dtype": data.X_train.dtype.name, "fit_on": fit_on} | (settings or {})
     return RunKey(split.protocol, split.run, method, n_bits, seed, split.digest, settings)
 
 

@@ -36,9 +36,7 @@ def score(record: Record, *, n_jobs: int | None = None) -> dict[str, Any]:
     search has ``precision_at`` alone. A failed run has nothing to score.
     """
     if not record.ok:
-        raise ValueError(
-            f"The run of {record.key.method!r} failed ({record.message}); there is nothing to score."
-        )
+        raise ValueError(f"The run of {record.key.method!r} failed ({record.message}); there is nothing to score.")
     found: dict[str, Any] = {}
     if "database" in record.arrays:
         found |= _retrieval(histograms_of(record, n_jobs=n_jobs))
@@ -103,9 +101,7 @@ def _neighbor_votes(record: Record, n_jobs: int | None) -> dict[str, Any]:
         return {}
     items, y_items = record.codes("database")[labeled], record.arrays["y_database"][labeled]
     query, y_query = record.codes("query"), record.arrays["y_query"]
-    return {
-        "accuracy_knn": {k: knn_accuracy(query, items, y_query, y_items, k, n_jobs=n_jobs) for k in (1, 5)}
-    }
+    return {"accuracy_knn": {k: knn_accuracy(query, items, y_query, y_items, k, n_jobs=n_jobs) for k in (1, 5)}}
 
 
 def _as_lists(curve) -> dict[str, list[float]]:

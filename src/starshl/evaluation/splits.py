@@ -84,9 +84,7 @@ class Split:
     @property
     def digest(self) -> str:
         parts = {"train": self.train, "database": self.database, "query": self.query}
-        return array_digest(
-            {name: rows.astype(np.int64) for name, rows in parts.items()} | {"labeled": self.labeled}
-        )
+        return array_digest({name: rows.astype(np.int64) for name, rows in parts.items()} | {"labeled": self.labeled})
 
     def seed(self, label: str = "") -> int:
         """Return a seed for this run and label (say, a method's name) that no other label influences."""
@@ -205,9 +203,7 @@ class SplitData:
     y_train_true: np.ndarray
 
 
-def split_data(
-    dataset: Dataset, split: Split, *, scaling: str = "max", dtype: type = np.float32
-) -> SplitData:
+def split_data(dataset: Dataset, split: Split, *, scaling: str = "max", dtype: type = np.float32) -> SplitData:
     """Cut a data set into the parts of a split and scale its features.
 
     Parameters
@@ -255,7 +251,5 @@ def _shift_and_scale(dataset: Dataset, split: Split, scaling: str):
     if scaling in ("raw", "unit"):
         return 0.0, 1.0
     X = dataset.X[split.train].astype(np.float64)
-    shift, spread = (
-        (X.min(axis=0), np.ptp(X, axis=0)) if scaling == "range" else (X.mean(axis=0), X.std(axis=0))
-    )
+    shift, spread = (X.min(axis=0), np.ptp(X, axis=0)) if scaling == "range" else (X.mean(axis=0), X.std(axis=0))
     return shift, np.where(spread > 0, 1.0 / np.where(spread > 0, spread, 1.0), 0.0)
