@@ -346,6 +346,9 @@ class StarSHL(BaseHasher):
     def _unpack(cls, header, arrays, kernels: Sequence[Kernel | Callable] | None = None) -> Self:
         return unpack_star_shl(cls, header, arrays, kernels)
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "transduction_")
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed
