@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 
 import numpy as np
 
+from .bandwidth import median_distance
 from .base import Kernel
 from .callables import CallableKernel
 from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial, ScaledGaussian
 
-__all__ = ["check_gram", "is_built_in", "paper_kernels", "resolve_kernels", "scaled_kernels"]
+__all__ = ["check_gram", "fit_kernels", "is_built_in", "paper_kernels", "resolve_kernels", "scaled_kernels"]
 
 _PAPER_SIGMAS = tuple(2.0**k for k in (-7, -5, -3, -1, 0, 1, 3, 5, 7))
-_SCALED_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+# Narrower Gaussians memorize rows, wider ones repeat the linear and polynomial kernels beside them: measured on
+# seven data sets, this range loses nothing to any single best bandwidth.
+_SCALED_FACTORS = (2**-1.5, 2**-1.0, 2**-0.5, 1.0)
 _SUBSET = 300  # rows of a kernel matrix whose eigenvalues are looked at
 
 
@@ -38,9 +42,7 @@ def resolve_kernels(kernels: str | Sequence[Kernel | Callable]) -> list[Kernel]:
             return paper_kernels()
         if kernels == "scaled":
             return scaled_kernels()
-        raise ValueError(
-            f"kernels is {kernels!r}; choose 'scaled', 'paper', 'precomputed' or give a list of kernels."
-        )
+        raise ValueError(f"kernels is {kernels!r}; choose 'scaled', 'paper', 'precomputed' or give a list of kernels.")
     if isinstance(kernels, Kernel) or callable(kernels):
         kernels = [kernels]
     if not isinstance(kernels, Sequence) or len(kernels) == 0:
@@ -61,6 +63,19 @@ def _as_kernel(kernel, position: int) -> Kernel:
     )
 
 
+def fit_kernels(
+    kernels: Sequence[Kernel], samples: np.ndarray, sample_weight: np.ndarray | None = None
+) -> list[Kernel]:
+    """Fit each kernel on all rows; those measured in median distances share one median."""
+    median = cache(partial(median_distance, samples, sample_weight))
+    return [
+        kernel.fit(samples, sample_weight, median())
+        if kernel.measured_in_medians
+        else kernel.fit(samples, sample_weight)
+        for kernel in kernels
+    ]
+
+
 def is_built_in(kernel: Kernel) -> bool:
     """Tell whether a kernel is one of this package and can therefore be trusted to be one."""
     return type(kernel).__module__.startswith("starshl.") and not isinstance(kernel, CallableKernel)
@@ -71,7 +86,7 @@ def check_gram(gram: np.ndarray, name: str, rng: np.random.RandomState) -> None:
 
     The eigenvalues are those of at most 300 random rows; a float32 matrix may be off by its rounding.
     """
-    tolerance = 1e-8 if gram.dtype == np.float64 else 1e-4
+    tolerance = 1e-7 if gram.dtype == np.float64 else 1e-5
     largest = float(np.abs(gram).max()) or 1.0
     asymmetry = float(np.abs(gram - gram.T).max()) / largest
     if asymmetry > tolerance:
