@@ -29,6 +29,7 @@ __all__ = [
 # One name a line, sorted; a contract test compares them with the catalog.
 METHODS_WITHOUT_LABELS = (
     "AnchorGraphHash",
+    "BRE",
     "LSHash",
     "SpectralHash",
     "StarSHL",
