@@ -92,6 +92,13 @@ class PartialLabels:
     def labeled(self) -> np.ndarray:
         return self.index >= 0
 
+    def take(self, rows: np.ndarray) -> PartialLabels:
+        """Return the labels of some rows; classes that do not occur among them are gone."""
+        index = self.index[rows]
+        present, renumbered = np.unique(index[index >= 0], return_inverse=True)
+        index[index >= 0] = renumbered
+        return PartialLabels(self.classes[present], index, self.dtype)
+
 
 def check_labels(y, n_samples: int) -> PartialLabels:
     """Read labels, some of which may be missing.

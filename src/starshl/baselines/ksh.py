@@ -245,7 +245,9 @@ def climb(
     value, _ = _value_and_pull(current[n_anchors:], residual_times)
     best_value = value
     momentum_before, momentum, inverse_step = 0.0, 1.0, 1.0
-    for n_steps in range(1, max_iter + 1):  # noqa: B007
+    n_steps = 0
+    for _ in range(max_iter):
+        n_steps += 1
         ahead = current + (momentum_before - 1) / momentum * (current - previous)
         value_ahead, pull = _value_and_pull(ahead[n_anchors:], residual_times)
         gradient = K.T @ pull

@@ -1,0 +1,132 @@
+"""The kernels of the paper: normalized linear, normalized polynomial and Gaussian, on rows of a matrix."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from ._distance_loops import squared_distances
+from .bandwidth import median_distance
+from .base import Kernel
+
+__all__ = [
+    "Gaussian",
+    "NormalizedLinear",
+    "NormalizedPolynomial",
+    "PairTable",
+    "ScaledGaussian",
+    "VectorKernel",
+]
+
+_CANCELLATION = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
+
+
+class PairTable:
+    """Inner products and squared distances between two blocks of rows, each computed at most once."""
+
+    def __init__(self, A: np.ndarray, B: np.ndarray):
+        self.A, self.B = A, B
+
+    @cached_property
+    def norms(self) -> tuple[np.ndarray, np.ndarray]:
+        """Squared norms of the rows of A and of B, in float64."""
+        return tuple(np.einsum("ij,ij->i", rows, rows, dtype=np.float64) for rows in (self.A, self.B))
+
+    @cached_property
+    def inner(self) -> np.ndarray:
+        return self.A @ self.B.T
+
+    @cached_property
+    def squared_distances(self) -> np.ndarray:
+        distances = self.inner.copy()
+        squared_distances(distances, *self.norms, self.A, self.B, _CANCELLATION[distances.dtype])
+        return distances
+
+
+class VectorKernel(Kernel):
+    """A kernel that is a function of inner products and norms, so that a bank shares their computation."""
+
+    @abstractmethod
+    def evaluate(self, table: PairTable) -> np.ndarray:
+        """Return the kernel between the two blocks of a table."""
+
+    def __call__(self, A, B) -> np.ndarray:
+        return self.evaluate(PairTable(np.asarray(A), np.asarray(B)))
+
+
+@dataclass(frozen=True)
+class NormalizedLinear(VectorKernel):
+    """The cosine of the angle between two rows; zero wherever a row is zero."""
+
+    largest_diagonal: ClassVar[float] = 1.0
+
+    def evaluate(self, table: PairTable) -> np.ndarray:
+        scales = [
+            np.divide(1.0, np.sqrt(norms), out=np.zeros_like(norms), where=norms > 0) for norms in table.norms
+        ]
+        return _rescale(table.inner, *scales)
+
+    def diagonal(self, samples) -> np.ndarray:
+        return np.any(np.asarray(samples) != 0, axis=1).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class NormalizedPolynomial(VectorKernel):
+    """(a.b + bias)^degree, divided by its value's root on each diagonal."""
+
+    degree: int = 2
+    bias: float = 1.0
+    largest_diagonal: ClassVar[float] = 1.0
+
+    def evaluate(self, table: PairTable) -> np.ndarray:
+        # Normalizing before taking the power keeps large rows from overflowing.
+        cosines = _rescale(table.inner + table.inner.dtype.type(self.bias), *map(self._scale, table.norms))
+        return cosines**self.degree
+
+    def _scale(self, norms: np.ndarray) -> np.ndarray:
+        shifted = norms + self.bias
+        return np.divide(1.0, np.sqrt(shifted), out=np.zeros_like(shifted), where=shifted > 0)
+
+    def diagonal(self, samples) -> np.ndarray:
+        samples = np.asarray(samples)
+        norms = np.einsum("ij,ij->i", samples, samples, dtype=np.float64)
+        return (norms + self.bias > 0).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Gaussian(VectorKernel):
+    """exp(-|a - b|^2 / (2 sigma^2)), with an absolute bandwidth sigma."""
+
+    sigma: float = 1.0
+    largest_diagonal: ClassVar[float] = 1.0
+
+    def evaluate(self, table: PairTable) -> np.ndarray:
+        distances = table.squared_distances
+        # The float32 smallest normal number caps the factor: far rows get exactly zero, not NaN.
+        return np.exp(distances * distances.dtype.type(-0.5 / self.sigma**2))
+
+    def diagonal(self, samples) -> np.ndarray:
+        return np.ones(len(samples))
+
+
+@dataclass(frozen=True)
+class ScaledGaussian(VectorKernel):
+    """A Gaussian whose bandwidth is ``factor`` times the median distance between training rows."""
+
+    factor: float = 1.0
+
+    def fit(self, samples, sample_weight=None) -> Gaussian:
+        return Gaussian(self.factor * median_distance(samples, sample_weight))
+
+    def evaluate(self, table: PairTable) -> np.ndarray:
+        raise TypeError("A ScaledGaussian has no bandwidth before fit; evaluate the kernel that fit returns.")
+
+
+def _rescale(products: np.ndarray, row_scales: np.ndarray, column_scales: np.ndarray) -> np.ndarray:
+    scaled = products * row_scales.astype(products.dtype)[:, None]
+    scaled *= column_scales.astype(products.dtype)[None, :]
+    return scaled
