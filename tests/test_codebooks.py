@@ -27,8 +27,10 @@ def test_hadamard_refuses_orders_it_cannot_build(order):
 
 @pytest.mark.parametrize(
     ("n_codewords", "n_bits", "distance"),
-    [(10, 8, 4), (10, 10, 5), (10, 12, 6), (10, 15, 8), (10, 16, 8), (10, 20, 10), (10, 24, 12), (10, 32, 16)]
-    + [(26, 16, 8), (26, 32, 16)],
+    [
+        *[(10, n_bits, distance) for n_bits, distance in ((8, 4), (10, 5), (12, 6), (15, 8), (16, 8), (20, 10))],
+        *[(10, 24, 12), (10, 32, 16), (26, 16, 8), (26, 32, 16)],
+    ],
 )
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_separated_codewords_reach_the_best_known_distances(n_codewords, n_bits, distance, seed):
@@ -47,9 +49,7 @@ def test_separated_codewords_waste_nothing(n_codewords, n_bits):
     assert useful_columns(codewords) == min(n_bits, 2 ** (n_codewords - 1) - 1)
 
 
-@pytest.mark.parametrize(
-    ("n_codewords", "n_bits"), [(10, 4), (10, 8), (16, 4), (26, 5), (2, 32), (3, 2), (10, 64)]
-)
+@pytest.mark.parametrize(("n_codewords", "n_bits"), [(10, 4), (10, 8), (16, 4), (26, 5), (2, 32), (3, 2), (10, 64)])
 def test_random_codewords_have_distinct_rows_and_no_constant_column(n_codewords, n_bits):
     for seed in range(20):
         codewords = random_codewords(n_codewords, n_bits, np.random.RandomState(seed))

@@ -9,9 +9,7 @@ __all__ = ["sweep_progress"]
 
 
 @contextmanager
-def sweep_progress(
-    n_bits: int, max_iter: int, *, shown: bool
-) -> Iterator[Callable[[int, float | None], None]]:
+def sweep_progress(n_bits: int, max_iter: int, *, shown: bool) -> Iterator[Callable[[int, float | None], None]]:
     """Yield a function (sweep, objective) to be called after each bit (objective None) and each sweep."""
     if not shown:
         yield lambda sweep, objective: None

@@ -38,9 +38,7 @@ def separated_codewords(n_codewords: int, n_bits: int, rng: np.random.RandomStat
     return max(candidates, key=_quality)
 
 
-def random_codewords(
-    n_codewords: int, n_bits: int, rng: np.random.RandomState, *, distinct: bool = True
-) -> np.ndarray:
+def random_codewords(n_codewords: int, n_bits: int, rng: np.random.RandomState, *, distinct: bool = True) -> np.ndarray:
     """Return i.i.d. signs, redrawn until no column is constant and, if ``distinct``, no two rows are equal.
 
     What cannot be had is not asked for: non-constant columns need two codewords, distinct rows 2**n_bits

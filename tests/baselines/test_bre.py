@@ -176,9 +176,7 @@ def test_only_labeled_rows_teach():
     y = np.where(np.arange(300) < 150, DIGIT_LABELS, -1)
     poisoned = DIGITS.copy()
     poisoned[150:] = poisoned[150:][::-1]  # the mean stays, unlabeled rows trade places
-    first, second = (
-        BRE(4, supervised=True, random_state=0).fit(X, y).components_ for X in (DIGITS, poisoned)
-    )
+    first, second = (BRE(4, supervised=True, random_state=0).fit(X, y).components_ for X in (DIGITS, poisoned))
     assert np.allclose(first, second)
 
 

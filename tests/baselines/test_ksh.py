@@ -65,9 +65,7 @@ def test_relaxed_optimum_beats_a_generic_optimizer(problem):
     def negative_quotient(b):
         return -(b @ target @ b) / (b @ scatter @ b)
 
-    found = min(
-        minimize(negative_quotient, start).fun for start in np.random.default_rng(3).standard_normal((5, 12))
-    )
+    found = min(minimize(negative_quotient, start).fun for start in np.random.default_rng(3).standard_normal((5, 12)))
     assert negative_quotient(a) <= found + 1e-6 * abs(found)
 
 

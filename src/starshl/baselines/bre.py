@@ -114,9 +114,7 @@ class BRE(BaseHasher):
             K = (unit @ unit.T).astype(np.float64)
             targets = _kernel_distances(K, joined) if targets is None else targets
             graph = pair_graph(joined, targets, len(rows))
-            weights, history = learn_weights(
-                K, graph, n_bits, min(n_support, len(rows)), max_sweeps, tol, rng
-            )
+            weights, history = learn_weights(K, graph, n_bits, min(n_support, len(rows)), max_sweeps, tol, rng)
             self.components_ = (weights @ unit).astype(X.dtype)
         self.objective_history_ = history
         self.n_iter_ = len(history) - 1

@@ -233,9 +233,7 @@ def _value_and_pull(scores: np.ndarray, residual_times) -> tuple[float, np.ndarr
     return -float(phi @ pulled), pulled * (phi**2 - 1)
 
 
-def climb(
-    K: np.ndarray, residual_times, start: np.ndarray, max_iter: int, tol: float
-) -> tuple[np.ndarray, int]:
+def climb(K: np.ndarray, residual_times, start: np.ndarray, max_iter: int, tol: float) -> tuple[np.ndarray, int]:
     """Return the best point of Nesterov's accelerated descent on the smooth objective, and its steps.
 
     Points travel with their scores Ka, so that a step costs two products with K however often it is halved.

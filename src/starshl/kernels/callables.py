@@ -33,9 +33,7 @@ class CallableKernel(Kernel):
     def __call__(self, A: Sequence[Any], B: Sequence[Any]) -> np.ndarray:
         if self._takes_blocks:
             return np.asarray(self.function(A, B), dtype=np.float64)
-        return np.array([[self.function(a, b) for b in B] for a in A], dtype=np.float64).reshape(
-            len(A), len(B)
-        )
+        return np.array([[self.function(a, b) for b in B] for a in A], dtype=np.float64).reshape(len(A), len(B))
 
     def gram(self, samples: Sequence[Any]) -> np.ndarray:
         if self._takes_blocks:

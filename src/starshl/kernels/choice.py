@@ -13,7 +13,9 @@ from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial, ScaledGau
 __all__ = ["check_gram", "is_built_in", "paper_kernels", "resolve_kernels", "scaled_kernels"]
 
 _PAPER_SIGMAS = tuple(2.0**k for k in (-7, -5, -3, -1, 0, 1, 3, 5, 7))
-_SCALED_FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
+# Narrower Gaussians memorize rows, wider ones repeat the linear and polynomial kernels beside them: measured on
+# seven data sets, this range loses nothing to any single best bandwidth.
+_SCALED_FACTORS = (2**-1.5, 2**-1.0, 2**-0.5, 1.0)
 _SUBSET = 300  # rows of a kernel matrix whose eigenvalues are looked at
 
 
@@ -38,9 +40,7 @@ def resolve_kernels(kernels: str | Sequence[Kernel | Callable]) -> list[Kernel]:
             return paper_kernels()
         if kernels == "scaled":
             return scaled_kernels()
-        raise ValueError(
-            f"kernels is {kernels!r}; choose 'scaled', 'paper', 'precomputed' or give a list of kernels."
-        )
+        raise ValueError(f"kernels is {kernels!r}; choose 'scaled', 'paper', 'precomputed' or give a list of kernels.")
     if isinstance(kernels, Kernel) or callable(kernels):
         kernels = [kernels]
     if not isinstance(kernels, Sequence) or len(kernels) == 0:

@@ -27,7 +27,8 @@ class GraphGaussian(Kernel):
     K is the Gaussian kernel between all distinct training rows, L the normalized Laplacian of their
     nearest-neighbor graph and g the ``strength``; :math:`k_x` holds the kernel between x and the training
     rows, so the same formula extends the kernel to new rows. :math:`\tilde k` is the kernel of the norm
-    :math:`\|f\|^2 + g f^T L f`. Fitting takes O(n_rows^3) time and O(n_rows^2) memory.
+    :math:`\|f\|^2 + g f^T L f`. It is divided by its mean diagonal over the training rows, because a strong
+    graph shrinks it and an SVM's C would have to grow in step. Fitting takes O(n_rows^3) time and O(n_rows^2) memory.
 
     Parameters
     ----------
@@ -36,13 +37,13 @@ class GraphGaussian(Kernel):
     n_neighbors : int, default=7
         Neighbors of a row in the graph; an edge weighs exp(-d^2 / (2 s^2)) with s the median of the
         distances to the farthest of them.
-    strength : float, default=30.0
+    strength : float, default=100.0
         How much more a function costs that is not smooth on the graph.
     """
 
     factor: float = 0.5
     n_neighbors: int = 7
-    strength: float = 30.0
+    strength: float = 100.0
 
     def fit(self, samples, sample_weight=None) -> FittedGraphGaussian:
         rows, weights = merge_equal_rows(samples, sample_weight)
@@ -51,6 +52,7 @@ class GraphGaussian(Kernel):
             sigma=self.factor * median_distance(samples, sample_weight),
             strength=self.strength,
             rows=rows,
+            row_weights=weights,
             edge_values=laplacian.data,
             edge_columns=laplacian.indices.astype(np.int64),
             edge_ends=laplacian.indptr.astype(np.int64),
@@ -67,25 +69,35 @@ class FittedGraphGaussian(Kernel):
     sigma: float
     strength: float
     rows: np.ndarray
+    row_weights: np.ndarray
     edge_values: np.ndarray
     edge_columns: np.ndarray
     edge_ends: np.ndarray
 
-    largest_diagonal = 1.0  # the subtracted term is positive semi-definite
+    @property
+    def largest_diagonal(self) -> float:
+        return self._scale  # a Gaussian has diagonal 1, and what is subtracted is positive semi-definite
 
     def __call__(self, A, B) -> np.ndarray:
-        A, B = np.asarray(A), np.asarray(B)
+        dtype = np.result_type(A, B)
+        same = B is A
+        A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
         gaussian = Gaussian(self.sigma)
-        to_rows = gaussian(A.astype(np.float64), self.rows)
-        from_rows = to_rows.T if B is A else gaussian(self.rows, B.astype(np.float64))
-        deformed = gaussian(A.astype(np.float64), B.astype(np.float64)) - to_rows @ (
-            self._correction @ from_rows
-        )
-        return deformed.astype(np.result_type(A, B))
+        to_rows = gaussian(A, self.rows)
+        from_rows = to_rows.T if same else gaussian(self.rows, B)
+        deformed = gaussian(A, B) - to_rows @ (self._correction @ from_rows)
+        return (self._scale * deformed).astype(dtype)
 
     def diagonal(self, samples) -> np.ndarray:
-        to_rows = Gaussian(self.sigma)(np.asarray(samples, dtype=np.float64), self.rows)
+        return self._scale * self._unscaled_diagonal(np.asarray(samples, dtype=np.float64))
+
+    def _unscaled_diagonal(self, samples: np.ndarray) -> np.ndarray:
+        to_rows = Gaussian(self.sigma)(samples, self.rows)
         return 1.0 - np.einsum("ij,ij->i", to_rows @ self._correction, to_rows)
+
+    @cached_property
+    def _scale(self) -> float:
+        return 1.0 / float(np.average(self._unscaled_diagonal(self.rows), weights=self.row_weights))
 
     @cached_property
     def _correction(self) -> np.ndarray:

@@ -52,9 +52,7 @@ class SpectrumKernel(Kernel):
             columns.extend(vocabulary.setdefault(part, len(vocabulary)) for part in found)
             values.extend(found.values())
             ends.append(len(values))
-        return csr_array(
-            (np.array(values, dtype=np.float64), columns, ends), shape=(len(strings), len(vocabulary))
-        )
+        return csr_array((np.array(values, dtype=np.float64), columns, ends), shape=(len(strings), len(vocabulary)))
 
 
 def _unit_rows(counts: csr_array) -> csr_array:

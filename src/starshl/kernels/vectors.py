@@ -65,9 +65,7 @@ class NormalizedLinear(VectorKernel):
     largest_diagonal: ClassVar[float] = 1.0
 
     def evaluate(self, table: PairTable) -> np.ndarray:
-        scales = [
-            np.divide(1.0, np.sqrt(norms), out=np.zeros_like(norms), where=norms > 0) for norms in table.norms
-        ]
+        scales = [np.divide(1.0, np.sqrt(norms), out=np.zeros_like(norms), where=norms > 0) for norms in table.norms]
         return _rescale(table.inner, *scales)
 
     def diagonal(self, samples) -> np.ndarray:

@@ -103,9 +103,7 @@ def _conservative_terms(hasher: StarSHL, er_hat: float, rho: float, delta: float
     complexity = 2.0 * np.sqrt(n_codewords) * float(np.sum(radius * norms + biases))
     complexity /= rho * n_bits * np.sqrt(n_samples)
     # The union over grid points 2^j costs log(j^2 pi^2 / 6) for each norm and each bias.
-    grid = sum(
-        float(np.sum(2.0 * np.log(np.log2(v) + 1.0) + np.log(np.pi**2 / 6.0))) for v in (norms, biases)
-    )
+    grid = sum(float(np.sum(2.0 * np.log(np.log2(v) + 1.0) + np.log(np.pi**2 / 6.0))) for v in (norms, biases))
     deviation = float(np.sqrt((np.log(1.0 / delta) + grid) / (2.0 * n_samples)))
     return {
         "conservative": er_hat + complexity + deviation,

@@ -43,9 +43,7 @@ def initial_codewords(
     return signs.astype(np.int8)
 
 
-def initial_weights(
-    kernel_weights, n_bits: int, n_kernels: int, p: float, rng: np.random.RandomState
-) -> np.ndarray:
+def initial_weights(kernel_weights, n_bits: int, n_kernels: int, p: float, rng: np.random.RandomState) -> np.ndarray:
     """Return (n_bits, n_kernels) kernel weights from None, a word or an array, each row in the p-norm ball."""
     if kernel_weights is None:
         size = 1.0 if p > UNWEIGHTED_ABOVE else n_kernels ** (-1.0 / p)
@@ -55,9 +53,7 @@ def initial_weights(
         drawn = rng.uniform(size=(n_bits, n_kernels))
         return drawn / drawn.sum(axis=1, keepdims=True)
     weights = np.asarray(kernel_weights, dtype=np.float64)
-    allowed = (
-        f"None, 'random' or an array of shape ({n_bits}, {n_kernels}), one row a bit and one column a kernel"
-    )
+    allowed = f"None, 'random' or an array of shape ({n_bits}, {n_kernels}), one row a bit and one column a kernel"
     if weights.shape != (n_bits, n_kernels):
         raise ValueError(f"kernel_weights has shape {weights.shape}; it must be {allowed}.")
     norms = np.linalg.norm(weights, ord=np.inf if p > UNWEIGHTED_ABOVE else p, axis=1)
@@ -67,9 +63,7 @@ def initial_weights(
             f">= 0 with norms of at most 1. Divide each row by its {p:g}-norm."
         )
     if (norms == 0).any():
-        raise ValueError(
-            "kernel_weights has rows of zeros; every bit needs at least one kernel. Use None for equal."
-        )
+        raise ValueError("kernel_weights has rows of zeros; every bit needs at least one kernel. Use None for equal.")
     return weights.copy()
 
 
@@ -85,9 +79,7 @@ def initial_clusters(
     seed = int(rng.randint(np.iinfo(np.int32).max))
     with single_threaded_blas():
         if kind != "vectors":
-            return kernel_k_means(
-                grams.mean(axis=0), weights, n_clusters, _N_STARTS, np.random.RandomState(seed)
-            )
+            return kernel_k_means(grams.mean(axis=0), weights, n_clusters, _N_STARTS, np.random.RandomState(seed))
         # Merging equal rows makes a weight of two and two equal rows the same problem.
         rows, inverse = np.unique(samples.astype(np.float64), axis=0, return_inverse=True)
         inverse = inverse.ravel()

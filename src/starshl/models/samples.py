@@ -74,9 +74,7 @@ def _read_precomputed(estimator, X, fitting: bool) -> np.ndarray:
             )
         if samples.shape[1] < 2 or samples.shape[0] < 1:
             raise ValueError(f"X has shape {np.shape(X)}; at least one kernel and two rows are needed.")
-    elif (
-        samples.shape[0] != estimator.kernel_weights_.shape[1] or samples.shape[2] != estimator.n_features_in_
-    ):
+    elif samples.shape[0] != estimator.kernel_weights_.shape[1] or samples.shape[2] != estimator.n_features_in_:
         raise ValueError(
             f"X has shape {np.shape(X)}; this hasher was fitted on {estimator.kernel_weights_.shape[1]} kernels and "
             f"{estimator.n_features_in_} rows, so it needs kernel values of shape (n_kernels, n, n_train)."

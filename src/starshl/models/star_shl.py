@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from .._progress import sweep_progress
 from .._validation import (
     PartialLabels,
     check_choice,
     check_integer,
     check_labels,
+    check_length,
     check_number,
     check_weights,
 )
 from ..base import BaseHasher
-from ..kernels import (
-    GramBank,
-    Kernel,
-    check_gram,
-    compute_grams,
-    expand_over_rows,
-    is_built_in,
-    resolve_kernels,
-)
-from ..solvers import (
-    BlockDescent,
-    LibSVM,
-    PairwiseAscent,
-    Problem,
-    State,
-    hamming_distances,
-    hinge_distances,
-    nearest_codewords,
-)
+from ..kernels import Kernel, expand_over_rows, resolve_kernels
+from ..solvers import State, hamming_distances, hinge_distances, nearest_codewords
 from .bound import GeneralizationBound, generalization_bound
-from .initial import check_assignments, initial_clusters, initial_codewords, initial_weights
 from .samples import count_rows, read_samples, sample_kind, take_rows
 from .storage import pack_star_shl, unpack_star_shl
+from .training import choose_classes, choose_start, descend, fit_kernels, warn_about
 
 __all__ = ["StarSHL"]
 
@@ -63,7 +43,7 @@ class StarSHL(BaseHasher):
     n_bits : int, default=32
         Length of the codes.
     kernels : {"scaled", "paper", "precomputed"} or list, default="scaled"
-        "scaled": normalized linear and polynomial, and Gaussians of 1/4, 1/2, 1, 2 and 4 median distances
+        "scaled": normalized linear and polynomial, and Gaussians of 0.35, 0.5, 0.7 and 1 median distances
         between training rows; "paper": the eleven kernels of the paper, whose bandwidths are absolute; a list of
         kernel objects of :mod:`starshl.kernels` or functions of two samples of any type; "precomputed": X
         holds kernel values, (n, n_train) or (n_kernels, n, n_train).
@@ -219,25 +199,24 @@ class StarSHL(BaseHasher):
         rows = np.flatnonzero(all_weights)
         used = samples if len(rows) == n_rows else take_rows(samples, rows, kind)
         weights, labels = all_weights[rows], all_labels.take(rows)
-        classes = self._choose_classes(labels)
+        classes = choose_classes(self, labels)
         cost = weights * np.where(labels.labeled, 1.0, float(self.unlabeled_weight))
+        if initial_assignments is not None:
+            initial_assignments = check_length(initial_assignments, "initial_assignments", n_rows)[rows]
 
         rng = check_random_state(self.random_state)
-        fitted_kernels, grams = self._compute_grams(kernels, used, weights, cost, rng)
-        state = self._choose_start(
-            used, grams, kind, labels, len(classes), cost, initial_assignments, rng, rows
-        )
-        self._descend(grams, labels, cost, state, late=labels.labeled.any() and initial_assignments is None)
+        fitted_kernels, grams = fit_kernels(self, kernels, used, weights, cost)
+        state = choose_start(self, used, grams, kind, labels, len(classes), cost, initial_assignments, rng)
+        descend(self, grams, labels, cost, state, late=bool(labels.labeled.any()) and initial_assignments is None)
 
         self.sample_kind_ = kind
         self.kernels_ = fitted_kernels
         self.classes_ = classes
         self._store(state, rows, n_rows)
-        counts = np.bincount(state.assignments, cost, minlength=len(classes))
-        self.codeword_counts_ = counts
+        self.codeword_counts_ = np.bincount(state.assignments, cost, minlength=len(classes))
         self.support_samples_ = samples[:0] if kind == "precomputed" else samples[self.support_]
         self._label_training_rows(samples, rows, state, all_labels)
-        self._warn_about(state)
+        warn_about(self, state)
         return self
 
     def decision_function(self, X) -> np.ndarray:
@@ -290,101 +269,6 @@ class StarSHL(BaseHasher):
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernels, str) and self.kernels == "precomputed"
 
-    def _choose_classes(self, labels: PartialLabels) -> np.ndarray:
-        if not labels.labeled.any():
-            if self.n_codewords is None:
-                raise ValueError(
-                    "y has no labels, so the number of clusters must be given: set n_codewords, for example "
-                    "StarSHL(n_codewords=10). With labels in y, one codeword a class is learned."
-                )
-            if self.unlabeled_weight == 0:
-                raise ValueError(
-                    "unlabeled_weight is 0 and no row has a label, so nothing is left to learn from."
-                )
-            return np.arange(self.n_codewords)
-        n_classes = len(labels.classes)
-        if self.n_codewords not in (None, n_classes):
-            raise ValueError(
-                f"n_codewords is {self.n_codewords}, but y has {n_classes} classes, each of which gets one codeword. "
-                "Leave n_codewords out when y has labels."
-            )
-        if n_classes == 1:
-            warnings.warn(
-                f"y has one class only ({labels.classes[0]!r}), so every code will be that class's codeword. "
-                "Give rows of two classes or more, or no labels and n_codewords.",
-                UserWarning,
-                stacklevel=3,
-            )
-        return labels.classes
-
-    def _compute_grams(
-        self,
-        kernels: str | Sequence[Kernel],
-        samples: np.ndarray,
-        weights: np.ndarray,
-        cost: np.ndarray,
-        rng: np.random.RandomState,
-    ) -> tuple[list[Kernel], np.ndarray]:
-        """Return fitted kernels and their Gram matrices, (n_kernels, n, n)."""
-        # Checks draw rows from a stream of their own, so that they never change what is learned.
-        check_rng = np.random.RandomState(0)
-        if isinstance(kernels, str):
-            for position, gram in enumerate(samples):
-                check_gram(gram, f"The precomputed kernel {position}", check_rng)
-            return [], samples
-        # The preset counts rows as every other statistic does; a listed kernel is told of all rows.
-        kernel_weights = cost if isinstance(self.kernels, str) else weights
-        fitted = [kernel.fit(samples, kernel_weights) for kernel in kernels]
-        grams = compute_grams(fitted, samples, self.n_jobs)
-        for position, (kernel, gram) in enumerate(zip(fitted, grams, strict=True)):
-            if not is_built_in(kernel):
-                check_gram(gram, f"The Gram matrix of kernels[{position}]", check_rng)
-        return fitted, grams
-
-    def _choose_start(
-        self, samples, grams, kind, labels, n_codewords, cost, initial_assignments, rng, rows
-    ) -> State:
-        distinct = self.codeword_constraint == "distinct"
-        codewords = initial_codewords(self.codewords, n_codewords, self.n_bits, rng, distinct=distinct)
-        weights = initial_weights(self.kernel_weights, self.n_bits, len(grams), float(self.kernel_norm), rng)
-        if initial_assignments is not None:
-            assignments = check_assignments(np.asarray(initial_assignments)[rows], labels.index, n_codewords)
-        elif labels.labeled.any():
-            assignments = np.maximum(labels.index, 0)
-        else:
-            assignments = initial_clusters(samples, grams, kind, cost, n_codewords, rng)
-        return State.start(codewords, assignments, weights)
-
-    def _descend(self, grams, labels, cost, state: State, *, late: bool) -> None:
-        constraint = self.codeword_constraint
-        n_codewords = len(state.codewords)
-        if n_codewords > 2**self.n_bits:
-            warnings.warn(
-                f"{n_codewords} codewords do not fit into {self.n_bits} bits, which make {2**self.n_bits} codes: some "
-                f"classes share one. Use n_bits >= {int(np.ceil(np.log2(n_codewords)))}.",
-                UserWarning,
-                stacklevel=3,
-            )
-            constraint = "nonconstant" if constraint == "distinct" else constraint
-        svm = LibSVM if self.solver == "libsvm" else PairwiseAscent
-        with sweep_progress(self.n_bits, self.max_iter, shown=bool(self.verbose)) as on_progress:
-            problem = Problem(
-                bank=GramBank(grams),
-                svm=svm(self.svm_tol),
-                cost=cost,
-                free=~labels.labeled,
-                late=bool(late),
-                C=float(self.C),
-                kernel_norm=float(self.kernel_norm),
-                constraint=constraint,
-                update_codewords=self.update_codewords,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                n_jobs=self.n_jobs,
-                on_progress=on_progress,
-            )
-            BlockDescent(problem, state).run()
-
     def _store(self, state: State, rows: np.ndarray, n_rows: int) -> None:
         self.codewords_ = state.codewords
         self.kernel_weights_ = state.weights
@@ -417,25 +301,6 @@ class StarSHL(BaseHasher):
         if labels.labeled.any():
             found[labels.labeled] = labels.classes[labels.index[labels.labeled]]
         self.transduction_ = found
-
-    def _warn_about(self, state: State) -> None:
-        if not state.converged:
-            warnings.warn(
-                f"Codewords, assignments or kernel weights still changed in sweep {state.n_iter} (tol={self.tol:g}). "
-                "Increase max_iter, or accept the result: every sweep lowered the objective.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        if self.codeword_constraint == "none" and len(self.classes_) > 1:
-            n_constant = int(np.sum(np.all(self.codewords_ == self.codewords_[:1], axis=0)))
-            n_distinct = len(np.unique(self.codewords_, axis=0))
-            if n_constant or n_distinct < len(self.classes_):
-                warnings.warn(
-                    f"Unconstrained, the codewords have {n_constant} constant bits and {n_distinct} distinct rows for "
-                    f"{len(self.classes_)} classes. Set codeword_constraint='distinct' to keep them apart.",
-                    ConvergenceWarning,
-                    stacklevel=3,
-                )
 
     def _scores(self, samples: np.ndarray) -> np.ndarray:
         coefficients = self.dual_coef_[:, self.support_]

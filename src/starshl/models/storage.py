@@ -70,9 +70,7 @@ def unpack_star_shl(
             else _unpack_kernels(header["kernels_param"], "kernel_param", arrays, None, support_samples)
         )
     elif kernels is not None:
-        raise ValueError(
-            "This model was fitted with built-in kernels, which are in the file. Load it without kernels."
-        )
+        raise ValueError("This model was fitted with built-in kernels, which are in the file. Load it without kernels.")
     hasher = hasher_class(**params)
     for name, value in state.items():
         setattr(hasher, name, value)
@@ -110,9 +108,7 @@ def _unpack_kernels(
             f"Reopen it with load(path, kernels=[...]), all {len(specs)} kernels in the order of the fit."
         )
     if given is not None and len(given) != len(specs):
-        raise ValueError(
-            f"kernels has {len(given)} entries; this model was fitted with {len(specs)} kernels."
-        )
+        raise ValueError(f"kernels has {len(given)} entries; this model was fitted with {len(specs)} kernels.")
     found = []
     for position, spec in enumerate(specs):
         if spec["name"] is None:
@@ -124,9 +120,7 @@ def _unpack_kernels(
 
 def _unpack_kernel(spec: dict[str, Any], prefix: str, arrays: dict[str, np.ndarray]) -> Kernel:
     if spec["name"] not in BUILT_IN_KERNELS:
-        raise BundleFormatError(
-            f"The model file names a kernel {spec['name']!r} that this version does not know."
-        )
+        raise BundleFormatError(f"The model file names a kernel {spec['name']!r} that this version does not know.")
     return BUILT_IN_KERNELS[spec["name"]](**unpack_values(spec["fields"], arrays, prefix))
 
 
@@ -138,7 +132,7 @@ def _recognize(kernel: Kernel, spec: dict[str, Any], position: int, support: np.
         values = kernel(support[:1], support[:_PROBES])[0]
         if not np.allclose(values, expected, rtol=1e-6, atol=1e-9):
             raise ValueError(
-                f"kernels[{position}] gives {values.tolist()} where the kernel of the fit gave {expected}: it is another "
-                "function. Pass the kernels of the fit in their order."
+                f"kernels[{position}] gives {values.tolist()} where the kernel of the fit gave {expected}: "
+                "it is another function. Pass the kernels of the fit in their order."
             )
     return kernel
