@@ -172,6 +172,11 @@ def test_pairs_stand_in_for_labels():
     assert distances[same].mean() < distances[~same].mean()
 
 
+def test_pairs_are_refused_where_they_would_be_ignored():
+    with pytest.raises(ValueError, match="Set supervised=True"):
+        BRE(4).fit(DIGITS, pairs=([0], [1], [1]))
+
+
 def test_only_labeled_rows_teach():
     y = np.where(np.arange(300) < 150, DIGIT_LABELS, -1)
     poisoned = DIGITS.copy()

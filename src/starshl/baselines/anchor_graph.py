@@ -53,6 +53,7 @@ class AnchorGraphHash(BaseHasher):
     ----------
     anchors_ : array of shape (n_anchors, n_features)
     sigma_ : float
+    layers_, n_neighbors_ : int, those of the fit
     projections_ : array of shape (n_anchors, n_functions), W
     eigenvalues_ : array of shape (n_functions,), descending
     thresholds_ : array of shape (2, n_functions)

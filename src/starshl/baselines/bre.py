@@ -99,7 +99,7 @@ class BRE(BaseHasher):
         y : array of shape (n_samples,), default=None
             Ignored unless supervised.
         pairs : (first, second, similarity), default=None
-            Row indices, and +1 or -1; used instead of y, and only if supervised.
+            Row indices, and +1 or -1; used instead of y. Only if supervised.
         """
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
         n_support = check_integer(self.n_support, "n_support", low=1)
@@ -137,7 +137,11 @@ class BRE(BaseHasher):
         """
         n_train = check_integer(self.n_train, "n_train", low=2)
         pair_fraction = check_number(self.pair_fraction, "pair_fraction", low=0.0, strict=True)
-        if self.supervised and pairs is not None:
+        if pairs is not None:
+            if not self.supervised:
+                raise ValueError(
+                    "pairs were passed, but supervised=False learns from the rows alone. Set supervised=True."
+                )
             pairs = check_pairs(pairs, len(X))
             rows, joined = np.unique(np.stack(pairs[:2]), return_inverse=True)
             return rows, joined.reshape(2, -1), (pairs.similarity < 0).astype(np.float64)

@@ -149,11 +149,13 @@ class LabelSimilarity:
     """S = 2 YY' - 11' for one-hot labels Y, known by its products: O(l n_classes) instead of O(l^2)."""
 
     def __init__(self, index: np.ndarray):
-        self.one_hot = (index[:, None] == np.unique(index)).astype(np.float64)
+        classes, self.index = np.unique(index, return_inverse=True)
+        self.one_hot = (self.index[:, None] == np.arange(len(classes))).astype(np.float64)
         self.squared_norm = float(len(index)) ** 2
 
     def __matmul__(self, other: np.ndarray) -> np.ndarray:
-        return 2 * (self.one_hot @ (self.one_hot.T @ other)) - other.sum(axis=0)
+        class_sums = self.one_hot.T @ other
+        return (2 * class_sums - class_sums.sum(axis=0))[self.index]
 
 
 def _pair_similarity(pairs: Pairs) -> tuple[np.ndarray, csr_array]:
@@ -237,7 +239,9 @@ def climb(K: np.ndarray, residual_times, start: np.ndarray, max_iter: int, tol: 
     """Return the best point of Nesterov's accelerated descent on the smooth objective, and its steps.
 
     Points travel with their scores Ka, so that a step costs two products with K however often it is halved.
+    Those are in single precision: they are three times as fast, and the sign at the end is what counts.
     """
+    fast = K.astype(np.float32)
     n_rows, n_anchors = K.shape
     previous = current = best = np.concatenate([start, K @ start])
     value, _ = _value_and_pull(current[n_anchors:], residual_times)
@@ -248,8 +252,9 @@ def climb(K: np.ndarray, residual_times, start: np.ndarray, max_iter: int, tol: 
         n_steps += 1
         ahead = current + (momentum_before - 1) / momentum * (current - previous)
         value_ahead, pull = _value_and_pull(ahead[n_anchors:], residual_times)
-        gradient = K.T @ pull
-        direction = np.concatenate([gradient, K @ gradient])
+        gradient = fast.T @ pull.astype(np.float32)
+        direction = np.concatenate([gradient, fast @ gradient]).astype(np.float64)
+        gradient = direction[:n_anchors]
         slope = float(gradient @ gradient)
         inverse_step /= 2
         for _ in range(_MAX_DOUBLINGS):
