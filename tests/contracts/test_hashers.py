@@ -17,8 +17,8 @@ from starshl.catalog import configurations, get_class
 
 # StarSHL's own tests hold its contract; what is here takes a method that fits in a blink.
 CASES = {variant.name: (method, variant) for method, variant in configurations() if method.name != "StarSHL"}
-UNSUPERVISED = [name for name, (_, variant) in CASES.items() if variant.supervision == "none"]
-SUPERVISED = [name for name, (_, variant) in CASES.items() if variant.supervision.endswith("labels")]
+UNSUPERVISED = [name for name, (_, v) in CASES.items() if v.supervision == "none"]
+SUPERVISED = [name for name, (_, v) in CASES.items() if v.supervision in ("labels", "partial labels")]
 
 
 def make(name, n_bits=4, seed=0):
@@ -32,7 +32,7 @@ every_hasher = pytest.mark.parametrize("name", CASES)
 
 
 @pytest.fixture(scope="module")
-def digits():
+def few_digits():
     X, y = load_digits(return_X_y=True)
     return X[:300] / 16.0, y[:300]
 
@@ -52,8 +52,8 @@ def test_hasher_obeys_scikit_learn(estimator, check):
 
 
 @every_hasher
-def test_codes_are_signs_of_the_scores(name, digits):
-    X, y = digits
+def test_codes_are_signs_of_the_scores(name, few_digits):
+    X, y = few_digits
     hasher = make(name).fit(X, y)
     scores, signs, codes = hasher.decision_function(X), hasher.transform(X), hasher.encode(X)
     assert scores.shape == signs.shape == (len(X), 4)
@@ -63,8 +63,8 @@ def test_codes_are_signs_of_the_scores(name, digits):
 
 
 @every_hasher
-def test_same_seed_gives_the_same_scores(name, digits):
-    X, y = digits
+def test_same_seed_gives_the_same_scores(name, few_digits):
+    X, y = few_digits
     first, second = (clone(make(name)).fit(X, y).decision_function(X) for _ in range(2))
     assert np.array_equal(first, second)
 
@@ -90,8 +90,8 @@ def test_bytes_do_not_depend_on_the_number_of_threads(name, dtype, tmp_path):
 
 
 @every_hasher
-def test_saved_hasher_comes_back_the_same(name, digits, tmp_path):
-    X, y = digits
+def test_saved_hasher_comes_back_the_same(name, few_digits, tmp_path):
+    X, y = few_digits
     hasher = make(name).fit(X, y)
     hasher.save(tmp_path / "model.star")
     loaded = starshl.load(tmp_path / "model.star")
@@ -101,16 +101,16 @@ def test_saved_hasher_comes_back_the_same(name, digits, tmp_path):
 
 
 @every_hasher
-def test_pickled_hasher_comes_back_the_same(name, digits):
-    X, y = digits
+def test_pickled_hasher_comes_back_the_same(name, few_digits):
+    X, y = few_digits
     hasher = make(name).fit(X, y)
     loaded = pickle.loads(pickle.dumps(hasher))
     assert np.array_equal(loaded.decision_function(X), hasher.decision_function(X))
 
 
 @every_hasher
-def test_parameters_set_after_the_fit_do_not_change_scores(name, digits):
-    X, y = digits
+def test_parameters_set_after_the_fit_do_not_change_scores(name, few_digits):
+    X, y = few_digits
     hasher = make(name).fit(X, y)
     scores = hasher.decision_function(X)
     hasher.set_params(**dict.fromkeys(hasher.get_params()))
@@ -118,15 +118,15 @@ def test_parameters_set_after_the_fit_do_not_change_scores(name, digits):
 
 
 @every_hasher
-def test_float32_rows_are_hashed_in_float32(name, digits):
-    X, y = digits
+def test_float32_rows_are_hashed_in_float32(name, few_digits):
+    X, y = few_digits
     X = X.astype(np.float32)
     assert make(name).fit(X, y).decision_function(X).dtype == np.float32
 
 
 @every_hasher
-def test_memory_layout_does_not_change_scores(name, digits):
-    X, y = digits
+def test_memory_layout_does_not_change_scores(name, few_digits):
+    X, y = few_digits
     scores = make(name).fit(X, y).decision_function(X)
     frozen = X.copy()
     frozen.flags.writeable = False
@@ -135,8 +135,8 @@ def test_memory_layout_does_not_change_scores(name, digits):
 
 
 @every_hasher
-def test_rows_are_left_as_they_came(name, digits):
-    X, y = digits
+def test_rows_are_left_as_they_came(name, few_digits):
+    X, y = few_digits
     rows, labels = X.copy(), y.copy()
     make(name).fit(rows, labels).transform(rows)
     assert np.array_equal(rows, X)
@@ -144,8 +144,8 @@ def test_rows_are_left_as_they_came(name, digits):
 
 
 @every_hasher
-def test_one_row_alone_gets_the_code_it_has_among_others(name, digits):
-    X, y = digits
+def test_one_row_alone_gets_the_code_it_has_among_others(name, few_digits):
+    X, y = few_digits
     hasher = make(name).fit(X, y)
     scores = hasher.decision_function(X)
     alone = hasher.decision_function(X[7:8])
@@ -154,8 +154,8 @@ def test_one_row_alone_gets_the_code_it_has_among_others(name, digits):
 
 
 @every_hasher
-def test_awkward_rows_get_codes(name, digits):
-    X, y = digits
+def test_awkward_rows_get_codes(name, few_digits):
+    X, y = few_digits
     X = X.copy()
     X[:, [0, 9]] = 3.0  # constant columns
     X[100:200] = X[:100]  # equal rows, with other labels
@@ -168,8 +168,8 @@ def test_awkward_rows_get_codes(name, digits):
 
 @every_hasher
 @pytest.mark.parametrize("n_bits", [1, 2])
-def test_one_or_two_bits_are_given_or_refused_by_the_rule(name, n_bits, digits):
-    X, y = digits
+def test_one_or_two_bits_are_given_or_refused_by_the_rule(name, n_bits, few_digits):
+    X, y = few_digits
     multiple = CASES[name][1].bits_multiple_of
     if n_bits % multiple == 0:
         assert make(name, n_bits).fit(X, y).transform(X).shape == (300, n_bits)
@@ -179,8 +179,8 @@ def test_one_or_two_bits_are_given_or_refused_by_the_rule(name, n_bits, digits):
 
 
 @every_hasher
-def test_more_bits_than_a_method_can_give_name_the_largest_number(name, digits):
-    X, y = digits
+def test_more_bits_than_a_method_can_give_name_the_largest_number(name, few_digits):
+    X, y = few_digits
     method, _ = CASES[name]
     if method.max_bits == "any":
         assert make(name, 80).fit(X, y).transform(X).shape == (300, 80)  # digits have 64 features
@@ -193,15 +193,15 @@ def test_more_bits_than_a_method_can_give_name_the_largest_number(name, digits):
 
 @every_hasher
 @pytest.mark.parametrize("n_bits", [0, -8, 2.5, True, "8", None])
-def test_impossible_numbers_of_bits_are_refused(name, n_bits, digits):
-    X, y = digits
+def test_impossible_numbers_of_bits_are_refused(name, n_bits, few_digits):
+    X, y = few_digits
     with pytest.raises(ValueError, match=f"n_bits is {n_bits!r}; it must be an integer"):
         make(name, n_bits).fit(X, y)
 
 
 @every_hasher
-def test_bad_rows_are_named(name, digits):
-    X, y = digits
+def test_bad_rows_are_named(name, few_digits):
+    X, y = few_digits
     hasher = make(name).fit(X, y)
     broken = X.copy()
     broken[5, 3] = np.nan
@@ -214,8 +214,8 @@ def test_bad_rows_are_named(name, digits):
 
 
 @pytest.mark.parametrize("name", UNSUPERVISED)
-def test_labels_do_not_change_what_ignores_them(name, digits):
-    X, _ = digits
+def test_labels_do_not_change_what_ignores_them(name, few_digits):
+    X, _ = few_digits
     scores = make(name).fit(X).decision_function(X)
     shuffled = np.random.default_rng(0).integers(-1, 2, 300)
     for poison in (shuffled, np.full(300, np.nan), np.full(300, "poison", dtype=object), ["one label"]):
@@ -223,8 +223,8 @@ def test_labels_do_not_change_what_ignores_them(name, digits):
 
 
 @pytest.mark.parametrize("name", SUPERVISED)
-def test_missing_labels_name_methods_that_need_none(name, digits):
-    X, y = digits
+def test_missing_labels_name_methods_that_need_none(name, few_digits):
+    X, y = few_digits
     for nothing in (None, np.full(300, -1)):
         with pytest.raises(ValueError, match=r"AnchorGraphHash.*LSHash.*SpectralHash"):
             make(name).fit(X, nothing)
@@ -237,8 +237,8 @@ def test_missing_labels_name_methods_that_need_none(name, digits):
 
 
 @pytest.mark.parametrize("name", SUPERVISED)
-def test_labels_may_be_words(name, digits):
-    X, y = digits
+def test_labels_may_be_words(name, few_digits):
+    X, y = few_digits
     words = np.array([f"digit {label}" for label in y])
     scores = (make(name).fit(X, labels).decision_function(X) for labels in (y, words))
     assert np.array_equal(*scores)
@@ -256,8 +256,8 @@ def test_neighbors_in_code_share_the_class_on_separated_blobs(name, blobs):
 
 
 @every_hasher
-def test_history_of_the_objective_is_finite(name, digits):
-    X, y = digits
+def test_history_of_the_objective_is_finite(name, few_digits):
+    X, y = few_digits
     history = getattr(make(name).fit(X, y), "objective_history_", np.zeros(1))
     assert np.ndim(history) == 1
     assert np.isfinite(history).all()

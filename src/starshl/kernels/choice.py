@@ -71,7 +71,7 @@ def check_gram(gram: np.ndarray, name: str, rng: np.random.RandomState) -> None:
 
     The eigenvalues are those of at most 300 random rows; a float32 matrix may be off by its rounding.
     """
-    tolerance = 1e-8 if gram.dtype == np.float64 else 1e-4
+    tolerance = 1e-7 if gram.dtype == np.float64 else 1e-5
     largest = float(np.abs(gram).max()) or 1.0
     asymmetry = float(np.abs(gram - gram.T).max()) / largest
     if asymmetry > tolerance:

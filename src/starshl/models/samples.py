@@ -54,7 +54,8 @@ def _read_objects(X, fitting: bool) -> np.ndarray:
 
 
 def _read_precomputed(estimator, X, fitting: bool) -> np.ndarray:
-    if np.ndim(X) != 3:
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    if len(X.shape) != 3:
         samples = check_rows(estimator, X, fitting=fitting)[None]
     else:
         samples = np.asarray(X)

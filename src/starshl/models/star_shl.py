@@ -227,7 +227,8 @@ class StarSHL(BaseHasher):
 
     def predict(self, X) -> np.ndarray:
         """Return the class of the nearest codeword: by Hamming distance, ties by hinge distance, then index."""
-        return self.classes_[self._nearest_classes(self.decision_function(X))]
+        scores = self.decision_function(X)
+        return self.classes_[self._nearest_classes(scores)]
 
     def score(self, X, y=None) -> float:
         """Return the accuracy over labeled rows or, without labels, minus the mean hinge distance to a codeword."""
@@ -242,8 +243,9 @@ class StarSHL(BaseHasher):
     def codeword_distances(self, X, metric: str = "hamming") -> np.ndarray:
         """Return the distance of each sample to each codeword, (n, n_codewords), "hamming" or "hinge"."""
         check_choice(metric, "metric", ("hamming", "hinge"))
+        scores = self.decision_function(X)
         distances = hamming_distances if metric == "hamming" else hinge_distances
-        return distances(self.decision_function(X), self.codewords_)
+        return distances(scores, self.codewords_)
 
     def generalization_bound(self, X, y, rho: float = 1.0, delta: float = 0.05) -> GeneralizationBound:
         """Return every term of Theorem 1 of the paper on labeled rows, its value and a conservative one.
@@ -343,6 +345,9 @@ class StarSHL(BaseHasher):
     @classmethod
     def _unpack(cls, header, arrays, kernels: Sequence[Kernel | Callable] | None = None) -> Self:
         return unpack_star_shl(cls, header, arrays, kernels)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "transduction_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
