@@ -45,9 +45,6 @@ class Pairs(NamedTuple):
     second: np.ndarray
     similarity: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.first)
-
 
 def require_labels(estimator, y, n_samples: int, *, partial: bool = False, n_classes: int = 1) -> PartialLabels:
     """Return the labels, or say which methods do without.
