@@ -56,8 +56,9 @@ def single_threaded_blas() -> Iterator[None]:
 def run_all(tasks: Iterable[Callable[[], object]], n_jobs: int | None = None) -> list:
     """Run independent tasks on ``n_jobs`` threads; return their results in the order of the tasks."""
     tasks = list(tasks)
-    n_threads = min(effective_n_jobs(n_jobs), len(tasks))
-    if n_threads <= 1:
+    # Counting the cores reads files; a single task, one row to encode, need not wait for that.
+    n_threads = min(effective_n_jobs(n_jobs), len(tasks)) if len(tasks) > 1 else 1
+    if n_threads == 1:
         return [task() for task in tasks]
     with ThreadPoolExecutor(n_threads) as pool:
         futures = [pool.submit(task) for task in tasks]

@@ -43,7 +43,8 @@ class KSH(BaseHasher):
     anchors : {"random", "kmeans"} or array of shape (n_anchors, n_features), default="random"
     n_anchors : int, default=300
     n_labeled : int or None, default=1000
-        How many labeled rows to learn from, drawn at random; None for all. Ignored with ``pairs``.
+        How many labeled rows to learn from, drawn at random; None for all, which is better and slower (10,000
+        rows of MNIST and 32 bits: 4 s with the default, 90 s with all). Ignored with ``pairs``.
     max_iter : int, default=500
         Gradient steps a bit.
     tol : float, default=0.01
