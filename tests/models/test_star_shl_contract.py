@@ -119,7 +119,7 @@ def test_a_precomputed_kernel_works_under_cross_validation(small):
 
 
 def test_clone_and_pickle_keep_the_settings_and_the_codes(fitted, small):
-    X, y = small
+    X, _y = small
     assert clone(fitted).get_params() == fitted.get_params()
     again = pickle.loads(pickle.dumps(fitted))
     assert np.array_equal(again.decision_function(X), fitted.decision_function(X))

@@ -59,7 +59,7 @@ def objective(hasher, X, grams, y=None):
     ids=str,
 )
 def test_the_objective_never_rises_and_ends_at_the_stored_model(mode, settings, rows):
-    X, y = rows
+    X, _y = rows
     hasher = fit(mode, rows, **settings)
     history = hasher.objective_history_
     assert np.all(np.diff(history) <= 1e-6 * np.abs(history[:-1]))
@@ -198,7 +198,7 @@ def test_weight_zero_leaves_out_and_weight_two_repeats(mode, rows):
 
 
 def test_predict_is_the_nearest_codeword_by_hamming_then_hinge_then_index(rows):
-    X, y = rows
+    X, _y = rows
     hasher = fit("supervised", rows, n_bits=5)
     hamming, hinge = hasher.codeword_distances(X), hasher.codeword_distances(X, metric="hinge")
     brute = [min(range(10), key=lambda g: (hamming[n, g], hinge[n, g], g)) for n in range(len(X))]
