@@ -208,6 +208,24 @@ METHODS = (
         max_bits="n_anchors",
         variants=(Variant("AnchorGraphHash two layers", {"layers": 2}, "none", bits_multiple_of=2),),
     ),
+    Method(
+        "BRE",
+        "starshl.baselines.bre",
+        "Kulis, Darrell: Learning to Hash with Binary Reconstructive Embeddings",
+        2009,
+        "none",
+        "sweeps x n_bits x (rows log rows + pairs), 1,000 rows and 50,000 pairs",
+        variants=(Variant("BRE supervised", {"supervised": True}, "partial labels"),),
+    ),
+    Method(
+        "KSH",
+        "starshl.baselines.ksh",
+        "Liu, Wang, Ji, Jiang, Chang: Supervised Hashing with Kernels",
+        2012,
+        "partial labels",
+        "n x anchors x features + n_bits x (anchors^3 + steps x labeled x anchors)",
+        "vectors and labels or pairs",
+    ),
 )
 
 

@@ -28,8 +28,7 @@ def test_scores_equal_those_with_every_kernel_row_centered():
 
 def test_constant_added_to_the_kernel_changes_nothing():
     plain, shifted = (
-        KernelLSH(8, n_anchors=50, kernel=lambda a, b, c=c: a @ b.T + c, random_state=0).fit(X)
-        for c in (0, 7)
+        KernelLSH(8, n_anchors=50, kernel=lambda a, b, c=c: a @ b.T + c, random_state=0).fit(X) for c in (0, 7)
     )
     np.testing.assert_allclose(plain.decision_function(X), shifted.decision_function(X), atol=1e-7)
 

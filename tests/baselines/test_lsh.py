@@ -62,3 +62,13 @@ def test_orthogonal_directions_are_orthonormal_within_blocks():
 def test_unknown_variant_is_refused():
     with pytest.raises(ValueError, match="variant is 'minhash'; choose one of 'gaussian', 'bit_sampling'"):
         LSHash(variant="minhash").fit(np.eye(3))
+
+
+def test_codes_equal_those_of_faiss_for_its_directions():
+    faiss = pytest.importorskip("faiss")
+    X = np.random.default_rng(3).standard_normal((200, 20)).astype(np.float32)
+    index = faiss.IndexLSH(20, 12, True)
+    index.train(X)
+    hasher = LSHash(12, center=False, random_state=0).fit(X)
+    hasher.components_ = faiss.vector_to_array(index.rrot.A).reshape(12, 20)
+    assert np.array_equal(hasher.encode(X).packed, index.sa_encode(X))

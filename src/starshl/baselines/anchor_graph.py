@@ -53,6 +53,7 @@ class AnchorGraphHash(BaseHasher):
     ----------
     anchors_ : array of shape (n_anchors, n_features)
     sigma_ : float
+    layers_, n_neighbors_ : int, those of the fit
     projections_ : array of shape (n_anchors, n_functions), W
     eigenvalues_ : array of shape (n_functions,), descending
     thresholds_ : array of shape (2, n_functions)
@@ -190,7 +191,7 @@ def second_layer_thresholds(Z: csr_array, Y: np.ndarray) -> np.ndarray:
     flow_inside, flow_size = Z.T @ inside, Z.T @ size
     cut = n_upper - (flow_inside**2 / degrees[:, None]).sum(axis=0)
     pull = (inside * size).sum(axis=0) - (flow_inside * flow_size / degrees[:, None]).sum(axis=0)
-    # A cut of zero means that both sides share no anchor: any threshold is as smooth, zero is the plainest.
+    # Sides that share no anchor have a cut of zero, which leaves the sum of both thresholds open: zero it is.
     total = np.divide(pull, cut, out=np.zeros_like(pull), where=cut > 1e-12 * n_samples)
     mass = size.sum(axis=0)
     upper = (mass + (n_samples - n_upper) * total) / n_samples

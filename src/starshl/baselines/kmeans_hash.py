@@ -199,7 +199,5 @@ def _shares_and_means(rows, owners, centers) -> tuple[np.ndarray, np.ndarray]:
 def _add_histories(histories: list[np.ndarray]) -> np.ndarray:
     """Sum over subspaces; one that ended early stays at its last value."""
     longest = max(len(history) for history in histories)
-    filled = [
-        np.vstack([h, np.repeat(h[-1:, 1:], 2, axis=1).repeat(longest - len(h), axis=0)]) for h in histories
-    ]
+    filled = [np.vstack([h, np.repeat(h[-1:, 1:], 2, axis=1).repeat(longest - len(h), axis=0)]) for h in histories]
     return np.sum(filled, axis=0)

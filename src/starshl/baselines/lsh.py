@@ -36,6 +36,7 @@ class LSHash(BaseHasher):
 
     Attributes
     ----------
+    variant_ : str
     components_ : array of shape (n_bits, n_features), "gaussian" only
     intercept_ : array of shape (n_bits,), "gaussian" only
     features_ : array of shape (n_bits,), "bit_sampling" only
