@@ -24,12 +24,13 @@ SUPERVISION = {
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A setting of a method that papers list as a method of its own."""
+    """A setting of a method that papers list as a method of its own; None is as in the method."""
 
     name: str
     params: dict[str, Any]
     supervision: str
     bits_multiple_of: int = 1
+    max_bits: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Method:
     supervision : a word of ``SUPERVISION``, for the default parameters
     cost : of fitting
     needs : what ``fit`` takes
-    max_bits : "any", or the name of the bound: "n_features", "rank", "n_classes - 1"
+    max_bits : "any", or the name of the bound: "n_features", "rank", "n_anchors"
     bits_multiple_of : n_bits must be a multiple of it
     variants : settings compared as methods of their own
     """
@@ -93,7 +94,7 @@ METHODS = (
         "none",
         "n x features^2 + n_iter x n x n_bits^2",
         max_bits="rank",
-        variants=(Variant("ITQ CCA", {"embedding": "cca"}, "labels"),),
+        variants=(Variant("ITQ CCA", {"embedding": "cca"}, "labels", max_bits="any"),),
     ),
     Method(
         "SDH",
@@ -124,14 +125,14 @@ METHODS = (
         "n x features^2 + n_bits x (labeled^2 x features + features^3)",
         "vectors, with labels of some rows or pairs",
         variants=(
-            Variant("SSH orthogonal", {"mode": "orthogonal"}, "partial labels"),
-            Variant("SSH nonorthogonal", {"mode": "nonorthogonal"}, "partial labels"),
+            Variant("SSH orthogonal", {"mode": "orthogonal"}, "partial labels", max_bits="n_features"),
+            Variant("SSH nonorthogonal", {"mode": "nonorthogonal"}, "partial labels", max_bits="n_features"),
         ),
     ),
     Method(
         "SignBinarizer",
         "starshl.baselines.sign_binarizer",
-        "Binary quantization of embeddings, as in vector databases",
+        "Common practice: binary quantization of embeddings, as in vector databases",
         2023,
         "none",
         "n x features",
@@ -154,7 +155,7 @@ METHODS = (
         "none",
         "n x features x min(n, features)",
         max_bits="rank",
-        variants=(Variant("RaBitQ", {"projection": "random"}, "none"),),
+        variants=(Variant("RaBitQ", {"projection": "random"}, "none", max_bits="n_features"),),
     ),
     Method(
         "KernelLSH",

@@ -59,9 +59,9 @@ class COSDISH(BaseHasher):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-    objective_history_ : array of shape (n_rounds * n_alternations, 2)
+    objective_history_ : array of shape (2 * n_rounds * n_alternations,)
         The squared error over the columns of :math:`\Omega`, relative to codes of zeros, before and after
-        step 2, which never raises it.
+        each step 2, which never raises it.
     weights_ : array of shape (n_bits, n_features) or (n_bits, n_anchors)
     intercept_ : array of shape (n_bits,)
     anchors_, scale_ : of the Gaussians, "kernel" only
@@ -135,7 +135,7 @@ class COSDISH(BaseHasher):
                 before = column_error(S, codes, inside)
                 codes[inside] = improve_columns(S[inside], S[outside], codes[inside], codes[outside])
                 history.append((before, column_error(S, codes, inside)))
-        self.objective_history_ = np.array(history)
+        self.objective_history_ = np.ravel(history)
         return codes
 
     def _fit_linear(self, X, codes, ridge: float, rng) -> tuple[np.ndarray, np.ndarray]:

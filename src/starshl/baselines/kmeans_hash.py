@@ -52,14 +52,16 @@ class KMeansHash(BaseHasher):
 
     Attributes
     ----------
-    components_ : array of shape (n_subspaces * n_dimensions, n_features)
+    components_ : array of shape (n_directions, n_features)
         Directions, subspace after subspace.
-    intercept_ : array of shape (n_subspaces * n_dimensions,)
-    bits_ : array of shape (n_subspaces,)
-    centers_ : array of shape (total of 2**bits_, n_dimensions)
-    objective_history_ : array of shape (n_rounds, 2)
-        The objective, summed over subspaces, before and after the centers moved. Assigning rows may raise it,
-        because it changes the weights :math:`n_i n_j`.
+    intercept_ : array of shape (n_directions,)
+    bits_, sizes_ : arrays of shape (n_subspaces,)
+        Bits and directions of each subspace.
+    centers_ : array of shape (total of 2**bits_, largest size)
+        Centers of all subspaces, those of smaller ones filled up with zeros.
+    objective_history_ : array of shape (2 * n_rounds,)
+        The objective, summed over subspaces, before and after the centers moved, round after round. Moving
+        never raises it; assigning rows may, because it changes the weights :math:`n_i n_j`.
 
     Examples
     --------
@@ -87,19 +89,19 @@ class KMeansHash(BaseHasher):
         if len(directions) < n_bits:
             required_directions(X, n_bits, "n_bits")
         self.bits_ = np.array([min(block, n_bits - start) for start in range(0, n_bits, block)])
-        order = deal_out(variances, len(self.bits_))
-        components = directions[order.ravel()]
+        self.sizes_ = self.bits_ + (len(directions) - n_bits) // len(self.bits_)
+        components = directions[np.concatenate(deal_out(variances, self.sizes_))]
         mean = X.mean(axis=0, dtype=np.float64)
         self.components_ = components.astype(X.dtype)
         self.intercept_ = -project(components, mean[None])[:, 0].astype(X.dtype)
         rows = project(X, self.components_, self.intercept_).astype(np.float64)
         centers, histories = [], []
-        for bits, part in zip(self.bits_, np.split(rows, len(self.bits_), axis=1), strict=True):
-            found, history = learn_centers(np.ascontiguousarray(part), int(bits), weight, n_iter)
-            centers.append(found)
+        for bits, part in zip(self.bits_, self._split(rows), strict=True):
+            found, history = learn_centers(part, int(bits), weight, n_iter)
+            centers.append(np.pad(found, ((0, 0), (0, self.sizes_.max() - found.shape[1]))))
             histories.append(history)
         self.centers_ = np.vstack(centers).astype(X.dtype)
-        self.objective_history_ = _add_histories(histories)
+        self.objective_history_ = _add_histories(histories).ravel()
         return self
 
     def decision_function(self, X) -> np.ndarray:
@@ -114,13 +116,18 @@ class KMeansHash(BaseHasher):
 
     def _scores(self, rows: np.ndarray) -> np.ndarray:
         scores, start = [], 0
-        for bits, part in zip(self.bits_, np.split(rows, len(self.bits_), axis=1), strict=True):
+        for bits, part in zip(self.bits_, self._split(rows), strict=True):
             stop = start + 2 ** int(bits)
-            distances = squared_distances(np.ascontiguousarray(part), self.centers_[start:stop])
+            distances = squared_distances(part, self.centers_[start:stop, : part.shape[1]])
             start = stop
             for is_set in (words(int(bits)) > 0).T:
                 scores.append(distances[:, ~is_set].min(axis=1) - distances[:, is_set].min(axis=1))
         return np.stack(scores, axis=1)
+
+    def _split(self, rows: np.ndarray) -> list[np.ndarray]:
+        """Return the coordinates of each subspace."""
+        parts = np.split(rows, np.cumsum(self.sizes_)[:-1], axis=1)
+        return [np.ascontiguousarray(part) for part in parts]
 
 
 def words(n_bits: int) -> np.ndarray:
@@ -128,30 +135,25 @@ def words(n_bits: int) -> np.ndarray:
     return np.where(np.arange(2**n_bits)[:, None] >> np.arange(n_bits) & 1, 1.0, -1.0)
 
 
-def deal_out(variances: np.ndarray, n_subspaces: int) -> np.ndarray:
-    """Deal directions to subspaces of equal size, each to the one whose product of variances is smallest.
+def deal_out(variances: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
+    """Deal directions to subspaces of given sizes, each to the one whose product of variances is smallest.
 
-    Returns
-    -------
-    order : array of shape (n_subspaces, n_dimensions)
-        Indices into ``variances``, which descend; the smallest are left out if the sizes do not divide.
+    Returns indices into ``variances``, which descend; the smallest are left over if they are too many.
 
     Examples
     --------
-    >>> deal_out(np.array([16.0, 8.0, 4.0, 2.0, 1.0]), 2).tolist()
+    >>> [order.tolist() for order in deal_out(np.array([16.0, 8.0, 4.0, 2.0, 1.0]), np.array([2, 2]))]
     [[0, 3], [1, 2]]
     """
-    size = len(variances) // n_subspaces
     # Logarithms of at least zero, or a further direction would make a product smaller.
     logs = np.log(variances / variances[-1])
-    totals, order = np.zeros(n_subspaces), [[] for _ in range(n_subspaces)]
-    for index in range(n_subspaces * size):
-        open_ones = [s for s in range(n_subspaces) if len(order[s]) < size]
-        # A subspace without directions comes first: its product is one, however small the others are.
-        chosen = min(open_ones, key=lambda s: (len(order[s]) > 0, totals[s]))
+    totals, order = np.zeros(len(sizes)), [[] for _ in sizes]
+    for index in range(sizes.sum()):
+        unfilled = [s for s, size in enumerate(sizes) if len(order[s]) < size]
+        chosen = min(unfilled, key=lambda s: (len(order[s]) > 0, totals[s]))
         order[chosen].append(index)
         totals[chosen] += logs[index]
-    return np.array(order)
+    return [np.array(indices) for indices in order]
 
 
 def learn_centers(rows: np.ndarray, bits: int, weight: float, n_iter: int) -> tuple[np.ndarray, np.ndarray]:

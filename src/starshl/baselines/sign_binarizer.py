@@ -18,8 +18,8 @@ class SignBinarizer(BaseHasher):
 
     Parameters
     ----------
-    n_bits : int or None, default=None
-        The leading features to keep, at most n_features; None keeps all. Embeddings whose leading features
+    n_bits : int or "all", default="all"
+        The leading features to keep, at most n_features. Embeddings whose leading features
         matter most ("Matryoshka") can be shortened this way.
     threshold : {"mean", "median", "zero"}, default="mean"
         "median" balances every bit on the training rows; "zero" is what databases do without training.
@@ -35,16 +35,17 @@ class SignBinarizer(BaseHasher):
     [[-1, 1], [1, -1]]
     """
 
-    def __init__(self, n_bits=None, *, threshold="mean"):
+    def __init__(self, n_bits="all", *, threshold="mean"):
         self.n_bits = n_bits
         self.threshold = threshold
 
     def fit(self, X, y=None) -> SignBinarizer:
         """Find the thresholds; y is ignored."""
         threshold = check_choice(self.threshold, "threshold", ("mean", "median", "zero"))
-        n_bits = None if self.n_bits is None else check_integer(self.n_bits, "n_bits", low=1)
+        everything = isinstance(self.n_bits, str) and self.n_bits == "all"
+        n_bits = None if everything else check_integer(self.n_bits, "n_bits", low=1)
         X = check_rows(self, X, fitting=True)
-        if n_bits is not None and n_bits > X.shape[1]:
+        if not everything and n_bits > X.shape[1]:
             raise ValueError(
                 f"n_bits is {n_bits}; X has {X.shape[1]} feature(s), one bit each, so n_bits can be at most "
                 f"{X.shape[1]} here. Lower it, or use a method without this limit, such as LSHash."
