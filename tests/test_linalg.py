@@ -6,8 +6,8 @@ from threadpoolctl import threadpool_limits
 
 from starshl.linalg import gram, nearest_rows, principal_directions, project, squared_distances
 
-A = np.random.default_rng(0).standard_normal((2500, 30))
-B = np.random.default_rng(1).standard_normal((70, 30))
+A = np.random.default_rng(0).standard_normal((2500, 100))
+B = np.random.default_rng(1).standard_normal((70, 100))
 
 
 def test_products_agree_with_numpy():
