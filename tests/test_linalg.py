@@ -14,8 +14,8 @@ from starshl.linalg import (
     squared_distances,
 )
 
-A = np.random.default_rng(0).standard_normal((2500, 30))
-B = np.random.default_rng(1).standard_normal((70, 30))
+A = np.random.default_rng(0).standard_normal((2500, 100))
+B = np.random.default_rng(1).standard_normal((70, 100))
 
 
 def test_products_agree_with_numpy():
