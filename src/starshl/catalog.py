@@ -3,27 +3,67 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 from .base import BaseHasher
 from .bundle import read_bundle
 from .exceptions import BundleFormatError
 
-__all__ = ["METHODS", "Method", "get_class", "load"]
+__all__ = ["METHODS", "SUPERVISION", "Method", "Variant", "configurations", "get_class", "load"]
+
+SUPERVISION = {
+    "none": "y is ignored",
+    "labels": "every row must be labeled",
+    "partial labels": "some rows must be labeled, the others may be",
+    "optional labels": "labels of all, some or no rows",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A setting of a method that papers list as a method of its own."""
+
+    name: str
+    params: dict[str, Any]
+    supervision: str
+    bits_multiple_of: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One line of the catalog."""
+    """One line of the catalog.
 
-    class_name: str
+    Parameters
+    ----------
+    name : the class, as :func:`get_class` knows it
+    module : where the class lives
+    paper, year : what it comes from
+    supervision : a word of ``SUPERVISION``, for the default parameters
+    cost : of fitting
+    needs : what ``fit`` takes
+    max_bits : "any", or the name of the bound: "n_features", "rank", "n_classes - 1"
+    bits_multiple_of : n_bits must be a multiple of it
+    variants : settings compared as methods of their own
+    """
+
+    name: str
     module: str
     paper: str
     year: int
     supervision: str
     cost: str
     needs: str = "vectors"
+    max_bits: str = "any"
+    bits_multiple_of: int = 1
+    variants: tuple[Variant, ...] = ()
+
+    @property
+    def configurations(self) -> tuple[Variant, ...]:
+        """The default setting under the name of the method, then its variants."""
+        return (Variant(self.name, {}, self.supervision, self.bits_multiple_of), *self.variants)
 
 
 METHODS = (
@@ -32,7 +72,7 @@ METHODS = (
         "starshl.models.star_shl",
         "Huang, Georgiopoulos, Anagnostopoulos: Hash Function Learning via Codewords",
         2015,
-        "labels, partial labels or none",
+        "optional labels",
         "sweeps x n_bits x SVM(n)",
         "vectors, kernels on any samples, or precomputed kernels",
     ),
@@ -43,6 +83,96 @@ METHODS = (
         2002,
         "none",
         "features x n_bits",
+        variants=(Variant("LSHash bit sampling", {"variant": "bit_sampling"}, "none"),),
+    ),
+    Method(
+        "ITQ",
+        "starshl.baselines.itq",
+        "Gong, Lazebnik: Iterative Quantization, a Procrustean Approach to Learning Binary Codes",
+        2011,
+        "none",
+        "n x features^2 + n_iter x n x n_bits^2",
+        max_bits="rank",
+        variants=(Variant("ITQ CCA", {"embedding": "cca"}, "labels"),),
+    ),
+    Method(
+        "SDH",
+        "starshl.baselines.sdh",
+        "Shen, Shen, Liu, Shen: Supervised Discrete Hashing",
+        2015,
+        "labels",
+        "n x anchors^2 + anchors^3",
+        variants=(
+            Variant("FSDH", {"variant": "fsdh"}, "labels"),
+            Variant("HC-SDH", {"variant": "hadamard"}, "labels"),
+        ),
+    ),
+    Method(
+        "CodewordSVM",
+        "starshl.baselines.codeword_svm",
+        "Dietterich, Bakiri: Solving Multiclass Learning Problems via Error-Correcting Output Codes",
+        1995,
+        "labels",
+        "n_bits x SVM(n)",
+    ),
+    Method(
+        "SSH",
+        "starshl.baselines.ssh",
+        "Wang, Kumar, Chang: Semi-Supervised Hashing for Large-Scale Search",
+        2012,
+        "partial labels",
+        "n x features^2 + n_bits x (labeled^2 x features + features^3)",
+        "vectors, with labels of some rows or pairs",
+        variants=(
+            Variant("SSH orthogonal", {"mode": "orthogonal"}, "partial labels"),
+            Variant("SSH nonorthogonal", {"mode": "nonorthogonal"}, "partial labels"),
+        ),
+    ),
+    Method(
+        "SignBinarizer",
+        "starshl.baselines.sign_binarizer",
+        "Binary quantization of embeddings, as in vector databases",
+        2023,
+        "none",
+        "n x features",
+        max_bits="n_features",
+    ),
+    Method(
+        "PCAHash",
+        "starshl.baselines.pca_hash",
+        "Wang, Kumar, Chang: Semi-Supervised Hashing for Large-Scale Search (its unsupervised case)",
+        2012,
+        "none",
+        "n x features x min(n, features)",
+        max_bits="rank",
+    ),
+    Method(
+        "RandomRotation",
+        "starshl.baselines.random_rotation",
+        "Gao, Long: RaBitQ, Quantizing High-Dimensional Vectors with a Theoretical Error Bound",
+        2024,
+        "none",
+        "n x features x min(n, features)",
+        max_bits="rank",
+        variants=(Variant("RaBitQ", {"projection": "random"}, "none"),),
+    ),
+    Method(
+        "SpectralHash",
+        "starshl.baselines.spectral",
+        "Weiss, Torralba, Fergus: Spectral Hashing",
+        2008,
+        "none",
+        "n x features x min(n, features)",
+    ),
+    Method(
+        "AnchorGraphHash",
+        "starshl.baselines.anchor_graph",
+        "Liu, Wang, Kumar, Chang: Hashing with Graphs",
+        2011,
+        "none",
+        "n x anchors x features + anchors^3",
+        max_bits="n_anchors",
+        variants=(Variant("AnchorGraphHash two layers", {"layers": 2}, "none", bits_multiple_of=2),),
     ),
 )
 
@@ -50,10 +180,17 @@ METHODS = (
 def get_class(class_name: str) -> type[BaseHasher]:
     """Return the class of a method of the catalog; no other name is ever imported."""
     for method in METHODS:
-        if method.class_name == class_name:
+        if method.name == class_name:
             return getattr(import_module(method.module), class_name)
-    known = ", ".join(method.class_name for method in METHODS)
+    known = ", ".join(method.name for method in METHODS)
     raise ValueError(f"There is no method {class_name!r}; known are {known}.")
+
+
+def configurations() -> Iterator[tuple[Method, Variant]]:
+    """Yield every method in its default setting and in each of its variants."""
+    for method in METHODS:
+        for variant in method.configurations:
+            yield method, variant
 
 
 def load(path: str | os.PathLike, kernels: list | None = None) -> BaseHasher:
