@@ -17,7 +17,7 @@ from safetensors.numpy import save as to_safetensors
 from ._files import write_atomically
 from .exceptions import BundleFormatError
 
-__all__ = ["FORMAT", "pack_values", "read_bundle", "unpack_values", "write_bundle"]
+__all__ = ["FORMAT", "pack_values", "read_bundle", "read_checksum", "unpack_values", "write_bundle"]
 
 FORMAT = 1
 
@@ -56,6 +56,12 @@ def read_bundle(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.n
             "after it was saved. Save the model again or fetch a fresh copy."
         )
     return header, arrays
+
+
+def read_checksum(path: str | os.PathLike) -> str:
+    """Return the SHA-256 that a file carries; :func:`read_bundle` is what compares it with the contents."""
+    with safe_open(path, framework="numpy") as file:
+        return (file.metadata() or {})["sha256"]
 
 
 def pack_values(values: dict[str, Any], prefix: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
