@@ -30,7 +30,15 @@ def write_bundle(path: str | os.PathLike, header: dict[str, Any], arrays: dict[s
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps({"format": FORMAT, **header}, sort_keys=True)
     content = to_safetensors(arrays, metadata={"starshl": text, "sha256": _digest(text, arrays)})
-    write_atomically(path, content)
+    write_atomically(path, _with_sorted_header(content))
+
+
+def _with_sorted_header(content: bytes) -> bytes:
+    """Write the safetensors header anew: its library orders metadata at random, and equal models are equal bytes."""
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = json.dumps(json.loads(content[8:start]), sort_keys=True, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)
+    return len(header).to_bytes(8, "little") + header + content[start:]
 
 
 def read_bundle(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

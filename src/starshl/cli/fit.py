@@ -128,10 +128,10 @@ def fit_model(hasher: BaseHasher, table: Table, y: np.ndarray | None, output: Pa
         "seconds": round(seconds, 3),
         "file_bytes": output.stat().st_size,
     }
-    if hasattr(hasher, "objective_history_"):
-        found |= {"n_iter": hasher.n_iter_, "objective": float(hasher.objective_history_[-1])}
-    if hasattr(hasher, "classes_"):
-        found["classes"] = hasher.classes_
+    learned = {"n_iter": "n_iter_", "objective": "objective_history_", "classes": "classes_"}
+    found |= {name: getattr(hasher, attribute, None) for name, attribute in learned.items()}
+    if found["objective"] is not None:
+        found["objective"] = found["objective"][-1]
     return found
 
 

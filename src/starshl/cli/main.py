@@ -79,6 +79,7 @@ def _tell_warning(message, category, filename, lineno, file=None, line=None) -> 
 
 
 app = typer.Typer(
+    name="starshl",
     cls=Commands,
     no_args_is_help=True,
     add_completion=False,

@@ -64,7 +64,7 @@ def predict_rows(
     hasher = load_model(model, jobs)
     if not hasattr(hasher, "predict"):
         raise ValueError(
-            f"{str(model)!r} holds a {type(hasher).__name__}, which learns codes and no classes. "
+            f"{str(model)!r} holds {type(hasher).__name__}, which learns codes and no classes. "
             "Use `starshl encode`, or fit a StarSHL."
         )
     table = rows_for(hasher, source, labels=labels, drop=drop)
