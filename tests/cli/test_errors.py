@@ -5,6 +5,8 @@ import re
 import sys
 
 import numpy as np
+import pyarrow as arrow
+import pyarrow.parquet as parquet
 import pytest
 from safetensors.numpy import save_file
 
@@ -38,6 +40,7 @@ BAD_TABLES = {
     "text among numbers": ("a,b,k\n1,two,0\n3,4,1\n", "'two' in column 'b', line 2"),
     "a short line": ("a,b,k\n1,2,0\n3,4\n", "Line 3 .* has 2 cells and the first line 3"),
     "a long line": ("a,b,k\n1,2,0\n3,4,5,6\n", "Line 3 .* has 4 cells"),
+    "rows shorter than the header": ("a,b,k\n1,2\n3,4\n", "Line 2 .* has 2 cells and the first line 3"),
     "a header alone": ("a,b,k\n", "a header and no rows"),
     "nothing": ("", "is empty"),
     "one row": ("a,b,k\n1,2,0\n", "minimum of 2"),
@@ -60,7 +63,7 @@ def test_text_that_is_not_utf8_is_refused(tmp_path, refused):
 
 
 BAD_ARRAYS = {
-    "NaN": (np.array([[1.0, np.nan], [1, 2]]), "NaN or an empty cell in column 1"),
+    "NaN": (np.array([[1.0, np.nan], [1, 2]]), "a missing value (NaN) in column 1"),
     "a vector": (np.zeros(4), r"shape (4,)"),
     "no rows": (np.zeros((0, 3)), "shape (0, 3)"),
     "text": (np.array([["a", "b"]]), "must hold numbers"),
@@ -216,3 +219,24 @@ def test_a_missing_extra_is_named(files, tmp_path, refused, monkeypatch):
 
 def test_errors_stay_on_standard_error_with_json(files, refused):
     assert "There is no model file" in refused("info", files / "absent", "--json")
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".csv", ".parquet", ".safetensors"])
+def test_damaged_files_of_any_kind_end_in_a_result_or_a_sentence(suffix, files, blobs, tmp_path, starshl):
+    rng = np.random.default_rng(0)
+    whole = files / f"blobs{suffix}" if suffix != ".safetensors" else files / "model.safetensors"
+    if suffix == ".parquet":
+        whole = tmp_path / "blobs.parquet"
+        parquet.write_table(arrow.table({name: blobs[0][:, j] for j, name in enumerate("abc")}), whole)
+    content = np.frombuffer(whole.read_bytes(), np.uint8)
+    path = tmp_path / f"damaged{suffix}"
+    for _ in range(30):
+        damaged = content[: rng.integers(1, len(content) + 1)].copy()
+        damaged[rng.integers(0, len(damaged), 3)] = rng.integers(0, 256, 3)
+        path.write_bytes(damaged.tobytes())
+        if suffix == ".safetensors":
+            found = starshl("info", path)
+        else:
+            found = starshl("encode", files / "model.safetensors", path, "-o", tmp_path / "c.npz")
+        assert found.exit_code in (0, 2), (damaged.tobytes(), found.exception)
+        assert "Traceback" not in found.output

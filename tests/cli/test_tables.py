@@ -6,6 +6,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from starshl.cli._columns import labels_from_text
+from starshl.cli._csv import _look_at
 from starshl.cli.io import read_labels, read_table
 
 
@@ -27,6 +28,23 @@ def test_a_csv_with_header_finds_columns_by_name(separator, tmp_path):
     table = read_table(write(tmp_path / "t.csv", "\ufeff" + text), labels="kind", drop=["id"])
     assert (table.X.tolist(), table.names) == ([[1, 2], [3, 4]], ("a", "b c"))
     assert table.y.tolist() == ["x", None]
+
+
+@pytest.mark.parametrize(
+    ("text", "has_header"),
+    [
+        ("a,b\n1,2\n", True),
+        ("0,1,kind\n5.1,3.5,1\n", True),
+        ("0,1,kind\n5.1,3.5,x\n", True),
+        (",a,b\n0,1,2\n", True),
+        ("1,2\n3,4\n", False),
+        ("5.1,3.5,setosa\n4.9,3.0,setosa\n", False),
+        ("5.1,,setosa\n4.9,3.0,\n", False),
+    ],
+)
+def test_a_header_is_told_from_a_row_with_text(text, has_header, tmp_path):
+    layout = _look_at(write(tmp_path / "t.csv", text))
+    assert (layout.names is not None) == has_header
 
 
 def test_columns_of_a_model_are_found_in_any_order_and_among_others(tmp_path):
@@ -62,6 +80,8 @@ def test_labels_come_from_files_of_their_own(tmp_path):
     np.savez(tmp_path / "y.npz", X=np.zeros((3, 1)), y=[2, -1, 0])
     write(tmp_path / "plain.csv", "2\n\n0\n")
     write(tmp_path / "named.csv", "row,label\n0,2\n1,\n2,0\n")
+    write(tmp_path / "text.csv", "dog\n\ncat\n")
+    assert read_labels(tmp_path / "text.csv").tolist() == ["dog", None, "cat"]
     for name in ("y.npy", "y.npz", "plain.csv", "named.csv"):
         assert read_labels(tmp_path / name).tolist() == [2, -1, 0], name
 

@@ -16,10 +16,11 @@ from .io import Table
 __all__ = ["read_csv", "read_csv_labels"]
 
 _SEPARATORS = ",;\t"
+_LABEL_HEADERS = ("label", "labels", "y", "class", "target")
 
 
 def read_csv(path: Path, labels: str | None, drop: Sequence[str], keep: Sequence[str] | None) -> Table:
-    """Read a table whose first line is a header if any of its cells is not a number."""
+    """Read a table, with a header or without."""
     layout = _look_at(path)
     features, label = choose_columns(layout.names, layout.n_columns, labels, drop, keep, str(path))
     cells: dict[str, int] = {}
@@ -39,18 +40,20 @@ def read_csv(path: Path, labels: str | None, drop: Sequence[str], keep: Sequence
 
 def read_csv_labels(path: Path) -> np.ndarray:
     """Read labels from a file with one column, or from its column ``label`` or ``y``."""
-    layout = _look_at(path, header_is_text=False)
+    layout = _look_at(path)
     names = layout.names or ()
     column = next((names.index(name) for name in ("label", "y") if name in names), 0)
-    if layout.n_columns > 1 and column == 0 and names[:1] not in (("label",), ("y",)):
+    if layout.n_columns > 1 and not {"label", "y"} & set(names):
         raise ValueError(
             f"{str(path)!r} has {layout.n_columns} columns and none called 'label' or 'y'; "
             "a file of labels needs one column, or one with such a name."
         )
     with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file, delimiter=layout.separator) if row or layout.n_columns == 1]
-    rows = rows[1:] if layout.names else rows
-    return labels_from_text(np.array([row[column].strip() if row else "" for row in rows], dtype=object))
+        rows = list(csv.reader(file, delimiter=layout.separator))[layout.n_header_lines :]
+    if layout.n_columns > 1:
+        rows = [row for row in rows if row]
+    # In a file of one column an empty line is an unlabeled row.
+    return labels_from_text(np.array([row[column].strip() if len(row) > column else "" for row in rows], dtype=object))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +62,40 @@ class _Layout:
     names: tuple[str, ...] | None
     n_columns: int
 
+    @property
+    def n_header_lines(self) -> int:
+        return 0 if self.names is None else 1
 
-def _look_at(path: Path, *, header_is_text: bool = True) -> _Layout:
-    """Find the separator and the header from the first line."""
+
+def _look_at(path: Path) -> _Layout:
+    """Find the separator and the header from the first two lines."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            first = file.readline()
-            separator = max(_SEPARATORS, key=first.count)
-            cells = [cell.strip() for cell in next(csv.reader([first], delimiter=separator), [])]
+            lines = [file.readline(), file.readline()]
     except UnicodeDecodeError as error:
         raise ValueError(f"{str(path)!r} is not text in UTF-8 ({error.reason}). Save it as UTF-8.") from error
-    if not any(cells):
+    if not lines[0].strip():
         raise ValueError(f"{str(path)!r} is empty or begins with an empty line; it must be a table, a row a line.")
-    # The first label of a file without features may be text, so there only known names make a header.
-    is_header = not all(map(_is_number, cells)) if header_is_text else _names_labels(cells)
-    return _Layout(separator, tuple(cells) if is_header else None, len(cells))
+    separator = max(_SEPARATORS, key=lines[0].count)
+    first, second = (_cells(line, separator) for line in lines)
+    return _Layout(separator, tuple(first) if _is_header(first, second) else None, len(first))
 
 
-def _names_labels(cells: list[str]) -> bool:
-    return len(cells) > 1 or cells[0].lower() in ("label", "labels", "y", "class", "target")
+def _cells(line: str, separator: str) -> list[str]:
+    return [cell.strip() for cell in next(csv.reader([line], delimiter=separator), [])]
+
+
+def _is_header(first: list[str], second: list[str]) -> bool:
+    """Tell a header from a row with a label in text, such as ``5.1,3.5,setosa``.
+
+    A header is text in all cells, or text above a number, or text beside numbers that count the columns.
+    """
+    if len(first) == 1 and first[0].lower() not in _LABEL_HEADERS and not (second and _is_number(second[0])):
+        return False  # a column of labels in text
+    is_text = [not _is_number(cell) for cell in first]
+    above_number = any(text and cell and _is_number(cell) for text, cell in zip(is_text, second, strict=False))
+    counted = all(text or first[position] == str(position) for position, text in enumerate(is_text))
+    return any(is_text) and (above_number or counted)
 
 
 def _is_number(cell: str) -> bool:
@@ -95,7 +113,7 @@ def _parse(path: Path, layout: _Layout, converters: dict, features: list[int]) -
             values = np.loadtxt(
                 path,
                 delimiter=layout.separator,
-                skiprows=0 if layout.names is None else 1,
+                skiprows=layout.n_header_lines,
                 converters=converters,
                 comments=None,
                 quotechar='"',
@@ -103,18 +121,20 @@ def _parse(path: Path, layout: _Layout, converters: dict, features: list[int]) -
                 encoding="utf-8-sig",
             )
     except ValueError as error:
-        raise ValueError(_explain(path, layout, features, error)) from error
+        raise ValueError(_explain(path, layout, features, str(error))) from error
     if len(values) == 0:
         raise ValueError(f"{str(path)!r} has a header and no rows. Give at least one row.")
+    if values.shape[1] != layout.n_columns:  # rows agree among themselves, but not with the header
+        raise ValueError(_explain(path, layout, features))
     return values
 
 
-def _explain(path: Path, layout: _Layout, features: list[int], error: ValueError) -> str:
+def _explain(path: Path, layout: _Layout, features: list[int], reason: str = "rows and header differ") -> str:
     """Find the cell that NumPy's parser stumbled over; it tells a position but no name."""
     with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
         reader = csv.reader(file, delimiter=layout.separator)
         for row in reader:
-            if (reader.line_num == 1 and layout.names is not None) or not row:
+            if reader.line_num <= layout.n_header_lines or not row:
                 continue
             if len(row) != layout.n_columns:
                 return (
@@ -129,4 +149,4 @@ def _explain(path: Path, layout: _Layout, features: list[int], error: ValueError
                         f"{str(path)!r} has {what} in column {name}, line {reader.line_num}; features must be numbers. "
                         "Fill it, or name the column in --labels or --drop."
                     )
-    return f"{str(path)!r} cannot be read as a table of numbers ({error})."
+    return f"{str(path)!r} cannot be read as a table of numbers ({reason})."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +17,10 @@ __all__ = ["read_parquet", "read_parquet_labels"]
 
 def read_parquet(path: Path, labels: str | None, drop: Sequence[str], keep: Sequence[str] | None) -> Table:
     """Read the columns that are wanted, features in their own precision."""
-    file = _open(path)
-    names = file.schema_arrow.names
+    names = _column_names(path)
     features, label = choose_columns(names, len(names), labels, drop, keep, str(path))
     wanted = [names[column] for column in features]
-    columns = file.read(columns=wanted + ([] if label is None else [names[label]]))
+    columns = _read(path, wanted + ([] if label is None else [names[label]]))
     X = np.column_stack([_numbers(columns.column(name), name, path) for name in wanted])
     y = None if label is None else _labels(columns.column(names[label]))
     return Table(np.ascontiguousarray(X), tuple(wanted), y)
@@ -28,20 +28,31 @@ def read_parquet(path: Path, labels: str | None, drop: Sequence[str], keep: Sequ
 
 def read_parquet_labels(path: Path) -> np.ndarray:
     """Read labels from the only column, or from the one called ``label`` or ``y``."""
-    file = _open(path)
-    names = file.schema_arrow.names
+    names = _column_names(path)
     name = next((name for name in ("label", "y") if name in names), names[0] if len(names) == 1 else None)
     if name is None:
         raise ValueError(f"{str(path)!r} has {len(names)} columns; a file of labels needs one, or one called 'label'.")
-    return _labels(file.read(columns=[name]).column(name))
+    return _labels(_read(path, [name]).column(name))
 
 
-def _open(path: Path):
+def _column_names(path: Path) -> list[str]:
     parquet = require("pyarrow.parquet", extra="parquet")
+    with _damage_told(path):
+        return parquet.read_schema(path).names
+
+
+def _read(path: Path, names: list[str]):
+    parquet = require("pyarrow.parquet", extra="parquet")
+    with _damage_told(path):
+        return parquet.ParquetFile(path).read(columns=names)
+
+
+@contextmanager
+def _damage_told(path: Path) -> Iterator[None]:
     arrow = require("pyarrow", extra="parquet")
     try:
-        return parquet.ParquetFile(path)
-    except arrow.ArrowInvalid as error:
+        yield
+    except (arrow.ArrowException, OSError) as error:
         raise ValueError(f"{str(path)!r} is not a readable Parquet file ({error}). Write it again.") from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import sys
 import warnings
@@ -17,7 +18,7 @@ from . import data, demo, encode, fit, info, methods, predict
 __all__ = ["app", "main"]
 
 EXIT_EXPECTED_ERROR, EXIT_INTERRUPTED = 2, 130
-EXPECTED_ERRORS = (ValueError, TypeError, OSError, EOFError, MemoryError, MissingExtraError)
+EXPECTED_ERRORS = (ValueError, TypeError, OSError, EOFError, MemoryError, OverflowError, MissingExtraError, csv.Error)
 
 # Typer builds on click in some versions and on a copy of its own in others; BadParameter is public in all.
 UsageError = typer.BadParameter.__base__
@@ -86,7 +87,6 @@ app = typer.Typer(
     # Plain help: loading rich would take as long as all the rest.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    help="Short binary codes learned from labels, a few labels or none.",
 )
 app.command("fit")(fit.fit)
 app.command("encode")(encode.encode)

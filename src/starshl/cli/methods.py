@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import typer
+
 from .options import AsJson, print_json, print_table
 
 __all__ = ["methods"]
@@ -19,4 +21,4 @@ def methods(as_json: AsJson = False) -> None:
     rows = [[method.name, method.supervision, f"{method.paper} ({method.year})"] for method in METHODS]
     print_table(["method", "labels", "paper"], rows)
     for word, meaning in SUPERVISION.items():
-        print(f"{word}: {meaning}")
+        typer.echo(f"{word}: {meaning}")
