@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -235,8 +236,11 @@ def get_class(class_name: str) -> type[BaseHasher]:
     for method in METHODS:
         if method.name == class_name:
             return getattr(import_module(method.module), class_name)
-    known = ", ".join(method.name for method in METHODS)
-    raise ValueError(f"There is no method {class_name!r}; known are {known}.")
+    known = [method.name for method in METHODS]
+    lower = {name.lower(): name for name in known}
+    nearest = [lower[name] for name in get_close_matches(str(class_name).lower(), lower, n=3, cutoff=0.5)]
+    hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
+    raise ValueError(f"There is no method {class_name!r}; known are {', '.join(known)}.{hint}")
 
 
 def configurations() -> Iterator[tuple[Method, Variant]]:
