@@ -44,6 +44,14 @@ METHODS = (
         "none",
         "features x n_bits",
     ),
+    Method(
+        "SelfTaughtHash",
+        "starshl.baselines.sth",
+        "Zhang, Wang, Cai, Lu: Self-Taught Hashing for Fast Similarity Search",
+        2010,
+        "none",
+        "n² features + n_bits linear SVMs",
+    ),
 )
 
 

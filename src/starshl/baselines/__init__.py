@@ -1,5 +1,6 @@
 """The hashing methods that *SHL is compared with, one file a paper."""
 
 from .lsh import LSHash
+from .sth import SelfTaughtHash
 
-__all__ = ["LSHash"]
+__all__ = ["LSHash", "SelfTaughtHash"]
