@@ -52,6 +52,14 @@ METHODS = (
         "none",
         "n² features + n_bits linear SVMs",
     ),
+    Method(
+        "SemanticHashing",
+        "starshl.baselines.semantic",
+        "Salakhutdinov, Hinton: Semantic Hashing",
+        2009,
+        "none",
+        "epochs x n x network weights",
+    ),
 )
 
 

@@ -10,11 +10,13 @@ import starshl
 from starshl.catalog import METHODS, get_class
 
 BASELINES = [method.class_name for method in METHODS if method.class_name != "StarSHL"]
+# Settings without which a method would take seconds on a handful of rows.
+QUICK = {"SemanticHashing": {"hidden_sizes": (20,), "finetune_epochs": 5}}
 
 
 def small(class_name):
     """A hasher of few bits that fits in a blink and gives the same codes each time."""
-    return get_class(class_name)(n_bits=4).set_params(random_state=0)
+    return get_class(class_name)(n_bits=4).set_params(random_state=0, **QUICK.get(class_name, {}))
 
 
 @parametrize_with_checks([small(name) for name in BASELINES])
