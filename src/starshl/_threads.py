@@ -3,15 +3,23 @@
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 
+import scipy.linalg  # noqa: F401  (loads SciPy's own BLAS before the controller looks for libraries)
 from joblib import effective_n_jobs
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
+
+
+@cache
+def _blas_libraries() -> ThreadpoolController:
+    # Finding the loaded libraries takes milliseconds, longer than encoding a row: do it once.
+    return ThreadpoolController()
 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
     """Keep BLAS on one thread, because its sums change in the last bits with the number of threads."""
-    with threadpool_limits(limits=1):
+    with _blas_libraries().limit(limits=1):
         yield
 
 

@@ -3,27 +3,67 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 from .base import BaseHasher
 from .bundle import read_bundle
 from .exceptions import BundleFormatError
 
-__all__ = ["METHODS", "Method", "get_class", "load"]
+__all__ = ["METHODS", "SUPERVISION", "Method", "Variant", "configurations", "get_class", "load"]
+
+SUPERVISION = {
+    "none": "y is ignored",
+    "labels": "every row must be labeled",
+    "partial labels": "some rows must be labeled, the others may be",
+    "optional labels": "labels of all, some or no rows",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A setting of a method that papers list as a method of its own."""
+
+    name: str
+    params: dict[str, Any]
+    supervision: str
+    bits_multiple_of: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One line of the catalog."""
+    """One line of the catalog.
 
-    class_name: str
+    Parameters
+    ----------
+    name : the class, as :func:`get_class` knows it
+    module : where the class lives
+    paper, year : what it comes from
+    supervision : a word of ``SUPERVISION``, for the default parameters
+    cost : of fitting
+    needs : what ``fit`` takes
+    max_bits : "any", or the name of the bound: "n_features", "rank", "n_classes - 1"
+    bits_multiple_of : n_bits must be a multiple of it
+    variants : settings compared as methods of their own
+    """
+
+    name: str
     module: str
     paper: str
     year: int
     supervision: str
     cost: str
     needs: str = "vectors"
+    max_bits: str = "any"
+    bits_multiple_of: int = 1
+    variants: tuple[Variant, ...] = ()
+
+    @property
+    def configurations(self) -> tuple[Variant, ...]:
+        """The default setting under the name of the method, then its variants."""
+        return (Variant(self.name, {}, self.supervision, self.bits_multiple_of), *self.variants)
 
 
 METHODS = (
@@ -32,7 +72,7 @@ METHODS = (
         "starshl.models.star_shl",
         "Huang, Georgiopoulos, Anagnostopoulos: Hash Function Learning via Codewords",
         2015,
-        "labels, partial labels or none",
+        "optional labels",
         "sweeps x n_bits x SVM(n)",
         "vectors, kernels on any samples, or precomputed kernels",
     ),
@@ -66,10 +106,17 @@ METHODS = (
 def get_class(class_name: str) -> type[BaseHasher]:
     """Return the class of a method of the catalog; no other name is ever imported."""
     for method in METHODS:
-        if method.class_name == class_name:
+        if method.name == class_name:
             return getattr(import_module(method.module), class_name)
-    known = ", ".join(method.class_name for method in METHODS)
+    known = ", ".join(method.name for method in METHODS)
     raise ValueError(f"There is no method {class_name!r}; known are {known}.")
+
+
+def configurations() -> Iterator[tuple[Method, Variant]]:
+    """Yield every method in its default setting and in each of its variants."""
+    for method in METHODS:
+        for variant in method.configurations:
+            yield method, variant
 
 
 def load(path: str | os.PathLike, kernels: list | None = None) -> BaseHasher:

@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import starshl
 from starshl.catalog import METHODS, get_class
 
-BASELINES = [method.class_name for method in METHODS if method.class_name != "StarSHL"]
+BASELINES = [method.name for method in METHODS if method.name != "StarSHL"]
 # Settings without which a method would take seconds on a handful of rows.
 QUICK = {"SemanticHashing": {"hidden_sizes": (20,), "finetune_epochs": 5}}
 
