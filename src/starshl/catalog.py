@@ -91,6 +91,7 @@ METHODS = (
         2010,
         "none",
         "n² features + n_bits linear SVMs",
+        max_bits="n_samples - 1",
     ),
     Method(
         "SemanticHashing",

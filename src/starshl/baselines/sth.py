@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from .._threads import run_all, single_threaded_blas
 from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import BaseHasher
-from ._neighbors import nearest_rows
+from ..linalg import nearest_rows, project
 
 __all__ = ["SelfTaughtHash"]
 
@@ -52,8 +52,6 @@ class SelfTaughtHash(BaseHasher):
         :math:`\exp(-d^2/s)` with s the mean squared distance over all edges.
     C : float, default=1.0
         Cost of the SVMs.
-    n_jobs : int or None, default=None
-        Threads for the neighbor search and the SVMs; the result does not depend on it.
     random_state : int, RandomState or None, default=None
         Starting vector of the eigensolver.
 
@@ -80,12 +78,11 @@ class SelfTaughtHash(BaseHasher):
     True
     """
 
-    def __init__(self, n_bits=32, *, n_neighbors=25, weights="binary", C=1.0, n_jobs=None, random_state=None):
+    def __init__(self, n_bits=32, *, n_neighbors=25, weights="binary", C=1.0, random_state=None):
         self.n_bits = n_bits
         self.n_neighbors = n_neighbors
         self.weights = weights
         self.C = C
-        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(self, X, y=None) -> SelfTaughtHash:
@@ -102,7 +99,7 @@ class SelfTaughtHash(BaseHasher):
             )
         rng = check_random_state(self.random_state)
         with single_threaded_blas():
-            graph = _neighbor_graph(X, n_neighbors, weights, self.n_jobs)
+            graph = _neighbor_graph(X, n_neighbors, weights)
             self.eigenvalues_, vectors = laplacian_eigenmap(graph, n_bits, rng)
             self.spectral_codes_ = np.column_stack([cut_near_median(v) for v in vectors.T])
             self._fit_svms(X, C)
@@ -111,30 +108,30 @@ class SelfTaughtHash(BaseHasher):
     def _fit_svms(self, X: np.ndarray, C: float) -> None:
         scale = float(np.sqrt(np.einsum("ij,ij->", X, X, dtype=np.float64) / len(X))) or 1.0
         rows = (X / scale).astype(np.float64)
-        fits = run_all([partial(_linear_svm, rows, bit, C) for bit in self.spectral_codes_.T], self.n_jobs)
+        fits = run_all([partial(_linear_svm, rows, bit, C) for bit in self.spectral_codes_.T], n_jobs=-1)
         self.components_ = (np.array([weights for weights, _ in fits]) / scale).astype(X.dtype)
         self.intercept_ = np.array([intercept for _, intercept in fits]).astype(X.dtype)
-        predicted = X @ self.components_.T + self.intercept_ >= 0
+        predicted = project(X, self.components_, self.intercept_) >= 0
         self.bit_accuracy_ = (predicted == (self.spectral_codes_ > 0)).mean(axis=0)
 
     def decision_function(self, X) -> np.ndarray:
         """Return the SVM scores, shape (n_samples, n_bits)."""
         check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
-        return X @ self.components_.T + self.intercept_
+        return project(X, self.components_, self.intercept_)
 
 
-def _neighbor_graph(X: np.ndarray, n_neighbors: int, weights: str, n_jobs: int | None) -> sp.csr_array:
+def _neighbor_graph(X: np.ndarray, n_neighbors: int, weights: str) -> sp.csr_array:
     """Return the k-nearest-neighbor graph, symmetrized by the larger of the two weights."""
-    rows, squared = nearest_rows(X, n_neighbors, n_jobs=n_jobs)
-    values = np.ones(squared.shape)
+    rows = nearest_rows(X, X, min(n_neighbors, len(X) - 1), exclude_self=True)
+    values = np.ones(rows.shape)
     if weights == "heat":
+        squared = np.column_stack([np.square(X - X[near]).sum(axis=1) for near in rows.T])
         values = np.exp(-squared / (squared.mean(dtype=np.float64) or 1.0))
     elif weights == "cosine":
-        norms = np.linalg.norm(X, axis=1).astype(np.float64)
-        products = norms[:, None] * norms[rows]
-        inner = (norms[:, None] ** 2 + norms[rows] ** 2 - squared) / 2.0
-        values = np.clip(inner / np.where(products > 0, products, np.inf), 0.0, 1.0)
+        norms = np.linalg.norm(X, axis=1, keepdims=True)
+        unit = X / np.where(norms > 0, norms, 1.0)
+        values = np.column_stack([np.einsum("ij,ij->i", unit, unit[near]) for near in rows.T]).clip(0.0, 1.0)
     starts = np.arange(0, rows.size + 1, rows.shape[1])
     graph = sp.csr_array((values.ravel().astype(np.float64), rows.ravel(), starts), shape=(len(X), len(X)))
     graph = graph.maximum(graph.T).tocsr()
