@@ -101,6 +101,15 @@ METHODS = (
         "none",
         "epochs x n x network weights",
     ),
+    Method(
+        "MetricLSH",
+        "starshl.baselines.metric_lsh",
+        "Jain, Kulis, Grauman: Fast Image Search for Learned Metrics",
+        2008,
+        "partial labels",
+        "sweeps x pairs x components²",
+        "vectors and labels or pairs",
+    ),
 )
 
 

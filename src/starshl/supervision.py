@@ -282,7 +282,7 @@ def pairs_or_labels(
     if pairs is not None:
         return check_pairs(pairs, n_samples)
     require_labels(estimator, y, n_samples, partial=True, n_classes=2)
-    return pairs_from_labels(np.ravel(y), n_pairs, balance, random_state)
+    return pairs_from_labels(np.asarray(y).ravel(), n_pairs, balance, random_state)
 
 
 def triplets_or_labels(estimator, triplets, X, y, *, k_pos: int = 10, k_neg: int = 10) -> np.ndarray:
@@ -290,4 +290,4 @@ def triplets_or_labels(estimator, triplets, X, y, *, k_pos: int = 10, k_neg: int
     if triplets is not None:
         return check_triplets(triplets, len(X))
     require_labels(estimator, y, len(X), partial=True, n_classes=2)
-    return triplets_from_labels(X, np.ravel(y), k_pos, k_neg)
+    return triplets_from_labels(X, np.asarray(y).ravel(), k_pos, k_neg)
