@@ -110,6 +110,17 @@ METHODS = (
         "sweeps x pairs x components²",
         "vectors and labels or pairs",
     ),
+    Method(
+        "LDAHash",
+        "starshl.baselines.lda_hash",
+        "Strecha, Bronstein, Bronstein, Fua: LDAHash: Improved Matching with Smaller Descriptors",
+        2012,
+        "partial labels",
+        "pairs x components² + components³",
+        "vectors and labels or pairs",
+        max_bits="rank",
+        variants=(Variant("DIF", {"method": "dif"}, "partial labels"),),
+    ),
 )
 
 
