@@ -121,6 +121,35 @@ METHODS = (
         max_bits="rank",
         variants=(Variant("DIF", {"method": "dif"}, "partial labels"),),
     ),
+    Method(
+        "MLH",
+        "starshl.baselines.mlh",
+        "Norouzi, Fleet: Minimal Loss Hashing for Compact Binary Codes",
+        2011,
+        "partial labels",
+        "epochs x pairs x components x n_bits",
+        "vectors and labels or pairs",
+    ),
+    Method(
+        "ParamSensitiveHash",
+        "starshl.baselines.psh",
+        "Shakhnarovich, Viola, Darrell: Fast Pose Estimation with Parameter-Sensitive Hashing",
+        2003,
+        "partial labels",
+        "features x (pairs + n)",
+        "vectors and labels or pairs",
+        max_bits="distinct thresholds",
+    ),
+    Method(
+        "BoostSSC",
+        "starshl.baselines.boost_ssc",
+        "Shakhnarovich: Learning Task-Specific Similarity",
+        2005,
+        "partial labels",
+        "n_bits x features x pairs",
+        "vectors and labels or pairs",
+        max_bits="distinct thresholds",
+    ),
 )
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "check_triplets",
     "pairs_from_labels",
     "pairs_or_labels",
+    "require_both_kinds",
     "require_labels",
     "triplets_from_labels",
     "triplets_or_labels",
@@ -283,6 +284,17 @@ def pairs_or_labels(
         return check_pairs(pairs, n_samples)
     require_labels(estimator, y, n_samples, partial=True, n_classes=2)
     return pairs_from_labels(np.asarray(y).ravel(), n_pairs, balance, random_state)
+
+
+def require_both_kinds(estimator, pairs: Pairs) -> Pairs:
+    """Return the pairs if some are similar and some dissimilar."""
+    if len(np.unique(pairs.similarity)) < 2:
+        kind = "similar" if pairs.similarity[0] > 0 else "dissimilar"
+        raise ValueError(
+            f"pairs holds {kind} pairs only; {type(estimator).__name__} compares similar with dissimilar "
+            "ones. Give both."
+        )
+    return pairs
 
 
 def triplets_or_labels(estimator, triplets, X, y, *, k_pos: int = 10, k_neg: int = 10) -> np.ndarray:

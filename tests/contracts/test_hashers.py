@@ -11,7 +11,10 @@ from starshl.catalog import METHODS, get_class
 
 BASELINES = [method.name for method in METHODS if method.name != "StarSHL"]
 # Settings without which a method would take seconds on a handful of rows.
-QUICK = {"SemanticHashing": {"hidden_sizes": (20,), "finetune_epochs": 5}}
+QUICK = {
+    "MLH": {"n_epochs": 3, "pairs_per_epoch": 500},
+    "SemanticHashing": {"hidden_sizes": (20,), "finetune_epochs": 5},
+}
 # Scikit-learn's checks fit a single feature, which gives a method bounded by the rank one bit.
 BITS_FOR_CHECKS = {"LDAHash": 1}
 

@@ -1,9 +1,21 @@
 """The hashing methods that *SHL is compared with, one file a paper."""
 
+from .boost_ssc import BoostSSC
 from .lda_hash import LDAHash
 from .lsh import LSHash
 from .metric_lsh import MetricLSH
+from .mlh import MLH
+from .psh import ParamSensitiveHash
 from .semantic import SemanticHashing
 from .sth import SelfTaughtHash
 
-__all__ = ["LDAHash", "LSHash", "MetricLSH", "SelfTaughtHash", "SemanticHashing"]
+__all__ = [
+    "MLH",
+    "BoostSSC",
+    "LDAHash",
+    "LSHash",
+    "MetricLSH",
+    "ParamSensitiveHash",
+    "SelfTaughtHash",
+    "SemanticHashing",
+]

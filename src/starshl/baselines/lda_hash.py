@@ -10,7 +10,7 @@ from .._threads import single_threaded_blas
 from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import BaseHasher
 from ..linalg import gram, positive_peaks, principal_directions, project
-from ..supervision import Pairs, pairs_or_labels
+from ..supervision import Pairs, pairs_or_labels, require_both_kinds
 from ._stumps import separated_weights
 
 __all__ = ["LDAHash", "best_threshold"]
@@ -110,11 +110,7 @@ class LDAHash(BaseHasher):
         X = check_rows(self, X, fitting=True)
         rng = check_random_state(self.random_state)
         pairs = pairs_or_labels(self, pairs, y, len(X), n_pairs=self.n_pairs, random_state=rng)
-        if len(np.unique(pairs.similarity)) < 2:
-            kind = "similar" if pairs.similarity[0] > 0 else "dissimilar"
-            raise ValueError(
-                f"pairs holds {kind} pairs only; LDAHash compares similar with dissimilar ones. Give both."
-            )
+        require_both_kinds(self, pairs)
         axes, _ = principal_directions(X, min(X.shape) if self.n_components is None else self.n_components)
         if n_bits > len(axes):
             raise ValueError(
