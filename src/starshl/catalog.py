@@ -150,6 +150,24 @@ METHODS = (
         "vectors and labels or pairs",
         max_bits="distinct thresholds",
     ),
+    Method(
+        "CGHash",
+        "starshl.baselines.cg_hash",
+        "Li, Lin, Shen, van den Hengel, Dick: Learning Hash Functions Using Column Generation",
+        2013,
+        "partial labels",
+        "n_bits x (L-BFGS + linear program over triplets)",
+        "vectors and labels or triplets",
+    ),
+    Method(
+        "ForgivingHash",
+        "starshl.baselines.forgiving",
+        "Baluja, Covell: Learning to Hash: Forgiving Hash Functions and Applications",
+        2008,
+        "partial labels",
+        "pool x n_bits x rounds x rows x features drawn",
+        "vectors and labels of groups",
+    ),
 )
 
 

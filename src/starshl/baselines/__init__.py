@@ -1,6 +1,8 @@
 """The hashing methods that *SHL is compared with, one file a paper."""
 
 from .boost_ssc import BoostSSC
+from .cg_hash import CGHash
+from .forgiving import ForgivingHash
 from .lda_hash import LDAHash
 from .lsh import LSHash
 from .metric_lsh import MetricLSH
@@ -12,6 +14,8 @@ from .sth import SelfTaughtHash
 __all__ = [
     "MLH",
     "BoostSSC",
+    "CGHash",
+    "ForgivingHash",
     "LDAHash",
     "LSHash",
     "MetricLSH",

@@ -154,7 +154,7 @@ def stump_rates(ranked: RankedFeatures, pairs: Pairs) -> tuple[np.ndarray, np.nd
 
 
 def _candidates(features, missing, tie_break, n_wanted: int) -> np.ndarray:
-    """Return the stumps that miss least among the best few of each feature, ``n_wanted`` or more if there are.
+    """Return the stumps that miss least among the best few of each feature, ``n_wanted`` or more.
 
     As few of each feature as give ``n_wanted`` altogether; ``tie_break`` orders those that miss equally.
     """
