@@ -168,6 +168,15 @@ METHODS = (
         "pool x n_bits x rounds x rows x features drawn",
         "vectors and labels of groups",
     ),
+    Method(
+        "LAMP",
+        "starshl.baselines.lamp",
+        "Mu, Shen, Yan: Weakly-Supervised Hashing in Kernel Space",
+        2010,
+        "partial labels",
+        "n_bits x convex steps x sweeps x rows x support",
+        "vectors and labels or pairs",
+    ),
 )
 
 

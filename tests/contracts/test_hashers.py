@@ -13,6 +13,7 @@ BASELINES = [method.name for method in METHODS if method.name != "StarSHL"]
 # Settings without which a method would take seconds on a handful of rows.
 QUICK = {
     "ForgivingHash": {"n_rounds": 10, "pool": 2},
+    "LAMP": {"n_pairs": 100, "n_support": 20},
     "MLH": {"n_epochs": 3, "pairs_per_epoch": 500},
     "SemanticHashing": {"hidden_sizes": (20,), "finetune_epochs": 5},
 }

@@ -3,6 +3,7 @@
 from .boost_ssc import BoostSSC
 from .cg_hash import CGHash
 from .forgiving import ForgivingHash
+from .lamp import LAMP
 from .lda_hash import LDAHash
 from .lsh import LSHash
 from .metric_lsh import MetricLSH
@@ -12,6 +13,7 @@ from .semantic import SemanticHashing
 from .sth import SelfTaughtHash
 
 __all__ = [
+    "LAMP",
     "MLH",
     "BoostSSC",
     "CGHash",
