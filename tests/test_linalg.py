@@ -22,6 +22,7 @@ def test_squared_distances_agree_with_scipy_and_are_never_negative():
     found = squared_distances(shifted, shifted)
     assert found.dtype == np.float32
     assert (found >= 0).all()
+    assert np.allclose(found, cdist(shifted, shifted, "sqeuclidean"), atol=1e-4)
 
 
 def test_nearest_rows_break_ties_by_index():

@@ -143,8 +143,8 @@ def test_labels_may_be_partial_where_the_method_says_so():
 def test_given_pairs_and_triplets_win_over_labels():
     pairs = pairs_or_labels(LSHash(), ([0], [1], [-1]), [0, 0, 1], 3, n_pairs=7)
     assert isinstance(pairs, Pairs)
-    assert len(pairs) == 1
-    assert len(pairs_or_labels(LSHash(), None, [0, 0, 1], 3, n_pairs=7, random_state=0)) == 7
+    assert pairs.first.tolist() == [0]
+    assert len(pairs_or_labels(LSHash(), None, [0, 0, 1], 3, n_pairs=7, random_state=0).first) == 7
     X = np.eye(3)
     assert triplets_or_labels(LSHash(), [[2, 1, 0]], X, [0, 0, 1]).tolist() == [[2, 1, 0]]
     assert triplets_or_labels(LSHash(), None, X, [0, 0, 1]).tolist() == [[0, 1, 2], [1, 0, 2]]

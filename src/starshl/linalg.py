@@ -71,19 +71,27 @@ def squared_distances(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
     .. math:: \|a - b\|^2 = \|a\|^2 + \|b\|^2 - 2 a^T b
 
-    Cancellation may leave a small negative number where rows nearly agree; it is set to zero.
+    with the mean of B as the origin, so that rows far from zero lose no digits. Where rows nearly agree,
+    rounding may leave a small negative number; it is set to zero.
     """
-    B = np.asarray(B, dtype=A.dtype)
+    distances_of = _distances_to(np.asarray(B, dtype=A.dtype))
+    return fill_by_tiles(len(A), len(B), A.dtype, lambda tile: distances_of(A[tile]))
+
+
+def _distances_to(B: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    origin = B.mean(axis=0, dtype=np.float64).astype(B.dtype)
+    B = B - origin
     norms = _squared_norms(B)
-    return fill_by_tiles(len(A), len(B), A.dtype, lambda tile: _distances_of(A[tile], B, norms))
 
+    def distances_of(rows: np.ndarray) -> np.ndarray:
+        rows = rows - origin
+        found = rows @ B.T
+        found *= -2
+        found += _squared_norms(rows)[:, None]
+        found += norms
+        return np.maximum(found, 0, out=found)
 
-def _distances_of(rows: np.ndarray, B: np.ndarray, norms: np.ndarray) -> np.ndarray:
-    found = rows @ B.T
-    found *= -2
-    found += _squared_norms(rows)[:, None]
-    found += norms
-    return np.maximum(found, 0, out=found)
+    return distances_of
 
 
 def _squared_norms(A: np.ndarray) -> np.ndarray:
@@ -101,11 +109,10 @@ def nearest_rows(A: np.ndarray, B: np.ndarray, k: int, *, exclude_self: bool = F
     >>> nearest_rows(A, A, 1, exclude_self=True).ravel().tolist()
     [1, 0, 1]
     """
-    B = np.asarray(B, dtype=A.dtype)
-    norms = _squared_norms(B)
+    distances_of = _distances_to(np.asarray(B, dtype=A.dtype))
 
     def of(tile: slice) -> np.ndarray:
-        distances = _distances_of(A[tile], B, norms)
+        distances = distances_of(A[tile])
         if exclude_self:
             distances[np.arange(len(distances)), np.arange(len(A))[tile]] = np.inf
         return smallest_columns(distances, k)

@@ -29,9 +29,12 @@ __all__ = [
 
 # One name a line, sorted; a contract test compares them with the catalog.
 METHODS_WITHOUT_LABELS = (
+    "AnchorGraphHash",
+    "BRE",
     "LSHash",
     "SelfTaughtHash",
     "SemanticHashing",
+    "SpectralHash",
     "StarSHL",
 )
 
@@ -45,13 +48,8 @@ class Pairs(NamedTuple):
     second: np.ndarray
     similarity: np.ndarray
 
-    def __len__(self) -> int:
-        return len(self.first)
 
-
-def require_labels(
-    estimator, y, n_samples: int, *, partial: bool = False, n_classes: int = 1
-) -> PartialLabels:
+def require_labels(estimator, y, n_samples: int, *, partial: bool = False, n_classes: int = 1) -> PartialLabels:
     """Return the labels, or say which methods do without.
 
     Parameters
@@ -133,9 +131,7 @@ def check_triplets(triplets, n_samples: int) -> np.ndarray:
     anchor, similar, dissimilar = triplets.T
     clash = (anchor == similar) | (anchor == dissimilar) | (similar == dissimilar)
     if clash.any():
-        raise ValueError(
-            f"triplets repeats a row in {triplets[clash][0].tolist()}; its three rows must differ."
-        )
+        raise ValueError(f"triplets repeats a row in {triplets[clash][0].tolist()}; its three rows must differ.")
     return triplets
 
 
@@ -145,8 +141,7 @@ def _check_indices(indices: np.ndarray, name: str, n_samples: int) -> np.ndarray
     outside = (indices < 0) | (indices >= n_samples)
     if outside.any():
         raise ValueError(
-            f"{name} names row {indices[outside][0]}; X has {n_samples} rows, so indices go from 0 to "
-            f"{n_samples - 1}."
+            f"{name} names row {indices[outside][0]}; X has {n_samples} rows, so indices go from 0 to {n_samples - 1}."
         )
     return indices.astype(np.int64)
 

@@ -141,9 +141,7 @@ def test_satisfied_triplets_do_not_end_the_code():
 def test_triplets_stand_in_for_labels(digits):
     X = digits[0][:50]
     triplets = np.column_stack([np.arange(15), np.arange(15, 30), np.arange(30, 45)])
-    plain, poisoned = (
-        CGHash(3, random_state=0).fit(X, y, triplets=triplets) for y in (None, np.full(50, np.nan))
-    )
+    plain, poisoned = (CGHash(3, random_state=0).fit(X, y, triplets=triplets) for y in (None, np.full(50, np.nan)))
     assert np.array_equal(plain.components_, poisoned.components_)
 
 
@@ -157,5 +155,5 @@ def test_bad_settings_are_refused(params, message, digits):
 
 
 def test_missing_labels_name_methods_that_need_none(digits):
-    with pytest.raises(ValueError, match="use a method that needs none: LSHash"):
+    with pytest.raises(ValueError, match=r"use a method that needs none: .*LSHash"):
         CGHash(4).fit(digits[0])

@@ -22,9 +22,7 @@ def boost(X, groups, labels, n_rounds=20, relabel_every=1000):
     features, cuts = np.zeros((2, n_rounds), dtype=np.int64)
     votes, losses = np.zeros((2, n_rounds))
     labels = labels.astype(float)
-    boost_bit(
-        ranked.ranks, ranked.n_values, groups, labels, n_rounds, relabel_every, features, cuts, votes, losses
-    )
+    boost_bit(ranked.ranks, ranked.n_values, groups, labels, n_rounds, relabel_every, features, cuts, votes, losses)
     thresholds = np.array([ranked.threshold(*stump) for stump in zip(features, cuts, strict=True)])
     return features, thresholds, votes, losses, labels
 
@@ -163,5 +161,5 @@ def test_bad_settings_are_refused(params, message, digits):
 
 
 def test_missing_labels_name_methods_that_need_none(digits):
-    with pytest.raises(ValueError, match="use a method that needs none: LSHash"):
+    with pytest.raises(ValueError, match=r"use a method that needs none: .*LSHash"):
         ForgivingHash(4).fit(digits[0])

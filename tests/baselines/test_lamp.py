@@ -111,7 +111,7 @@ def test_descent_never_raises_the_objective():
 
 
 def test_fitted_objectives_never_rise(digits):
-    history = LAMP(6, random_state=0).fit(digits[0][:500], digits[1][:500]).objective_history_
+    history = LAMP(6, random_state=0).fit(digits[0][:500], digits[1][:500]).objective_histories_
     steps = np.diff(history, axis=1)
     assert (steps[~np.isnan(steps)] <= 0).all()
     assert (history[:, 1] < history[:, 0]).all()
@@ -187,5 +187,5 @@ def test_bad_settings_are_refused(params, message, digits):
 
 
 def test_missing_labels_name_methods_that_need_none(digits):
-    with pytest.raises(ValueError, match="use a method that needs none: LSHash"):
+    with pytest.raises(ValueError, match=r"use a method that needs none: .*LSHash"):
         LAMP(4).fit(digits[0])

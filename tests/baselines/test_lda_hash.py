@@ -113,8 +113,7 @@ def test_thresholds_cut_where_they_say(threshold, digits):
 
 def test_learned_thresholds_err_least(digits):
     errors = [
-        LDAHash(6, threshold=word, random_state=0).fit(*digits).pair_errors_
-        for word in ("learned", "median", "zero")
+        LDAHash(6, threshold=word, random_state=0).fit(*digits).pair_errors_ for word in ("learned", "median", "zero")
     ]
     assert (errors[0] <= errors[1] + 1e-12).all()
     assert (errors[0] <= errors[2] + 1e-12).all()

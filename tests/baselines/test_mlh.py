@@ -153,5 +153,5 @@ def test_bad_settings_are_refused(params, message, digits):
 
 
 def test_missing_labels_name_methods_that_need_none(digits):
-    with pytest.raises(ValueError, match="use a method that needs none: LSHash"):
+    with pytest.raises(ValueError, match=r"use a method that needs none: .*LSHash"):
         MLH(4).fit(digits[0])

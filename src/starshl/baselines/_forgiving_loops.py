@@ -64,11 +64,7 @@ def boost_bit(ranks, n_values, groups, labels, n_rounds, relabel_every, features
         features[r], cuts[r], votes[r] = feature, cut, np.sign(edge) * alpha
         for n in range(n_rows):
             scores[n] += votes[r] if ranks[feature, n] > cut else -votes[r]
-        if (
-            (r + 1) % relabel_every == 0
-            and 2 * (r + 1) <= n_rounds
-            and relabel_groups(scores, groups, labels)
-        ):
+        if (r + 1) % relabel_every == 0 and 2 * (r + 1) <= n_rounds and relabel_groups(scores, groups, labels):
             targets = labels[groups]
         weights = np.exp(-targets * scores)
         losses[r] = weights.mean()

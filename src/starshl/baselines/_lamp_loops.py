@@ -89,9 +89,7 @@ def ascend_once(
     for p in range(ends.shape[0]):
         i, j = ends[p]
         pair_norms = (norms[i], norms[j])
-        _ascend_pair(
-            w, rows[i], rows[j], pair_norms, curvatures[p], end_sides[p], pair_duals[p], pair_costs[p]
-        )
+        _ascend_pair(w, rows[i], rows[j], pair_norms, curvatures[p], end_sides[p], pair_duals[p], pair_costs[p])
     for side in range(2):
         outward = 1.0 - 2.0 * side
         change = max(limit_duals[side] + outward * w[-1] - limit, 0.0) - limit_duals[side]

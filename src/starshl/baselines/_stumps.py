@@ -62,14 +62,12 @@ def refuse_too_many_bits(n_bits: int, ranked: RankedFeatures) -> None:
     """Raise if there are fewer distinct stumps than bits."""
     if n_bits > ranked.n_stumps:
         raise ValueError(
-            f"n_bits is {n_bits}; the {len(ranked.values)} features of X have {ranked.n_stumps} distinct "
-            f"thresholds between training values. Use n_bits <= {ranked.n_stumps}, or features='random'."
+            f"n_bits is {n_bits}; the {len(ranked.values)} features of X have {ranked.n_stumps} distinct thresholds "
+            f"between training values. Use at most {ranked.n_stumps} bits, or features='random'."
         )
 
 
-def separated_weights(
-    first: np.ndarray, second: np.ndarray, weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def separated_weights(first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     r"""Return every threshold that tells pairs apart, and the weight of the pairs it separates.
 
     The threshold t separates a pair of values if :math:`\min < t \le \max`, that is, if exactly one of

@@ -134,7 +134,7 @@ def _boost(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return stumps as (feature, cut), their weights, and the exponential loss after each round."""
     signs = pairs.similarity.astype(np.float64)
-    weights = np.full(len(pairs), 1.0 / len(pairs))
+    weights = np.full(len(pairs.first), 1.0 / len(pairs.first))
     stumps = np.empty((n_rounds, 2), dtype=np.int64)
     alphas, losses = np.empty(n_rounds), np.empty(n_rounds)
     loss = 1.0

@@ -66,7 +66,7 @@ class ForgivingHash(BaseHasher):
         The final label of each group, in the order of the sorted classes.
     agreement_ : array of shape (n_bits,)
         Mean over groups of the absolute mean bit; 1 if every group is of one mind.
-    objective_history_ : array of shape (n_bits, n_rounds)
+    objective_histories_ : array of shape (n_bits, n_rounds)
         Mean exponential loss under the labeling of the time; never rises between labelings.
 
     Examples
@@ -120,9 +120,7 @@ class ForgivingHash(BaseHasher):
         rng = check_random_state(self.random_state)
         rows, groups = X[labels.labeled], labels.index[labels.labeled]
         labelings = balanced_labelings(len(labels.classes), self.pool * n_bits, rng)
-        tasks = [
-            partial(self._train_bit, rows, groups, labeling, rng.randint(2**31)) for labeling in labelings
-        ]
+        tasks = [partial(self._train_bit, rows, groups, labeling, rng.randint(2**31)) for labeling in labelings]
         features, thresholds, votes, losses, labelings = (
             np.array(column) for column in zip(*run_all(tasks, n_jobs=-1), strict=True)
         )
@@ -130,7 +128,7 @@ class ForgivingHash(BaseHasher):
         chosen, agreement = select_bits(bits, groups, n_bits, diversity)
         self.features_, self.thresholds_, self.votes_ = features[chosen], thresholds[chosen], votes[chosen]
         self.labelings_ = labelings[chosen].astype(np.int8)
-        self.objective_history_, self.agreement_ = losses[chosen], agreement[chosen]
+        self.objective_histories_, self.agreement_ = losses[chosen], agreement[chosen]
         return self
 
     def _train_bit(self, X: np.ndarray, groups: np.ndarray, labeling: np.ndarray, seed: int) -> tuple:
@@ -152,8 +150,7 @@ class ForgivingHash(BaseHasher):
         features, cuts, votes, losses = found
         # Where every feature is constant there is no cut, and the vote is zero.
         thresholds = [
-            ranked.threshold(f, cut) if vote_ else 0.0
-            for f, cut, vote_ in zip(features, cuts, votes, strict=True)
+            ranked.threshold(f, cut) if vote_ else 0.0 for f, cut, vote_ in zip(features, cuts, votes, strict=True)
         ]
         return columns[features], np.array(thresholds, X.dtype), votes, losses, labeling
 
@@ -208,9 +205,7 @@ def group_agreement(bits: np.ndarray, groups: np.ndarray) -> np.ndarray:
     return np.abs(sums / np.bincount(groups)[:, None]).mean(axis=0)
 
 
-def select_bits(
-    bits: np.ndarray, groups: np.ndarray, n_bits: int, diversity: float
-) -> tuple[np.ndarray, np.ndarray]:
+def select_bits(bits: np.ndarray, groups: np.ndarray, n_bits: int, diversity: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices of the bits selected one by one, and the agreement of every bit of the pool."""
     agreement = group_agreement(bits, groups)
     share = np.clip(bits.mean(axis=0), 1e-12, 1 - 1e-12)

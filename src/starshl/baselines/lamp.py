@@ -64,7 +64,7 @@ class LAMP(BaseHasher):
         The kernel is :math:`\exp(-\|x - z\|^2 / scale)`, scale twice the mean squared distance.
     dual_coef_ : array of shape (n_bits, n_support)
     intercept_ : array of shape (n_bits,)
-    objective_history_ : array of shape (n_bits, max_steps + 1)
+    objective_histories_ : array of shape (n_bits, max_steps + 1)
         Objective of each bit after each step, then NaN; never rises.
     pair_errors_ : array of shape (n_bits,)
         Share of the pairs that each bit puts on the wrong sides.
@@ -136,9 +136,9 @@ class LAMP(BaseHasher):
         margin_rows = np.sort(rng.choice(len(rows), n_margin, replace=False))
         ends = np.column_stack([pairs.first, pairs.second])
         similarity = pairs.similarity.astype(np.float64)
-        importance = np.ones(len(pairs))
+        importance = np.ones(len(pairs.first))
         found = np.empty((n_bits, rows.shape[1]))
-        self.objective_history_ = np.full((n_bits, self.max_steps + 1), np.nan)
+        self.objective_histories_ = np.full((n_bits, self.max_steps + 1), np.nan)
         self.pair_errors_ = np.empty(n_bits)
         for b in range(n_bits):
             problem = PartitionProblem(
@@ -147,12 +147,12 @@ class LAMP(BaseHasher):
                 self.margin_cost / n_margin,
                 ends,
                 similarity,
-                self.pair_cost / len(pairs) * importance,
+                self.pair_cost / len(pairs.first) * importance,
                 float(self.balance),
             )
             bit = find_partition(problem, _random_start(rows, rng), max_steps=self.max_steps)
             found[b] = bit.w
-            self.objective_history_[b, : len(bit.objectives)] = bit.objectives
+            self.objective_histories_[b, : len(bit.objectives)] = bit.objectives
             first, second = (rows @ bit.w >= 0)[ends].T
             right = np.where(first == second, 1.0, -1.0) * similarity
             self.pair_errors_[b] = (right < 0).mean()

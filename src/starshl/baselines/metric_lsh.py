@@ -161,9 +161,7 @@ class MetricLSH(BaseHasher):
         check_number(self.tol, "tol", low=0)
         low, high = self.percentiles
         if not 0 <= low < high <= 100:
-            raise ValueError(
-                f"percentiles is {self.percentiles!r}; it must be two rising numbers from 0 to 100."
-            )
+            raise ValueError(f"percentiles is {self.percentiles!r}; it must be two rising numbers from 0 to 100.")
         return check_integer(self.n_bits, "n_bits", low=1), low, high
 
     def decision_function(self, X) -> np.ndarray:

@@ -161,7 +161,7 @@ class MLH(BaseHasher):
         history = np.empty(self.n_epochs)
         for epoch in range(self.n_epochs):
             pairs = draw(self.pairs_per_epoch)
-            order = rng.permutation(len(pairs))
+            order = rng.permutation(len(pairs.first))
             history[epoch] = descend_once(
                 rows,
                 pairs.first[order],
@@ -221,9 +221,7 @@ class _PairSource:
             return pairs_from_labels(self.y, n_pairs, self.share, self.rng)
         n_similar = round(self.share * n_pairs)
         counts = (n_similar, n_pairs - n_similar)
-        drawn = [
-            kind[self.rng.randint(0, len(kind), n)] for kind, n in zip(self.kinds, counts, strict=True) if n
-        ]
+        drawn = [kind[self.rng.randint(0, len(kind), n)] for kind, n in zip(self.kinds, counts, strict=True) if n]
         chosen = np.concatenate(drawn)
         return Pairs(*(column[chosen] for column in self.pairs))
 

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from .._threads import single_threaded_blas
 from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import BaseHasher
+from ..linalg import fill_by_tiles
 from ._autoencoder import encode_rows, finetune, layer_views, n_parameters, train_rbm, unroll
 
 __all__ = ["SemanticHashing"]
@@ -202,7 +203,12 @@ class SemanticHashing(BaseHasher):
         """Return the noise-free pre-activations of the code units minus their thresholds."""
         check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
-        return encode_rows(self._visible(X), layer_views(self.encoder_, self.layer_sizes_)) - self.threshold_
+        layers = layer_views(self.encoder_, self.layer_sizes_)
+
+        def of(tile: slice) -> np.ndarray:
+            return encode_rows(self._visible(X[tile]), layers) - self.threshold_
+
+        return fill_by_tiles(len(X), self.layer_sizes_[-1], X.dtype, of)
 
 
 def _n_epochs(setting: int | str, n_rows: int, *, row_visits: int) -> int:

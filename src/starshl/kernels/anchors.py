@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
+from .._threads import tiles
 from .._validation import check_choice, check_integer
 from ..linalg import fill_by_tiles, nearest_rows, squared_distances
 
@@ -82,11 +83,15 @@ def mean_squared_distance(A: np.ndarray, B: np.ndarray) -> float:
 
     1 where all rows are equal, so that it can always serve as a bandwidth.
     """
-    center = B.mean(axis=0, dtype=np.float64)
-    from_center = [float(np.mean(np.square(rows - center).sum(axis=1))) for rows in (A, B)]
-    # The rows of B are centered, so the cross term is zero.
-    mean = sum(from_center)
+    # With the mean of B as the origin the cross term is zero, and rows far from zero lose no digits.
+    origin = B.mean(axis=0, dtype=np.float64)
+    mean = sum(_mean_squared_norm(rows, origin) for rows in (A, B))
     return mean if mean > np.finfo(A.dtype).tiny else 1.0
+
+
+def _mean_squared_norm(rows: np.ndarray, origin: np.ndarray) -> float:
+    parts = [float(np.square(rows[tile] - origin).sum()) for tile in tiles(len(rows), 1024)]
+    return sum(parts) / len(rows)
 
 
 def gaussian_features(X: np.ndarray, anchors: np.ndarray, scale: float) -> np.ndarray:
