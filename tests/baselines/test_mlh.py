@@ -121,7 +121,7 @@ def test_automatic_radius_holds_three_tenths_of_the_similar_pairs(digits):
 def test_length_of_the_rows_does_not_matter(digits):
     X, y = digits
     hasher = MLH(8, **QUICK).fit(X, y)
-    stretched = hasher.mean_ + 3.0 * (X - hasher.mean_)
+    stretched = X.mean(axis=0) + 3.0 * (X - X.mean(axis=0))
     assert np.array_equal(hasher.transform(stretched), hasher.transform(X))
 
 

@@ -25,7 +25,7 @@ QUICK = {
     "ForgivingHash": {"n_rounds": 10, "pool": 2},
     "LAMP": {"n_pairs": 100, "n_support": 50},
     "MLH": {"n_epochs": 3, "pairs_per_epoch": 3000},
-    "SemanticHashing": {"hidden_sizes": (20,), "pretrain_epochs": 20},
+    "SemanticHashing": {"hidden_sizes": (100,)},
 }
 # Scikit-learn's checks fit a single feature, which gives a method bounded by the rank one bit.
 BITS_FOR_CHECKS = {"LDAHash": 1, "DIF": 1}

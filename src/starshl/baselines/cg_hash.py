@@ -8,8 +8,9 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from .._threads import single_threaded_blas
 from .._validation import check_integer, check_number, check_rows
 from ..base import BaseHasher
-from ..linalg import principal_directions, project
+from ..linalg import project
 from ..supervision import triplets_or_labels
+from ._reduction import centered_rows
 from ._triplet_columns import best_plane, score_matrix, solve_master
 
 __all__ = ["CGHash"]
@@ -105,16 +106,10 @@ class CGHash(BaseHasher):
         triplets = triplets_or_labels(self, triplets, X, y, k_pos=self.k_pos, k_neg=self.k_neg)
         if len(triplets) > self.max_triplets:
             triplets = triplets[np.sort(rng.choice(len(triplets), self.max_triplets, replace=False))]
-        mean = X.mean(axis=0, dtype=np.float64)
-        axes = np.eye(X.shape[1])
-        if self.n_components is not None and X.shape[1] > self.n_components:
-            axes, _ = principal_directions(X, self.n_components)
-        rows = project(X, axes, -(axes @ mean)).astype(np.float64)
+        reduced = centered_rows(X, self.n_components)
         with single_threaded_blas():
-            planes = self._generate(rows, triplets, n_bits, rng)
-        components = planes[:, :-1] @ axes
-        self.components_ = components.astype(X.dtype)
-        self.intercept_ = (planes[:, -1] - components @ mean).astype(X.dtype)
+            planes = self._generate(reduced.rows, triplets, n_bits, rng)
+        self.components_, self.intercept_ = reduced.in_features(planes[:, :-1], planes[:, -1], X.dtype)
         return self
 
     def _generate(self, rows: np.ndarray, triplets: np.ndarray, n_bits: int, rng) -> np.ndarray:

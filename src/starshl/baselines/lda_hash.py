@@ -9,8 +9,9 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from .._threads import single_threaded_blas
 from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import BaseHasher
-from ..linalg import gram, positive_peaks, principal_directions, project
+from ..linalg import gram, positive_peaks, project
 from ..supervision import Pairs, pairs_or_labels, require_both_kinds
+from ._reduction import principal_rows
 from ._stumps import separated_weights
 
 __all__ = ["LDAHash", "best_threshold"]
@@ -111,20 +112,16 @@ class LDAHash(BaseHasher):
         rng = check_random_state(self.random_state)
         pairs = pairs_or_labels(self, pairs, y, len(X), n_pairs=self.n_pairs, random_state=rng)
         require_both_kinds(self, pairs)
-        axes, _ = principal_directions(X, min(X.shape) if self.n_components is None else self.n_components)
-        if n_bits > len(axes):
+        reduced = principal_rows(X, min(X.shape) if self.n_components is None else self.n_components)
+        largest = len(reduced.axes)
+        if n_bits > largest:
             raise ValueError(
-                f"n_bits is {n_bits}; X has n_features={X.shape[1]} and {len(axes)} principal components "
-                f"were kept, so at most {len(axes)} bits can be learned. Use n_bits <= {len(axes)}."
+                f"n_bits is {n_bits}; X has n_features={X.shape[1]} and {largest} principal components were kept, so "
+                f"at most {largest} bits can be learned. Lower n_bits."
             )
-        mean = X.mean(axis=0, dtype=np.float64)
-        rows = project(X, axes, -(axes @ mean)).astype(np.float64)
-        self.eigenvalues_, directions = self._directions(rows, pairs, n_bits)
-        scores = project(rows, directions)
-        cuts = self._thresholds(scores, pairs)
-        components = directions @ axes
-        self.components_ = components.astype(X.dtype)
-        self.intercept_ = (-(components @ mean) - cuts).astype(X.dtype)
+        self.eigenvalues_, directions = self._directions(reduced.rows, pairs, n_bits)
+        cuts = self._thresholds(project(reduced.rows, directions), pairs)
+        self.components_, self.intercept_ = reduced.in_features(directions, -cuts, X.dtype)
         return self
 
     def _check_settings(self) -> int:

@@ -16,9 +16,10 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from .._threads import single_threaded_blas
 from .._validation import check_integer, check_number, check_rows
 from ..base import BaseHasher
-from ..linalg import principal_directions, project
+from ..linalg import project
 from ..supervision import Pairs, pairs_or_labels, require_labels
 from ._itml_loops import project_once
+from ._reduction import centered_rows
 
 __all__ = ["LearnedMetric", "MetricLSH", "learn_metric"]
 
@@ -63,7 +64,7 @@ class MetricLSH(BaseHasher):
     Attributes
     ----------
     components_ : array of shape (n_bits, n_features)
-    mean_ : array of shape (n_features,)
+    intercept_ : array of shape (n_bits,)
     metric_ : array of shape (n_kept, n_kept)
         A, in the features or in their principal components.
     objective_history_ : array of shape (n_sweeps + 1,)
@@ -113,14 +114,11 @@ class MetricLSH(BaseHasher):
         n_bits, low, high = self._check_settings()
         X = check_rows(self, X, fitting=True)
         rng = check_random_state(self.random_state)
-        mean = X.mean(axis=0, dtype=np.float64)
-        axes = np.eye(X.shape[1])
-        if self.n_components is not None and X.shape[1] > self.n_components:
-            axes, _ = principal_directions(X, self.n_components)
+        reduced = centered_rows(X, self.n_components)
+        rows = reduced.rows
         # Drawn first, so that an untouched metric gives the codes of LSHash with the same seed.
-        directions = rng.standard_normal((n_bits, len(axes)))
+        directions = rng.standard_normal((n_bits, rows.shape[1]))
         pairs = self._constraints(X, y, pairs, rng)
-        rows = project(X, axes, -(axes @ mean)).astype(np.float64)
         bounds = _distance_bounds(rows, low, high, rng)
         with single_threaded_blas():
             learned = learn_metric(
@@ -131,7 +129,8 @@ class MetricLSH(BaseHasher):
                 max_sweeps=self.max_sweeps,
                 tol=self.tol,
             )
-            self.components_ = (directions @ _symmetric_root(learned.metric) @ axes).astype(X.dtype)
+            directions = directions @ _symmetric_root(learned.metric)
+        self.components_, self.intercept_ = reduced.in_features(directions, 0.0, X.dtype)
         if not learned.converged:
             warnings.warn(
                 f"The multipliers still changed by a share of {learned.change:.2g} > tol {self.tol:g} after "
@@ -139,7 +138,6 @@ class MetricLSH(BaseHasher):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        self.mean_ = mean.astype(X.dtype)
         self.metric_ = learned.metric
         self.objective_history_ = learned.objectives
         return self
@@ -168,7 +166,7 @@ class MetricLSH(BaseHasher):
         """Return the signed distances to the hyperplanes, shape (n_samples, n_bits)."""
         check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
-        return project(X, self.components_, -(self.components_ @ self.mean_))
+        return project(X, self.components_, self.intercept_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

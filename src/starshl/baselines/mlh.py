@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from .._threads import single_threaded_blas
 from .._validation import check_integer, check_number, check_rows
 from ..base import BaseHasher
-from ..linalg import principal_directions, project
+from ..linalg import project
 from ..supervision import Pairs, check_pairs, pairs_from_labels, require_labels
 from ._mlh_loops import descend_once
+from ._reduction import centered_rows
 
 __all__ = ["MLH", "hinge_losses"]
 
@@ -62,7 +63,7 @@ class MLH(BaseHasher):
     Attributes
     ----------
     components_ : array of shape (n_bits, n_features)
-    mean_ : array of shape (n_features,)
+    intercept_ : array of shape (n_bits,)
     radius_ : int
     objective_history_ : array of shape (n_epochs,)
         Mean bound over the pairs of each epoch; falls on the whole, but a stochastic method may rise.
@@ -121,20 +122,16 @@ class MLH(BaseHasher):
         X = check_rows(self, X, fitting=True)
         rng = check_random_state(self.random_state)
         draw = _PairSource(self, X, y, pairs, self.similar_share, rng)
-        mean = X.mean(axis=0, dtype=np.float64)
-        axes = np.eye(X.shape[1])
-        if self.n_components is not None and X.shape[1] > self.n_components:
-            axes, _ = principal_directions(X, self.n_components)
-        rows = _unit_rows(project(X, axes, -(axes @ mean)).astype(np.float64))
-        weights = 0.1 * rng.standard_normal((n_bits, len(axes)))
+        reduced = centered_rows(X, self.n_components)
+        rows = _unit_rows(reduced.rows)
+        weights = 0.1 * rng.standard_normal((n_bits, rows.shape[1]))
         self.radius_ = self.radius
         if self.radius == "auto":
-            self.radius_ = _radius_of_random_codes(rows @ weights.T >= 0, draw(_PAIRS_FOR_RADIUS))
+            self.radius_ = _radius_of_random_codes(project(rows, weights) >= 0, draw(_PAIRS_FOR_RADIUS))
         with single_threaded_blas():
             self.objective_history_ = self._descend(rows, weights, draw, rng)
-        self.components_ = (weights @ axes).astype(X.dtype)
-        self.mean_ = mean.astype(X.dtype)
-        self.bit_balance_ = (rows @ weights.T >= 0).mean(axis=0)
+        self.components_, self.intercept_ = reduced.in_features(weights, 0.0, X.dtype)
+        self.bit_balance_ = (project(rows, weights) >= 0).mean(axis=0)
         return self
 
     def _check_settings(self) -> int:
@@ -181,7 +178,7 @@ class MLH(BaseHasher):
         """Return the projections of the centered rows, shape (n_samples, n_bits)."""
         check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
-        return project(X, self.components_, -(self.components_ @ self.mean_))
+        return project(X, self.components_, self.intercept_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
