@@ -33,6 +33,8 @@ REFERENCE = {
         "BRE": (0.61, 0.33),
         "BRE supervised": (0.62, 0.41),
         "KSH": (0.80, 0.72),
+        "SelfTaughtHash": (0.64, 0.37),
+        "LDAHash": (0.66, 0.39),
     },
     32: {
         "LSHash": (0.57, 0.28),
@@ -42,6 +44,8 @@ REFERENCE = {
         "BRE": (0.72, 0.37),
         "BRE supervised": (0.73, 0.47),
         "KSH": (0.83, 0.77),
+        "SelfTaughtHash": (0.71, 0.32),
+        "LDAHash": (0.64, 0.31),
     },
 }
 

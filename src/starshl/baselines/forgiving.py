@@ -150,7 +150,8 @@ class ForgivingHash(BaseHasher):
         features, cuts, votes, losses = found
         # Where every feature is constant there is no cut, and the vote is zero.
         thresholds = [
-            ranked.threshold(f, cut) if vote_ else 0.0 for f, cut, vote_ in zip(features, cuts, votes, strict=True)
+            ranked.threshold(feature, cut) if weight else 0.0
+            for feature, cut, weight in zip(features, cuts, votes, strict=True)
         ]
         return columns[features], np.array(thresholds, X.dtype), votes, losses, labeling
 

@@ -126,8 +126,8 @@ class LAMP(BaseHasher):
             center = kernel.mean(axis=0) @ whitening
             rows = np.column_stack([project(kernel, whitening.T, -center), np.ones(len(X))])
             weights = self._bits(rows, pairs, n_bits, rng)
-        self.dual_coef_ = (weights[:, :-1] @ whitening.T).astype(X.dtype)
-        self.intercept_ = (weights[:, -1] - weights[:, :-1] @ center).astype(X.dtype)
+            self.dual_coef_ = (weights[:, :-1] @ whitening.T).astype(X.dtype)
+            self.intercept_ = (weights[:, -1] - weights[:, :-1] @ center).astype(X.dtype)
         return self
 
     def _bits(self, rows: np.ndarray, pairs: Pairs, n_bits: int, rng) -> np.ndarray:
