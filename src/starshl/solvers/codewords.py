@@ -41,7 +41,8 @@ def update_column(
     occupied : (n_codewords,) bool, codewords that had rows at the start: a constant column is one that is
         constant over these
 
-    A column that gains nothing keeps its present signs. A constraint that the present column violates is dropped for it.
+    A column that gains nothing keeps its present signs. A constraint that the present column violates is
+    dropped for it.
     """
     present = codewords[:, bit]
     free = np.where(plus < minus, 1, np.where(minus < plus, -1, present)).astype(present.dtype)
