@@ -13,9 +13,10 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 from sklearn.neighbors import NearestNeighbors
 
+from .._validation import check_integer, check_number
 from .bandwidth import median_distance, merge_equal_rows
 from .base import Kernel
-from .vectors import Gaussian
+from .vectors import Gaussian, as_floats
 
 __all__ = ["FittedGraphGaussian", "GraphGaussian"]
 
@@ -44,6 +45,11 @@ class GraphGaussian(Kernel):
     factor: float = 0.5
     n_neighbors: int = 7
     strength: float = 100.0
+
+    def __post_init__(self) -> None:
+        check_number(self.factor, "factor", low=0, strict=True)
+        check_integer(self.n_neighbors, "n_neighbors", low=1)
+        check_number(self.strength, "strength", low=0)
 
     def fit(self, samples, sample_weight=None) -> FittedGraphGaussian:
         rows, weights = merge_equal_rows(samples, sample_weight)
@@ -79,9 +85,10 @@ class FittedGraphGaussian(Kernel):
         return self._scale  # a Gaussian has diagonal 1, and what is subtracted is positive semi-definite
 
     def __call__(self, A, B) -> np.ndarray:
-        dtype = np.result_type(A, B)
         same = B is A
-        A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
+        A, B = as_floats(A), as_floats(B)
+        dtype = np.result_type(A, B)
+        A, B = A.astype(np.float64, copy=False), B.astype(np.float64, copy=False)
         gaussian = Gaussian(self.sigma)
         to_rows = gaussian(A, self.rows)
         from_rows = to_rows.T if same else gaussian(self.rows, B)
