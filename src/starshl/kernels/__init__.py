@@ -3,7 +3,7 @@
 from .bank import GramBank, compute_grams, expand_over_rows
 from .base import Kernel
 from .callables import CallableKernel
-from .choice import check_gram, is_built_in, paper_kernels, resolve_kernels, scaled_kernels
+from .choice import check_gram, fit_kernels, is_built_in, paper_kernels, resolve_kernels, scaled_kernels
 from .graph import FittedGraphGaussian, GraphGaussian
 from .strings import SpectrumKernel
 from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial, ScaledGaussian
@@ -36,6 +36,7 @@ __all__ = [
     "check_gram",
     "compute_grams",
     "expand_over_rows",
+    "fit_kernels",
     "is_built_in",
     "paper_kernels",
     "resolve_kernels",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial.distance import pdist
+
+from .._threads import single_threaded_blas
+from .pairs import PairTable
 
 __all__ = ["median_distance", "merge_equal_rows"]
 
@@ -22,11 +24,15 @@ def median_distance(X: np.ndarray, sample_weight: np.ndarray | None = None) -> f
         rows, weights = _spread_rows(rows, weights)
     if len(rows) < 2:
         return 1.0
-    distances = pdist(rows)
-    first, second = np.triu_indices(len(rows), 1)
-    order = np.argsort(distances, kind="stable")
-    cumulative = np.cumsum((weights[first] * weights[second])[order])
-    return float(distances[order[np.searchsorted(cumulative, cumulative[-1] / 2)]]) or 1.0
+    upper = np.triu_indices(len(rows), 1)
+    with single_threaded_blas():
+        squared = PairTable(rows, rows).squared_distances[upper]
+    if np.all(weights == weights[0]):
+        middle = (len(squared) - 1) // 2
+        return float(np.sqrt(np.partition(squared, middle)[middle]))
+    order = np.argsort(squared, kind="stable")
+    cumulative = np.cumsum((weights[upper[0]] * weights[upper[1]])[order])
+    return float(np.sqrt(squared[order[np.searchsorted(cumulative, cumulative[-1] / 2)]]))
 
 
 def merge_equal_rows(X: np.ndarray, sample_weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -28,6 +28,9 @@ class Kernel(ABC):
     largest_diagonal: ClassVar[float | None] = None
     """The supremum of k(x, x) over the sample space, where it is known: Theorem 1 needs it."""
 
+    measured_in_medians: ClassVar[bool] = False
+    """Whether ``fit`` takes the median distance between training rows as a third argument, to share it."""
+
     def fit(self, samples: Sequence[Any], sample_weight: np.ndarray | None = None) -> Kernel:
         """Return a kernel that is ready to evaluate."""
         return self

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache, partial
 
 import numpy as np
 
+from .bandwidth import median_distance
 from .base import Kernel
 from .callables import CallableKernel
 from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial, ScaledGaussian
 
-__all__ = ["check_gram", "is_built_in", "paper_kernels", "resolve_kernels", "scaled_kernels"]
+__all__ = ["check_gram", "fit_kernels", "is_built_in", "paper_kernels", "resolve_kernels", "scaled_kernels"]
 
 _PAPER_SIGMAS = tuple(2.0**k for k in (-7, -5, -3, -1, 0, 1, 3, 5, 7))
 # Narrower Gaussians memorize rows, wider ones repeat the linear and polynomial kernels beside them: measured on
@@ -59,6 +61,19 @@ def _as_kernel(kernel, position: int) -> Kernel:
     raise ValueError(
         f"kernels[{position}] is {kernel!r}, which is neither a kernel object nor a function of two samples.{hint}"
     )
+
+
+def fit_kernels(
+    kernels: Sequence[Kernel], samples: np.ndarray, sample_weight: np.ndarray | None = None
+) -> list[Kernel]:
+    """Fit each kernel on all rows; those measured in median distances share one median."""
+    median = cache(partial(median_distance, samples, sample_weight))
+    return [
+        kernel.fit(samples, sample_weight, median())
+        if kernel.measured_in_medians
+        else kernel.fit(samples, sample_weight)
+        for kernel in kernels
+    ]
 
 
 def is_built_in(kernel: Kernel) -> bool:

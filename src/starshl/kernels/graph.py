@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
@@ -45,17 +46,18 @@ class GraphGaussian(Kernel):
     factor: float = 0.5
     n_neighbors: int = 7
     strength: float = 100.0
+    measured_in_medians: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_number(self.factor, "factor", low=0, strict=True)
         check_integer(self.n_neighbors, "n_neighbors", low=1)
         check_number(self.strength, "strength", low=0)
 
-    def fit(self, samples, sample_weight=None) -> FittedGraphGaussian:
+    def fit(self, samples, sample_weight=None, median: float | None = None) -> FittedGraphGaussian:
         rows, weights = merge_equal_rows(samples, sample_weight)
         laplacian = _laplacian(rows, weights, self.n_neighbors)
         return FittedGraphGaussian(
-            sigma=self.factor * median_distance(samples, sample_weight),
+            sigma=self.factor * (median or median_distance(samples, sample_weight)),
             strength=self.strength,
             rows=rows,
             row_weights=weights,

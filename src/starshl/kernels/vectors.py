@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from .._validation import check_integer, check_number
-from ._distance_loops import squared_distances
 from .bandwidth import median_distance
 from .base import Kernel
+from .pairs import PairTable
 
 __all__ = [
     "Gaussian",
@@ -23,30 +22,6 @@ __all__ = [
     "VectorKernel",
     "as_floats",
 ]
-
-_CANCELLATION = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
-
-
-class PairTable:
-    """Inner products and squared distances between two blocks of rows, each computed at most once."""
-
-    def __init__(self, A: np.ndarray, B: np.ndarray):
-        self.A, self.B = A, B
-
-    @cached_property
-    def norms(self) -> tuple[np.ndarray, np.ndarray]:
-        """Squared norms of the rows of A and of B, in float64."""
-        return tuple(np.einsum("ij,ij->i", rows, rows, dtype=np.float64) for rows in (self.A, self.B))
-
-    @cached_property
-    def inner(self) -> np.ndarray:
-        return self.A @ self.B.T
-
-    @cached_property
-    def squared_distances(self) -> np.ndarray:
-        distances = self.inner.copy()
-        squared_distances(distances, *self.norms, self.A, self.B, _CANCELLATION[distances.dtype])
-        return distances
 
 
 class VectorKernel(Kernel):
@@ -127,12 +102,13 @@ class ScaledGaussian(VectorKernel):
     """A Gaussian whose bandwidth is ``factor`` times the median distance between training rows."""
 
     factor: float = 1.0
+    measured_in_medians: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_number(self.factor, "factor", low=0, strict=True)
 
-    def fit(self, samples, sample_weight=None) -> Gaussian:
-        return Gaussian(self.factor * median_distance(samples, sample_weight))
+    def fit(self, samples, sample_weight=None, median: float | None = None) -> Gaussian:
+        return Gaussian(self.factor * (median or median_distance(samples, sample_weight)))
 
     def evaluate(self, table: PairTable) -> np.ndarray:
         raise TypeError("A ScaledGaussian has no bandwidth before fit; evaluate the kernel that fit returns.")

@@ -23,7 +23,7 @@ from ..solvers import State, hamming_distances, hinge_distances, nearest_codewor
 from .bound import GeneralizationBound, generalization_bound
 from .samples import count_rows, read_samples, sample_kind, take_rows
 from .storage import pack_star_shl, unpack_star_shl
-from .training import choose_classes, choose_start, descend, fit_kernels, warn_about
+from .training import choose_classes, choose_start, descend, prepare_grams, warn_about
 
 __all__ = ["StarSHL"]
 
@@ -205,7 +205,7 @@ class StarSHL(BaseHasher):
             initial_assignments = check_length(initial_assignments, "initial_assignments", n_rows)[rows]
 
         rng = check_random_state(self.random_state)
-        fitted_kernels, grams = fit_kernels(self, kernels, used, weights, cost)
+        fitted_kernels, grams = prepare_grams(self, kernels, used, weights, cost)
         state = choose_start(self, used, grams, kind, labels, len(classes), cost, initial_assignments, rng)
         descend(self, grams, labels, cost, state, late=bool(labels.labeled.any()) and initial_assignments is None)
 
@@ -345,6 +345,9 @@ class StarSHL(BaseHasher):
     @classmethod
     def _unpack(cls, header, arrays, kernels: Sequence[Kernel | Callable] | None = None) -> Self:
         return unpack_star_shl(cls, header, arrays, kernels)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "transduction_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

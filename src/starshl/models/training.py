@@ -11,14 +11,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._progress import sweep_progress
 from .._validation import PartialLabels
-from ..kernels import GramBank, Kernel, check_gram, compute_grams, is_built_in
+from ..kernels import GramBank, Kernel, check_gram, compute_grams, fit_kernels, is_built_in
 from ..solvers import BlockDescent, LibSVM, PairwiseAscent, Problem, State
 from .initial import check_assignments, initial_clusters, initial_codewords, initial_weights
 
 if TYPE_CHECKING:
     from .star_shl import StarSHL
 
-__all__ = ["choose_classes", "choose_start", "descend", "fit_kernels", "warn_about"]
+__all__ = ["choose_classes", "choose_start", "descend", "prepare_grams", "warn_about"]
 
 _FIT = 3  # stack level of the line that called fit, seen from a function that fit calls
 
@@ -53,7 +53,7 @@ def choose_classes(settings: StarSHL, labels: PartialLabels) -> np.ndarray:
     return labels.classes
 
 
-def fit_kernels(
+def prepare_grams(
     settings: StarSHL,
     kernels: str | Sequence[Kernel],
     samples: np.ndarray,
@@ -69,7 +69,7 @@ def fit_kernels(
         return [], samples
     # A preset counts rows as every other statistic does; a listed kernel is told of all rows.
     row_weights = cost if isinstance(settings.kernels, str) else weights
-    fitted = [kernel.fit(samples, row_weights) for kernel in kernels]
+    fitted = fit_kernels(kernels, samples, row_weights)
     grams = compute_grams(fitted, samples, settings.n_jobs)
     for position, (kernel, gram) in enumerate(zip(fitted, grams, strict=True)):
         if not is_built_in(kernel):

@@ -51,7 +51,7 @@ def update_column(
     groups = [[g] for g in range(len(codewords))]
     dropped = False
     if constraint == "distinct":
-        if len(np.unique(codewords, axis=0)) == len(codewords):
+        if len({codeword.tobytes() for codeword in codewords}) == len(codewords):
             groups = _groups_equal_elsewhere(codewords, bit)
         else:
             dropped = True
@@ -71,11 +71,10 @@ def update_column(
 
 def _groups_equal_elsewhere(codewords: np.ndarray, bit: int) -> list[list[int]]:
     """Group codewords that differ in this bit only; distinct codewords make groups of one or two."""
-    others = np.delete(codewords, bit, axis=1)
-    _, inverse = np.unique(others, axis=0, return_inverse=True)
-    order = np.argsort(inverse.ravel(), kind="stable")
-    starts = np.flatnonzero(np.diff(inverse.ravel()[order])) + 1
-    return [group.tolist() for group in np.split(order, starts)]
+    groups: dict[bytes, list[int]] = {}
+    for g, others in enumerate(np.delete(codewords, bit, axis=1)):
+        groups.setdefault(others.tobytes(), []).append(g)
+    return list(groups.values())
 
 
 def _best_opposite_signs(present: np.ndarray, plus: np.ndarray, minus: np.ndarray) -> np.ndarray:
