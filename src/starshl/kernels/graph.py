@@ -82,6 +82,16 @@ class FittedGraphGaussian(Kernel):
     edge_columns: np.ndarray
     edge_ends: np.ndarray
 
+    def __post_init__(self) -> None:
+        check_number(self.sigma, "sigma", low=0, strict=True)
+        check_number(self.strength, "strength", low=0)
+        if self.rows.ndim != 2 or self.row_weights.shape != (len(self.rows),):
+            raise ValueError(f"rows has shape {self.rows.shape} and row_weights {self.row_weights.shape}.")
+        if not all(np.isfinite(values).all() for values in (self.rows, self.row_weights, self.edge_values)):
+            raise ValueError("rows, row_weights and edge_values must be finite numbers.")
+        # Compiled sparse products trust the indices, so those of a damaged file must not reach them.
+        self._sparse_laplacian.check_format(full_check=True)
+
     @property
     def largest_diagonal(self) -> float:
         return self._scale  # a Gaussian has diagonal 1, and what is subtracted is positive semi-definite
@@ -108,12 +118,16 @@ class FittedGraphGaussian(Kernel):
     def _scale(self) -> float:
         return 1.0 / float(np.average(self._unscaled_diagonal(self.rows), weights=self.row_weights))
 
+    @property
+    def _sparse_laplacian(self) -> csr_array:
+        n_rows = len(self.rows)
+        return csr_array((self.edge_values, self.edge_columns, self.edge_ends), shape=(n_rows, n_rows))
+
     @cached_property
     def _correction(self) -> np.ndarray:
         """The symmetric matrix (I + g L K)^-1 g L."""
         n_rows = len(self.rows)
-        edges = (self.strength * self.edge_values, self.edge_columns, self.edge_ends)
-        laplacian = csr_array(edges, shape=(n_rows, n_rows))
+        laplacian = self.strength * self._sparse_laplacian
         system = laplacian @ Gaussian(self.sigma)(self.rows, self.rows)
         system[np.diag_indices(n_rows)] += 1.0
         correction = np.linalg.solve(system, laplacian.toarray())
