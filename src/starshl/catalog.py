@@ -357,7 +357,9 @@ def load(path: str | os.PathLike, kernels: list | None = None) -> BaseHasher:
     try:
         hasher_class = get_class(header["method"])
         return hasher_class._unpack(header, arrays, kernels=kernels)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+    except ValueError:
+        raise
+    except Exception as error:  # a header that anyone may have written can lack or misplace anything
         raise BundleFormatError(
             f"{os.fspath(path)!r} is a starshl file, but not a complete model ({error!r}). "
             "Save the model again or fetch a fresh copy."
