@@ -7,7 +7,6 @@ look inside. Nothing here knows a class: :mod:`starshl.catalog` turns the header
 import hashlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_safetensors
 
+from ._files import replacing_file
 from .exceptions import BundleFormatError
 
 __all__ = ["FORMAT", "pack_values", "read_bundle", "unpack_values", "write_bundle"]
@@ -30,7 +30,8 @@ def write_bundle(path: str | os.PathLike, header: dict[str, Any], arrays: dict[s
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps({"format": FORMAT, **header}, sort_keys=True)
     content = to_safetensors(arrays, metadata={"starshl": text, "sha256": _digest(text, arrays)})
-    _write_atomically(Path(path), content)
+    with replacing_file(path) as file:
+        file.write(content)
 
 
 def read_bundle(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -153,29 +154,3 @@ def _digest(header: str, arrays: dict[str, np.ndarray]) -> str:
         digest.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    """Write beside the target and rename, so that a crash leaves the old file or the new one."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

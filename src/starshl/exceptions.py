@@ -1,10 +1,14 @@
 """Errors that starshl raises beside ValueError and scikit-learn's own."""
 
-__all__ = ["BundleFormatError", "MissingExtraError"]
+__all__ = ["BundleFormatError", "IndexFormatError", "MissingExtraError"]
 
 
 class BundleFormatError(ValueError):
     """A model file is damaged, of a newer format, or not a model file at all."""
+
+
+class IndexFormatError(ValueError):
+    """An index file is damaged, of a newer format, or not an index file at all."""
 
 
 class MissingExtraError(ImportError):
