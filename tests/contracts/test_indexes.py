@@ -10,9 +10,9 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from starshl.codes import BinaryCodes
-from starshl.index import BucketIndex, FlatIndex, load_index, make_index
+from starshl.index import BucketIndex, FlatIndex, MultiIndex, load_index, make_index
 
-INDEXES = [FlatIndex, BucketIndex]
+INDEXES = [FlatIndex, BucketIndex, MultiIndex]
 
 
 class BruteForce:
@@ -141,6 +141,7 @@ def machine_for(index_class):
 
 TestFlatIndexAgainstBruteForce = machine_for(FlatIndex)
 TestBucketIndexAgainstBruteForce = machine_for(BucketIndex)
+TestMultiIndexAgainstBruteForce = machine_for(MultiIndex)
 
 
 @pytest.fixture

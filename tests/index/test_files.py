@@ -10,10 +10,10 @@ from safetensors.numpy import load_file
 
 from starshl.codes import BinaryCodes
 from starshl.exceptions import IndexFormatError
-from starshl.index import BucketIndex, FlatIndex, load_index
+from starshl.index import BucketIndex, FlatIndex, MultiIndex, load_index
 
 
-@pytest.fixture(params=[FlatIndex, BucketIndex])
+@pytest.fixture(params=[FlatIndex, BucketIndex, MultiIndex])
 def index(request):
     signs = np.random.default_rng(0).choice([-1, 1], size=(300, 12))
     return request.param.from_codes(BinaryCodes.from_signs(signs[np.arange(600) % 300]))

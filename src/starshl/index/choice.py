@@ -11,11 +11,12 @@ from ._bucket_loops import count_groups
 from .buckets import BucketIndex
 from .files import read_index_file
 from .flat import FlatIndex
+from .multi import MultiIndex
 from .scan import ScanIndex
 
 __all__ = ["load_index", "make_index"]
 
-_KINDS = {index.kind: index for index in (FlatIndex, BucketIndex)}
+_KINDS = {index.kind: index for index in (FlatIndex, BucketIndex, MultiIndex)}
 
 
 def make_index(codes: BinaryCodes, ids=None, *, n_jobs: int | None = None) -> ScanIndex:
