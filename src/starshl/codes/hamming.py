@@ -19,8 +19,10 @@ __all__ = ["from_planes", "nearest", "score_penalties", "to_planes", "within", "
 _EVERY_ROW = np.empty(0, np.bool_)
 _ONE_EACH = np.empty(0, np.int32)
 
-# A task is so many queries over all rows; fewer queries than two tasks are cut by rows instead.
+# A task is at least so many queries over all rows, and more over few rows, or handing out tasks would cost
+# more than they do. Fewer queries than two tasks are cut by rows instead.
 _QUERIES_A_TASK = 32
+_DISTANCES_A_TASK = 1 << 22
 _PIECES = 8
 
 
@@ -151,7 +153,8 @@ def _scan_nearest(planes, by_query, k, n_bits, item_starts, mask, piece: slice, 
 def _tasks(n_rows: int, n_queries: int) -> list[tuple[slice, slice]]:
     """Cut the work into (rows, queries) so that no cut depends on the machine."""
     if _cut_by_queries(n_queries):
-        return [(slice(0, n_rows), some) for some in tiles(n_queries, _QUERIES_A_TASK)]
+        n_together = max(_QUERIES_A_TASK, _DISTANCES_A_TASK // max(n_rows, 1))
+        return [(slice(0, n_rows), some) for some in tiles(n_queries, n_together)]
     piece = max(4 * loops.TILE, -(-n_rows // _PIECES))
     return [(rows, slice(0, n_queries)) for rows in tiles(n_rows, piece) or [slice(0, 0)]]
 
