@@ -1,10 +1,24 @@
 """Errors that starshl raises beside ValueError and scikit-learn's own."""
 
-__all__ = ["BundleFormatError", "IndexFormatError", "MissingExtraError"]
+__all__ = [
+    "BundleFormatError",
+    "CollectionError",
+    "CollectionFormatError",
+    "IndexFormatError",
+    "MissingExtraError",
+]
 
 
 class BundleFormatError(ValueError):
     """A model file is damaged, of a newer format, or not a model file at all."""
+
+
+class CollectionError(RuntimeError):
+    """A collection cannot be changed or opened: another writer, a full disk, no permission."""
+
+
+class CollectionFormatError(ValueError):
+    """A collection's file is damaged, of a newer format, or not a collection at all."""
 
 
 class IndexFormatError(ValueError):
