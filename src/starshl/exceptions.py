@@ -1,12 +1,17 @@
 """Errors that starshl raises beside ValueError and scikit-learn's own."""
 
 __all__ = [
+    "AdapterError",
     "BundleFormatError",
     "CollectionError",
     "CollectionFormatError",
     "IndexFormatError",
     "MissingExtraError",
 ]
+
+
+class AdapterError(RuntimeError):
+    """Another system (a database, a file of another program) did not do what was asked."""
 
 
 class BundleFormatError(ValueError):

@@ -1,10 +1,7 @@
 """Export of a collection to files that other programs read: Parquet and JSON lines.
 
 Codes leave as packed bytes: bit j of a code is bit ``j % 8``, counted from the least significant, of byte
-``j // 8``; unused bits of the last byte are zero. In DuckDB, for a query packed in the same way::
-
-    SELECT id, bit_count(xor(code::BIT, ?::BLOB::BIT)) AS distance
-    FROM 'items.parquet' ORDER BY distance, id LIMIT 10
+``j // 8``; unused bits of the last byte are zero.
 """
 
 from __future__ import annotations
@@ -14,13 +11,13 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from .._extras import require
+import numpy as np
+
 from .._files import replacing_file
+from ..codes import BinaryCodes
 from .store import Row
 
 __all__ = ["write_rows"]
-
-BIT_ORDER = "bit j of a code is bit j % 8 (least significant first) of byte j // 8"
 
 
 def write_rows(path: str | os.PathLike, rows: Sequence[Row], n_bits: int) -> None:
@@ -46,15 +43,10 @@ def _write_json_lines(path, rows: Sequence[Row], n_bits: int) -> None:
 
 
 def _write_parquet(path, rows: Sequence[Row], n_bits: int) -> None:
-    pyarrow = require("pyarrow", extra="parquet")
-    parquet = require("pyarrow.parquet", extra="parquet")
-    table = pyarrow.table(
-        {
-            "id": pyarrow.array([row.id for row in rows], pyarrow.int64()),
-            "code": pyarrow.array([row.code for row in rows], pyarrow.binary(-(-n_bits // 8))),
-            "reference": pyarrow.array([row.reference for row in rows], pyarrow.string()),
-            "metadata": pyarrow.array([row.metadata for row in rows], pyarrow.string()),
-        }
-    ).replace_schema_metadata({"starshl.n_bits": str(n_bits), "starshl.bit_order": BIT_ORDER})
-    with replacing_file(path) as file:
-        parquet.write_table(table, file)
+    # Imported here because JSON lines must work without the library behind it.
+    from ..adapters.parquet_table import write_parquet
+
+    content = b"".join(row.code for row in rows)
+    packed = np.frombuffer(content, np.uint8).reshape(len(rows), -(-n_bits // 8))
+    columns = {"reference": [row.reference for row in rows], "metadata": [row.metadata for row in rows]}
+    write_parquet(path, BinaryCodes(packed, n_bits), [row.id for row in rows], columns)
