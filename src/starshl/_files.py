@@ -7,6 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+__all__ = ["replacing_file", "write_atomically"]
+
+
+def write_atomically(path: str | os.PathLike, content: bytes) -> None:
+    """Write the whole content of a file."""
+    with replacing_file(path) as file:
+        file.write(content)
+
 
 @contextmanager
 def replacing_file(path: str | os.PathLike) -> Iterator[BinaryIO]:

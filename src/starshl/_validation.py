@@ -13,6 +13,7 @@ __all__ = [
     "check_choice",
     "check_integer",
     "check_labels",
+    "check_length",
     "check_number",
     "check_rows",
     "check_weights",
@@ -92,6 +93,13 @@ class PartialLabels:
     def labeled(self) -> np.ndarray:
         return self.index >= 0
 
+    def take(self, rows: np.ndarray) -> PartialLabels:
+        """Return the labels of some rows; classes that do not occur among them are gone."""
+        index = self.index[rows]
+        present, renumbered = np.unique(index[index >= 0], return_inverse=True)
+        index[index >= 0] = renumbered
+        return PartialLabels(self.classes[present], index, self.dtype)
+
 
 def check_labels(y, n_samples: int) -> PartialLabels:
     """Read labels, some of which may be missing.
@@ -106,8 +114,7 @@ def check_labels(y, n_samples: int) -> PartialLabels:
         y = y[:, 0]
     if y.shape != (n_samples,):
         raise ValueError(
-            f"y has shape {y.shape}; X has {n_samples} rows, so y must have shape ({n_samples},). "
-            "Give one label a row."
+            f"y has shape {y.shape}; X has {n_samples} rows, so y must have shape ({n_samples},). Give one label a row."
         )
     missing = _missing_labels(y)
     try:
@@ -142,21 +149,23 @@ def _is_missing(label) -> bool:
     return label is None or (isinstance(label, float) and label != label) or type(label).__name__ == "NAType"
 
 
+def check_length(values, name: str, n_samples: int) -> np.ndarray:
+    """Return values as an array with one entry a row."""
+    values = np.asarray(values)
+    if values.shape != (n_samples,):
+        raise ValueError(f"{name} has shape {values.shape}; it must be ({n_samples},), one entry a row of X.")
+    return values
+
+
 def check_weights(sample_weight, n_samples: int) -> np.ndarray:
     """Return sample weights as float64; None means one each."""
     if sample_weight is None:
         return np.ones(n_samples)
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n_samples, float(sample_weight))
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.ndim != 1 or len(weights) != n_samples:
-        raise ValueError(
-            f"sample_weight has shape {weights.shape}; it must be ({n_samples},), one weight a row."
-        )
+    weights = check_length(sample_weight, "sample_weight", n_samples).astype(np.float64)
     if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError(
-            "sample_weight has negative, infinite or NaN entries; weights must be finite and >= 0."
-        )
+        raise ValueError("sample_weight has negative, infinite or NaN entries; weights must be finite and >= 0.")
     if not weights.any():
         raise ValueError("All entries of sample_weight are zero, so no row is left. Give some row a weight.")
     return weights

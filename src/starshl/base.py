@@ -56,9 +56,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     @classmethod
     def _unpack(cls, header: dict[str, Any], arrays: dict[str, np.ndarray], kernels=None) -> Self:
         if kernels is not None:
-            raise ValueError(
-                f"This file holds a {cls.__name__}, which takes no kernels. Load it without them."
-            )
+            raise ValueError(f"This file holds a {cls.__name__}, which takes no kernels. Load it without them.")
         hasher = cls(**unpack_values(header["params"], arrays, "param."))
         for name, value in unpack_values(header["fitted"], arrays, "fitted.").items():
             setattr(hasher, name, value)

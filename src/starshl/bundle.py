@@ -14,7 +14,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_safetensors
 
-from ._files import replacing_file
+from ._files import write_atomically
 from .exceptions import BundleFormatError
 
 __all__ = ["FORMAT", "pack_values", "read_bundle", "unpack_values", "write_bundle"]
@@ -30,8 +30,7 @@ def write_bundle(path: str | os.PathLike, header: dict[str, Any], arrays: dict[s
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps({"format": FORMAT, **header}, sort_keys=True)
     content = to_safetensors(arrays, metadata={"starshl": text, "sha256": _digest(text, arrays)})
-    with replacing_file(path) as file:
-        file.write(content)
+    write_atomically(path, content)
 
 
 def read_bundle(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -3,10 +3,14 @@
 __all__ = [
     "AdapterError",
     "BundleFormatError",
+    "ChecksumError",
     "CollectionError",
     "CollectionFormatError",
+    "DatasetUnavailableError",
+    "DownloadError",
     "IndexFormatError",
     "MissingExtraError",
+    "RecordFormatError",
 ]
 
 
@@ -32,3 +36,19 @@ class IndexFormatError(ValueError):
 
 class MissingExtraError(ImportError):
     """An optional library is needed and not installed."""
+
+
+class DatasetUnavailableError(FileNotFoundError):
+    """A data set is neither on this machine nor to be downloaded."""
+
+
+class DownloadError(OSError):
+    """A file could not be downloaded."""
+
+
+class ChecksumError(ValueError):
+    """The contents of a file are not those that were expected."""
+
+
+class RecordFormatError(ValueError):
+    """A folder or file of run records is damaged, of another format, or no such thing."""

@@ -60,6 +60,4 @@ def test_saved_hasher_comes_back_the_same(name, digits, tmp_path):
 @pytest.mark.parametrize("name", BASELINES)
 def test_float32_rows_are_hashed_in_float32(name, digits):
     X, y = digits
-    assert (
-        small(name).fit(X.astype(np.float32), y).decision_function(X.astype(np.float32)).dtype == np.float32
-    )
+    assert small(name).fit(X.astype(np.float32), y).decision_function(X.astype(np.float32)).dtype == np.float32

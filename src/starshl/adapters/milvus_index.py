@@ -61,9 +61,7 @@ class MilvusIndex(HammingIndex):
         schema.add_field("n_bits", kinds.INT64)
         index = self._client.prepare_index_params()
         index.add_index("code", index_type="BIN_FLAT", metric_type="HAMMING")
-        self._client.create_collection(
-            self.name, schema=schema, index_params=index, consistency_level="Strong"
-        )
+        self._client.create_collection(self.name, schema=schema, index_params=index, consistency_level="Strong")
 
     def _check_length(self) -> None:
         fields = {field["name"]: field for field in self._client.describe_collection(self.name)["fields"]}
@@ -162,7 +160,7 @@ class MilvusIndex(HammingIndex):
         self._client.close()
 
     def _ranked(self, code: np.ndarray, limit: int, where, last_distance) -> list[tuple[int, int]]:
-        """Return (distance, id) in order, complete up to ``last_distance(pairs)``, asking again if need be."""
+        """Return (distance, id) in order, complete up to ``last_distance(pairs)``, asking again as needed."""
         condition = _condition(where)
         while True:
             with self._explained():

@@ -38,9 +38,7 @@ def write_parquet(
     ids = np.arange(len(codes)) if ids is None else check_ids(ids, len(codes))
     packed = pyarrow.array([code.tobytes() for code in codes.packed], pyarrow.binary(codes.packed.shape[1]))
     table = pyarrow.table({"id": pyarrow.array(ids, pyarrow.int64()), "code": packed, **(columns or {})})
-    table = table.replace_schema_metadata(
-        {"starshl.n_bits": str(codes.n_bits), "starshl.bit_order": BIT_ORDER}
-    )
+    table = table.replace_schema_metadata({"starshl.n_bits": str(codes.n_bits), "starshl.bit_order": BIT_ORDER})
     with replacing_file(path) as file:
         parquet.write_table(table, file)
 

@@ -105,9 +105,7 @@ class PgvectorIndex(HammingIndex):
         self._check_codes(codes)
         k = self._check_k(k)
         condition, parameters = _condition(where)
-        nearest = (
-            f"SELECT id, code <~> %s::bit({self.n_bits}) AS distance FROM {self.table} WHERE {condition}"
-        )
+        nearest = f"SELECT id, code <~> %s::bit({self.n_bits}) AS distance FROM {self.table} WHERE {condition}"
         if self.approximate:
             order = f"ORDER BY code <~> %s::bit({self.n_bits}) LIMIT %s"
             command = f"SELECT * FROM ({nearest} {order}) AS found ORDER BY distance, id"

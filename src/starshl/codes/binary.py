@@ -92,9 +92,7 @@ class BinaryCodes:
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, BinaryCodes)
-            and self.n_bits == other.n_bits
-            and np.array_equal(self.packed, other.packed)
+            isinstance(other, BinaryCodes) and self.n_bits == other.n_bits and np.array_equal(self.packed, other.packed)
         )
 
     __hash__ = None

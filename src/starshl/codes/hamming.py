@@ -138,9 +138,7 @@ def within(
     return loops.group_hits(numbers, rows, distances, len(by_query), n_bits)
 
 
-def score_penalties(
-    planes: np.ndarray, rows: np.ndarray, query: np.ndarray, weights: np.ndarray
-) -> np.ndarray:
+def score_penalties(planes: np.ndarray, rows: np.ndarray, query: np.ndarray, weights: np.ndarray) -> np.ndarray:
     r"""Return :math:`\sum_{j: b_j \ne q_j} w_j` for the code b of each row, summed in bit order."""
     return loops.score_penalties(planes, rows, query, np.asarray(weights, np.float64))
 

@@ -82,9 +82,7 @@ class Collection:
         self._index: HammingIndex | None = None
         self._generation = -1
         if not (self.folder / _DATABASE).is_file():
-            raise FileNotFoundError(
-                f"There is no collection in {str(self.folder)!r}. Make one with Collection.create."
-            )
+            raise FileNotFoundError(f"There is no collection in {str(self.folder)!r}. Make one with Collection.create.")
         self._writer_lock = None if read_only else lock_for_writing(self.folder / _LOCK)
         self._store = None
         try:
@@ -179,9 +177,7 @@ class Collection:
         with self._reading():
             return self._index.reconstruct(ids)
 
-    def search(
-        self, X=None, k: int = 10, *, items=None, where=None, by_scores: bool = False
-    ) -> list[list[Hit]]:
+    def search(self, X=None, k: int = 10, *, items=None, where=None, by_scores: bool = False) -> list[list[Hit]]:
         """Return the k nearest items of each query, by distance and then by id.
 
         Parameters

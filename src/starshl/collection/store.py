@@ -119,9 +119,7 @@ class Store:
         """Insert rows, replacing those with the same id; only inside :meth:`writing`."""
         rows = list(rows)
         self.delete([row.id for row in rows])
-        self._connection.executemany(
-            "INSERT INTO items VALUES (?, ?, ?, ?, ?)", ((*row, row.checksum) for row in rows)
-        )
+        self._connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", ((*row, row.checksum) for row in rows))
         self._count(len(rows), sum(row.checksum for row in rows))
 
     def delete(self, ids: list[int]) -> None:
@@ -177,9 +175,7 @@ class Store:
         with self._explained():
             findings = [row[0] for row in self._connection.execute("PRAGMA integrity_check")]
         if findings != ["ok"]:
-            raise CollectionFormatError(
-                f"{str(self.path)!r} is damaged ({findings[0]}). Restore it from a copy."
-            )
+            raise CollectionFormatError(f"{str(self.path)!r} is damaged ({findings[0]}). Restore it from a copy.")
 
     def _check_format(self) -> None:
         newest = self.fact("format")

@@ -196,9 +196,7 @@ class BucketIndex(ScanIndex):
         if mask is not None:
             buckets, kept = buckets.selected(mask)
         starts, rows, distances = within(buckets.planes, queries, radii, self.n_bits, n_jobs=self.n_jobs)
-        starts, positions, distances = loops.members_within(
-            buckets.starts, buckets.ids, starts, rows, distances
-        )
+        starts, positions, distances = loops.members_within(buckets.starts, buckets.ids, starts, rows, distances)
         return starts, positions if kept is None else kept[positions], distances
 
     def _rows(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -65,6 +65,5 @@ def load_index(
         return kind._from_arrays(n_bits, arrays, n_jobs)
     except (KeyError, TypeError, ValueError) as error:
         raise IndexFormatError(
-            f"{os.fspath(path)!r} does not hold a complete index ({error}). "
-            "Save the index again or fetch a fresh copy."
+            f"{os.fspath(path)!r} does not hold a complete index ({error}). Save the index again or fetch a fresh copy."
         ) from error

@@ -70,8 +70,7 @@ def read_index_file(
             ) from error
     if newest > FORMAT:
         raise IndexFormatError(
-            f"{str(path)!r} has format {newest}; this version of starshl reads up to {FORMAT}. "
-            "Install a newer starshl."
+            f"{str(path)!r} has format {newest}; this version of starshl reads up to {FORMAT}. Install a newer starshl."
         )
     if verify and digest != _digest(text, arrays):
         raise IndexFormatError(

@@ -100,9 +100,7 @@ class FlatIndex(ScanIndex):
         return nearest(self._planes, queries, k, self.n_bits, n_rows=len(self), mask=mask, n_jobs=self.n_jobs)
 
     def _within(self, queries: np.ndarray, radii: np.ndarray, mask) -> tuple[np.ndarray, ...]:
-        return within(
-            self._planes, queries, radii, self.n_bits, n_rows=len(self), mask=mask, n_jobs=self.n_jobs
-        )
+        return within(self._planes, queries, radii, self.n_bits, n_rows=len(self), mask=mask, n_jobs=self.n_jobs)
 
     def _rows(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self._planes, positions

@@ -1,1 +1,44 @@
 """Mercer kernels: samples in, Gram matrices out."""
+
+from .bank import GramBank, compute_grams, expand_over_rows
+from .base import Kernel
+from .callables import CallableKernel
+from .choice import check_gram, fit_kernels, is_built_in, paper_kernels, resolve_kernels, scaled_kernels
+from .graph import FittedGraphGaussian, GraphGaussian
+from .strings import SpectrumKernel
+from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial, ScaledGaussian
+
+BUILT_IN_KERNELS = {
+    kernel.__name__: kernel
+    for kernel in (
+        FittedGraphGaussian,
+        Gaussian,
+        GraphGaussian,
+        NormalizedLinear,
+        NormalizedPolynomial,
+        ScaledGaussian,
+        SpectrumKernel,
+    )
+}
+
+__all__ = [
+    "BUILT_IN_KERNELS",
+    "CallableKernel",
+    "FittedGraphGaussian",
+    "Gaussian",
+    "GramBank",
+    "GraphGaussian",
+    "Kernel",
+    "NormalizedLinear",
+    "NormalizedPolynomial",
+    "ScaledGaussian",
+    "SpectrumKernel",
+    "check_gram",
+    "compute_grams",
+    "expand_over_rows",
+    "fit_kernels",
+    "is_built_in",
+    "paper_kernels",
+    "resolve_kernels",
+    "scaled_kernels",
+]

@@ -1,0 +1,49 @@
+"""A progress bar over sweeps and bits, on standard error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+__all__ = ["sweep_progress"]
+
+
+@contextmanager
+def sweep_progress(n_bits: int, max_iter: int, *, shown: bool) -> Iterator[Callable[[int, float | None], None]]:
+    """Yield a function (sweep, objective) to be called after each bit (objective None) and each sweep."""
+    if not shown:
+        yield lambda sweep, objective: None
+        return
+    # Imported here because rich takes longer to load than a small fit takes to run.
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("bits, objective {task.fields[objective]}"),
+        TimeElapsedColumn(),
+        TextColumn("at most"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        # Sweep 0, up to max_iter sweeps and the last pass; an early stop is the usual case.
+        task = progress.add_task("sweep 0", total=n_bits * (max_iter + 2), objective="-")
+
+        def report(sweep: int, objective: float | None) -> None:
+            if objective is None:
+                progress.update(task, advance=1, description=f"sweep {sweep}")
+            else:
+                progress.update(task, objective=f"{objective:.6g}")
+
+        yield report
+        progress.update(task, completed=n_bits * (max_iter + 2), description="done")

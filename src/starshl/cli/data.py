@@ -1,0 +1,95 @@
+"""``starshl data``: which data sets there are, where they lie, and fetching them."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, help="List, fetch and locate data sets.")
+
+Name = Annotated[str, typer.Argument(help="A name from `starshl data list`.", metavar="NAME")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+_USAGE, _FAILURE = 2, 1
+
+
+@app.command("list")
+def list_sets(as_json: AsJson = False) -> None:
+    """List all data sets: sizes, where each one is, sources and notes."""
+    from .. import datasets
+
+    with _errors_told():
+        found = datasets.describe_all()
+    if as_json:
+        typer.echo(json.dumps([asdict(about) for about in found], indent=2))
+        return
+    typer.echo(f"{'name':<16} {'rows':>7} {'features':>8} {'classes':>7}  where")
+    for about in found:
+        size = f"{about.n_rows:>7,} {about.n_features:>8,} {about.n_classes:>7}"
+        typer.echo(f"{about.name:<16} {size}  {_where(about)}")
+        for note in about.notes:
+            typer.echo(f"{'':<16} {note}")
+
+
+@app.command()
+def get(name: Name, as_json: AsJson = False) -> None:
+    """Fetch a data set into the user's cache, unless it is on this machine already, and print its path."""
+    from .. import datasets
+
+    with _errors_told():
+        if datasets.describe(name).where != "package":
+            datasets.fetch(name, progress=not as_json)
+        loaded = datasets.get(name, download=False)
+    _print_place(name, as_json, extra={"n_rows": len(loaded), "n_features": loaded.X.shape[1]})
+
+
+@app.command()
+def path(name: Name, as_json: AsJson = False) -> None:
+    """Print the path of a data set; exit code 1 if it is not on this machine."""
+    from .. import datasets
+
+    with _errors_told():
+        about = datasets.describe(name)
+    if about.path is None and about.where != "package":
+        typer.echo(f"{name} is not on this machine; `starshl data get {name}` may fetch it.", err=True)
+        raise typer.Exit(_FAILURE)
+    _print_place(name, as_json)
+
+
+def _print_place(name: str, as_json: bool, extra: dict | None = None) -> None:
+    from .. import datasets
+
+    about = datasets.describe(name)
+    if as_json:
+        typer.echo(json.dumps({"name": name, "where": about.where, "path": about.path, **(extra or {})}))
+    else:
+        typer.echo(about.path or f"{name} comes with scikit-learn and has no file of its own")
+
+
+def _where(about) -> str:
+    if about.path is not None:
+        return about.path
+    if about.where == "package":
+        return "comes with scikit-learn"
+    if about.where == "unavailable":
+        return "not here, no public download"
+    return "not here; from " + "; or ".join(f"{label} ({state})" for label, state in about.sources)
+
+
+@contextmanager
+def _errors_told():
+    """Turn errors of the library into a sentence on stderr: exit 2 for a bad name, 1 for a failure."""
+    from ..exceptions import ChecksumError
+
+    try:
+        yield
+    except (ChecksumError, OSError) as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(_FAILURE) from error
+    except ValueError as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(_USAGE) from error

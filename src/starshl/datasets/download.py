@@ -1,0 +1,161 @@
+"""Download a file over HTTP: cut connections are resumed, damaged files refused, errors say what to do."""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from time import sleep
+
+from ..exceptions import ChecksumError, DownloadError
+
+__all__ = ["download", "read_json"]
+
+Progress = Callable[[str, int, int | None], None]
+
+_ATTEMPTS = 4
+_CHUNK = 1 << 18
+_PASSING = {408, 425, 429, 500, 502, 503, 504}
+
+
+class _CutError(Exception):
+    """The connection ended before the file did."""
+
+
+def download(
+    url: str,
+    target: Path,
+    *,
+    md5: str | None = None,
+    progress: Progress | None = None,
+    timeout: float = 30.0,
+    pause: float = 1.0,
+) -> Path:
+    """Write the file at ``url`` to ``target`` and return that path.
+
+    Bytes arrive in ``<target>.part``. A cut connection, in this process or an earlier one, is resumed by
+    a Range request if the server still has the same file; otherwise the download starts over.
+
+    Parameters
+    ----------
+    url : str
+    target : Path
+    md5 : str or None, default=None
+        What the publisher says the file's MD5 is; guards against damage, not against malice.
+    progress : callable or None, default=None
+        Called with (file name, bytes so far, bytes in total or None).
+    timeout, pause : float
+        Seconds to wait for an answer, and before the second attempt (doubled for each further one).
+    """
+    if not url.startswith(("http://", "https://")):
+        raise DownloadError(f"{url!r} is not a web address; only http and https are followed.")
+    target = Path(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(target.name + ".part")
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            _receive(url, part, timeout, progress)
+            break
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code not in _PASSING or attempt == _ATTEMPTS:
+                raise DownloadError(f"{url} answered {error.code} ({error.reason}).") from error
+        except (_CutError, OSError, http.client.HTTPException) as error:
+            if attempt == _ATTEMPTS:
+                raise DownloadError(
+                    f"{url} could not be read ({_reason(error)}), tried {_ATTEMPTS} times. "
+                    "Check the network and try again: what has arrived is kept."
+                ) from error
+        sleep(pause * 2 ** (attempt - 1))
+    if md5 is not None and (found := _md5_of(part)) != md5.lower():
+        _forget(part)
+        raise ChecksumError(f"The file from {url} has MD5 {found}; {md5} was expected. It was discarded.")
+    part.replace(target)
+    _validator_of(part).unlink(missing_ok=True)
+    return target
+
+
+def read_json(url: str, *, timeout: float = 30.0) -> dict:
+    """Return the JSON object at ``url``."""
+    try:
+        with urllib.request.urlopen(url, timeout=timeout) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise DownloadError(f"{url} answered {error.code} ({error.reason}).") from error
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise DownloadError(f"{url} could not be read ({_reason(error)}). Check the network.") from error
+
+
+def _receive(url: str, part: Path, timeout: float, progress: Progress | None) -> None:
+    validator = _validator_of(part)
+    have = part.stat().st_size if part.exists() and validator.exists() else 0
+    headers = {"User-Agent": "starshl", "Accept-Encoding": "identity"}
+    if have:
+        # If-Range: a server whose file has changed sends it whole instead of the missing end.
+        headers |= {"Range": f"bytes={have}-", "If-Range": validator.read_text()}
+    with _open(url, headers, part, timeout) as answer:
+        resumed = answer.status == 206 and _starts_at(answer.headers, have)
+        if answer.status == 206 and not resumed:
+            _forget(part)
+            raise _CutError("the server sent another range than asked for")
+        _remember(validator, answer.headers)
+        done = have if resumed else 0
+        length = answer.headers.get("Content-Length")
+        total = None if length is None else done + int(length)
+        with open(part, "ab" if resumed else "wb") as file:
+            while chunk := answer.read(_CHUNK):
+                file.write(chunk)
+                done += len(chunk)
+                if progress is not None:
+                    progress(url.rpartition("/")[2], done, total)
+    if total is not None and done < total:
+        raise _CutError(f"the connection ended after {done:,} of {total:,} bytes")
+
+
+def _open(url: str, headers: dict[str, str], part: Path, timeout: float):
+    try:
+        return urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout)
+    except urllib.error.HTTPError as error:
+        if error.code != 416:
+            raise
+        error.close()
+        _forget(part)
+        raise _CutError("the server refused the range asked for") from error
+
+
+def _starts_at(headers, have: int) -> bool:
+    return headers.get("Content-Range", "").startswith(f"bytes {have}-")
+
+
+def _validator_of(part: Path) -> Path:
+    return part.with_name(part.name + ".validator")
+
+
+def _remember(validator: Path, headers) -> None:
+    """Keep what identifies the server's version of the file; without it a part cannot be resumed."""
+    etag = headers.get("ETag", "")
+    stamp = headers.get("Last-Modified", "") if etag.startswith("W/") or not etag else etag
+    if stamp:
+        validator.write_text(stamp)
+    else:
+        validator.unlink(missing_ok=True)
+
+
+def _forget(part: Path) -> None:
+    part.unlink(missing_ok=True)
+    _validator_of(part).unlink(missing_ok=True)
+
+
+def _md5_of(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+
+
+def _reason(error: Exception) -> str:
+    cause = getattr(error, "reason", None)
+    return str(cause if cause is not None else error) or type(error).__name__

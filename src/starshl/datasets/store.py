@@ -1,0 +1,250 @@
+"""Find, check and load data sets: the STARSHL_DATA folder first, then the user's cache, then a download."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+import tarfile
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+from .._files import write_atomically
+from ..exceptions import ChecksumError, DatasetUnavailableError, DownloadError
+from .dataset import Dataset, array_digest
+from .download import Progress
+from .progress import progress_bar
+from .registry import ENTRIES, Entry, entry_of
+from .sources import Source
+
+__all__ = ["Description", "cache_folder", "describe", "describe_all", "fetch", "get", "locate", "names"]
+
+_UNREADABLE = (ValueError, KeyError, IndexError, OSError, EOFError, tarfile.TarError, zlib.error)
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all data sets."""
+    return tuple(entry.name for entry in ENTRIES)
+
+
+def get(name: str, *, download: bool = True, progress: bool = False) -> Dataset:
+    """Return a data set, downloading it if it is not on this machine.
+
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+    download : bool, default=True
+        False: use only what is in the folder named by STARSHL_DATA or in the user's cache.
+    progress : bool, default=False
+        Show a progress bar on stderr during a download.
+
+    Examples
+    --------
+    >>> from starshl import datasets
+    >>> datasets.get("digits")
+    Dataset('digits', 1,797 x 64 uint8, 10 classes)
+    """
+    entry = entry_of(name)
+    if not entry.file:
+        return _dataset(entry, _checked(entry, _digits_arrays(), "scikit-learn"))
+    path = locate(name)
+    if path is None and not download:
+        raise DatasetUnavailableError(_absent(entry) + " Allow the download, or put the file there.")
+    path = path or fetch(name, progress=progress)
+    return _dataset(entry, _checked(entry, _read(path), str(path)))
+
+
+def locate(name: str) -> Path | None:
+    """Return the file of a data set on this machine, None if there is none."""
+    entry = entry_of(name)
+    folders = [folder for folder in (_data_folder(), cache_folder()) if folder is not None]
+    paths = [folder / entry.file for folder in folders] if entry.file else []
+    return next((path for path in paths if path.is_file()), None)
+
+
+def fetch(name: str, *, progress: bool = False) -> Path:
+    """Return the file of a data set, after downloading it into the user's cache if it is nowhere yet.
+
+    Sources are tried in order; one whose arrays do not have the registered checksum is refused.
+    """
+    entry = entry_of(name)
+    if not entry.file:
+        raise ValueError(f"{name!r} has no file of its own: it comes with scikit-learn. Use get({name!r}).")
+    if (path := locate(name)) is not None:
+        return path
+    if not entry.sources:
+        raise DatasetUnavailableError(
+            f"{_absent(entry)} It has no public download: {entry.no_download}. "
+            f"Put {entry.file} into the folder that STARSHL_DATA names."
+        )
+    failures: list[tuple[Source, Exception]] = []
+    with progress_bar(progress) as report:
+        for source in entry.sources:
+            try:
+                return _fetch_from(entry, source, report)
+            except (DownloadError, ChecksumError) as error:
+                failures.append((source, error))
+    kind = type(failures[0][1]) if len({type(error) for _, error in failures}) == 1 else DownloadError
+    told = " ".join(f"{source.label}: {error}" for source, error in failures)
+    raise kind(
+        f"{name!r} could not be downloaded. {told} Without a network, put {entry.file} into the folder "
+        "that STARSHL_DATA names."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What ``starshl data list`` says of a data set.
+
+    ``where`` is "folder" (STARSHL_DATA), "cache", "package" (scikit-learn), "download" or "unavailable";
+    ``sources`` pairs each source with whether it has ever been tried with success.
+    """
+
+    name: str
+    title: str
+    n_rows: int
+    n_features: int
+    n_classes: int
+    where: str
+    path: str | None
+    sources: tuple[tuple[str, str], ...]
+    license: str
+    notes: tuple[str, ...]
+
+
+def describe(name: str) -> Description:
+    """Say what a data set is, where it is and where it could come from."""
+    entry = entry_of(name)
+    path = locate(name)
+    if path is not None:
+        where = "cache" if path.parent == cache_folder() else "folder"
+    else:
+        where = "package" if not entry.file else "download" if entry.sources else "unavailable"
+    notes = entry.notes
+    if entry.no_download:
+        notes = (*notes, f"No public download: {entry.no_download}.")
+    return Description(
+        name=entry.name,
+        title=entry.title,
+        n_rows=entry.n_rows,
+        n_features=entry.n_features,
+        n_classes=entry.n_classes,
+        where=where,
+        path=None if path is None else str(path),
+        sources=tuple((s.label, "verified" if s.verified else "unverified") for s in entry.sources),
+        license=entry.license,
+        notes=notes,
+    )
+
+
+def describe_all() -> list[Description]:
+    """Describe every data set."""
+    return [describe(name) for name in names()]
+
+
+def cache_folder() -> Path:
+    """Return the user's cache of converted data sets; it may not exist yet."""
+    if named := os.environ.get("XDG_CACHE_HOME"):
+        base = Path(named)
+    elif sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path.home() / ".cache"
+    return base / "starshl" / "data"
+
+
+def _data_folder() -> Path | None:
+    named = os.environ.get("STARSHL_DATA")
+    if not named:
+        return None
+    if not Path(named).is_dir():
+        raise DatasetUnavailableError(f"STARSHL_DATA is {named!r}, which is no folder. Name one or unset it.")
+    return Path(named)
+
+
+def _fetch_from(entry: Entry, source: Source, report: Progress | None) -> Path:
+    folder = cache_folder() / f"{entry.name}.download"
+    files = source.fetch(folder, report)
+    try:
+        arrays = source.convert(files)
+    except _UNREADABLE as error:
+        shutil.rmtree(folder)
+        raise ChecksumError(f"its files are not what they should be ({error}).") from error
+    try:
+        arrays = _checked(entry, arrays, source.label)
+    except ChecksumError:
+        shutil.rmtree(folder)
+        raise
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)
+    write_atomically(cache_folder() / entry.file, content.getvalue())
+    shutil.rmtree(folder)
+    return cache_folder() / entry.file
+
+
+def _read(path: Path) -> dict[str, np.ndarray]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError) as error:
+        raise ChecksumError(
+            f"{str(path)!r} is not a readable npz file ({error}). Delete it and fetch it again."
+        ) from error
+
+
+def _checked(entry: Entry, arrays: dict[str, np.ndarray], origin: str) -> dict[str, np.ndarray]:
+    """Return the arrays, in canonical row order, if they are those of the registry."""
+    if entry.sort_rows:
+        arrays = _with_sorted_rows(arrays)
+    if entry.digest is not None and (found := array_digest(arrays)) != entry.digest:
+        raise ChecksumError(
+            f"The arrays of {entry.name!r} from {origin} have checksum {found[:12]}...; "
+            f"{entry.digest[:12]}... was expected. They differ from the registered data set; "
+            "get a fresh copy."
+        )
+    if not entry.keep and arrays.get("X", np.empty(0)).shape != (entry.n_rows, entry.n_features):
+        raise ChecksumError(
+            f"X of {entry.name!r} from {origin} is missing or does not have {entry.n_rows:,} rows and "
+            f"{entry.n_features:,} features."
+        )
+    return arrays
+
+
+def _with_sorted_rows(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    if not {"X", "y", "split", "speaker"} <= arrays.keys():
+        return arrays
+    keys = (*arrays["X"].T[::-1], arrays["y"], arrays["speaker"], arrays["split"])
+    order = np.lexsort(keys)
+    return {name: array[order] for name, array in arrays.items()}
+
+
+def _dataset(entry: Entry, arrays: dict[str, np.ndarray]) -> Dataset:
+    class_names = entry.class_names or tuple(arrays["names"].tolist())
+    extra = {name: array for name, array in arrays.items() if name not in ("X", "y", "split", "names")}
+    X, y, split = arrays["X"], arrays["y"], arrays.get("split")
+    if entry.keep:
+        kept = arrays[entry.keep]
+        rows = np.isin(y, kept)
+        extra = {name: array[rows] for name, array in extra.items() if len(array) == len(rows)}
+        X, y, split = X[rows], np.searchsorted(kept, y[rows]), None if split is None else split[rows]
+    return Dataset(entry.name, X, y, split, class_names, entry.notes, extra)
+
+
+def _digits_arrays() -> dict[str, np.ndarray]:
+    X, y = load_digits(return_X_y=True)
+    return {"X": X.astype(np.uint8), "y": y.astype(np.int64)}
+
+
+def _absent(entry: Entry) -> str:
+    folder = os.environ.get("STARSHL_DATA")
+    looked = f"{folder!r} and {str(cache_folder())!r}" if folder else f"{str(cache_folder())!r}"
+    return f"The data set {entry.name!r} ({entry.file}) is not in {looked}."

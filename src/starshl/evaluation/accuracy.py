@@ -1,0 +1,84 @@
+"""How well the nearest codeword, or the nearest items, tell the class of a code."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._threads import run_all, tiles
+from .._validation import check_integer, check_labels
+from ..codes import BinaryCodes
+from ._histogram_loops import neighbor_votes
+from .histograms import QUERIES_PER_TILE, check_codes, relevance_labels, words_of
+
+__all__ = ["codeword_accuracy", "knn_accuracy"]
+
+
+def codeword_accuracy(codes: BinaryCodes, y, codewords: BinaryCodes | np.ndarray, classes) -> float:
+    """Return the share of codes whose nearest codeword is that of their class.
+
+    Where several codewords are equally near, the code counts by the share of them that is right: the
+    expectation of a random choice.
+
+    Parameters
+    ----------
+    codes : BinaryCodes
+    y : labels of shape (n_codes,)
+    codewords : BinaryCodes, or signs of shape (n_codewords, n_bits)
+    classes : array of shape (n_codewords,)
+        The class that each codeword stands for; a class of y without a codeword is never right.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from starshl import BinaryCodes
+    >>> codes = BinaryCodes.from_signs(np.array([[1, 1], [1, -1], [-1, -1]]))
+    >>> codeword_accuracy(codes, ["a", "a", "a"], [[1, 1], [-1, -1]], ["a", "b"])
+    0.5
+    """
+    if not isinstance(codewords, BinaryCodes):
+        codewords = BinaryCodes.from_signs(codewords)
+    classes, y = np.asarray(classes), np.asarray(y)
+    if classes.shape != (len(codewords),):
+        raise ValueError(
+            f"classes has shape {classes.shape}; there are {len(codewords)} codewords; name one class each."
+        )
+    if not check_labels(y, len(codes)).labeled.all():
+        raise ValueError("y has unlabeled rows; accuracy needs the label of every code. Leave them out.")
+    distances = codes.distances(codewords)
+    nearest = distances == distances.min(axis=1, keepdims=True)
+    right = y.reshape(-1, 1) == classes[None, :]
+    return float(((nearest & right).sum(axis=1) / nearest.sum(axis=1)).mean())
+
+
+def knn_accuracy(
+    codes_query: BinaryCodes, codes_db: BinaryCodes, y_query, y_db, k: int = 5, *, n_jobs: int | None = None
+) -> float:
+    """Return the share of queries whose k nearest items vote for their class.
+
+    Items at the distance where k is reached share the votes that are left, so storage order does not
+    matter; classes with equally many votes share the query. A database of fewer than k items votes whole.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from starshl import BinaryCodes
+    >>> items = BinaryCodes.from_signs(np.array([[1, 1], [1, -1], [-1, 1]]))
+    >>> knn_accuracy(items[:1], items, ["a"], ["a", "b", "b"], k=2)
+    0.5
+    """
+    check_codes(codes_query, codes_db)
+    k = min(check_integer(k, "k", low=1), len(codes_db))
+    query_class, item_class = relevance_labels(y_query, y_db, len(codes_query), len(codes_db))
+    if query_class.ndim == 2:
+        raise ValueError("knn_accuracy takes one label a code, not label matrices.")
+    queries, items = words_of(codes_query), words_of(codes_db)
+    votes = np.zeros((len(queries), 1 + max(query_class.max(), item_class.max())))
+
+    def scan(rows: slice):
+        neighbor_votes(queries[rows], items, item_class, codes_db.n_bits, k, votes[rows])
+
+    run_all([lambda rows=rows: scan(rows) for rows in tiles(len(queries), QUERIES_PER_TILE)], n_jobs)
+    # Fractions of votes that are equal on paper differ by rounding.
+    winners = votes >= votes.max(axis=1, keepdims=True) - 1e-9
+    right = winners[np.arange(len(votes)), query_class]
+    return float((right / winners.sum(axis=1)).mean())

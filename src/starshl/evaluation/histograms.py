@@ -1,0 +1,175 @@
+"""Hamming histograms: all that an order-free retrieval metric needs to know of a ranking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._threads import run_all, tiles
+from .._validation import check_labels
+from ..codes import BinaryCodes
+from ._histogram_loops import count_by_distance, count_by_distance_multilabel
+
+__all__ = ["HammingHistograms", "hamming_histograms"]
+
+QUERIES_PER_TILE = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HammingHistograms:
+    """How many items, and how many relevant ones, lie at each distance from each query.
+
+    Parameters
+    ----------
+    count : integer array of shape (n_queries, n_bits + 1)
+        ``count[q, r]`` items lie at Hamming distance exactly r from query q.
+    relevant : integer array of the same shape
+        ``relevant[q, r]`` of them share a label with the query.
+    """
+
+    count: np.ndarray
+    relevant: np.ndarray
+
+    def __post_init__(self) -> None:
+        count, relevant = np.asarray(self.count), np.asarray(self.relevant)
+        if count.ndim != 2 or count.shape != relevant.shape or 0 in count.shape:
+            raise ValueError(
+                f"count has shape {count.shape} and relevant {relevant.shape}; both must be "
+                "(n_queries, n_bits + 1) with at least one query."
+            )
+        if count.dtype.kind not in "iu" or relevant.dtype.kind not in "iu":
+            raise ValueError(f"count is {count.dtype} and relevant {relevant.dtype}; both must hold integers.")
+        if (relevant < 0).any() or (relevant > count).any():
+            raise ValueError("Some entries of relevant are negative or exceed count; it must count a part.")
+        totals = count.sum(axis=1)
+        if totals[0] == 0 or (totals != totals[0]).any():
+            raise ValueError(
+                f"The rows of count sum to {totals.min()} ... {totals.max()} items; every query must have "
+                "been compared with the same database of at least one item."
+            )
+        object.__setattr__(self, "count", count.astype(np.int64, copy=False))
+        object.__setattr__(self, "relevant", relevant.astype(np.int64, copy=False))
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.count)
+
+    @property
+    def n_bits(self) -> int:
+        return self.count.shape[1] - 1
+
+    @property
+    def n_items(self) -> int:
+        return int(self.count[0].sum())
+
+    @property
+    def n_relevant(self) -> np.ndarray:
+        """Relevant items of each query, shape (n_queries,)."""
+        return self.relevant.sum(axis=1)
+
+
+def hamming_histograms(
+    codes_query: BinaryCodes, codes_db: BinaryCodes, y_query, y_db, n_jobs: int | None = None
+) -> HammingHistograms:
+    """Count items and relevant items by Hamming distance, for every query.
+
+    An item is relevant if its label equals the query's; with label matrices, if the two share a label.
+    O(n_queries n_items n_bits / 64) time; no distance is stored.
+
+    Parameters
+    ----------
+    codes_query, codes_db : BinaryCodes of the same number of bits
+    y_query, y_db : labels of shape (n,), or 0/1 label matrices of shape (n, n_classes)
+    n_jobs : int or None, default=None
+        Threads, in joblib's sense; the counts are the same for any number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from starshl import BinaryCodes
+    >>> items = BinaryCodes.from_signs(np.array([[1, 1], [1, -1], [-1, -1]]))
+    >>> found = hamming_histograms(items[:1], items, ["cat"], ["cat", "dog", "cat"])
+    >>> found.count.tolist(), found.relevant.tolist()
+    ([[1, 1, 1]], [[1, 0, 1]])
+    """
+    check_codes(codes_query, codes_db)
+    query_labels, item_labels = relevance_labels(y_query, y_db, len(codes_query), len(codes_db))
+    loop = count_by_distance if query_labels.ndim == 1 else count_by_distance_multilabel
+    queries, items = words_of(codes_query), words_of(codes_db)
+    count = np.zeros((len(queries), codes_query.n_bits + 1), dtype=np.int64)
+    relevant = np.zeros_like(count)
+
+    def scan(rows: slice):
+        loop(queries[rows], items, query_labels[rows], item_labels, count[rows], relevant[rows])
+
+    run_all([lambda rows=rows: scan(rows) for rows in tiles(len(queries), QUERIES_PER_TILE)], n_jobs)
+    return HammingHistograms(count, relevant)
+
+
+def check_codes(codes_query: BinaryCodes, codes_db: BinaryCodes) -> None:
+    """Refuse codes that cannot be compared."""
+    for name, codes in (("codes_query", codes_query), ("codes_db", codes_db)):
+        if not isinstance(codes, BinaryCodes):
+            raise TypeError(
+                f"{name} is of type {type(codes).__name__}; it must be BinaryCodes. "
+                "Use hasher.encode(X), or BinaryCodes.from_signs for an array of signs."
+            )
+        if len(codes) == 0:
+            raise ValueError(f"{name} holds no codes; at least one is needed.")
+    if codes_query.n_bits != codes_db.n_bits:
+        raise ValueError(
+            f"Queries have {codes_query.n_bits} bits and items {codes_db.n_bits}. "
+            "Encode both sides with the same hasher."
+        )
+
+
+def words_of(codes: BinaryCodes) -> np.ndarray:
+    """Return the packed bytes as rows of 64-bit words, zero padded."""
+    n_words = -(-codes.packed.shape[1] // 8)
+    padded = np.zeros((len(codes), 8 * n_words), dtype=np.uint8)
+    padded[:, : codes.packed.shape[1]] = codes.packed
+    return padded.view(np.uint64)
+
+
+def relevance_labels(y_query, y_db, n_queries: int, n_items: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return class indices of shape (n,), or packed label sets of shape (n, n_words) for label matrices."""
+    y_query, y_db = _one_column(y_query), _one_column(y_db)
+    for name, y, n in (("y_query", y_query, n_queries), ("y_db", y_db, n_items)):
+        if y.ndim not in (1, 2) or len(y) != n:
+            raise ValueError(f"{name} has shape {y.shape}; there are {n} codes, so give one label a code.")
+    if y_query.ndim == 2 or y_db.ndim == 2:
+        return _label_sets(y_query, y_db)
+    if (y_query.dtype.kind in "US") != (y_db.dtype.kind in "US") and "O" not in (
+        y_query.dtype.kind,
+        y_db.dtype.kind,
+    ):
+        raise ValueError(
+            f"y_query holds {y_query.dtype} and y_db {y_db.dtype} labels, so none could agree. "
+            "Use labels of one type on both sides."
+        )
+    labels = check_labels(np.concatenate([y_query, y_db]), n_queries + n_items)
+    if not labels.labeled.all():
+        raise ValueError(
+            f"{int((~labels.labeled).sum())} labels are missing (-1, NaN or None); relevance needs the label "
+            "of every query and item. Leave unlabeled rows out."
+        )
+    return labels.index[:n_queries], labels.index[n_queries:]
+
+
+def _one_column(y) -> np.ndarray:
+    y = np.asarray(y)
+    return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+
+
+def _label_sets(y_query: np.ndarray, y_db: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if y_query.ndim != 2 or y_db.ndim != 2 or y_query.shape[1] != y_db.shape[1]:
+        raise ValueError(
+            f"y_query has shape {y_query.shape} and y_db {y_db.shape}; label matrices need one row a code "
+            "and the same columns on both sides."
+        )
+    for name, y in (("y_query", y_query), ("y_db", y_db)):
+        if y.dtype.kind not in "biuf" or not np.isin(y, (0, 1)).all():
+            raise ValueError(f"{name} is a matrix with entries other than 0 and 1; mark each label by 1.")
+    as_codes = [BinaryCodes.from_signs(y.astype(np.int8)) for y in (y_query, y_db)]
+    return words_of(as_codes[0]), words_of(as_codes[1])

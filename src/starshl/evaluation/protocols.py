@@ -1,0 +1,234 @@
+"""Frozen experiments by name: which rows train, which form the database, which are queries, run by run.
+
+The SHA-256 of every split of a named protocol is kept in ``split_digests.json``; a split that comes out
+otherwise is refused, so two results with the same protocol and run were measured on the same rows.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+
+from .._validation import check_choice, check_integer
+from ..datasets import Dataset
+from ..exceptions import ChecksumError
+from .splits import Rows, Split, draw_rows
+
+__all__ = ["PROTOCOLS", "Protocol", "protocol", "protocols"]
+
+TASKS = ("retrieval", "transductive", "labels", "unsupervised")
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """How rows of a data set are used, ``n_runs`` times.
+
+    Parameters
+    ----------
+    name, dataset : str
+    task : {"retrieval", "transductive", "labels", "unsupervised"}
+    rows : Rows
+        How many rows train, query and carry labels, and how they are drawn.
+    n_runs : int
+    scaling : str
+        See :func:`starshl.evaluation.split_data`.
+    bits : tuple of int
+        Code lengths at which methods are compared.
+    about : str
+        Where the protocol comes from and how it departs from its source.
+    frozen : bool
+        Splits are compared with their published digests.
+    """
+
+    name: str
+    dataset: str
+    task: str
+    rows: Rows
+    n_runs: int = 5
+    scaling: str = "max"
+    bits: tuple[int, ...] = (16, 32, 64)
+    about: str = ""
+    frozen: bool = True
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z0-9_-]+", self.name):
+            raise ValueError(
+                f"A protocol cannot be named {self.name!r}; use lower-case letters, digits, - and _, because "
+                "folders of records carry the name."
+            )
+        check_choice(self.task, "task", TASKS)
+        check_integer(self.n_runs, "n_runs", low=1)
+
+    def split(self, dataset: Dataset, run: int) -> Split:
+        """Return the rows of one run, the same on every machine."""
+        run = check_integer(run, "run", low=0, high=self.n_runs - 1)
+        if dataset.name != self.dataset:
+            raise ValueError(
+                f"Protocol {self.name!r} is about {self.dataset!r}; the data set given is {dataset.name!r}."
+            )
+        split = draw_rows(self.rows, dataset, run, self.name)
+        if self.frozen and (expected := split_digests()[self.name][run]) != split.digest:
+            raise ChecksumError(
+                f"Run {run} of protocol {self.name!r} gave rows with digest {split.digest[:12]}..., not the "
+                f"published {expected[:12]}...: the data set or the generator of random numbers differs."
+            )
+        return split
+
+    def reduced(self, *, n_train: int, n_query: int, n_runs: int) -> Protocol:
+        """Return a smaller protocol of the same kind, under a name that says so, for quick looks."""
+        rows = replace(self.rows, n_train=n_train, n_query=n_query, official=False)
+        name = f"{self.name}-{n_train}-{n_query}"
+        return replace(self, name=name, rows=rows, n_runs=n_runs, frozen=False)
+
+
+def protocol(name: str) -> Protocol:
+    """Return a protocol by name, or say which names come nearest.
+
+    Examples
+    --------
+    >>> protocol("paper-usps").rows.n_train
+    3000
+    """
+    if name in PROTOCOLS:
+        return PROTOCOLS[name]
+    near = difflib.get_close_matches(str(name).lower(), PROTOCOLS, n=3, cutoff=0.4)
+    advice = f"Nearest are {', '.join(map(repr, near))}." if near else f"Known are {', '.join(PROTOCOLS)}."
+    raise ValueError(f"There is no protocol {name!r}. {advice}")
+
+
+def protocols(task: str | None = None, dataset: str | None = None) -> list[Protocol]:
+    """Return the named protocols of a task, of a data set, or all."""
+    if task is not None:
+        check_choice(task, "task", TASKS)
+    found = PROTOCOLS.values()
+    return [p for p in found if task in (None, p.task) and dataset in (None, p.dataset)]
+
+
+@cache
+def split_digests() -> dict[str, list[str]]:
+    """Return the published digest of every run of every named protocol."""
+    return json.loads(files(__package__).joinpath("split_digests.json").read_text())
+
+
+def _paper_retrieval() -> list[Protocol]:
+    sizes = {
+        "pendigits": (3_000, None, "16 features, not the 256 that the paper states"),
+        "usps": (3_000, None, "gray values from -1 to 1"),
+        "mnist": (10_000, None, ""),
+        "cifar10": (10_000, None, "gray by ITU-R 601 luma, the paper does not say how"),
+        "pascal07": (3_000, 710, "the paper's 6,878 samples were never published; ten largest classes here"),
+    }
+    source = "Huang et al. 2015, supervised comparison: random split, the training rows are the database"
+    return [
+        Protocol(
+            f"paper-{dataset}",
+            dataset,
+            "retrieval",
+            Rows(n_train, n_query, every_class=True),
+            bits=tuple(range(5, 50, 5)),
+            about="; ".join(filter(None, (source, remark))),
+        )
+        for dataset, (n_train, n_query, remark) in sizes.items()
+    ]
+
+
+def _paper_transductive() -> list[Protocol]:
+    source = "Huang et al. 2015, transductive study: labeled rows train, queries are the unlabeled rows"
+    sizes = {"vowel": (330, 220), "letter": (300, 200)}
+    return [
+        Protocol(
+            f"transductive-{dataset}",
+            dataset,
+            "transductive",
+            Rows(n_train, n_query),
+            n_runs=20,
+            scaling="range",
+            bits=tuple(range(4, 16)),
+            about=f"{source}; a class may be absent from the training rows",
+        )
+        for dataset, (n_train, n_query) in sizes.items()
+    ]
+
+
+_FEW_LABELS = (1, 5, 20, 100)
+_SEMI_SUPERVISED = {
+    "digits": (1_300, 497),
+    "pendigits": (3_000, 2_000),
+    "usps": (3_000, 2_000),
+    "mnist": (3_000, 2_000),
+}
+
+
+def _label_efficiency() -> list[Protocol]:
+    about = "Few labels a class, the other training rows unlabeled; fewer labels are a subset of more"
+    return [
+        Protocol(
+            f"labels-{dataset}-{n_labels}",
+            dataset,
+            "labels",
+            Rows(n_train, n_query, n_labels=n_labels, stream=f"few-{dataset}"),
+            bits=(32,),
+            about=about,
+        )
+        for dataset, (n_train, n_query) in _SEMI_SUPERVISED.items()
+        for n_labels in _FEW_LABELS
+    ]
+
+
+def _unsupervised() -> list[Protocol]:
+    about = "No labels in training; the rows are those of the label efficiency protocols"
+    return [
+        Protocol(
+            f"unsupervised-{dataset}",
+            dataset,
+            "unsupervised",
+            Rows(n_train, n_query, n_labels=0, stream=f"few-{dataset}"),
+            bits=(32,),
+            about=about,
+        )
+        for dataset, (n_train, n_query) in _SEMI_SUPERVISED.items()
+    ]
+
+
+def _cifar10_of_the_literature() -> list[Protocol]:
+    return [
+        Protocol(
+            "cifar10-1000q-5000t",
+            "cifar10",
+            "retrieval",
+            Rows(5_000, 1_000, per_class=True, database="rest", stream="cifar10-1000q"),
+            about="100 queries a class, the other 59,000 are the database, 500 a class of them train",
+        ),
+        Protocol(
+            "cifar10-1000q-59000t",
+            "cifar10",
+            "retrieval",
+            Rows(59_000, 1_000, per_class=True, database="rest", stream="cifar10-1000q"),
+            about="100 queries a class, the other 59,000 are the database and train",
+        ),
+        Protocol(
+            "cifar10-10000q-50000t",
+            "cifar10",
+            "retrieval",
+            Rows(official=True),
+            n_runs=1,
+            about="the official split: 50,000 train and are the database, 10,000 queries",
+        ),
+    ]
+
+
+PROTOCOLS: dict[str, Protocol] = {
+    p.name: p
+    for family in (
+        _paper_retrieval,
+        _paper_transductive,
+        _label_efficiency,
+        _unsupervised,
+        _cifar10_of_the_literature,
+    )
+    for p in family()
+}

@@ -1,0 +1,91 @@
+"""What a run took and where it ran: peak memory, versions and the kind of machine, but no names."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from .. import __version__
+
+__all__ = ["PeakMemory", "machine", "peak_memory", "versions"]
+
+_STATUS, _CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+@dataclass(slots=True)
+class PeakMemory:
+    """``peak_bytes`` is the most memory that was resident, None where the system cannot tell."""
+
+    peak_bytes: int | None = None
+
+
+@contextmanager
+def peak_memory() -> Iterator[PeakMemory]:
+    """Measure the peak resident memory of this process within the block.
+
+    Linux can reset its high-water mark; elsewhere nothing is reported, because the only figure at hand is the
+    peak since the process started, which says nothing of this block.
+    """
+    found = PeakMemory()
+    can_tell = _reset_high_water_mark()
+    try:
+        yield found
+    finally:
+        if can_tell:
+            found.peak_bytes = _high_water_mark()
+
+
+def _reset_high_water_mark() -> bool:
+    try:
+        _CLEAR_REFS.write_text("5")
+        return _high_water_mark() is not None
+    except OSError:
+        return False
+
+
+def _high_water_mark() -> int | None:
+    for line in _STATUS.read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python, this package and the libraries that decide its numbers."""
+    libraries = ("numpy", "scipy", "scikit-learn", "numba")
+    return {
+        "python": platform.python_version(),
+        "starshl": __version__,
+        **{name: version(name) for name in libraries},
+    }
+
+
+def machine() -> dict[str, str | int | None]:
+    """Return the kind of machine: system, processor, cores and memory."""
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory_bytes": _total_memory(),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or "unknown")
+
+
+def _total_memory() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None

@@ -1,0 +1,113 @@
+"""Record in, figures out: every number of a table or chart is computed here from stored arrays."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
+
+from .accuracy import knn_accuracy
+from .histograms import HammingHistograms, hamming_histograms
+from .metrics import average_precision, expected_precision, list_size, lookup, pr_area, precision_recall
+from .occupancy import occupancy
+from .records import Record
+
+__all__ = ["LIST_LENGTHS", "cluster_agreement", "histograms_of", "score"]
+
+LIST_LENGTHS = tuple(range(10, 55, 5))
+
+_PREDICTIONS = {
+    "accuracy": ("predicted_query", "y_query"),
+    "accuracy_hinge": ("hinge_query", "y_query"),
+    "accuracy_transductive": ("transduced_query", "y_query"),
+}
+
+
+def score(record: Record, *, n_jobs: int | None = None) -> dict[str, Any]:
+    """Return all retrieval and accuracy figures that a record allows, as numbers, lists and dicts.
+
+    With codes: ``precision_at`` (by list length), ``list_size_10``, ``mean_average_precision``, ``curve``
+    (radius, precision, recall; micro) and ``curve_macro``, ``pr_area``, ``lookup`` (radius 2), ``occupancy``
+    of the database, and ``accuracy_knn`` (by number of neighbors, among the database rows that carried a
+    label in training). With predictions: ``accuracy``, ``accuracy_hinge``, ``accuracy_transductive``. A float
+    search has ``precision_at`` alone. A failed run has nothing to score.
+    """
+    if not record.ok:
+        raise ValueError(f"The run of {record.key.method!r} failed ({record.message}); there is nothing to score.")
+    found: dict[str, Any] = {}
+    if "database" in record.arrays:
+        found |= _retrieval(histograms_of(record, n_jobs=n_jobs))
+        found |= _neighbor_votes(record, n_jobs)
+        found["occupancy"] = asdict(occupancy(record.codes("database")))
+    if "neighbor_class" in record.arrays:
+        found["precision_at"] = _precision_of_lists(record)
+    for name, (predicted, true) in _PREDICTIONS.items():
+        if predicted in record.arrays:
+            found[name] = float(np.mean(record.arrays[predicted] == record.arrays[true]))
+    return found
+
+
+def histograms_of(record: Record, *, n_jobs: int | None = None) -> HammingHistograms:
+    """Return the Hamming histograms of a record's codes."""
+    database, query = record.codes("database"), record.codes("query")
+    return hamming_histograms(query, database, record.arrays["y_query"], record.arrays["y_database"], n_jobs)
+
+
+def cluster_agreement(record: Record) -> dict[str, float]:
+    """Return adjusted Rand indices between clusters and classes, for what a record allows.
+
+    ``codes`` clusters the database codes by k-means (ten starts, fixed seed, as many clusters as classes),
+    alike for every method; ``assigned`` takes the clusters that a method assigned to its training rows, and
+    ``predicted`` those that it predicts for the queries.
+    """
+    arrays = record.arrays
+    found = {}
+    if "database" in arrays:
+        signs = record.codes("database").to_signs().astype(np.float64)
+        n_clusters = len(np.unique(arrays["y_database"]))
+        clusters = KMeans(n_clusters, n_init=10, random_state=0).fit_predict(signs)
+        found["codes"] = float(adjusted_rand_score(arrays["y_database"], clusters))
+    if "transduced_train" in arrays:
+        found["assigned"] = float(adjusted_rand_score(arrays["y_train"], arrays["transduced_train"]))
+    if "predicted_query" in arrays:
+        found["predicted"] = float(adjusted_rand_score(arrays["y_query"], arrays["predicted_query"]))
+    return found
+
+
+def _retrieval(histograms: HammingHistograms) -> dict[str, Any]:
+    lengths = [s for s in LIST_LENGTHS if s <= histograms.n_items]
+    precisions = expected_precision(histograms, lengths).mean(axis=0) if lengths else []
+    known = average_precision(histograms)
+    known = known[~np.isnan(known)]
+    micro, macro = (precision_recall(histograms, average) for average in ("micro", "macro"))
+    return {
+        "precision_at": dict(zip(lengths, map(float, precisions), strict=True)),
+        "list_size_10": float(list_size(histograms, 10).mean()),
+        "mean_average_precision": float(known.mean()) if len(known) else float("nan"),
+        "n_without_relevant": micro.n_without_relevant,
+        "curve": _as_lists(micro),
+        "curve_macro": _as_lists(macro),
+        "pr_area": pr_area(micro),
+        "lookup": asdict(lookup(histograms, 2)),
+    }
+
+
+def _neighbor_votes(record: Record, n_jobs: int | None) -> dict[str, Any]:
+    labeled = record.arrays.get("labeled")
+    if labeled is None or not labeled.any():
+        return {}
+    items, y_items = record.codes("database")[labeled], record.arrays["y_database"][labeled]
+    query, y_query = record.codes("query"), record.arrays["y_query"]
+    return {"accuracy_knn": {k: knn_accuracy(query, items, y_query, y_items, k, n_jobs=n_jobs) for k in (1, 5)}}
+
+
+def _as_lists(curve) -> dict[str, list[float]]:
+    return {name: getattr(curve, name).tolist() for name in ("radius", "precision", "recall", "empty_share")}
+
+
+def _precision_of_lists(record: Record) -> dict[int, float]:
+    hits = record.arrays["neighbor_class"] == record.arrays["y_query"][:, None]
+    return {s: float(hits[:, :s].mean()) for s in LIST_LENGTHS if s <= hits.shape[1]}

@@ -1,0 +1,53 @@
+"""The median distance between training rows, the natural unit of a bandwidth."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._threads import single_threaded_blas
+from .pairs import PairTable
+
+__all__ = ["median_distance", "merge_equal_rows"]
+
+_ALL_PAIRS_UP_TO = 2048
+
+
+def median_distance(X: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
+    """Return the weighted median of the positive Euclidean distances between rows (1.0 if there is none).
+
+    A pair weighs the product of its rows' weights, so a row of weight 2 counts as two equal rows. Beyond
+    2,048 distinct rows the median is that of 2,048 rows taken at equal steps of weight along a fixed random
+    direction, which neither the order of the rows nor repeating all of them changes.
+    """
+    rows, weights = merge_equal_rows(X, sample_weight)
+    if len(rows) > _ALL_PAIRS_UP_TO:
+        rows, weights = _spread_rows(rows, weights)
+    if len(rows) < 2:
+        return 1.0
+    upper = np.triu_indices(len(rows), 1)
+    with single_threaded_blas():
+        squared = PairTable(rows, rows).squared_distances[upper]
+    if np.all(weights == weights[0]):
+        middle = (len(squared) - 1) // 2
+        return float(np.sqrt(np.partition(squared, middle)[middle]))
+    order = np.argsort(squared, kind="stable")
+    cumulative = np.cumsum((weights[upper[0]] * weights[upper[1]])[order])
+    return float(np.sqrt(squared[order[np.searchsorted(cumulative, cumulative[-1] / 2)]]))
+
+
+def merge_equal_rows(X: np.ndarray, sample_weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct rows of positive weight in sorted order, in float64, and their total weights."""
+    X = np.asarray(X, dtype=np.float64)
+    weights = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    X, weights = X[weights > 0], weights[weights > 0]
+    rows, inverse = np.unique(X, axis=0, return_inverse=True)
+    return rows, np.bincount(inverse.ravel(), weights, minlength=len(rows))
+
+
+def _spread_rows(rows: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    direction = np.random.RandomState(0).standard_normal(rows.shape[1])
+    order = np.argsort(rows @ direction, kind="stable")
+    cumulative = np.cumsum(weights[order])
+    steps = (np.arange(_ALL_PAIRS_UP_TO) + 0.5) / _ALL_PAIRS_UP_TO * cumulative[-1]
+    chosen, counts = np.unique(order[np.searchsorted(cumulative, steps)], return_counts=True)
+    return rows[chosen], counts.astype(np.float64)

@@ -1,0 +1,106 @@
+"""The kernels of the paper: normalized linear, normalized polynomial and Gaussian, on rows of a matrix."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .bandwidth import median_distance
+from .base import Kernel
+from .pairs import PairTable
+
+__all__ = [
+    "Gaussian",
+    "NormalizedLinear",
+    "NormalizedPolynomial",
+    "PairTable",
+    "ScaledGaussian",
+    "VectorKernel",
+]
+
+
+class VectorKernel(Kernel):
+    """A kernel that is a function of inner products and norms, so that a bank shares their computation."""
+
+    @abstractmethod
+    def evaluate(self, table: PairTable) -> np.ndarray:
+        """Return the kernel between the two blocks of a table."""
+
+    def __call__(self, A, B) -> np.ndarray:
+        return self.evaluate(PairTable(np.asarray(A), np.asarray(B)))
+
+
+@dataclass(frozen=True)
+class NormalizedLinear(VectorKernel):
+    """The cosine of the angle between two rows; zero wherever a row is zero."""
+
+    largest_diagonal: ClassVar[float] = 1.0
+
+    def evaluate(self, table: PairTable) -> np.ndarray:
+        scales = [np.divide(1.0, np.sqrt(norms), out=np.zeros_like(norms), where=norms > 0) for norms in table.norms]
+        return _rescale(table.inner, *scales)
+
+    def diagonal(self, samples) -> np.ndarray:
+        return np.any(np.asarray(samples) != 0, axis=1).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class NormalizedPolynomial(VectorKernel):
+    """(a.b + bias)^degree, divided by its value's root on each diagonal."""
+
+    degree: int = 2
+    bias: float = 1.0
+    largest_diagonal: ClassVar[float] = 1.0
+
+    def evaluate(self, table: PairTable) -> np.ndarray:
+        # Normalizing before taking the power keeps large rows from overflowing.
+        cosines = _rescale(table.inner + table.inner.dtype.type(self.bias), *map(self._scale, table.norms))
+        return cosines**self.degree
+
+    def _scale(self, norms: np.ndarray) -> np.ndarray:
+        shifted = norms + self.bias
+        return np.divide(1.0, np.sqrt(shifted), out=np.zeros_like(shifted), where=shifted > 0)
+
+    def diagonal(self, samples) -> np.ndarray:
+        samples = np.asarray(samples)
+        norms = np.einsum("ij,ij->i", samples, samples, dtype=np.float64)
+        return (norms + self.bias > 0).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Gaussian(VectorKernel):
+    """exp(-|a - b|^2 / (2 sigma^2)), with an absolute bandwidth sigma."""
+
+    sigma: float = 1.0
+    largest_diagonal: ClassVar[float] = 1.0
+
+    def evaluate(self, table: PairTable) -> np.ndarray:
+        distances = table.squared_distances
+        # The float32 smallest normal number caps the factor: far rows get exactly zero, not NaN.
+        return np.exp(distances * distances.dtype.type(-0.5 / self.sigma**2))
+
+    def diagonal(self, samples) -> np.ndarray:
+        return np.ones(len(samples))
+
+
+@dataclass(frozen=True)
+class ScaledGaussian(VectorKernel):
+    """A Gaussian whose bandwidth is ``factor`` times the median distance between training rows."""
+
+    factor: float = 1.0
+    measured_in_medians: ClassVar[bool] = True
+
+    def fit(self, samples, sample_weight=None, median: float | None = None) -> Gaussian:
+        return Gaussian(self.factor * (median or median_distance(samples, sample_weight)))
+
+    def evaluate(self, table: PairTable) -> np.ndarray:
+        raise TypeError("A ScaledGaussian has no bandwidth before fit; evaluate the kernel that fit returns.")
+
+
+def _rescale(products: np.ndarray, row_scales: np.ndarray, column_scales: np.ndarray) -> np.ndarray:
+    scaled = products * row_scales.astype(products.dtype)[:, None]
+    scaled *= column_scales.astype(products.dtype)[None, :]
+    return scaled

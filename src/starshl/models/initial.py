@@ -1,0 +1,107 @@
+"""Where the descent starts: codewords, kernel weights and the clusters of unlabeled rows."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.cluster import KMeans
+
+from .._threads import single_threaded_blas
+from .._validation import check_choice
+from ..codebooks import random_codewords, separated_codewords
+from ..solvers.kernel_weights import UNWEIGHTED_ABOVE
+from .clusters import kernel_k_means
+
+__all__ = ["check_assignments", "initial_clusters", "initial_codewords", "initial_weights"]
+
+_N_STARTS = 10  # of k-means; the best is kept
+
+
+def initial_codewords(
+    codewords, n_codewords: int, n_bits: int, rng: np.random.RandomState, *, distinct: bool
+) -> np.ndarray:
+    """Return (n_codewords, n_bits) signs from a word or an array."""
+    if isinstance(codewords, str):
+        check_choice(codewords, "codewords", ("separated", "random"))
+        if codewords == "separated":
+            return separated_codewords(n_codewords, n_bits, rng)
+        return random_codewords(n_codewords, n_bits, rng, distinct=distinct)
+    signs = np.asarray(codewords)
+    if signs.shape != (n_codewords, n_bits) or not np.isin(signs, (-1, 1)).all():
+        raise ValueError(
+            f"codewords has shape {signs.shape}; it must be 'separated', 'random' or an array of -1 and +1 of "
+            f"shape ({n_codewords}, {n_bits}), one row a class and one column a bit."
+        )
+    if len(np.unique(signs, axis=0)) < n_codewords and (n_bits > 30 or 2**n_bits >= n_codewords):
+        warnings.warn(
+            "Some rows of codewords are equal: their classes share one code, and predict returns the most "
+            "frequent of them. Use distinct codewords to tell them apart.",
+            UserWarning,
+            stacklevel=4,
+        )
+    return signs.astype(np.int8)
+
+
+def initial_weights(kernel_weights, n_bits: int, n_kernels: int, p: float, rng: np.random.RandomState) -> np.ndarray:
+    """Return (n_bits, n_kernels) kernel weights from None, a word or an array, each row in the p-norm ball."""
+    if kernel_weights is None:
+        size = 1.0 if p > UNWEIGHTED_ABOVE else n_kernels ** (-1.0 / p)
+        return np.full((n_bits, n_kernels), size)
+    if isinstance(kernel_weights, str):
+        check_choice(kernel_weights, "kernel_weights", ("random",))
+        drawn = rng.uniform(size=(n_bits, n_kernels))
+        return drawn / drawn.sum(axis=1, keepdims=True)
+    weights = np.asarray(kernel_weights, dtype=np.float64)
+    allowed = f"None, 'random' or an array of shape ({n_bits}, {n_kernels}), one row a bit and one column a kernel"
+    if weights.shape != (n_bits, n_kernels):
+        raise ValueError(f"kernel_weights has shape {weights.shape}; it must be {allowed}.")
+    norms = np.linalg.norm(weights, ord=np.inf if p > UNWEIGHTED_ABOVE else p, axis=1)
+    if not np.isfinite(weights).all() or (weights < 0).any() or (norms > 1 + 1e-9).any():
+        raise ValueError(
+            f"kernel_weights has negative entries or rows of {p:g}-norm up to {norms.max():.3g}; weights must be "
+            f">= 0 with norms of at most 1. Divide each row by its {p:g}-norm."
+        )
+    if (norms == 0).any():
+        raise ValueError("kernel_weights has rows of zeros; every bit needs at least one kernel. Use None for equal.")
+    return weights.copy()
+
+
+def initial_clusters(
+    samples: np.ndarray,
+    grams: np.ndarray,
+    kind: str,
+    weights: np.ndarray,
+    n_clusters: int,
+    rng: np.random.RandomState,
+) -> np.ndarray:
+    """Return a cluster for each row: k-means on vectors, kernel k-means on the mean kernel otherwise."""
+    seed = int(rng.randint(np.iinfo(np.int32).max))
+    with single_threaded_blas():
+        if kind != "vectors":
+            return kernel_k_means(grams.mean(axis=0), weights, n_clusters, _N_STARTS, np.random.RandomState(seed))
+        # Merging equal rows makes a weight of two and two equal rows the same problem.
+        rows, inverse = np.unique(samples.astype(np.float64), axis=0, return_inverse=True)
+        inverse = inverse.ravel()
+        if len(rows) <= n_clusters:
+            return inverse
+        totals = np.bincount(inverse, weights, minlength=len(rows))
+        k_means = KMeans(n_clusters, n_init=_N_STARTS, random_state=seed).fit(rows, sample_weight=totals)
+        return k_means.labels_[inverse].astype(np.int64)
+
+
+def check_assignments(initial_assignments, labels: np.ndarray, n_codewords: int) -> np.ndarray:
+    """Return a codeword index for each row: given labels first, the user's choice for unlabeled rows."""
+    given = np.asarray(initial_assignments)
+    if given.shape != labels.shape or given.dtype.kind not in "iu":
+        raise ValueError(
+            f"initial_assignments has dtype {given.dtype} and shape {given.shape}; it must hold one codeword index "
+            f"(an integer) a row, shape {labels.shape}."
+        )
+    chosen = np.where(labels >= 0, labels, given).astype(np.int64)
+    if chosen.min() < 0 or chosen.max() >= n_codewords:
+        raise ValueError(
+            f"initial_assignments goes from {chosen.min()} to {chosen.max()} on the unlabeled rows; codeword "
+            f"indices go from 0 to {n_codewords - 1}."
+        )
+    return chosen

@@ -1,0 +1,355 @@
+"""StarSHL: hash functions learned via codewords, with all labels, some labels or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from .._validation import (
+    PartialLabels,
+    check_choice,
+    check_integer,
+    check_labels,
+    check_length,
+    check_number,
+    check_weights,
+)
+from ..base import BaseHasher
+from ..kernels import Kernel, expand_over_rows, resolve_kernels
+from ..solvers import State, hamming_distances, hinge_distances, nearest_codewords
+from .bound import GeneralizationBound, generalization_bound
+from .samples import count_rows, read_samples, sample_kind, take_rows
+from .storage import pack_star_shl, unpack_star_shl
+from .training import choose_classes, choose_start, descend, prepare_grams, warn_about
+
+__all__ = ["StarSHL"]
+
+
+class StarSHL(BaseHasher):
+    """Learn a B-bit code for every sample and a B-bit codeword for every class (*SHL).
+
+    Bit b is the sign of a kernel SVM whose kernel is a learned mixture. Training alternates between SVMs,
+    kernel weights (closed form), codewords and the assignment of unlabeled rows to their nearest codeword,
+    and never raises the objective [1]_. The labels decide the mode: complete ``y`` is supervised; some rows
+    unlabeled is semi-supervised (transductive, if those rows are what you want labeled: ``transduction_``);
+    no labels is unsupervised with ``n_codewords`` clusters. Unlabeled is -1 in an integer y, NaN in a float
+    y, None or NaN in an object y.
+
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the codes.
+    kernels : {"scaled", "paper", "precomputed"} or list, default="scaled"
+        "scaled": normalized linear and polynomial, and Gaussians of 0.35, 0.5, 0.7 and 1 median distances
+        between training rows; "paper": the eleven kernels of the paper, whose bandwidths are absolute; a list of
+        kernel objects of :mod:`starshl.kernels` or functions of two samples of any type; "precomputed": X
+        holds kernel values, (n, n_train) or (n_kernels, n, n_train).
+    C : float, default=10.0
+        Weight of the hinge losses against the norms.
+    kernel_norm : float, default=2.0
+        The p of the kernel weights' p-norm, at least 1; large p gives equal weights, p near 1 sparse ones.
+    codewords : {"separated", "random"} or array of shape (n_codewords, n_bits), default="separated"
+        Codewords to start from: far apart, random, or given.
+    n_codewords : int, default=None
+        Number of clusters if no row has a label; otherwise the number of classes, which may be left out.
+    kernel_weights : None, "random" or array of shape (n_bits, n_kernels), default=None
+        Kernel weights to start from: equal, random (summing to one), or given.
+    update_codewords : bool, default=True
+        Let training change the codewords.
+    codeword_constraint : {"distinct", "nonconstant", "none"}, default="distinct"
+        What an update must keep: codewords pairwise distinct and no bit equal in all of them, only the
+        latter, or nothing (the paper; codewords may then collapse).
+    unlabeled_weight : float, default=1.0
+        Weight of an unlabeled row's loss; 0 leaves unlabeled rows to kernels that learn from them.
+    solver : {"auto", "smo", "libsvm"}, default="auto"
+        "auto" and "smo" are the solver of this package, "libsvm" is scikit-learn's, much slower.
+    max_iter : int, default=20
+        Largest number of sweeps over the bits.
+    tol : float, default=1e-3
+        Stop when in a sweep no codeword and no assignment changed and no kernel weight moved by more.
+    svm_tol : float, default=1e-3
+        Largest KKT violation of a bit's SVM.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Results do not depend on it.
+    random_state : int, RandomState or None, default=None
+        Seeds random codewords and kernel weights, the choice among equally good separated codewords, and
+        k-means.
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_codewords,)
+    codewords_ : array of shape (n_codewords, n_bits), int8
+    kernel_weights_ : array of shape (n_bits, n_kernels)
+    dual_coef_ : array of shape (n_bits, n_train)
+    intercept_ : array of shape (n_bits,)
+    kernels_ : list of fitted kernels
+    support_ : indices of the training rows with a coefficient that is not zero
+    support_samples_ : these rows
+    norms_ : array of shape (n_bits,), the norm of each hash function
+    objective_history_ : J after sweep 0, after each sweep and after the last SVM pass; never rises
+    surrogate_history_ : the hinge part of J (paper Eq. 2) at the same points
+    distortion_history_ : the Hamming distortion (paper Eq. 1) at the same points
+    n_iter_ : number of sweeps after sweep 0
+    transduction_ : label of every training row; given labels are kept
+    assignments_ : codeword index of every training row, nearest by hinge distance where unlabeled
+    n_reassigned_ : how often an unlabeled row changed its codeword after its first assignment
+    n_flipped_ : how many codeword bits training changed
+    n_constant_bits_ : bits whose training labels are all equal
+
+    References
+    ----------
+    .. [1] Y. Huang, M. Georgiopoulos, G. C. Anagnostopoulos: Hash Function Learning via Codewords.
+       ECML/PKDD 2015.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from starshl import StarSHL
+    >>> X, y = load_digits(return_X_y=True)
+    >>> y_few = y.copy()
+    >>> y_few[100:] = -1  # keep the first hundred labels
+    >>> hasher = StarSHL(16, random_state=0).fit(X[:600], y_few[:600])
+    >>> hasher.transform(X[600:]).shape
+    (1197, 16)
+    >>> hasher.encode(X[600:]).nbytes  # two bytes an image
+    2394
+    >>> hasher.score(X[600:], y[600:]) > 0.8
+    True
+    """
+
+    def __init__(
+        self,
+        n_bits=32,
+        *,
+        kernels="scaled",
+        C=10.0,
+        kernel_norm=2.0,
+        codewords="separated",
+        n_codewords=None,
+        kernel_weights=None,
+        update_codewords=True,
+        codeword_constraint="distinct",
+        unlabeled_weight=1.0,
+        solver="auto",
+        max_iter=20,
+        tol=1e-3,
+        svm_tol=1e-3,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.n_bits = n_bits
+        self.kernels = kernels
+        self.C = C
+        self.kernel_norm = kernel_norm
+        self.codewords = codewords
+        self.n_codewords = n_codewords
+        self.kernel_weights = kernel_weights
+        self.update_codewords = update_codewords
+        self.codeword_constraint = codeword_constraint
+        self.unlabeled_weight = unlabeled_weight
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.svm_tol = svm_tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @classmethod
+    def paper(cls, n_bits: int, **overrides) -> Self:
+        """Return a hasher with the settings of the paper's experiments and of its published program."""
+        settings = {
+            "kernels": "paper",
+            "C": 1000.0,
+            "kernel_norm": 2.0,
+            "codewords": "random",
+            "kernel_weights": "random",
+            "codeword_constraint": "none",
+            "tol": 0.05,
+        }
+        return cls(n_bits, **(settings | overrides))
+
+    def fit(self, X, y=None, sample_weight=None, initial_assignments=None) -> Self:
+        """Learn codewords and hash functions.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features), list of samples, or kernel values (see ``kernels``)
+        y : array of shape (n,), default=None
+            Labels; unlabeled rows are marked as described above.
+        sample_weight : array of shape (n,), default=None
+            A row of weight 2 counts as two equal rows, one of weight 0 as absent.
+        initial_assignments : array of shape (n,), default=None
+            Codeword index that each unlabeled row starts from; entries of labeled rows are ignored. None starts
+            from k-means without labels, and from the hash functions of the labeled rows otherwise.
+        """
+        self._check_settings()
+        kernels = "precomputed" if self._is_precomputed else resolve_kernels(self.kernels)
+        kind = sample_kind(kernels, X)
+        samples = read_samples(self, X, kind, fitting=True)
+        n_rows = count_rows(samples, kind)
+        all_labels = check_labels(y, n_rows)
+        all_weights = check_weights(sample_weight, n_rows)
+        rows = np.flatnonzero(all_weights)
+        used = samples if len(rows) == n_rows else take_rows(samples, rows, kind)
+        weights, labels = all_weights[rows], all_labels.take(rows)
+        classes = choose_classes(self, labels)
+        cost = weights * np.where(labels.labeled, 1.0, float(self.unlabeled_weight))
+        if initial_assignments is not None:
+            initial_assignments = check_length(initial_assignments, "initial_assignments", n_rows)[rows]
+
+        rng = check_random_state(self.random_state)
+        fitted_kernels, grams = prepare_grams(self, kernels, used, weights, cost)
+        state = choose_start(self, used, grams, kind, labels, len(classes), cost, initial_assignments, rng)
+        descend(self, grams, labels, cost, state, late=bool(labels.labeled.any()) and initial_assignments is None)
+
+        self.sample_kind_ = kind
+        self.kernels_ = fitted_kernels
+        self.classes_ = classes
+        self._store(state, rows, n_rows)
+        self.codeword_counts_ = np.bincount(state.assignments, cost, minlength=len(classes))
+        self.support_samples_ = samples[:0] if kind == "precomputed" else samples[self.support_]
+        self._label_training_rows(samples, rows, state, all_labels)
+        warn_about(self, state)
+        return self
+
+    def decision_function(self, X) -> np.ndarray:
+        """Return real scores of shape (n, n_bits): f_b(x), whose sign is bit b."""
+        check_is_fitted(self)
+        samples = read_samples(self, X, self.sample_kind_, fitting=False)
+        return self._scores(samples)
+
+    def predict(self, X) -> np.ndarray:
+        """Return the class of the nearest codeword: by Hamming distance, ties by hinge distance, then index."""
+        scores = self.decision_function(X)
+        return self.classes_[self._nearest_classes(scores)]
+
+    def score(self, X, y=None) -> float:
+        """Return the accuracy over labeled rows or, without labels, minus the mean hinge distance to a codeword."""
+        scores = self.decision_function(X)
+        labels = check_labels(y, len(scores))
+        if not labels.labeled.any():
+            return -float(hinge_distances(scores, self.codewords_).min(axis=1).mean())
+        given = labels.classes[labels.index[labels.labeled]]
+        predicted = self.classes_[self._nearest_classes(scores[labels.labeled])]
+        return float(np.mean(predicted == given))
+
+    def codeword_distances(self, X, metric: str = "hamming") -> np.ndarray:
+        """Return the distance of each sample to each codeword, (n, n_codewords), "hamming" or "hinge"."""
+        check_choice(metric, "metric", ("hamming", "hinge"))
+        scores = self.decision_function(X)
+        distances = hamming_distances if metric == "hamming" else hinge_distances
+        return distances(scores, self.codewords_)
+
+    def generalization_bound(self, X, y, rho: float = 1.0, delta: float = 0.05) -> GeneralizationBound:
+        """Return every term of Theorem 1 of the paper on labeled rows, its value and a conservative one.
+
+        See :class:`starshl.models.bound.GeneralizationBound` for the terms and for the gaps of the theorem.
+        """
+        return generalization_bound(self, X, y, rho=rho, delta=delta)
+
+    def _check_settings(self) -> None:
+        check_integer(self.n_bits, "n_bits", low=1)
+        check_number(self.C, "C", low=0, strict=True)
+        check_number(self.kernel_norm, "kernel_norm", low=1, finite=False)
+        check_number(self.unlabeled_weight, "unlabeled_weight", low=0)
+        check_choice(self.codeword_constraint, "codeword_constraint", ("distinct", "nonconstant", "none"))
+        check_choice(self.solver, "solver", ("auto", "smo", "libsvm"))
+        check_integer(self.max_iter, "max_iter", low=1)
+        check_number(self.tol, "tol", low=0)
+        check_number(self.svm_tol, "svm_tol", low=0, strict=True)
+        if self.n_codewords is not None:
+            check_integer(self.n_codewords, "n_codewords", low=1)
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernels, str) and self.kernels == "precomputed"
+
+    def _store(self, state: State, rows: np.ndarray, n_rows: int) -> None:
+        self.codewords_ = state.codewords
+        self.kernel_weights_ = state.weights
+        self.dual_coef_ = np.zeros((self.n_bits, n_rows))
+        self.dual_coef_[:, rows] = state.coefficients
+        self.intercept_ = state.intercept
+        self.norms_ = np.sqrt(2.0 * state.penalty)
+        self.support_ = np.flatnonzero(np.any(self.dual_coef_, axis=0))
+        self.objective_history_ = np.array(state.objective)
+        self.surrogate_history_ = np.array(state.surrogate)
+        self.distortion_history_ = np.array(state.distortion)
+        self.n_iter_ = state.n_iter
+        self.n_reassigned_ = state.n_moved
+        self.n_flipped_ = state.n_flipped
+        self.n_constant_bits_ = int(state.is_constant.sum())
+
+    def _label_training_rows(self, samples, rows, state: State, labels: PartialLabels) -> None:
+        """Set ``assignments_`` and ``transduction_`` for all rows, also those of weight zero."""
+        n_rows = len(labels.index)
+        scores = np.empty((n_rows, self.n_bits))
+        scores[rows] = state.scores
+        self.assignments_ = np.empty(n_rows, dtype=np.int64)
+        self.assignments_[rows] = state.assignments
+        left_out = np.setdiff1d(np.arange(n_rows), rows)
+        if len(left_out):
+            outside = samples[:, left_out] if self.sample_kind_ == "precomputed" else samples[left_out]
+            scores[left_out] = self._scores(outside)
+            self.assignments_[left_out] = hinge_distances(scores[left_out], self.codewords_).argmin(axis=1)
+        found = self.classes_[self._nearest_classes(scores)].astype(labels.dtype)
+        if labels.labeled.any():
+            found[labels.labeled] = labels.classes[labels.index[labels.labeled]]
+        self.transduction_ = found
+
+    def _scores(self, samples: np.ndarray) -> np.ndarray:
+        coefficients = self.dual_coef_[:, self.support_]
+        if self.sample_kind_ == "precomputed":
+            columns = samples[:, :, self.support_]
+            scores = sum(
+                block @ (self.kernel_weights_[:, m, None] * coefficients).T.astype(block.dtype)
+                for m, block in enumerate(columns)
+            )
+        else:
+            scores = expand_over_rows(
+                self.kernels_, samples, self.support_samples_, self.kernel_weights_, coefficients, self.n_jobs
+            )
+        return scores + self.intercept_.astype(scores.dtype)
+
+    def _kernel_diagonals(self, X) -> np.ndarray:
+        """Return k_m(x, x) for all kernels and rows, shape (n_kernels, n)."""
+        samples = read_samples(self, X, self.sample_kind_, fitting=False)
+        if self.sample_kind_ != "precomputed":
+            return np.array([kernel.diagonal(samples) for kernel in self.kernels_])
+        if samples.shape[1] != samples.shape[2]:
+            raise ValueError(
+                f"X has shape {np.shape(X)}; with precomputed kernels k(x, x) is only known for training rows, so the "
+                "bound needs the square kernel matrix of the fit."
+            )
+        return np.einsum("mnn->mn", samples)
+
+    def _nearest_classes(self, scores: np.ndarray) -> np.ndarray:
+        """Return class indices; classes that share a codeword are answered by the most frequent of them."""
+        _, group = np.unique(self.codewords_, axis=0, return_inverse=True)
+        group = group.ravel()
+        most_frequent_first = np.lexsort((np.arange(len(group)), -self.codeword_counts_))
+        speaker = np.empty(len(group), dtype=np.int64)
+        speaker[group[most_frequent_first[::-1]]] = most_frequent_first[::-1]
+        return speaker[group[nearest_codewords(scores, self.codewords_)]]
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return pack_star_shl(self)
+
+    @classmethod
+    def _unpack(cls, header, arrays, kernels: Sequence[Kernel | Callable] | None = None) -> Self:
+        return unpack_star_shl(cls, header, arrays, kernels)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "transduction_")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._is_precomputed
+        return tags

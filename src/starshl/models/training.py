@@ -1,0 +1,158 @@
+"""From checked input to a finished descent: the steps of ``StarSHL.fit``, in their order."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .._progress import sweep_progress
+from .._validation import PartialLabels
+from ..kernels import GramBank, Kernel, check_gram, compute_grams, fit_kernels, is_built_in
+from ..solvers import BlockDescent, LibSVM, PairwiseAscent, Problem, State
+from .initial import check_assignments, initial_clusters, initial_codewords, initial_weights
+
+if TYPE_CHECKING:
+    from .star_shl import StarSHL
+
+__all__ = ["choose_classes", "choose_start", "descend", "prepare_grams", "warn_about"]
+
+_FIT = 3  # stack level of the line that called fit, seen from a function that fit calls
+
+
+def choose_classes(settings: StarSHL, labels: PartialLabels) -> np.ndarray:
+    """Return the classes, one codeword each: those of y or, without labels, cluster numbers."""
+    if not labels.labeled.any():
+        if settings.n_codewords is None:
+            raise ValueError(
+                "y has no labels, so the number of clusters must be given: set n_codewords, for example "
+                "StarSHL(n_codewords=10). With labels in y, one codeword a class is learned."
+            )
+        if settings.unlabeled_weight == 0:
+            raise ValueError(
+                "unlabeled_weight is 0 and no row has a label, so nothing is left to learn from. "
+                "Give some labels or a positive unlabeled_weight."
+            )
+        return np.arange(settings.n_codewords)
+    n_classes = len(labels.classes)
+    if settings.n_codewords not in (None, n_classes):
+        raise ValueError(
+            f"n_codewords is {settings.n_codewords}, but y has {n_classes} classes, each of which gets one codeword. "
+            "Leave n_codewords out when y has labels."
+        )
+    if n_classes == 1:
+        warnings.warn(
+            f"y has one class only ({labels.classes[0]!r}), so every code will be that class's codeword. "
+            "Give rows of two classes or more, or no labels and n_codewords.",
+            UserWarning,
+            stacklevel=_FIT,
+        )
+    return labels.classes
+
+
+def prepare_grams(
+    settings: StarSHL,
+    kernels: str | Sequence[Kernel],
+    samples: np.ndarray,
+    weights: np.ndarray,
+    cost: np.ndarray,
+) -> tuple[list[Kernel], np.ndarray]:
+    """Return fitted kernels and their Gram matrices, (n_kernels, n, n)."""
+    # The check draws rows from a stream of its own, so that it never changes what is learned.
+    rng = np.random.RandomState(0)
+    if isinstance(kernels, str):
+        for position, gram in enumerate(samples):
+            check_gram(gram, f"The precomputed kernel {position}", rng)
+        return [], samples
+    # A preset counts rows as every other statistic does; a listed kernel is told of all rows.
+    row_weights = cost if isinstance(settings.kernels, str) else weights
+    fitted = fit_kernels(kernels, samples, row_weights)
+    grams = compute_grams(fitted, samples, settings.n_jobs)
+    for position, (kernel, gram) in enumerate(zip(fitted, grams, strict=True)):
+        if not is_built_in(kernel):
+            check_gram(gram, f"The Gram matrix of kernels[{position}]", rng)
+    return fitted, grams
+
+
+def choose_start(
+    settings: StarSHL,
+    samples: np.ndarray,
+    grams: np.ndarray,
+    kind: str,
+    labels: PartialLabels,
+    n_codewords: int,
+    cost: np.ndarray,
+    initial_assignments: np.ndarray | None,
+    rng: np.random.RandomState,
+) -> State:
+    """Return the state that the descent starts from: codewords, kernel weights and assignments."""
+    n_bits, norm = settings.n_bits, float(settings.kernel_norm)
+    if n_codewords > 2.0**n_bits:
+        warnings.warn(
+            f"{n_codewords} codewords do not fit into {n_bits} bits, which make {2**n_bits} codes: some classes share "
+            f"one. Use n_bits >= {int(np.ceil(np.log2(n_codewords)))}.",
+            UserWarning,
+            stacklevel=_FIT,
+        )
+    distinct = settings.codeword_constraint == "distinct"
+    codewords = initial_codewords(settings.codewords, n_codewords, n_bits, rng, distinct=distinct)
+    weights = initial_weights(settings.kernel_weights, n_bits, len(grams), norm, rng)
+    if initial_assignments is not None:
+        assignments = check_assignments(initial_assignments, labels.index, n_codewords)
+    elif labels.labeled.any():
+        assignments = np.maximum(labels.index, 0)
+    else:
+        assignments = initial_clusters(samples, grams, kind, cost, n_codewords, rng)
+    return State.start(codewords, assignments, weights)
+
+
+def descend(
+    settings: StarSHL, grams: np.ndarray, labels: PartialLabels, cost: np.ndarray, state: State, *, late: bool
+) -> None:
+    """Run the block descent on ``state``; ``late`` rows enter it after the labeled ones have been fitted."""
+    constraint = settings.codeword_constraint
+    if constraint == "distinct" and len(state.codewords) > 2.0**settings.n_bits:
+        constraint = "nonconstant"
+    svm = LibSVM if settings.solver == "libsvm" else PairwiseAscent
+    with sweep_progress(settings.n_bits, settings.max_iter, shown=bool(settings.verbose)) as on_progress:
+        problem = Problem(
+            bank=GramBank(grams),
+            svm=svm(settings.svm_tol),
+            cost=cost,
+            free=~labels.labeled,
+            late=late,
+            C=float(settings.C),
+            kernel_norm=float(settings.kernel_norm),
+            constraint=constraint,
+            update_codewords=settings.update_codewords,
+            max_iter=settings.max_iter,
+            tol=settings.tol,
+            n_jobs=settings.n_jobs,
+            on_progress=on_progress,
+        )
+        BlockDescent(problem, state).run()
+
+
+def warn_about(settings: StarSHL, state: State) -> None:
+    """Say what a user should know of a result that is not what it could be."""
+    if not state.converged:
+        warnings.warn(
+            f"Codewords, assignments or kernel weights still changed in sweep {state.n_iter} (tol={settings.tol:g}). "
+            "Increase max_iter, or accept the result: every sweep lowered the objective.",
+            ConvergenceWarning,
+            stacklevel=_FIT,
+        )
+    if settings.codeword_constraint != "none" or len(state.codewords) == 1:
+        return
+    n_constant = int(np.sum(np.all(state.codewords == state.codewords[:1], axis=0)))
+    n_distinct = len(np.unique(state.codewords, axis=0))
+    if n_constant or n_distinct < len(state.codewords):
+        warnings.warn(
+            f"Unconstrained, the codewords have {n_constant} constant bits and {n_distinct} distinct rows for "
+            f"{len(state.codewords)} classes. Set codeword_constraint='distinct' to keep them apart.",
+            ConvergenceWarning,
+            stacklevel=_FIT,
+        )

@@ -1,0 +1,314 @@
+"""Algorithm 1 of the paper: block descent over assignments, SVMs, kernel weights and codewords.
+
+What never rises is the objective (paper Eq. 6, summed over bits)
+
+    J = C sum_n c_n sum_b max(0, 1 - codewords[a_n, b] f_b(x_n)) + 1/2 sum_b sum_m |w_bm|^2 / theta_bm
+
+because every block minimizes it exactly or keeps what it had. Solvers and banks are passed in as objects, so
+nothing here knows how a kernel is computed or an SVM is solved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .._threads import run_all, single_threaded_blas
+from .assignments import hamming_distances, reassign
+from .codewords import hinge_sums, update_column
+from .kernel_weights import kernel_weights, weight_penalty
+from .result import DualSolution
+
+__all__ = ["BlockDescent", "Problem", "State"]
+
+_TIGHTEST = 1e-8  # SVM tolerance beyond which rounding, not the solver, decides
+_TRIES = 3  # solves of one SVM, each ten times tighter, before a sweep keeps what it had
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What stays fixed during a descent.
+
+    ``bank`` offers ``combine(weights, rows)`` and ``expand(coefficients)``, ``svm`` offers ``tol`` and ``solve``.
+    ``cost`` holds c_n, ``free`` marks the rows whose assignment may change; ``late`` says that free rows enter
+    after sweep 0, assigned by its result. Free rows of no cost are assigned but change nothing.
+    """
+
+    bank: Any
+    svm: Any
+    cost: np.ndarray
+    free: np.ndarray
+    late: bool
+    C: float
+    kernel_norm: float
+    constraint: str
+    update_codewords: bool
+    max_iter: int
+    tol: float
+    n_jobs: int | None = None
+    on_progress: Callable[[int, float | None], None] = lambda sweep, objective: None
+
+
+@dataclass(slots=True)
+class State:
+    """What a descent changes; arrays run over bits first, then kernels or rows (scores: rows first).
+
+    ``coefficients`` and ``used_weights`` belong together and define the hash functions; ``weights`` are the
+    kernel weights that the next SVM will use, and ``penalty`` is the regularizer at these.
+    """
+
+    codewords: np.ndarray
+    assignments: np.ndarray
+    weights: np.ndarray
+    used_weights: np.ndarray
+    coefficients: np.ndarray
+    intercept: np.ndarray
+    scores: np.ndarray
+    penalty: np.ndarray
+    violation: np.ndarray
+    is_constant: np.ndarray
+    objective: list[float] = field(default_factory=list)
+    surrogate: list[float] = field(default_factory=list)
+    distortion: list[float] = field(default_factory=list)
+    n_iter: int = 0
+    n_moved: int = 0
+    n_flipped: int = 0
+    n_dropped: int = 0
+    converged: bool = False
+
+    @classmethod
+    def start(cls, codewords: np.ndarray, assignments: np.ndarray, weights: np.ndarray) -> State:
+        """Begin with hash functions that are zero and infinitely expensive: any SVM improves on them."""
+        n_bits, n_rows = codewords.shape[1], len(assignments)
+        return cls(
+            codewords=codewords.copy(),
+            assignments=assignments.copy(),
+            weights=weights.copy(),
+            used_weights=weights.copy(),
+            coefficients=np.zeros((n_bits, n_rows)),
+            intercept=np.zeros(n_bits),
+            scores=np.zeros((n_rows, n_bits)),
+            penalty=np.full(n_bits, np.inf),
+            violation=np.zeros(n_bits),
+            is_constant=np.zeros(n_bits, dtype=bool),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A new hash function for one bit and what it costs at the kernel weights it was fitted with."""
+
+    solution: DualSolution
+    coefficients: np.ndarray
+    scores: np.ndarray
+    quadratic_forms: np.ndarray
+    value: float
+
+
+class BlockDescent:
+    """Runs Algorithm 1 on one problem, changing ``state`` in place."""
+
+    def __init__(self, problem: Problem, state: State):
+        self.problem = problem
+        self.state = state
+        costly = problem.cost > 0
+        self.n_codewords, self.n_bits = state.codewords.shape
+        self.free_rows = np.flatnonzero(problem.free & costly)
+        self.idle_rows = np.flatnonzero(problem.free & ~costly)
+        self.all_rows = np.flatnonzero(costly)
+        self.first_rows = np.flatnonzero(costly & ~problem.free) if problem.late else self.all_rows
+        self.rows = self.first_rows
+        self.occupied = np.bincount(state.assignments[self.first_rows], minlength=self.n_codewords) > 0
+
+    def run(self) -> State:
+        """Descend until nothing moves or ``max_iter`` sweeps are done, with a last SVM pass at the end."""
+        state, max_iter = self.state, self.problem.max_iter
+        with single_threaded_blas():
+            self._first_sweep()
+            while not state.converged and state.n_iter < max_iter:
+                state.n_iter += 1
+                settled = self._sweep()
+                self._record()
+                if settled or state.n_iter == max_iter:
+                    self._fit_all_bits(last=True)
+                    # The last pass may still push a row or a codeword over; then the descent goes on.
+                    n_changes = self._reassign() + self._update_all_codewords()
+                    self._record()
+                    state.converged = settled and n_changes == 0
+            if len(self.idle_rows):
+                self._reassign(self.idle_rows)
+        return state
+
+    def _first_sweep(self) -> None:
+        """Fit every bit to its first labels; late rows then join the codeword they come out nearest to."""
+        self._fit_all_bits()
+        self._update_all_codewords()
+        if self.problem.late:
+            self._reassign(np.concatenate([self.free_rows, self.idle_rows]))
+            self.state.n_moved = 0
+            self.rows = self.all_rows
+        self._record()
+
+    def _sweep(self) -> bool:
+        """Visit every bit once; return whether nothing moved."""
+        state = self.state
+        weights_before = state.weights.copy()
+        if len(self.free_rows) == 0:
+            # Without free rows no SVM depends on another bit, so they may be solved side by side.
+            self._fit_all_bits()
+            n_changes = self._update_all_codewords()
+        else:
+            n_changes = 0
+            for bit in range(self.n_bits):
+                n_changes += self._reassign()
+                self._fit_bit(bit)
+                n_changes += self._update_codewords(bit)
+        moved = float(np.abs(state.weights - weights_before).max())
+        return n_changes == 0 and moved <= self.problem.tol
+
+    def _reassign(self, rows: np.ndarray | None = None) -> int:
+        """Move rows (the free ones) to their nearest codeword; return how many moved."""
+        state = self.state
+        rows = self.free_rows if rows is None else rows
+        if len(rows) == 0:
+            return 0
+        n_moved = reassign(state.scores, state.codewords, state.assignments, rows, self.occupied)
+        state.n_moved += n_moved
+        return n_moved
+
+    def _fit_all_bits(self, *, last: bool = False) -> None:
+        tasks = [partial(self._fit_bit, bit, last=last) for bit in range(self.n_bits)]
+        run_all(tasks, self.problem.n_jobs)
+
+    def _fit_bit(self, bit: int, *, last: bool = False) -> None:
+        """Fit the SVM of one bit and, except in the last pass, its kernel weights."""
+        state = self.state
+        labels = state.codewords[state.assignments[self.rows], bit].astype(np.float64)
+        state.is_constant[bit] = bool(np.all(labels == labels[0]))
+        if state.is_constant[bit]:
+            self._make_constant(bit, labels[0])
+        else:
+            candidate = self._improve(bit, labels, persistent=last)
+            if candidate is not None:
+                self._accept(bit, candidate)
+            elif last:
+                self._restore_used_weights(bit)
+            if candidate is not None and not last:
+                self._update_weights(bit, candidate.quadratic_forms)
+        self.problem.on_progress(state.n_iter, None)
+
+    def _make_constant(self, bit: int, label: float) -> None:
+        """One label only: the constant function costs nothing, and no SVM is needed to find it."""
+        state = self.state
+        state.coefficients[bit] = 0.0
+        state.intercept[bit] = label
+        state.scores[:, bit] = label
+        state.penalty[bit] = 0.0
+        state.violation[bit] = 0.0
+        state.used_weights[bit] = state.weights[bit]
+
+    def _improve(self, bit: int, labels: np.ndarray, *, persistent: bool) -> _Candidate | None:
+        """Return a hash function that costs no more than the present one, or None if none is found.
+
+        An inexact SVM may cost more than what was there, so the tolerance is tightened until it does not.
+        """
+        state, problem = self.state, self.problem
+        cost = problem.cost[self.rows]
+        hinge = np.maximum(0.0, 1.0 - labels * state.scores[self.rows, bit])
+        allowed = problem.C * float(cost @ hinge) + state.penalty[bit]
+        everywhere = len(self.rows) == problem.bank.n_rows
+        K = problem.bank.combine(state.weights[bit], None if everywhere else self.rows)
+        start, tol = state.coefficients[bit, self.rows], problem.svm.tol
+        n_tries = 0
+        while True:
+            solution = problem.svm.solve(K, labels, problem.C * cost, start=start, tol=tol)
+            candidate = self._evaluate(bit, labels, solution)
+            n_tries += 1
+            if candidate.value <= allowed * (1.0 + _ROUNDING):
+                return candidate
+            if tol <= _TIGHTEST or (n_tries == _TRIES and not persistent):
+                return None
+            start, tol = solution.coefficients, max(tol / 10.0, _TIGHTEST)
+
+    def _evaluate(self, bit: int, labels: np.ndarray, solution: DualSolution) -> _Candidate:
+        state, problem = self.state, self.problem
+        weights = state.weights[bit]
+        coefficients = np.zeros(problem.bank.n_rows)
+        coefficients[self.rows] = solution.coefficients
+        expansions = problem.bank.expand(coefficients)
+        # Coefficients sum to zero, so centering changes nothing but the rounding of nearly constant kernels.
+        centered = expansions - expansions.mean(axis=1, keepdims=True)
+        quadratic_forms = np.maximum(0.0, centered @ coefficients)
+        scores = weights @ expansions + solution.intercept
+        hinge = np.maximum(0.0, 1.0 - labels * scores[self.rows])
+        value = problem.C * float(problem.cost[self.rows] @ hinge) + 0.5 * float(weights @ quadratic_forms)
+        return _Candidate(solution, coefficients, scores, quadratic_forms, value)
+
+    def _accept(self, bit: int, candidate: _Candidate) -> None:
+        state = self.state
+        state.coefficients[bit] = candidate.coefficients
+        state.intercept[bit] = candidate.solution.intercept
+        state.scores[:, bit] = candidate.scores
+        state.violation[bit] = candidate.solution.violation
+        state.used_weights[bit] = state.weights[bit]
+        state.penalty[bit] = 0.5 * float(state.weights[bit] @ candidate.quadratic_forms)
+
+    def _update_weights(self, bit: int, quadratic_forms: np.ndarray) -> None:
+        """Set the kernel weights of one bit to their minimizer; the hash function does not change."""
+        state = self.state
+        squared_norms = state.used_weights[bit] ** 2 * quadratic_forms
+        weights = kernel_weights(squared_norms, self.problem.kernel_norm, state.weights[bit])
+        penalty = weight_penalty(squared_norms, weights)
+        if penalty <= state.penalty[bit]:
+            state.weights[bit] = weights
+            state.penalty[bit] = penalty
+
+    def _restore_used_weights(self, bit: int) -> None:
+        """The last pass found nothing better: keep the function and the weights it was fitted with."""
+        state = self.state
+        state.weights[bit] = state.used_weights[bit]
+        expansions = self.problem.bank.expand(state.coefficients[bit])
+        centered = expansions - expansions.mean(axis=1, keepdims=True)
+        quadratic_forms = np.maximum(0.0, centered @ state.coefficients[bit])
+        state.penalty[bit] = 0.5 * float(state.weights[bit] @ quadratic_forms)
+
+    def _update_all_codewords(self) -> int:
+        return sum(self._update_codewords(bit) for bit in range(self.n_bits))
+
+    def _update_codewords(self, bit: int) -> int:
+        """Set one bit of every codeword to its minimizer; return how many changed."""
+        state, problem = self.state, self.problem
+        if not problem.update_codewords:
+            return 0
+        plus, minus = hinge_sums(
+            state.scores[self.rows, bit],
+            state.assignments[self.rows],
+            problem.cost[self.rows],
+            self.n_codewords,
+        )
+        column, dropped = update_column(state.codewords, bit, plus, minus, problem.constraint, self.occupied)
+        n_flipped = int(np.sum(column != state.codewords[:, bit]))
+        state.codewords[:, bit] = column
+        state.n_flipped += n_flipped
+        state.n_dropped += int(dropped)
+        return n_flipped
+
+    def _record(self) -> None:
+        """Append the objective, the surrogate (paper Eq. 2) and the distortion (paper Eq. 1)."""
+        state, problem, rows = self.state, self.problem, self.rows
+        cost, scores = problem.cost[rows], state.scores[rows]
+        own = state.codewords[state.assignments[rows]]
+        surrogate = float(cost @ np.maximum(0.0, 1.0 - own * scores).sum(axis=1))
+        hamming = hamming_distances(scores, state.codewords)
+        distances = np.where(
+            problem.free[rows], hamming.min(axis=1), hamming[np.arange(len(rows)), state.assignments[rows]]
+        )
+        state.surrogate.append(surrogate)
+        state.distortion.append(float(cost @ distances))
+        state.objective.append(problem.C * surrogate + float(state.penalty.sum()))
+        problem.on_progress(state.n_iter, state.objective[-1])

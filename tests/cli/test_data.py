@@ -1,0 +1,74 @@
+"""``starshl data`` in process."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from starshl import datasets
+from starshl.cli.data import app
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """A machine whose data folder holds one file, and that has no network."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    monkeypatch.setenv("STARSHL_DATA", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("starshl.datasets.download.urllib.request.urlopen", no_network)
+    monkeypatch.setattr("starshl.datasets.download.sleep", lambda seconds: None)
+    rng = np.random.default_rng(0)
+    np.savez_compressed(
+        folder / "fashion_mnist.npz",
+        X=np.zeros((70_000, 784), np.uint8),
+        y=rng.integers(0, 10, 70_000),
+        split=np.zeros(70_000, np.uint8),
+    )
+    runner = CliRunner()
+    return lambda *words: runner.invoke(app, list(words))
+
+
+def no_network(*arguments, **settings):
+    raise OSError("Network is unreachable")
+
+
+def test_list_names_every_set_and_marks_untried_sources(run):
+    found = run("list")
+    assert found.exit_code == 0
+    assert all(name in found.stdout for name in datasets.names())
+    assert "openml.org, data set 554 (unverified)" in found.stdout
+    as_json = {about["name"]: about for about in json.loads(run("list", "--json").stdout)}
+    assert as_json["fashion_mnist"]["where"] == "folder"
+    assert as_json["digits"]["where"] == "package"
+    assert as_json["agnews"]["where"] == "unavailable"
+
+
+def test_path_prints_the_file_or_fails(run):
+    assert run("path", "fashion_mnist").stdout.strip().endswith("fashion_mnist.npz")
+    assert json.loads(run("path", "fashion_mnist", "--json").stdout)["where"] == "folder"
+    absent = run("path", "mnist")
+    assert (absent.exit_code, absent.stdout) == (1, "")
+    assert "starshl data get mnist" in absent.stderr
+
+
+def test_get_leaves_a_set_that_is_here_alone(run):
+    found = run("get", "fashion_mnist", "--json")
+    assert found.exit_code == 0
+    assert json.loads(found.stdout)["n_rows"] == 70_000
+    assert run("get", "digits").exit_code == 0
+
+
+def test_get_without_a_network_says_what_to_do(run):
+    found = run("get", "mnist")
+    assert (found.exit_code, found.stdout) == (1, "")
+    assert "put mnist.npz into the folder" in found.stderr
+    assert "Network is unreachable" in found.stderr
+
+
+def test_bad_usage_exits_with_two(run):
+    unknown = run("get", "mnst")
+    assert unknown.exit_code == 2
+    assert "Nearest are 'mnist'" in unknown.stderr
+    assert run("path").exit_code == 2

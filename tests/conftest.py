@@ -1,0 +1,40 @@
+"""Data for the whole suite: what ships with scikit-learn, and the folder of data sets where there is one."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+
+@pytest.fixture(scope="session")
+def digits():
+    """All 1,797 digits, pixels in [0, 1]."""
+    X, y = load_digits(return_X_y=True)
+    return X / 16.0, y
+
+
+@pytest.fixture(scope="session")
+def few_labels(digits):
+    """A function of a seed and a number: labels of that many rows a class, -1 elsewhere."""
+    _, y = digits
+
+    def hide(seed, n_per_class):
+        order = np.random.RandomState(seed).permutation(len(y))
+        kept = np.concatenate([order[y[order] == label][:n_per_class] for label in range(10)])
+        hidden = np.full(len(y), -1)
+        hidden[kept] = y[kept]
+        return hidden
+
+    return hide
+
+
+@pytest.fixture(scope="session")
+def small_mnist():
+    """The demo data of the paper's authors, from the folder named by STARSHL_DATA."""
+    path = Path(os.environ.get("STARSHL_DATA", "")) / "small_mnist.npz"
+    if not os.environ.get("STARSHL_DATA") or not path.is_file():
+        pytest.skip("STARSHL_DATA names no folder with small_mnist.npz")
+    with np.load(path, allow_pickle=False) as arrays:
+        return tuple(arrays[name] for name in ("Ltr", "Ltr_L", "te", "te_L"))

@@ -1,0 +1,31 @@
+"""The pages about data sets and evaluation say what the code does."""
+
+import doctest
+from pathlib import Path
+
+import pytest
+
+from starshl import datasets, evaluation
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.mark.parametrize("page", ["datasets.md", "evaluation.md"])
+def test_examples_of_the_page_run_as_printed(page):
+    failed, tried = doctest.testfile(str(DOCS / page), module_relative=False)
+    assert tried > 0
+    assert failed == 0
+
+
+def test_every_data_set_is_in_the_table_with_its_size():
+    page = (DOCS / "datasets.md").read_text()
+    for about in datasets.describe_all():
+        assert f"| `{about.name}` | {about.n_rows:,} | {about.n_features:,} | {about.n_classes} |" in page
+
+
+def test_every_family_of_protocols_and_every_metric_is_documented():
+    page = (DOCS / "evaluation.md").read_text()
+    named = [name for name in evaluation.PROTOCOLS if not name.startswith(("labels-", "unsupervised-"))]
+    metrics = ["precision_at", "mean_average_precision", "hamming_histograms", "precision_recall", "pr_area"]
+    for name in [*named, *metrics, "lookup", "occupancy", "codeword_accuracy", "knn_accuracy", "list_size"]:
+        assert f"`{name}" in page
