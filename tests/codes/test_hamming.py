@@ -51,9 +51,10 @@ def test_within_finds_every_row_of_the_ball_in_order(n_bits, radius):
         assert distances[starts[q] : starts[q + 1]].tolist() == of_query[order].tolist()
 
 
-def test_a_mask_hides_rows_from_both_searches():
+@pytest.mark.parametrize("share", [0.01, 0.3])
+def test_a_mask_hides_rows_from_both_searches(share):
     codes, queries = random_codes(40_000, 64), random_codes(3, 64, seed=1)
-    mask = np.random.default_rng(2).random(len(codes)) < 0.3
+    mask = np.random.default_rng(2).random(len(codes)) < share
     allowed = np.flatnonzero(mask)
     planes, query_planes = to_planes(codes), to_planes(queries)
     expected = queries.distances(codes)[:, allowed]

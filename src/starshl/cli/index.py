@@ -159,6 +159,40 @@ def export(
     _answer(answer, f"{answer['items']:,} items written to {target}", as_json)
 
 
+@app.command()
+def binarize(
+    folder: Folder,
+    source: Source,
+    method: Annotated[str, typer.Option(help="A method of the catalog.")] = "StarSHL",
+    bits: Annotated[int, typer.Option("--bits", "-b", help="Length of the codes.")] = 32,
+    label: Annotated[str | None, typer.Option(help="The column (or .npz array) of labels.")] = None,
+    vectors: Vectors = None,
+    ids: Ids = None,
+    queries: Annotated[int | None, typer.Option(help="Rows to hold out for the comparison.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Turn embeddings into a collection of codes and compare these with the vectors, on one page."""
+    with _errors_told():
+        from dataclasses import asdict
+
+        from rich.console import Console
+
+        from ..catalog import get_class
+        from ..collection import binarize as binarize_vectors
+        from ..collection import read_table
+
+        table = read_table(source, vectors=vectors, ids=ids)
+        y = None if label is None else table.labels(label)
+        hasher = get_class(method)(n_bits=bits)
+        if "random_state" in hasher.get_params():
+            hasher.set_params(random_state=0)
+        with Console(stderr=True).status("fitting and comparing"):
+            found = binarize_vectors(
+                folder, table.X, y, hasher=hasher, ids=table.ids, metadata=table.metadata, n_queries=queries
+            )
+    _answer(asdict(found), found.page(), as_json)
+
+
 def _encode(hasher, X):
     """Encode in steps, with a progress bar on standard error."""
     import numpy as np
@@ -170,7 +204,7 @@ def _encode(hasher, X):
 
     steps = track(tiles(len(X), _ROWS_A_STEP), "encoding", console=Console(stderr=True), transient=True)
     packed = [hasher.encode(X[rows]).packed for rows in steps]
-    return BinaryCodes(np.concatenate(packed), int(hasher.n_bits))
+    return BinaryCodes(np.concatenate(packed), len(hasher.get_feature_names_out()))
 
 
 def _parse_filter(text: str | None) -> Any:

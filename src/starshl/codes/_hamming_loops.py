@@ -107,12 +107,12 @@ def keep_nearest(rows, distances, n_kept, k, n_bits):
 
 
 @njit(cache=True, nogil=True)
-def nearest_rows(planes, start, stop, queries, k, n_bits, item_starts, mask):
+def nearest_rows(planes, start, stop, queries, k, n_bits, item_starts, mask, few_pass):
     """Return rows and distances of the k nearest rows of each query, by distance and row number.
 
     Row r stands for the items ``item_starts[r]`` to ``item_starts[r + 1]`` (empty: one item a row); rows
-    farther than the k-th item are then left out. An empty ``mask`` lets every row pass. Missing neighbors
-    have row -1.
+    farther than the k-th item are then left out. An empty ``mask`` lets every row pass; if ``few_pass``, those
+    that do are gathered first, else the mask is asked last. Missing neighbors have row -1.
     """
     n_queries, n_planes = queries.shape
     room = min(2 * k, max(stop - start, k))
@@ -125,13 +125,13 @@ def nearest_rows(planes, start, stop, queries, k, n_bits, item_starts, mask):
     totals = np.zeros((n_queries, 2), np.int64)
     limits = np.full(n_queries, n_bits, np.int64)
     found = np.empty(CHUNK, np.uint64)
-    selected = np.empty((n_planes, TILE if mask.size else 0), planes.dtype)
-    numbers = np.empty(TILE + 1 if mask.size else 0, np.int64)
+    selected = np.empty((n_planes, TILE if few_pass else 0), planes.dtype)
+    numbers = np.empty(TILE + 1 if few_pass else 0, np.int64)
 
     for tile in range(start, stop, TILE):
         tile_stop = min(tile + TILE, stop)
         source, first_row, last_row = planes, tile, tile_stop
-        if mask.size:
+        if few_pass:
             source, first_row = selected, 0
             last_row = select_rows(planes, tile, tile_stop, mask, selected, numbers)
         for q in range(n_queries):
@@ -139,11 +139,11 @@ def nearest_rows(planes, start, stop, queries, k, n_bits, item_starts, mask):
             while first < last_row:
                 for i in range(min(CHUNK, last_row - first)):
                     distance = np.int64(found[i])
-                    if distance > limits[q]:
+                    row = numbers[first + i] if few_pass else first + i
+                    if distance > limits[q] or (mask.size and not mask[row]):
                         continue
                     if n_kept[q] == room:
                         n_kept[q] = keep_nearest(rows[q], distances[q], room, k, n_bits)
-                    row = numbers[first + i] if mask.size else first + i
                     rows[q, n_kept[q]] = row
                     distances[q, n_kept[q]] = distance
                     n_kept[q] += 1
@@ -174,19 +174,19 @@ def count_candidate(counts, levels, totals, distance, n_items, k, n_bits):
 
 
 @njit(cache=True, nogil=True)
-def rows_within(planes, start, stop, queries, radii, mask):
+def rows_within(planes, start, stop, queries, radii, mask, few_pass):
     """Return query number, row and distance of every row within its query's radius, tile by tile."""
     n_queries, n_planes = queries.shape
     n_found = 0
     hits = np.empty((256, 2), np.int64)
     hit_distances = np.empty(256, np.int32)
     found = np.empty(CHUNK, np.uint64)
-    selected = np.empty((n_planes, TILE if mask.size else 0), planes.dtype)
-    numbers = np.empty(TILE + 1 if mask.size else 0, np.int64)
+    selected = np.empty((n_planes, TILE if few_pass else 0), planes.dtype)
+    numbers = np.empty(TILE + 1 if few_pass else 0, np.int64)
     for tile in range(start, stop, TILE):
         tile_stop = min(tile + TILE, stop)
         source, first_row, last_row = planes, tile, tile_stop
-        if mask.size:
+        if few_pass:
             source, first_row = selected, 0
             last_row = select_rows(planes, tile, tile_stop, mask, selected, numbers)
         for q in range(n_queries):
@@ -197,10 +197,12 @@ def rows_within(planes, start, stop, queries, radii, mask):
                     hits = np.concatenate((hits, np.empty_like(hits)))
                     hit_distances = np.concatenate((hit_distances, np.empty_like(hit_distances)))
                 for i in range(n_rows):
-                    hits[n_found, 0] = q
-                    hits[n_found, 1] = numbers[first + i] if mask.size else first + i
-                    hit_distances[n_found] = found[i]
-                    n_found += np.int64(found[i]) <= radii[q]
+                    row = numbers[first + i] if few_pass else first + i
+                    if np.int64(found[i]) <= radii[q] and (not mask.size or mask[row]):
+                        hits[n_found, 0] = q
+                        hits[n_found, 1] = row
+                        hit_distances[n_found] = found[i]
+                        n_found += 1
                 first = next_near_chunk(source, first + CHUNK, last_row, queries[q], radii[q], found)
     return hits[:n_found, 0].copy(), hits[:n_found, 1].copy(), hit_distances[:n_found].copy()
 

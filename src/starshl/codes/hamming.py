@@ -92,7 +92,7 @@ def nearest(
     n_rows = planes.shape[1] if n_rows is None else n_rows
     n_queries = queries.shape[1]
     spans, passing = _or(item_starts, _ONE_EACH), _or(mask, _EVERY_ROW)
-    scan = partial(_scan_nearest, planes, queries.T, k, n_bits, spans, passing)
+    scan = partial(_scan_nearest, planes, queries.T, k, n_bits, spans, passing, _few_pass(mask))
     parts = run_all((partial(scan, *task) for task in _tasks(n_rows, n_queries)), n_jobs)
     # Pieces of rows stand side by side, pieces of queries below each other.
     axis = 0 if _cut_by_queries(n_queries) else 1
@@ -126,9 +126,11 @@ def within(
     by_query = np.ascontiguousarray(queries.T)
     radii = np.minimum(np.broadcast_to(np.asarray(radii, np.int64), len(by_query)), n_bits)
 
+    few_pass = _few_pass(mask)
+
     def scan(piece: slice, some: slice):
         numbers, rows, distances = loops.rows_within(
-            planes, piece.start, piece.stop, by_query[some], radii[some], _or(mask, _EVERY_ROW)
+            planes, piece.start, piece.stop, by_query[some], radii[some], _or(mask, _EVERY_ROW), few_pass
         )
         return numbers + some.start, rows, distances
 
@@ -143,9 +145,9 @@ def score_penalties(planes: np.ndarray, rows: np.ndarray, query: np.ndarray, wei
     return loops.score_penalties(planes, rows, query, np.asarray(weights, np.float64))
 
 
-def _scan_nearest(planes, by_query, k, n_bits, item_starts, mask, piece: slice, some: slice):
+def _scan_nearest(planes, by_query, k, n_bits, item_starts, mask, few_pass, piece: slice, some: slice):
     queries = np.ascontiguousarray(by_query[some])
-    return loops.nearest_rows(planes, piece.start, piece.stop, queries, k, n_bits, item_starts, mask)
+    return loops.nearest_rows(planes, piece.start, piece.stop, queries, k, n_bits, item_starts, mask, few_pass)
 
 
 def _tasks(n_rows: int, n_queries: int) -> list[tuple[slice, slice]]:
@@ -153,12 +155,17 @@ def _tasks(n_rows: int, n_queries: int) -> list[tuple[slice, slice]]:
     if _cut_by_queries(n_queries):
         n_together = max(_QUERIES_A_TASK, _DISTANCES_A_TASK // max(n_rows, 1))
         return [(slice(0, n_rows), some) for some in tiles(n_queries, n_together)]
-    piece = max(4 * loops.TILE, -(-n_rows // _PIECES))
+    piece = max(-(-n_rows // _PIECES), _DISTANCES_A_TASK // (4 * max(n_queries, 1)), 4 * loops.TILE)
     return [(rows, slice(0, n_queries)) for rows in tiles(n_rows, piece) or [slice(0, 0)]]
 
 
 def _cut_by_queries(n_queries: int) -> bool:
     return n_queries >= 2 * _QUERIES_A_TASK
+
+
+def _few_pass(mask: np.ndarray | None) -> bool:
+    """Tell whether gathering the rows that pass costs less than meeting all the others."""
+    return mask is not None and 16 * int(np.count_nonzero(mask)) < len(mask)
 
 
 def _or(array: np.ndarray | None, otherwise: np.ndarray) -> np.ndarray:

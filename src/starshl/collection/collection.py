@@ -20,7 +20,7 @@ from ..index import HammingIndex, make_index
 from ..index.base import check_ids, next_ids
 from .export import write_rows
 from .filters import compile_filter
-from .folder import appearing_folder, load_model, lock_for_writing, save_model
+from .folder import appearing_folder, code_length, load_model, lock_for_writing, save_model
 from .store import Row, Store
 
 __all__ = ["Collection", "Hit", "Item"]
@@ -102,7 +102,7 @@ class Collection:
             raise FileExistsError(f"{str(folder)!r} exists already. Open it, or choose another folder.")
         with appearing_folder(folder) as made:
             model = save_model(made, hasher)
-            Store.create(made / _DATABASE, {"model": model, "n_bits": int(hasher.n_bits)})
+            Store.create(made / _DATABASE, {"model": model, "n_bits": code_length(hasher)})
         return cls(folder, n_jobs=n_jobs)
 
     @property
@@ -113,7 +113,7 @@ class Collection:
     @property
     def n_bits(self) -> int:
         """The length of the codes."""
-        return int(self._hasher.n_bits)
+        return code_length(self._hasher)
 
     def __len__(self) -> int:
         with self._reading():
@@ -225,7 +225,7 @@ class Collection:
             packed = [code.tobytes() for code in codes.packed]
             self._store.put(row._replace(code=code) for row, code in zip(rows, packed, strict=True))
             self._store.set_fact("model", model)
-            self._store.set_fact("n_bits", int(hasher.n_bits))
+            self._store.set_fact("n_bits", code_length(hasher))
         with self._reading():
             self._discard_old_models()
 

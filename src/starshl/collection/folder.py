@@ -15,7 +15,7 @@ from ..base import BaseHasher
 from ..catalog import load
 from ..exceptions import CollectionError, CollectionFormatError
 
-__all__ = ["appearing_folder", "load_model", "lock_for_writing", "save_model"]
+__all__ = ["appearing_folder", "code_length", "load_model", "lock_for_writing", "save_model"]
 
 
 @contextmanager
@@ -73,6 +73,11 @@ def load_model(folder: Path, name: str, kernels) -> BaseHasher:
     if name != _name_of(path):
         raise CollectionFormatError(f"The model file {str(path)!r} was changed. Restore it from a copy.")
     return load(path, kernels=kernels)
+
+
+def code_length(hasher: BaseHasher) -> int:
+    """Return how many bits a fitted hasher gives; its own n_bits may be None, for one a feature."""
+    return len(hasher.get_feature_names_out())
 
 
 def _name_of(path: Path) -> str:

@@ -20,12 +20,15 @@ class Table(NamedTuple):
     ids: np.ndarray | None
     metadata: list[dict[str, Any]]
 
-    def column(self, name: str) -> np.ndarray:
-        """Return one metadata field of every row, None where it is missing."""
+    def labels(self, name: str) -> np.ndarray:
+        """Return one metadata field as labels, None where it is missing; integers stay integers."""
         if not any(name in entry for entry in self.metadata):
             known = sorted({key for entry in self.metadata[:1] for key in entry})
             raise ValueError(f"There is no column {name!r}; there are: {', '.join(known) or 'none'}.")
-        return np.array([entry.get(name) for entry in self.metadata], dtype=object)
+        labels = [entry.get(name) for entry in self.metadata]
+        if all(isinstance(label, int) for label in labels):
+            return np.array(labels)
+        return np.array(labels, dtype=object)
 
 
 def read_table(path: str | os.PathLike, *, vectors: str | None = None, ids: str | None = None) -> Table:
