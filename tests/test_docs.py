@@ -1,0 +1,72 @@
+"""The documentation is true: its examples run and every place it points to exists."""
+
+import doctest
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def python_blocks(page):
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page)], ids=lambda page: page.name)
+@pytest.mark.filterwarnings("ignore")
+def test_examples_of_a_page_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scope = {}
+    for block in python_blocks(page):
+        if block.startswith(">>>"):
+            run_dialogue(block, scope, page)
+        else:
+            exec(compile(block, str(page), "exec"), scope)
+
+
+def run_dialogue(block, scope, page):
+    dialogue = doctest.DocTestParser().get_doctest(block, scope, page.name, str(page), 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    runner.run(dialogue, clear_globs=False)
+    scope.update(dialogue.globs)
+    assert runner.failures == 0
+
+
+def equations():
+    table = (ROOT / "docs" / "method.md").read_text(encoding="utf-8")
+    return re.findall(r"`(starshl[\w.]*):([\w.]+)`", table)
+
+
+def test_the_method_page_names_every_equation():
+    text = (ROOT / "docs" / "method.md").read_text(encoding="utf-8")
+    for statement in ("Eq. 1", "Eq. 2", "Eq. 3", "Eqs. 4 – 5", "Eq. 6", "Eq. 7", "Eq. 8", "Algorithm 1", "Theorem 1"):
+        assert f"| {statement}" in text or f", {statement}" in text
+    assert len(equations()) >= 12
+
+
+@pytest.mark.parametrize(("module", "name"), equations())
+def test_every_place_of_the_method_page_exists(module, name):
+    found = import_module(module)
+    for part in name.split("."):
+        found = getattr(found, part)
+    assert callable(found)
+
+
+def test_the_notation_table_names_attributes_that_exist(digits):
+    from starshl import StarSHL
+
+    X, y = digits
+    hasher = StarSHL(4, random_state=0, max_iter=2).fit(X[:60], y[:60])
+    text = (ROOT / "docs" / "notation.md").read_text(encoding="utf-8")
+    names = set(re.findall(r"`(?:len\()?([a-z_]+_)\)?`", text))
+    assert {"codewords_", "kernel_weights_", "dual_coef_", "intercept_", "assignments_"} <= names
+    assert all(hasattr(hasher, name) for name in names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_between_pages_lead_somewhere(page):
+    for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
