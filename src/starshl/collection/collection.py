@@ -150,21 +150,23 @@ class Collection:
         """Replace the metadata of items, for example their labels; codes and references stay."""
         ids = check_ids(ids).tolist()
         texts = _metadata_texts(metadata, len(ids))
-        with self._writing():
-            rows = self._store.rows(ids)
-            self._store.put(row._replace(metadata=text) for row, text in zip(rows, texts, strict=True))
-        self._generation += 1
+        with self._lock:
+            with self._writing():
+                rows = self._store.rows(ids)
+                self._store.put(row._replace(metadata=text) for row, text in zip(rows, texts, strict=True))
+            self._generation += 1
 
     def remove(self, ids) -> None:
         """Remove items; if an id is unknown, nothing is removed."""
         ids = check_ids(ids)
-        with self._writing():
-            missing = np.setdiff1d(ids, self._store.present(ids.tolist()))
-            if len(missing):
-                raise KeyError(f"The id {missing[0]} is not in the collection; nothing was removed.")
-            self._store.delete(ids.tolist())
-        self._index.remove(ids)
-        self._generation += 1
+        with self._lock:
+            with self._writing():
+                missing = np.setdiff1d(ids, self._store.present(ids.tolist()))
+                if len(missing):
+                    raise KeyError(f"The id {missing[0]} is not in the collection; nothing was removed.")
+                self._store.delete(ids.tolist())
+            self._index.remove(ids)
+            self._generation += 1
 
     def get(self, ids) -> list[Item]:
         """Return items by id."""
@@ -276,20 +278,21 @@ class Collection:
             ids = check_ids(ids, len(codes))
         texts = _metadata_texts(metadata, len(codes))
         references = _references(references, len(codes))
-        with self._writing():
-            if ids is None:
-                ids = next_ids(len(codes), self._index.ids.max() if len(self._index) else None)
-            present = self._store.present(ids.tolist())
-            if present and not replace:
-                raise ValueError(
-                    f"The id {present[0]} is already in the collection, and nothing was added. "
-                    "Use upsert to replace items, or give new ids."
-                )
-            packed = [code.tobytes() for code in codes.packed]
-            self._store.put(map(Row, ids.tolist(), packed, references, texts))
-        self._index.remove(present)
-        self._index.add(codes, ids)
-        self._generation += 1
+        with self._lock:
+            with self._writing():
+                if ids is None:
+                    ids = next_ids(len(codes), self._index.ids.max() if len(self._index) else None)
+                present = self._store.present(ids.tolist())
+                if present and not replace:
+                    raise ValueError(
+                        f"The id {present[0]} is already in the collection, and nothing was added. "
+                        "Use upsert to replace items, or give new ids."
+                    )
+                packed = [code.tobytes() for code in codes.packed]
+                self._store.put(map(Row, ids.tolist(), packed, references, texts))
+            self._index.remove(present)
+            self._index.add(codes, ids)
+            self._generation += 1
         return ids
 
     def _encode(self, X, codes) -> BinaryCodes:

@@ -52,21 +52,26 @@ class Store:
     def __init__(self, path: Path, *, writable: bool) -> None:
         self.path = path
         try:
-            mode = "rw" if writable else "ro"
+            self._connect("rw" if writable else "ro")
+        except CollectionError:
+            # Without a log, no process is writing; then a reader can do without the shared memory file that
+            # SQLite makes beside it, which a read-only disk does not allow.
+            if writable or path.with_name(f"{path.name}-wal").exists():
+                raise
+            self._connect("ro", immutable=True)
+
+    def _connect(self, mode: str, *, immutable: bool = False) -> None:
+        with self._explained():
             self._connection = sqlite3.connect(
-                f"{path.resolve().as_uri()}?mode={mode}",
+                f"{self.path.resolve().as_uri()}?mode={mode}&immutable={int(immutable)}",
                 uri=True,
                 timeout=BUSY_SECONDS,
                 isolation_level=None,
                 check_same_thread=False,
             )
-            with self._explained():
-                # A transaction that was acknowledged is on the disk: without FULL only the file's order is.
-                self._connection.execute("PRAGMA synchronous = FULL")
-                self._connection.execute("PRAGMA foreign_keys = OFF")
-                self._check_format()
-        except sqlite3.OperationalError as error:
-            raise CollectionError(f"{str(path)!r} cannot be opened ({error}).") from error
+            # A transaction that was acknowledged is on the disk: with less than FULL, it may still be on its way.
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._check_format()
 
     @classmethod
     def create(cls, path: Path, facts: dict[str, Any]) -> None:
