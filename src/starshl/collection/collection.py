@@ -89,6 +89,8 @@ class Collection:
             self._store = Store(self.folder / _DATABASE, writable=not read_only)
             with self._store.reading():
                 self._refresh()
+                if not read_only:
+                    self._discard_old_models()
         except BaseException:
             self.close()
             raise
@@ -108,12 +110,13 @@ class Collection:
     @property
     def hasher(self) -> BaseHasher:
         """The fitted hasher of this collection."""
-        return self._hasher
+        with self._reading():
+            return self._hasher
 
     @property
     def n_bits(self) -> int:
         """The length of the codes."""
-        return code_length(self._hasher)
+        return code_length(self.hasher)
 
     def __len__(self) -> int:
         with self._reading():
@@ -229,7 +232,8 @@ class Collection:
             self._store.set_fact("model", model)
             self._store.set_fact("n_bits", code_length(hasher))
         with self._reading():
-            self._discard_old_models()
+            # Reading again is what puts the new hasher and the new codes in the place of the old ones.
+            return
 
     def compact(self) -> None:
         """Give the space of removed items back to the file system."""
@@ -341,19 +345,21 @@ class Collection:
         if generation == self._generation:
             return
         self._hasher = load_model(self.folder, self._store.fact("model"), self._kernels)
-        if self._store.fact("n_bits") != self.n_bits:
+        n_bits = code_length(self._hasher)
+        if self._store.fact("n_bits") != n_bits:
             raise CollectionFormatError(
-                f"The codes have {self._store.fact('n_bits')} bits, those of the model {self.n_bits}: the "
+                f"The codes have {self._store.fact('n_bits')} bits, those of the model {n_bits}: the "
                 "collection is damaged. Restore it from a copy."
             )
         rows = [(row.id, row.code) for row in self._store.all_rows()]
-        width = -(-self.n_bits // 8)
+        width = -(-n_bits // 8)
         packed = np.frombuffer(b"".join(code for _, code in rows), np.uint8).reshape(len(rows), width)
         ids = np.array([item for item, _ in rows], np.int64)
-        self._index = make_index(BinaryCodes(packed, self.n_bits), ids, n_jobs=self.n_jobs)
+        self._index = make_index(BinaryCodes(packed, n_bits), ids, n_jobs=self.n_jobs)
         self._generation = generation
 
     def _discard_old_models(self) -> None:
+        # Not when they are replaced: a reader may be about to load the one that its state of the file names.
         for path in self.folder.glob("hasher-*.star"):
             if path.name != self._store.fact("model"):
                 path.unlink()
