@@ -3,23 +3,62 @@
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
+from threading import Lock
 
+import scipy.linalg  # noqa: F401  (loads SciPy's own BLAS before the controller looks for libraries)
 from joblib import effective_n_jobs
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
+
+
+@cache
+def _blas_libraries() -> ThreadpoolController:
+    # Finding the loaded libraries takes milliseconds, longer than encoding a row: do it once.
+    return ThreadpoolController()
+
+
+class _SharedLimit:
+    """A limit that lasts from the first holder to the last.
+
+    The number of BLAS threads belongs to the process. If overlapping holders each restored what they found,
+    the one that ends last would restore the limit of another, for good.
+    """
+
+    def __init__(self):
+        self.lock, self.n_holders, self.limiter = Lock(), 0, None
+
+    def acquire(self) -> None:
+        with self.lock:
+            if self.n_holders == 0:
+                self.limiter = _blas_libraries().limit(limits=1)
+            self.n_holders += 1
+
+    def release(self) -> None:
+        with self.lock:
+            self.n_holders -= 1
+            if self.n_holders == 0:
+                self.limiter.restore_original_limits()
+
+
+_one_thread = _SharedLimit()
 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
     """Keep BLAS on one thread, because its sums change in the last bits with the number of threads."""
-    with threadpool_limits(limits=1):
+    _one_thread.acquire()
+    try:
         yield
+    finally:
+        _one_thread.release()
 
 
 def run_all(tasks: Iterable[Callable[[], object]], n_jobs: int | None = None) -> list:
     """Run independent tasks on ``n_jobs`` threads; return their results in the order of the tasks."""
     tasks = list(tasks)
-    n_threads = min(effective_n_jobs(n_jobs), len(tasks))
-    if n_threads <= 1:
+    # Counting the cores reads files; a single task, one row to encode, need not wait for that.
+    n_threads = min(effective_n_jobs(n_jobs), len(tasks)) if len(tasks) > 1 else 1
+    if n_threads == 1:
         return [task() for task in tasks]
     with ThreadPoolExecutor(n_threads) as pool:
         futures = [pool.submit(task) for task in tasks]

@@ -17,7 +17,7 @@ from safetensors.numpy import save as to_safetensors
 from ._files import write_atomically
 from .exceptions import BundleFormatError
 
-__all__ = ["FORMAT", "pack_values", "read_bundle", "unpack_values", "write_bundle"]
+__all__ = ["FORMAT", "pack_values", "read_bundle", "read_checksum", "unpack_values", "write_bundle"]
 
 FORMAT = 1
 
@@ -30,7 +30,15 @@ def write_bundle(path: str | os.PathLike, header: dict[str, Any], arrays: dict[s
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps({"format": FORMAT, **header}, sort_keys=True)
     content = to_safetensors(arrays, metadata={"starshl": text, "sha256": _digest(text, arrays)})
-    write_atomically(path, content)
+    write_atomically(path, _with_sorted_header(content))
+
+
+def _with_sorted_header(content: bytes) -> bytes:
+    """Write the safetensors header anew: its library orders metadata at random, and equal models are equal bytes."""
+    start = 8 + int.from_bytes(content[:8], "little")
+    header = json.dumps(json.loads(content[8:start]), sort_keys=True, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % 8)
+    return len(header).to_bytes(8, "little") + header + content[start:]
 
 
 def read_bundle(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -56,6 +64,12 @@ def read_bundle(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.n
             "after it was saved. Save the model again or fetch a fresh copy."
         )
     return header, arrays
+
+
+def read_checksum(path: str | os.PathLike) -> str:
+    """Return the SHA-256 that a file carries; :func:`read_bundle` is what compares it with the contents."""
+    with safe_open(path, framework="numpy") as file:
+        return (file.metadata() or {})["sha256"]
 
 
 def pack_values(values: dict[str, Any], prefix: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:

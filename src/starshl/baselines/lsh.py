@@ -1,12 +1,13 @@
-"""Locality-sensitive hashing by signs of random projections (Charikar 2002)."""
+"""Locality-sensitive hashing: random hyperplanes (Charikar 2002) or thresholds (Gionis et al. 1999)."""
 
 from __future__ import annotations
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from .._validation import check_integer, check_rows
+from .._validation import check_choice, check_integer, check_rows
 from ..base import BaseHasher
+from ..linalg import project
 
 __all__ = ["LSHash"]
 
@@ -14,22 +15,32 @@ __all__ = ["LSHash"]
 class LSHash(BaseHasher):
     r"""Hash by the side of random hyperplanes through the mean of the training rows.
 
-    Two rows agree in a bit with probability :math:`1 - \angle(x - m, z - m)/\pi`, where m is the mean.
+    Two rows agree in a bit with probability :math:`1 - \angle(x - m, z - m)/\pi`, where m is the mean
+    (Charikar 2002). With ``variant="bit_sampling"`` a bit is :math:`[x_j \ge t]` for a random feature j and
+    threshold t, a sampled bit of the unary code of Gionis, Indyk and Motwani (1999): rows within the training
+    range agree with probability :math:`1 - \|x - z\|_1 / \sum_j r_j`, where :math:`r_j` is the range of
+    feature j. Features are drawn in proportion to their range, which makes this law exact when ranges differ
+    and never wastes a bit on a constant feature.
 
     Parameters
     ----------
     n_bits : int, default=32
+    variant : {"gaussian", "bit_sampling"}, default="gaussian"
     center : bool, default=True
-        Subtract the training mean. Without it, non-negative data (pixels) get nearly equal codes.
+        Subtract the training mean. Without it, non-negative data (pixels) get nearly equal codes. Thresholds
+        of "bit_sampling" move with the data, so it makes no difference there.
     orthogonal : bool, default=False
         Make the directions orthogonal within blocks of at most n_features bits, which lowers the variance
-        of the estimated angle (super-bit LSH).
+        of the estimated angle (super-bit LSH). Only for "gaussian".
     random_state : int, RandomState or None, default=None
 
     Attributes
     ----------
-    components_ : array of shape (n_bits, n_features)
-    mean_ : array of shape (n_features,)
+    variant_ : str
+    components_ : array of shape (n_bits, n_features), "gaussian" only
+    intercept_ : array of shape (n_bits,), "gaussian" only
+    features_ : array of shape (n_bits,), "bit_sampling" only
+    thresholds_ : array of shape (n_bits,), "bit_sampling" only
 
     Examples
     --------
@@ -40,31 +51,50 @@ class LSHash(BaseHasher):
     (1797, 16)
     """
 
-    def __init__(self, n_bits=32, *, center=True, orthogonal=False, random_state=None):
+    def __init__(self, n_bits=32, *, variant="gaussian", center=True, orthogonal=False, random_state=None):
         self.n_bits = n_bits
+        self.variant = variant
         self.center = center
         self.orthogonal = orthogonal
         self.random_state = random_state
 
     def fit(self, X, y=None) -> LSHash:
-        """Draw the hyperplanes; y is ignored."""
+        """Draw the hyperplanes or thresholds; y is ignored."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
+        variant = check_choice(self.variant, "variant", ("gaussian", "bit_sampling"))
         X = check_rows(self, X, fitting=True)
         rng = check_random_state(self.random_state)
+        self.variant_ = variant
+        if variant == "gaussian":
+            self._fit_hyperplanes(X, n_bits, rng)
+        else:
+            self._fit_thresholds(X, n_bits, rng)
+        return self
+
+    def _fit_hyperplanes(self, X: np.ndarray, n_bits: int, rng) -> None:
         n_features = X.shape[1]
-        self.mean_ = X.mean(axis=0) if self.center else np.zeros(n_features, X.dtype)
         directions = rng.standard_normal((n_bits, n_features))
         if self.orthogonal:
             blocks = range(0, n_bits, n_features)
             directions = np.vstack([_orthonormal_rows(directions[b : b + n_features]) for b in blocks])
+        mean = X.mean(axis=0, dtype=np.float64) if self.center else np.zeros(n_features)
         self.components_ = directions.astype(X.dtype)
-        return self
+        self.intercept_ = -project(directions, mean[None])[:, 0].astype(X.dtype)
+
+    def _fit_thresholds(self, X: np.ndarray, n_bits: int, rng) -> None:
+        low, ranges = X.min(axis=0), np.ptp(X, axis=0).astype(np.float64)
+        weights = ranges if ranges.any() else np.ones(len(ranges))
+        self.features_ = rng.choice(len(ranges), n_bits, p=weights / weights.sum())
+        share = rng.random_sample(n_bits)
+        self.thresholds_ = (low[self.features_] + share * ranges[self.features_]).astype(X.dtype)
 
     def decision_function(self, X) -> np.ndarray:
-        """Return the signed distances to the hyperplanes, shape (n_samples, n_bits)."""
+        """Return signed distances to the hyperplanes or thresholds, shape (n_samples, n_bits)."""
         check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
-        return (X - self.mean_) @ self.components_.T
+        if self.variant_ == "gaussian":
+            return project(X, self.components_, self.intercept_)
+        return X[:, self.features_] - self.thresholds_
 
 
 def _orthonormal_rows(block: np.ndarray) -> np.ndarray:

@@ -1,0 +1,231 @@
+"""Binary reconstructive embeddings, BRE (Kulis and Darrell 2009)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from .._threads import single_threaded_blas
+from .._validation import check_integer, check_number, check_rows
+from ..base import BaseHasher
+from ..codes import signs_of
+from ..linalg import fill_by_tiles
+from ..supervision import check_pairs, require_labels
+from ._bre_loops import objective, sweep
+
+__all__ = ["BRE"]
+
+# A sweep moves random weights, so one that gains nothing does not mean that none can.
+_WINDOW = 10
+
+
+class BRE(BaseHasher):
+    r"""Fit Hamming distances to given distances by exact moves of one weight at a time.
+
+    Rows are centered and scaled to unit length. Bit b is :math:`[\sum_j W_{bj}\, x_{S_b(j)}^T x \ge 0]`, a
+    linear kernel expansion over a random subset :math:`S_b` of the training rows. The weights minimize
+
+    .. math:: O(W) = \sum_{(i,j)} \bigl( d_{ij} - \tfrac{1}{B} \|h(x_i) - h(x_j)\|_H \bigr)^2
+
+    over random pairs (Kulis and Darrell 2009), where :math:`d_{ij}` is half the squared distance, scaled to a
+    maximum of 1, or with ``supervised=True`` 0 within a class and 1 between classes. Moving one weight flips
+    the bits of the rows one after the other, so its best value is found exactly in O(n log n + pairs).
+
+    Parameters
+    ----------
+    n_bits : int, default=32
+    supervised : bool, default=False
+        Learn from labels (of some rows at least) or pairs instead of distances.
+    n_train : int, default=1000
+        Rows to learn from, drawn at random, among the labeled ones if supervised. Ignored with ``pairs``.
+    n_support : int, default=50
+        Training rows each bit is expanded on.
+    pair_fraction : float, default=0.05
+        Each training row is paired with this share of the others, at random.
+    max_sweeps : int, default=50
+        A sweep moves one weight of every bit.
+    tol : float, default=1e-4
+        Stop when ten sweeps together lower the objective by less than tol times its start.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    mean_ : array of shape (n_features,)
+    components_ : array of shape (n_bits, n_features)
+        The expansions, summed up.
+    objective_history_ : array of shape (n_iter_ + 1,)
+        O before the first and after each sweep; it never rises.
+    n_iter_ : int, sweeps made
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from starshl.baselines import BRE
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> history = BRE(8, n_train=200, random_state=0).fit(X).objective_history_
+    >>> bool(history[-1] < history[0])
+    True
+    """
+
+    def __init__(
+        self,
+        n_bits=32,
+        *,
+        supervised=False,
+        n_train=1000,
+        n_support=50,
+        pair_fraction=0.05,
+        max_sweeps=50,
+        tol=1e-4,
+        random_state=None,
+    ):
+        self.n_bits = n_bits
+        self.supervised = supervised
+        self.n_train = n_train
+        self.n_support = n_support
+        self.pair_fraction = pair_fraction
+        self.max_sweeps = max_sweeps
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X, y=None, *, pairs=None) -> BRE:
+        """Learn from the rows alone, or if ``supervised`` from labels or pairs.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,), default=None
+            Ignored unless supervised.
+        pairs : (first, second, similarity), default=None
+            Row indices, and +1 or -1; used instead of y. Only if supervised.
+        """
+        n_bits = check_integer(self.n_bits, "n_bits", low=1)
+        n_support = check_integer(self.n_support, "n_support", low=1)
+        max_sweeps = check_integer(self.max_sweeps, "max_sweeps", low=1)
+        tol = check_number(self.tol, "tol", low=0.0)
+        X = check_rows(self, X, fitting=True)
+        rng = check_random_state(self.random_state)
+        self.mean_ = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+        rows, joined, targets = self._training_pairs(X, y, pairs, rng)
+        with single_threaded_blas():
+            unit = _unit_rows(X[rows] - self.mean_)
+            K = (unit @ unit.T).astype(np.float64)
+            targets = _kernel_distances(K, joined) if targets is None else targets
+            graph = pair_graph(joined, targets, len(rows))
+            weights, history = learn_weights(K, graph, n_bits, min(n_support, len(rows)), max_sweeps, tol, rng)
+            self.components_ = (weights @ unit).astype(X.dtype)
+        self.objective_history_ = history
+        self.n_iter_ = len(history) - 1
+        return self
+
+    def decision_function(self, X) -> np.ndarray:
+        """Return the expansions at each row, shape (n_samples, n_bits)."""
+        check_is_fitted(self)
+        X = check_rows(self, X, fitting=False)
+
+        def of(tile: slice) -> np.ndarray:
+            return _unit_rows(X[tile] - self.mean_) @ self.components_.T
+
+        return fill_by_tiles(len(X), len(self.components_), X.dtype, of)
+
+    def _training_pairs(self, X, y, pairs, rng) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Return the rows to learn from, pairs of positions in them (2, n_pairs), and target distances.
+
+        The targets are None if they are to come from the rows.
+        """
+        n_train = check_integer(self.n_train, "n_train", low=2)
+        pair_fraction = check_number(self.pair_fraction, "pair_fraction", low=0.0, strict=True)
+        if pairs is not None:
+            if not self.supervised:
+                raise ValueError(
+                    "pairs were passed, but supervised=False learns from the rows alone. Set supervised=True."
+                )
+            pairs = check_pairs(pairs, len(X))
+            rows, joined = np.unique(np.stack(pairs[:2]), return_inverse=True)
+            return rows, joined.reshape(2, -1), (pairs.similarity < 0).astype(np.float64)
+        allowed = np.arange(len(X))
+        if self.supervised:
+            labels = require_labels(self, y, len(X), partial=True, n_classes=2)
+            allowed = np.flatnonzero(labels.labeled)
+        rows = np.sort(rng.choice(allowed, min(n_train, len(allowed)), replace=False))
+        joined = _random_partners(len(rows), pair_fraction, rng)
+        if not self.supervised:
+            return rows, joined, None
+        first, second = labels.index[rows][joined]
+        return rows, joined, (first != second).astype(np.float64)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = bool(self.supervised)
+        return tags
+
+
+class PairGraph(NamedTuple):
+    """Each row's partners: ``partners[starts[i]:starts[i + 1]]`` at distances ``targets`` to reach.
+
+    ``mirrors`` points from one listing of a pair to the other.
+    """
+
+    starts: np.ndarray
+    partners: np.ndarray
+    mirrors: np.ndarray
+    targets: np.ndarray
+
+
+def pair_graph(joined: np.ndarray, targets: np.ndarray, n_rows: int) -> PairGraph:
+    """List each pair at both of its rows; a pair that comes twice counts twice."""
+    first, second = joined
+    heads, tails = np.concatenate([first, second]), np.concatenate([second, first])
+    order = np.argsort(heads, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(heads, minlength=n_rows))])
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order))
+    mirrors = np.roll(place, len(first))[order]
+    targets = np.concatenate([targets, targets])[order]
+    return PairGraph(starts, tails[order].astype(np.int32), mirrors, targets)
+
+
+def _random_partners(n_rows: int, fraction: float, rng) -> np.ndarray:
+    """Return pairs of shape (2, n_rows * share): every row with random other rows."""
+    share = min(max(1, round(fraction * n_rows)), n_rows - 1)
+    first = np.repeat(np.arange(n_rows), share)
+    second = rng.randint(0, n_rows - 1, len(first))
+    return np.stack([first, second + (second >= first)])
+
+
+def _kernel_distances(K: np.ndarray, joined: np.ndarray) -> np.ndarray:
+    """Return half the squared distances of the pairs, scaled to a maximum of 1."""
+    first, second = joined
+    lengths = np.diag(K)
+    distances = np.maximum((lengths[first] + lengths[second]) / 2 - K[first, second], 0)
+    return distances / max(distances.max(), np.finfo(float).tiny)
+
+
+def _unit_rows(rows: np.ndarray) -> np.ndarray:
+    """Return the rows scaled to length one; a row of zeros stays."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths > 0, lengths, 1)
+
+
+def learn_weights(
+    K: np.ndarray, graph: PairGraph, n_bits: int, n_support: int, max_sweeps: int, tol: float, rng
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return weights of all training rows, shape (n_bits, n_rows), and the objective after each sweep."""
+    n_rows = len(K)
+    subsets = np.stack([rng.permutation(n_rows)[:n_support] for _ in range(n_bits)])
+    weights = 0.001 * rng.standard_normal((n_bits, n_support))
+    scores = np.stack([w @ K[subset] for w, subset in zip(weights, subsets, strict=True)])
+    codes = signs_of(scores)
+    heads = np.repeat(np.arange(n_rows), np.diff(graph.starts))
+    counts = (codes[:, heads] != codes[:, graph.partners]).sum(axis=0, dtype=np.int32)
+    history = [objective(graph.targets, counts, n_bits)]
+    for _ in range(max_sweeps):
+        chosen = rng.randint(0, n_support, n_bits)
+        history.append(sweep(K, subsets, weights, chosen, scores, codes, *graph, counts)[-1])
+        if len(history) > _WINDOW and history[-1 - _WINDOW] - history[-1] < tol * history[0]:
+            break
+    expanded = np.zeros((n_bits, n_rows))
+    np.put_along_axis(expanded, subsets, weights, axis=1)
+    return expanded, np.array(history)

@@ -1,0 +1,174 @@
+"""Fixed codewords and one support vector machine a bit: error-correcting output codes as hash functions."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from .._threads import run_all
+from .._validation import check_choice, check_integer, check_number, check_rows
+from ..base import BaseHasher
+from ..codebooks import random_codewords, separated_codewords
+from ..kernels.anchors import gaussian_expansion, gaussian_features, mean_squared_distance
+from ..solvers import DualSolution, PairwiseAscent, hinge_distances, nearest_codewords
+from ..supervision import require_labels
+
+__all__ = ["CodewordSVM"]
+
+
+class CodewordSVM(BaseHasher):
+    r"""Give each class a fixed codeword and train one kernel SVM a bit to write it.
+
+    Bit b separates the classes whose codewords have +1 there from the others (Dietterich and Bakiri 1995):
+
+    .. math:: f_b(x) = \sum_n \alpha_{bn}\, \mu_{y_n b}\, e^{-\|x_n - x\|^2 / s} + \beta_b,
+              \qquad 0 \le \alpha_{bn} \le C.
+
+    This is \*SHL without learning codewords and kernels: the comparison that shows what learning them adds.
+
+    Parameters
+    ----------
+    n_bits : int, default=32
+    codewords : {"separated", "random"} or array of shape (n_classes, n_bits), default="separated"
+        Codewords far apart, distinct random ones, or given signs in the order of the sorted classes.
+    C : float, default=10.0
+    sigma : float or "mean", default="mean"
+        :math:`s = 2\sigma^2`; "mean" is half the root mean squared distance between rows.
+    decoding : {"hamming", "hinge"}, default="hamming"
+        How ``predict`` finds the nearest codeword: by differing bits (ties by hinge), or by the hinge
+        :math:`\sum_b [1 - \mu_{gb} f_b(x)]_+`.
+    tol : float, default=1e-3
+        Largest KKT violation of an SVM.
+    n_jobs : int or None, default=None
+        Threads; bits are independent, so codes do not depend on it.
+    random_state : int, RandomState or None, default=None
+        Draws the codewords.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    codewords_ : array of shape (n_classes, n_bits)
+    support_vectors_ : array of shape (n_support, n_features)
+        Rows that support some bit.
+    dual_coef_ : array of shape (n_bits, n_support)
+    intercept_ : array of shape (n_bits,)
+    scale_ : float, s above
+    decoding_ : str
+
+    Notes
+    -----
+    The kernel of all training rows is held in memory: 0.8 GB at 10,000 rows of float64. Bits that split the
+    classes alike, up to sign, share one SVM.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from starshl.baselines import CodewordSVM
+    >>> X, y = load_digits(return_X_y=True)
+    >>> hasher = CodewordSVM(8, random_state=0).fit(X[:500], y[:500])
+    >>> bool((hasher.predict(X[500:]) == y[500:]).mean() > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        n_bits=32,
+        *,
+        codewords="separated",
+        C=10.0,
+        sigma="mean",
+        decoding="hamming",
+        tol=1e-3,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.n_bits = n_bits
+        self.codewords = codewords
+        self.C = C
+        self.sigma = sigma
+        self.decoding = decoding
+        self.tol = tol
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X, y=None) -> CodewordSVM:
+        """Train the SVMs; y is one class a row."""
+        n_bits = check_integer(self.n_bits, "n_bits", low=1)
+        check_number(self.C, "C", low=0, strict=True)
+        check_number(self.tol, "tol", low=0, strict=True)
+        decoding = check_choice(self.decoding, "decoding", ("hamming", "hinge"))
+        X = check_rows(self, X, fitting=True)
+        labels = require_labels(self, y, len(X), n_classes=2)
+        self.decoding_ = decoding
+        self.classes_ = labels.classes
+        self.codewords_ = self._make_codewords(len(labels.classes), n_bits)
+        if self.sigma == "mean":
+            self.scale_ = mean_squared_distance(X, X) / 2
+        else:
+            self.scale_ = 2 * check_number(self.sigma, "sigma", low=0, strict=True) ** 2
+        solutions, which = self._train(gaussian_features(X, X, self.scale_), labels.index)
+        signs = self.codewords_[0].astype(np.float64)
+        dual = np.array([solution.coefficients for solution in solutions])[which] * signs[:, None]
+        intercepts = np.array([solution.intercept for solution in solutions])[which] * signs
+        support = np.flatnonzero(dual.any(axis=0))
+        self.support_vectors_ = X[support]
+        self.dual_coef_ = dual[:, support].astype(X.dtype)
+        self.intercept_ = intercepts.astype(X.dtype)
+        return self
+
+    def _make_codewords(self, n_classes: int, n_bits: int) -> np.ndarray:
+        if isinstance(self.codewords, str):
+            check_choice(self.codewords, "codewords", ("separated", "random"))
+            make = separated_codewords if self.codewords == "separated" else random_codewords
+            return make(n_classes, n_bits, check_random_state(self.random_state))
+        given = np.asarray(self.codewords)
+        if given.shape != (n_classes, n_bits) or not np.isin(given, (-1, 1)).all():
+            raise ValueError(
+                f"codewords has shape {given.shape}; {n_classes} classes and {n_bits} bits need an array of "
+                f"-1 and +1 of shape ({n_classes}, {n_bits}). Give one row a class, in sorted order."
+            )
+        return given.astype(np.int8)
+
+    def _train(self, kernel: np.ndarray, classes: np.ndarray) -> tuple[list[DualSolution], np.ndarray]:
+        """Return the SVMs of all distinct splits of the classes, and the split of each bit.
+
+        A split and its complement are one; the first class is on the positive side.
+        """
+        splits, which = np.unique(self.codewords_ * self.codewords_[:1], axis=1, return_inverse=True)
+        tasks = [lambda split=split: self._separate(kernel, split[classes]) for split in splits.T]
+        solutions = run_all(tasks, self.n_jobs)
+        worst = max(solution.violation for solution in solutions)
+        if not all(solution.converged for solution in solutions):
+            warnings.warn(
+                f"An SVM stopped with violation {worst:.1e} > tol {self.tol:.1e}. Lower C or raise tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return solutions, which.ravel()
+
+    def _separate(self, kernel: np.ndarray, targets: np.ndarray) -> DualSolution:
+        if (targets == targets[0]).all():
+            # All classes on one side: a constant costs nothing.
+            return DualSolution(np.zeros(len(targets)), float(targets[0]), 0.0, 0, True)
+        return PairwiseAscent(self.tol).solve(kernel, targets, np.full(len(targets), float(self.C)))
+
+    def decision_function(self, X) -> np.ndarray:
+        """Return the decision values of all SVMs, shape (n_samples, n_bits)."""
+        check_is_fitted(self)
+        X = check_rows(self, X, fitting=False)
+        return gaussian_expansion(X, self.support_vectors_, self.scale_, self.dual_coef_, self.intercept_)
+
+    def predict(self, X) -> np.ndarray:
+        """Return the class of the nearest codeword, shape (n_samples,)."""
+        scores = self.decision_function(X)
+        if self.decoding_ == "hinge":
+            return self.classes_[hinge_distances(scores, self.codewords_).argmin(axis=1)]
+        return self.classes_[nearest_codewords(scores, self.codewords_)]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

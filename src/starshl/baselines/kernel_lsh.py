@@ -1,0 +1,133 @@
+"""Kernelized locality-sensitive hashing (Kulis and Grauman 2009)."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from .._threads import single_threaded_blas
+from .._validation import check_choice, check_integer, check_number, check_rows
+from ..base import BaseHasher
+from ..kernels.anchors import choose_anchors, gaussian_features, mean_squared_distance
+from ..linalg import fill_by_tiles, project
+
+__all__ = ["KernelLSH"]
+
+_NULL = 1e-8
+
+
+class KernelLSH(BaseHasher):
+    r"""Hash by random hyperplanes in the feature space of a kernel.
+
+    A random direction is a whitened mean of a few anchors, nearly Gaussian by the central limit theorem.
+    With K the kernel of p anchors, centered in feature space, and S a random subset of t of them,
+
+    .. math:: w_b = K^{-1/2}\left(e_S - \tfrac{t}{p} 1\right), \qquad
+              h_b(x) = \mathrm{sign}\Big(\sum_i w_{bi}\, \tilde k(x, a_i)\Big)
+
+    (Kulis and Grauman 2009, Section 3.2), where :math:`\tilde k` is centered with the anchors' means, too.
+    The weights of a bit sum to zero, so all that remains of this centering is a constant, the intercept.
+    O(n_anchors^3) to fit.
+
+    Parameters
+    ----------
+    n_bits : int, default=32
+    n_anchors : int, default=300
+        Training rows drawn at random; all distinct rows if there are no more.
+    n_subset : int, default=30
+        Anchors that make one direction, at most a quarter of them.
+    kernel : {"gaussian", "linear"} or callable, default="gaussian"
+        A callable takes two arrays of rows and returns the matrix of kernel values; a model with one cannot
+        be saved.
+    sigma : float or "mean", default="mean"
+        Width of the Gaussian :math:`\exp(-\|x - a\|^2 / 2\sigma^2)`; "mean" is the root mean squared
+        distance to the anchors.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    anchors_ : array of shape (n_anchors, n_features)
+    weights_ : array of shape (n_bits, n_anchors)
+    intercept_ : array of shape (n_bits,)
+    scale_ : float, :math:`2\sigma^2`
+    kernel_ : the kernel as given
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from starshl.baselines import KernelLSH
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> KernelLSH(16, random_state=0).fit_transform(X).shape
+    (1797, 16)
+    """
+
+    def __init__(
+        self,
+        n_bits=32,
+        *,
+        n_anchors=300,
+        n_subset=30,
+        kernel="gaussian",
+        sigma="mean",
+        random_state=None,
+    ):
+        self.n_bits = n_bits
+        self.n_anchors = n_anchors
+        self.n_subset = n_subset
+        self.kernel = kernel
+        self.sigma = sigma
+        self.random_state = random_state
+
+    def fit(self, X, y=None) -> KernelLSH:
+        """Draw anchors and directions; y is ignored."""
+        n_bits = check_integer(self.n_bits, "n_bits", low=1)
+        n_subset = check_integer(self.n_subset, "n_subset", low=1)
+        if not callable(self.kernel):
+            check_choice(self.kernel, "kernel", ("gaussian", "linear"))
+        X = check_rows(self, X, fitting=True)
+        rng = check_random_state(self.random_state)
+        self.anchors_ = choose_anchors(X, "random", self.n_anchors, rng)
+        if self.sigma == "mean":
+            self.scale_ = 2 * mean_squared_distance(X, self.anchors_)
+        else:
+            self.scale_ = 2 * check_number(self.sigma, "sigma", low=0, strict=True) ** 2
+        self.kernel_ = self.kernel
+        K = self._kernel_values(self.anchors_).astype(np.float64)
+        subset_size = max(1, min(n_subset, len(K) // 4))
+        indicators = np.zeros((n_bits, len(K)))
+        for row in indicators:
+            row[rng.choice(len(K), subset_size, replace=False)] = 1.0
+        weights = project(indicators - subset_size / len(K), inverse_root(centered_kernel(K)))
+        self.weights_ = weights.astype(X.dtype)
+        self.intercept_ = -project(weights, K.mean(axis=1)[None])[:, 0].astype(X.dtype)
+        return self
+
+    def decision_function(self, X) -> np.ndarray:
+        """Return the products with the random directions, shape (n_samples, n_bits)."""
+        check_is_fitted(self)
+        X = check_rows(self, X, fitting=False)
+        weights, intercept = self.weights_.T.astype(X.dtype), self.intercept_.astype(X.dtype)
+        return fill_by_tiles(
+            len(X), weights.shape[1], X.dtype, lambda tile: self._kernel_values(X[tile]) @ weights + intercept
+        )
+
+    def _kernel_values(self, rows: np.ndarray) -> np.ndarray:
+        if callable(self.kernel_):
+            return np.asarray(self.kernel_(rows, self.anchors_), dtype=rows.dtype)
+        if self.kernel_ == "linear":
+            return project(rows, self.anchors_)
+        return gaussian_features(rows, self.anchors_, self.scale_)
+
+
+def centered_kernel(K: np.ndarray) -> np.ndarray:
+    """Return the kernel of the same rows minus their mean in feature space."""
+    means = K.mean(axis=0)
+    return K - means - means[:, None] + means.mean()
+
+
+def inverse_root(K: np.ndarray) -> np.ndarray:
+    """Return the pseudo-inverse square root; eigenvalues up to 1e-8 of the largest count as zero."""
+    with single_threaded_blas():
+        values, vectors = np.linalg.eigh(K)
+        kept = values > _NULL * max(values[-1], np.finfo(np.float64).tiny)
+        return (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T

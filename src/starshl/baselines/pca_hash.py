@@ -1,0 +1,72 @@
+"""PCA hashing: signs of the leading principal components."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from .._validation import check_choice, check_integer, check_rows
+from ..base import BaseHasher
+from ..linalg import principal_directions, project, required_directions
+
+__all__ = ["PCAHash"]
+
+
+class PCAHash(BaseHasher):
+    r"""Cut the rows at their mean along the n_bits directions of largest variance.
+
+    .. math:: h_b(x) = \mathrm{sign}(p_b^\top (x - \bar x))
+
+    The variance of later directions is small, so later bits are nearly noise and retrieval gets worse with
+    many bits; a rotation helps (:class:`RandomRotation`, :class:`ITQ`). It is the start of Wang, Kumar and
+    Chang (2012) and of Gong and Lazebnik (2011). O(n d min(n, d)) to fit.
+
+    Parameters
+    ----------
+    n_bits : int, default=32
+    overflow : {"raise", "random"}, default="raise"
+        What to do when n_bits exceeds the rank of the centered rows: refuse, or add random directions.
+    random_state : int, RandomState or None, default=None
+        Draws the random directions.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_bits, n_features)
+    intercept_ : array of shape (n_bits,)
+    variances_ : array of shape (n_directions,), variance along the principal directions
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from starshl.baselines import PCAHash
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> PCAHash(16).fit_transform(X).shape
+    (1797, 16)
+    """
+
+    def __init__(self, n_bits=32, *, overflow="raise", random_state=None):
+        self.n_bits = n_bits
+        self.overflow = overflow
+        self.random_state = random_state
+
+    def fit(self, X, y=None) -> PCAHash:
+        """Find the principal directions; y is ignored."""
+        n_bits = check_integer(self.n_bits, "n_bits", low=1)
+        overflow = check_choice(self.overflow, "overflow", ("raise", "random"))
+        X = check_rows(self, X, fitting=True)
+        if overflow == "raise":
+            directions, self.variances_ = required_directions(X, n_bits, "n_bits")
+        else:
+            directions, self.variances_ = principal_directions(X, n_bits)
+            rng = check_random_state(self.random_state)
+            extra = rng.standard_normal((n_bits - len(directions), X.shape[1]))
+            directions = np.vstack([directions, extra])
+        mean = X.mean(axis=0, dtype=np.float64)
+        self.components_ = directions.astype(X.dtype)
+        self.intercept_ = -project(directions, mean[None])[:, 0].astype(X.dtype)
+        return self
+
+    def decision_function(self, X) -> np.ndarray:
+        """Return the principal components, shape (n_samples, n_bits)."""
+        check_is_fitted(self)
+        return project(check_rows(self, X, fitting=False), self.components_, self.intercept_)

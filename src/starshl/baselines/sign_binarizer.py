@@ -1,0 +1,71 @@
+"""Binary quantization: one bit a feature, as vector databases do to embeddings."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._validation import check_choice, check_integer, check_rows
+from ..base import BaseHasher
+
+__all__ = ["SignBinarizer"]
+
+
+class SignBinarizer(BaseHasher):
+    r"""Cut each feature at its mean, its median or zero.
+
+    .. math:: h_j(x) = \mathrm{sign}(x_j - t_j)
+
+    Parameters
+    ----------
+    n_bits : int or "all", default="all"
+        The leading features to keep, at most n_features. Embeddings whose leading features
+        matter most ("Matryoshka") can be shortened this way.
+    threshold : {"mean", "median", "zero"}, default="mean"
+        "median" balances every bit on the training rows; "zero" is what databases do without training.
+
+    Attributes
+    ----------
+    thresholds_ : array of shape (n_bits,)
+
+    Examples
+    --------
+    >>> from starshl.baselines import SignBinarizer
+    >>> SignBinarizer().fit_transform([[0.0, 5.0], [2.0, 1.0]]).tolist()
+    [[-1, 1], [1, -1]]
+    """
+
+    def __init__(self, n_bits="all", *, threshold="mean"):
+        self.n_bits = n_bits
+        self.threshold = threshold
+
+    def fit(self, X, y=None) -> SignBinarizer:
+        """Find the thresholds; y is ignored."""
+        threshold = check_choice(self.threshold, "threshold", ("mean", "median", "zero"))
+        everything = isinstance(self.n_bits, str) and self.n_bits == "all"
+        n_bits = None if everything else check_integer(self.n_bits, "n_bits", low=1)
+        X = check_rows(self, X, fitting=True)
+        if not everything and n_bits > X.shape[1]:
+            raise ValueError(
+                f"n_bits is {n_bits}; X has {X.shape[1]} feature(s), one bit each, so n_bits can be at most "
+                f"{X.shape[1]} here. Lower it, or use a method without this limit, such as LSHash."
+            )
+        X = X[:, :n_bits]
+        if threshold == "mean":
+            thresholds = X.mean(axis=0, dtype=np.float64)
+        elif threshold == "median":
+            thresholds = np.median(X, axis=0)
+        else:
+            thresholds = np.zeros(X.shape[1])
+        self.thresholds_ = thresholds.astype(X.dtype)
+        return self
+
+    def decision_function(self, X) -> np.ndarray:
+        """Return the features minus their thresholds, shape (n_samples, n_bits)."""
+        check_is_fitted(self)
+        X = check_rows(self, X, fitting=False)
+        return X[:, : len(self.thresholds_)] - self.thresholds_.astype(X.dtype, copy=False)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.thresholds_)

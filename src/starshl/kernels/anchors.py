@@ -1,0 +1,135 @@
+"""Anchors: a few rows that stand for all, and kernel features measured from them."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.validation import check_random_state
+
+from .._threads import tiles
+from .._validation import check_choice, check_integer
+from ..linalg import fill_by_tiles, nearest_rows, squared_distances
+
+__all__ = [
+    "choose_anchors",
+    "gaussian_expansion",
+    "gaussian_features",
+    "kmeans_centers",
+    "mean_squared_distance",
+]
+
+# Anchors need to cover the data, not to be optimal: later sweeps hardly move them.
+_KMEANS_SWEEPS = 10
+
+
+def choose_anchors(X: np.ndarray, anchors="random", n_anchors: int = 300, random_state=None) -> np.ndarray:
+    """Return anchors, at most n_anchors distinct rows of shape (n_features,).
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+    anchors : {"random", "kmeans"} or array of shape (n, n_features), default="random"
+        Rows of X drawn without replacement, k-means centers, or given.
+    n_anchors : int, default=300
+        With no more rows than that, every row is an anchor. Ignored for given anchors.
+    random_state : int, RandomState or None, default=None
+    """
+    if not isinstance(anchors, str):
+        return _check_given(anchors, X)
+    check_choice(anchors, "anchors", ("random", "kmeans"))
+    n_anchors = check_integer(n_anchors, "n_anchors", low=1)
+    rng = check_random_state(random_state)
+    if len(X) <= n_anchors:
+        return _distinct(X)
+    if anchors == "kmeans":
+        return _distinct(kmeans_centers(X, n_anchors, rng))
+    return _distinct(X[np.sort(rng.choice(len(X), n_anchors, replace=False))])
+
+
+def _check_given(anchors, X: np.ndarray) -> np.ndarray:
+    anchors = np.asarray(anchors)
+    if anchors.ndim != 2 or anchors.shape[1] != X.shape[1] or len(anchors) == 0:
+        raise ValueError(
+            f"anchors has shape {anchors.shape}; it must be (n_anchors, {X.shape[1]}), one row an anchor, "
+            "'random' or 'kmeans'."
+        )
+    if anchors.dtype.kind not in "biuf" or not np.isfinite(anchors).all():
+        raise ValueError("anchors holds entries that are not finite numbers. Give rows like those of X.")
+    return _distinct(anchors.astype(X.dtype))
+
+
+def _distinct(rows: np.ndarray) -> np.ndarray:
+    _, first = np.unique(rows, axis=0, return_index=True)
+    return rows[np.sort(first)]
+
+
+def kmeans_centers(X: np.ndarray, n_centers: int, rng, n_sweeps: int = _KMEANS_SWEEPS) -> np.ndarray:
+    """Return centers after a few of Lloyd's sweeps from random rows; a center nobody is nearest to stays.
+
+    O(n_sweeps n_samples n_centers n_features).
+    """
+    centers = X[np.sort(rng.choice(len(X), n_centers, replace=False))]
+    owners = None
+    for _ in range(n_sweeps):
+        nearest = nearest_rows(X, centers, 1)[:, 0]
+        if owners is not None and np.array_equal(nearest, owners):
+            break
+        owners = nearest
+        order = np.argsort(owners, kind="stable")
+        groups, starts, counts = np.unique(owners[order], return_index=True, return_counts=True)
+        sums = np.add.reduceat(X[order], starts, axis=0, dtype=np.float64)
+        centers = centers.copy()
+        centers[groups] = sums / counts[:, None]
+    return centers
+
+
+def mean_squared_distance(A: np.ndarray, B: np.ndarray) -> float:
+    r"""Return the mean of all squared distances between rows of A and of B.
+
+    .. math:: \overline{\|a\|^2} + \overline{\|b\|^2} - 2 \bar a^T \bar b, \qquad O((n_A + n_B) d)
+
+    1 where all rows are equal, so that it can always serve as a bandwidth.
+    """
+    # With the mean of B as the origin the cross term is zero, and rows far from zero lose no digits.
+    origin = B.mean(axis=0, dtype=np.float64)
+    mean = sum(_mean_squared_norm(rows, origin) for rows in (A, B))
+    return mean if mean > np.finfo(A.dtype).tiny else 1.0
+
+
+def _mean_squared_norm(rows: np.ndarray, origin: np.ndarray) -> float:
+    parts = [float(np.square(rows[tile] - origin).sum()) for tile in tiles(len(rows), 1024)]
+    return sum(parts) / len(rows)
+
+
+def gaussian_features(X: np.ndarray, anchors: np.ndarray, scale: float) -> np.ndarray:
+    r"""Return :math:`\exp(-\|x - a\|^2 / scale)`, shape (n_samples, n_anchors)."""
+
+    def of(tile: slice) -> np.ndarray:
+        features = squared_distances(X[tile], anchors)
+        features *= -1.0 / scale
+        return np.exp(features, out=features)
+
+    return fill_by_tiles(len(X), len(anchors), X.dtype, of)
+
+
+def gaussian_expansion(
+    X: np.ndarray, anchors: np.ndarray, scale: float, weights: np.ndarray, intercept: np.ndarray
+) -> np.ndarray:
+    r"""Return :math:`\sum_a w_{ba} \exp(-\|x - a\|^2 / scale) + \beta_b`, shape (n_samples, n_bits).
+
+    The kernel values of a tile of rows are used and forgotten, so memory does not grow with
+    n_samples x n_anchors.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+    anchors : array of shape (n_anchors, n_features)
+    scale : float
+    weights : array of shape (n_bits, n_anchors)
+    intercept : array of shape (n_bits,)
+    """
+    weights = np.asarray(weights, dtype=X.dtype).T
+
+    def of(tile: slice) -> np.ndarray:
+        return gaussian_features(X[tile], anchors, scale) @ weights + intercept.astype(X.dtype)
+
+    return fill_by_tiles(len(X), weights.shape[1], X.dtype, of)

@@ -1,0 +1,196 @@
+"""Products, distances and principal directions whose bytes do not depend on the number of threads.
+
+BLAS adds in another order when it has more threads. Here rows are cut into fixed tiles, BLAS runs
+single-threaded inside a tile, and threads share out the tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.linalg import eigh
+
+from ._threads import run_all, single_threaded_blas, tiles
+
+__all__ = [
+    "fill_by_tiles",
+    "gram",
+    "nearest_rows",
+    "positive_peaks",
+    "principal_directions",
+    "project",
+    "random_rotation",
+    "required_directions",
+    "smallest_columns",
+    "squared_distances",
+]
+
+_TILE_ROWS = 1024
+
+
+def fill_by_tiles(n_rows: int, n_columns: int, dtype, compute: Callable[[slice], np.ndarray]) -> np.ndarray:
+    """Return the (n_rows, n_columns) array whose rows ``tile`` are ``compute(tile)``, on all cores."""
+    found = np.empty((n_rows, n_columns), dtype=dtype)
+
+    def fill(tile: slice) -> None:
+        found[tile] = compute(tile)
+
+    with single_threaded_blas():
+        run_all([lambda tile=tile: fill(tile) for tile in tiles(n_rows, _TILE_ROWS)], n_jobs=-1)
+    return found
+
+
+def project(X: np.ndarray, components: np.ndarray, intercept: np.ndarray | float = 0.0) -> np.ndarray:
+    """Return ``X @ components.T + intercept``, shape (n_samples, n_components), in the dtype of X.
+
+    Center by the intercept, ``-(components @ mean)``, rather than by copying X.
+
+    Examples
+    --------
+    >>> project(np.eye(2), np.array([[1.0, 2.0]]), np.array([-1.0])).tolist()
+    [[0.0], [1.0]]
+    """
+    components = np.asarray(components, dtype=X.dtype)
+    intercept = np.asarray(intercept, dtype=X.dtype)
+    return fill_by_tiles(len(X), len(components), X.dtype, lambda tile: X[tile] @ components.T + intercept)
+
+
+def gram(A: np.ndarray, B: np.ndarray | None = None) -> np.ndarray:
+    """Return ``A.T @ B`` (``A.T @ A`` without B) in float64, summed over row tiles in their order."""
+    B = A if B is None else B
+    with single_threaded_blas():
+        tasks = [lambda tile=tile: A[tile].T @ B[tile] for tile in tiles(len(A), 8 * _TILE_ROWS)]
+        parts = run_all(tasks, n_jobs=-1)
+    total = parts[0].astype(np.float64)
+    for part in parts[1:]:
+        total += part
+    return total
+
+
+def squared_distances(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    r"""Return all squared Euclidean distances, shape (len(A), len(B)).
+
+    .. math:: \|a - b\|^2 = \|a\|^2 + \|b\|^2 - 2 a^T b
+
+    with the mean of B as the origin, so that rows far from zero lose no digits. Where rows nearly agree,
+    rounding may leave a small negative number; it is set to zero.
+    """
+    distances_of = _distances_to(np.asarray(B, dtype=A.dtype))
+    return fill_by_tiles(len(A), len(B), A.dtype, lambda tile: distances_of(A[tile]))
+
+
+def _distances_to(B: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    origin = B.mean(axis=0, dtype=np.float64).astype(B.dtype)
+    B = B - origin
+    norms = _squared_norms(B)
+
+    def distances_of(rows: np.ndarray) -> np.ndarray:
+        rows = rows - origin
+        found = rows @ B.T
+        found *= -2
+        found += _squared_norms(rows)[:, None]
+        found += norms
+        return np.maximum(found, 0, out=found)
+
+    return distances_of
+
+
+def _squared_norms(A: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->i", A, A)
+
+
+def nearest_rows(A: np.ndarray, B: np.ndarray, k: int, *, exclude_self: bool = False) -> np.ndarray:
+    """Return the indices of the k rows of B nearest to each row of A, nearest first, shape (len(A), k).
+
+    ``exclude_self`` leaves out row i of B for row i of A. Equal distances are ordered by index.
+
+    Examples
+    --------
+    >>> A = np.array([[0.0], [2.0], [5.0]])
+    >>> nearest_rows(A, A, 1, exclude_self=True).ravel().tolist()
+    [1, 0, 1]
+    """
+    distances_of = _distances_to(np.asarray(B, dtype=A.dtype))
+
+    def of(tile: slice) -> np.ndarray:
+        distances = distances_of(A[tile])
+        if exclude_self:
+            distances[np.arange(len(distances)), np.arange(len(A))[tile]] = np.inf
+        return smallest_columns(distances, k)
+
+    return fill_by_tiles(len(A), k, np.int64, of)
+
+
+def smallest_columns(values: np.ndarray, k: int) -> np.ndarray:
+    """Return the columns of the k smallest entries of each row, ascending; ties go to the lower column."""
+    values = values.copy()
+    rows = np.arange(len(values))
+    found = np.empty((len(values), k), dtype=np.int64)
+    for place in range(k):
+        found[:, place] = values.argmin(axis=1)
+        values[rows, found[:, place]] = np.inf
+    return found
+
+
+def principal_directions(X: np.ndarray, n_directions: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the leading eigenvectors of the covariance as rows, and their variances.
+
+    At most the rank of the centered rows, so perhaps fewer than asked for. The entry of largest magnitude of
+    each direction is positive. O(n d min(n, d)) for n rows of d features; float64 whatever X is.
+
+    Returns
+    -------
+    directions : array of shape (n_found, n_features), orthonormal rows
+    variances : array of shape (n_found,), descending
+
+    Examples
+    --------
+    >>> directions, variances = principal_directions(np.array([[0.0, 0.0], [4.0, 0.0]]), 2)
+    >>> directions.tolist(), variances.tolist()
+    ([[1.0, 0.0]], [4.0])
+    """
+    n_samples, n_features = X.shape
+    centered = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+    by_features = n_features <= n_samples
+    scatter = gram(centered if by_features else np.ascontiguousarray(centered.T)) / n_samples
+    n_kept = min(n_directions, len(scatter))
+    with single_threaded_blas():
+        values, vectors = eigh(scatter, subset_by_index=(len(scatter) - n_kept, len(scatter) - 1))
+        values, vectors = values[::-1], vectors[:, ::-1]
+        # Eigenvalues are exact to about eps times the largest: what lies below is rounding, not variance.
+        above = values > max(values[0], 0.0) * len(scatter) * np.finfo(X.dtype).eps
+        values, vectors = values[above], vectors[:, above]
+        directions = vectors.T if by_features else vectors.T @ centered
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    return positive_peaks(directions), values
+
+
+def required_directions(X: np.ndarray, n_directions: int, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return exactly ``n_directions`` principal directions, or say how many there are at most.
+
+    ``name`` is the parameter that asked for them.
+    """
+    directions, variances = principal_directions(X, n_directions)
+    if len(directions) < n_directions:
+        n_samples, n_features = X.shape
+        raise ValueError(
+            f"{name} is {n_directions}; the {n_samples} rows of {n_features} feature(s) vary in "
+            f"{len(directions)} directions, so {name} can be at most {len(directions)} here. "
+            "Lower it, or use a method without this limit, such as LSHash."
+        )
+    return directions, variances
+
+
+def positive_peaks(directions: np.ndarray) -> np.ndarray:
+    """Return the rows with signs such that the entry of largest magnitude is positive."""
+    peaks = np.take_along_axis(directions, np.abs(directions).argmax(axis=1)[:, None], axis=1)
+    return np.where(peaks < 0, -directions, directions)
+
+
+def random_rotation(n: int, rng: np.random.RandomState) -> np.ndarray:
+    """Draw an orthogonal n x n matrix uniformly (Haar measure)."""
+    with single_threaded_blas():
+        q, r = np.linalg.qr(rng.standard_normal((n, n)))
+    # QR alone is not uniform: the signs of R's diagonal belong to the draw.
+    return q * np.where(np.diag(r) >= 0, 1.0, -1.0)

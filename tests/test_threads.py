@@ -1,0 +1,42 @@
+from contextlib import ExitStack
+
+import numpy as np
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from starshl._threads import run_all, single_threaded_blas, tiles
+
+
+def blas_threads():
+    np.eye(2) @ np.eye(2)
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_blas_has_one_thread_inside_and_its_old_number_after():
+    with threadpool_limits(2):
+        with single_threaded_blas():
+            assert blas_threads() == {1}
+            with single_threaded_blas():
+                assert blas_threads() == {1}
+            assert blas_threads() == {1}
+        assert blas_threads() == {2}
+
+
+def test_overlapping_holders_keep_the_limit_until_the_last_one_ends():
+    first, second = ExitStack(), ExitStack()
+    with threadpool_limits(2):
+        first.enter_context(single_threaded_blas())
+        second.enter_context(single_threaded_blas())
+        first.close()
+        assert blas_threads() == {1}
+        second.close()
+        assert blas_threads() == {2}
+
+
+def test_results_come_in_the_order_of_the_tasks():
+    tasks = [lambda i=i: i**2 for i in range(20)]
+    assert run_all(tasks, n_jobs=4) == run_all(tasks, n_jobs=1) == [i**2 for i in range(20)]
+
+
+def test_tiles_cover_the_rows_once():
+    assert [(tile.start, tile.stop) for tile in tiles(10, 4)] == [(0, 4), (4, 8), (8, 10)]
+    assert tiles(0, 4) == []
