@@ -44,6 +44,8 @@ REFERENCE = {
         "HC-SDH": (0.92, 0.93),
         "CodewordSVM": (0.95, 0.96),
         "KSH": (0.80, 0.72),
+        "SelfTaughtHash": (0.64, 0.37),
+        "LDAHash": (0.66, 0.39),
     },
     32: {
         "LSHash": (0.57, 0.28),
@@ -63,6 +65,8 @@ REFERENCE = {
         "FSDH": (0.91, 0.92),
         "HC-SDH": (0.92, 0.93),
         "KSH": (0.83, 0.77),
+        "SelfTaughtHash": (0.71, 0.32),
+        "LDAHash": (0.64, 0.31),
     },
 }
 

@@ -2,18 +2,31 @@
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
-__all__ = ["write_atomically"]
+__all__ = ["replacing_file", "write_atomically"]
 
 
 def write_atomically(path: str | os.PathLike, content: bytes) -> None:
-    """Write beside the target and rename, so that a crash leaves the old file or the new one."""
+    """Write the whole content of a file."""
+    with replacing_file(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def replacing_file(path: str | os.PathLike) -> Iterator[BinaryIO]:
+    """Open a file beside ``path`` for writing and rename it to ``path`` at the end.
+
+    A crash or an error, such as a full disk, leaves the old file or none, never half of the new one.
+    """
     path = Path(path)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(content)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         os.chmod(temporary, 0o666 & ~_umask())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .bundle import pack_values, unpack_values, write_bundle
 from .codes import BinaryCodes, signs_of
+from .exceptions import BundleFormatError
 
 __all__ = ["BaseHasher"]
 
@@ -58,9 +60,23 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if kernels is not None:
             raise ValueError(f"This file holds a {cls.__name__}, which takes no kernels. Load it without them.")
         hasher = cls(**unpack_values(header["params"], arrays, "param."))
-        for name, value in unpack_values(header["fitted"], arrays, "fitted.").items():
-            setattr(hasher, name, value)
+        hasher._restore_state(unpack_values(header["fitted"], arrays, "fitted."))
+        hasher._check_restored()
         return hasher
+
+    def _restore_state(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            if not name.isidentifier() or name.startswith("_") or not name.endswith("_") or hasattr(type(self), name):
+                raise BundleFormatError(f"The model file sets {name!r}, which is no learned attribute.")
+            setattr(self, name, value)
+
+    def _check_restored(self) -> None:
+        """Refuse a file whose arrays do not fit together: it cannot hash even a row of zeros."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # zeros have no feature names
+            scores = self.decision_function(np.zeros((1, self.n_features_in_)))
+        if scores.shape != (1, self.n_bits) or not np.isfinite(scores).all():
+            raise BundleFormatError(f"The arrays of this {type(self).__name__} do not fit together.")
 
     def _packable_params(self) -> dict[str, Any]:
         params = self.get_params(deep=False)

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.numpy import save as to_safetensors
 
 from ._files import write_atomically
 from .exceptions import BundleFormatError
 
-__all__ = ["FORMAT", "pack_values", "read_bundle", "unpack_values", "write_bundle"]
+__all__ = ["FORMAT", "pack_values", "read_bundle", "read_checksum", "unpack_values", "write_bundle"]
 
 FORMAT = 1
 
@@ -27,10 +27,8 @@ _SCALARS = (bool, int, float, str, type(None))
 
 def write_bundle(path: str | os.PathLike, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Write header and arrays to ``path`` so that the file is either complete or not there."""
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    text = json.dumps({"format": FORMAT, **header}, sort_keys=True)
-    content = to_safetensors(arrays, metadata={"starshl": text, "sha256": _digest(text, arrays)})
-    write_atomically(path, content)
+    arrays = {name: _as_stored(array) for name, array in arrays.items()}
+    write_atomically(path, _seal({"format": FORMAT, **header}, arrays))
 
 
 def read_bundle(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -40,22 +38,27 @@ def read_bundle(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.n
         raise FileNotFoundError(f"There is no model file at {str(path)!r}.")
     try:
         with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            header = _parse_header(metadata.get("starshl"), path)
+            header, checksum = _parse_header((file.metadata() or {}).get("starshl"), path)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except BundleFormatError:
         raise
-    except (SafetensorError, OSError, ValueError, TypeError, KeyError, MemoryError, OverflowError) as error:
+    except Exception as error:  # whatever a reader may run into on bytes that anyone may have written
         raise BundleFormatError(
             f"{str(path)!r} is not a readable model file ({error}). It is truncated, damaged or of another "
             "kind: save the model again or fetch a fresh copy."
         ) from error
-    if metadata.get("sha256") != _digest(metadata["starshl"], arrays):
+    if checksum != _digest(header, arrays):
         raise BundleFormatError(
             f"The contents of {str(path)!r} do not match their checksum: the file was damaged or edited "
             "after it was saved. Save the model again or fetch a fresh copy."
         )
     return header, arrays
+
+
+def read_checksum(path: str | os.PathLike) -> str:
+    """Return the SHA-256 that a file carries; :func:`read_bundle` is what compares it with the contents."""
+    with safe_open(path, framework="numpy") as file:
+        return _parse_header((file.metadata() or {}).get("starshl"), Path(path))[1]
 
 
 def pack_values(values: dict[str, Any], prefix: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -66,6 +69,9 @@ def pack_values(values: dict[str, Any], prefix: str = "") -> tuple[dict[str, Any
         if isinstance(value, np.ndarray) and value.dtype.kind in _NUMERIC_KINDS:
             arrays[prefix + name] = value
             plain[name] = {"kind": "array", "dtype": value.dtype.str}
+        elif isinstance(value, np.ndarray) and value.dtype.kind == "S":
+            arrays[prefix + name] = np.frombuffer(value.tobytes(), dtype=np.uint8)
+            plain[name] = {"kind": "bytes", "shape": list(value.shape), "dtype": value.dtype.str}
         elif isinstance(value, np.ndarray) and value.dtype.kind in "UO":
             plain[name] = _pack_text(prefix + name, value, arrays)
         elif isinstance(value, np.generic):
@@ -83,27 +89,45 @@ def pack_values(values: dict[str, Any], prefix: str = "") -> tuple[dict[str, Any
 
 
 def unpack_values(plain: dict[str, Any], arrays: dict[str, np.ndarray], prefix: str = "") -> dict[str, Any]:
-    """Undo :func:`pack_values`."""
-    return {name: _unpack_one(prefix + name, spec, arrays) for name, spec in plain.items()}
+    """Undo :func:`pack_values`; anything but what that function makes is a damaged file."""
+    try:
+        return {name: _unpack_one(prefix + name, spec, arrays) for name, spec in plain.items()}
+    except BundleFormatError:
+        raise
+    except Exception as error:
+        raise BundleFormatError(f"The model file is damaged where it holds its values ({error!r}).") from error
 
 
 def _unpack_one(name: str, spec: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     kind = spec["kind"]
     if kind == "array":
-        return arrays[name].astype(np.dtype(spec["dtype"]), copy=False)
+        return _unpack_array(name, arrays[name], np.dtype(spec["dtype"]))
     if kind == "text":
-        ends = arrays[name + ".ends"]
-        content = arrays[name + ".utf8"].tobytes()
-        starts = np.concatenate([[0], ends[:-1]])
-        items = [content[a:b].decode() for a, b in zip(starts, ends, strict=True)]
-        return _object_array(items).reshape(spec["shape"]).astype(spec["dtype"])
-    if kind == "objects":
-        return _object_array(spec["value"])
-    if kind == "tuple":
-        return tuple(spec["value"])
-    if kind in ("value", "list"):
-        return spec["value"]
+        return _unpack_text(name, spec, arrays)
+    if kind == "bytes" and np.dtype(spec["dtype"]).kind == "S":
+        return np.frombuffer(arrays[name].tobytes(), dtype=spec["dtype"]).reshape(spec["shape"])
+    value = spec["value"]
+    if kind == "value" and isinstance(value, _SCALARS):
+        return value
+    if kind in ("list", "tuple", "objects") and isinstance(value, list):
+        return _object_array(value) if kind == "objects" else tuple(value) if kind == "tuple" else value
     raise BundleFormatError(f"The model file holds {name} as {kind!r}, a kind this version does not know.")
+
+
+def _unpack_array(name: str, array: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    if dtype.newbyteorder("<") != array.dtype:
+        raise BundleFormatError(f"The model file announces {name} as {dtype} but holds {array.dtype}.")
+    return array.astype(dtype, copy=False)
+
+
+def _unpack_text(name: str, spec: dict[str, Any], arrays: dict[str, np.ndarray]) -> np.ndarray:
+    dtype, ends = np.dtype(spec["dtype"]), arrays[name + ".ends"]
+    content = arrays[name + ".utf8"].tobytes()
+    starts = np.concatenate([[0], ends])[:-1]
+    if dtype.kind not in "UO" or np.any(starts > ends) or (len(ends) and ends[-1] != len(content)):
+        raise BundleFormatError(f"The text of {name} in the model file is damaged.")
+    items = [content[a:b].decode() for a, b in zip(starts, ends, strict=True)]
+    return _object_array(items).reshape(spec["shape"]).astype(dtype)
 
 
 def _pack_text(name: str, value: np.ndarray, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -123,33 +147,46 @@ def _pack_text(name: str, value: np.ndarray, arrays: dict[str, np.ndarray]) -> d
     return {"kind": "objects", "value": items}
 
 
+def _as_stored(array: np.ndarray) -> np.ndarray:
+    """Return the array as safetensors holds it: rows first, little-endian."""
+    return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
+
+
 def _object_array(items: list) -> np.ndarray:
     array = np.empty(len(items), dtype=object)
     array[:] = items
     return array
 
 
-def _parse_header(text: str | None, path: Path) -> dict[str, Any]:
+def _seal(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
+    # One metadata entry, because safetensors writes several in any order and equal models make equal files.
+    text = json.dumps({"header": header, "sha256": _digest(header, arrays)}, sort_keys=True)
+    return to_safetensors(arrays, metadata={"starshl": text})
+
+
+def _parse_header(text: str | None, path: Path) -> tuple[dict[str, Any], str]:
+    """Return the header and the checksum that it announces."""
     if text is None:
         raise BundleFormatError(
             f"{str(path)!r} is a safetensors file, but not one that starshl wrote. "
             "Open it with the program that made it."
         )
-    header = json.loads(text)
-    if not isinstance(header, dict) or not isinstance(header.get("format"), int):
+    sealed = json.loads(text)
+    header = sealed.get("header") if isinstance(sealed, dict) else None
+    if not isinstance(header, dict) or type(header.get("format")) is not int or header["format"] < 1:
         raise BundleFormatError(f"The header of {str(path)!r} has no format number: the file is damaged.")
     if header["format"] > FORMAT:
         raise BundleFormatError(
             f"{str(path)!r} has format {header['format']}; this version of starshl reads up to {FORMAT}. "
             "Install a newer starshl."
         )
-    return header
+    return header, sealed.get("sha256")
 
 
-def _digest(header: str, arrays: dict[str, np.ndarray]) -> str:
-    digest = hashlib.sha256(header.encode())
+def _digest(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> str:
+    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
     for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
+        array = arrays[name]
         digest.update(f"\n{name} {array.dtype.str} {array.shape}\n".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()

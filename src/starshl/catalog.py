@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
@@ -227,6 +228,99 @@ METHODS = (
         "n x anchors x features + n_bits x (anchors^3 + steps x labeled x anchors)",
         "vectors and labels or pairs",
     ),
+    Method(
+        "SelfTaughtHash",
+        "starshl.baselines.sth",
+        "Zhang, Wang, Cai, Lu: Self-Taught Hashing for Fast Similarity Search",
+        2010,
+        "none",
+        "n² features + n_bits linear SVMs",
+        max_bits="n_samples - 1",
+    ),
+    Method(
+        "SemanticHashing",
+        "starshl.baselines.semantic",
+        "Salakhutdinov, Hinton: Semantic Hashing",
+        2009,
+        "none",
+        "epochs x n x network weights",
+    ),
+    Method(
+        "MetricLSH",
+        "starshl.baselines.metric_lsh",
+        "Jain, Kulis, Grauman: Fast Image Search for Learned Metrics",
+        2008,
+        "partial labels",
+        "sweeps x pairs x components²",
+        "vectors and labels or pairs",
+    ),
+    Method(
+        "LDAHash",
+        "starshl.baselines.lda_hash",
+        "Strecha, Bronstein, Bronstein, Fua: LDAHash: Improved Matching with Smaller Descriptors",
+        2012,
+        "partial labels",
+        "pairs x components² + components³",
+        "vectors and labels or pairs",
+        max_bits="rank",
+        variants=(Variant("DIF", {"method": "dif"}, "partial labels"),),
+    ),
+    Method(
+        "MLH",
+        "starshl.baselines.mlh",
+        "Norouzi, Fleet: Minimal Loss Hashing for Compact Binary Codes",
+        2011,
+        "partial labels",
+        "epochs x pairs x components x n_bits",
+        "vectors and labels or pairs",
+    ),
+    Method(
+        "ParamSensitiveHash",
+        "starshl.baselines.psh",
+        "Shakhnarovich, Viola, Darrell: Fast Pose Estimation with Parameter-Sensitive Hashing",
+        2003,
+        "partial labels",
+        "features x (pairs + n)",
+        "vectors and labels or pairs",
+        max_bits="distinct thresholds",
+    ),
+    Method(
+        "BoostSSC",
+        "starshl.baselines.boost_ssc",
+        "Shakhnarovich: Learning Task-Specific Similarity",
+        2005,
+        "partial labels",
+        "n_bits x features x pairs",
+        "vectors and labels or pairs",
+        max_bits="distinct thresholds",
+    ),
+    Method(
+        "CGHash",
+        "starshl.baselines.cg_hash",
+        "Li, Lin, Shen, van den Hengel, Dick: Learning Hash Functions Using Column Generation",
+        2013,
+        "partial labels",
+        "n_bits x (L-BFGS + linear program over triplets)",
+        "vectors and labels or triplets",
+    ),
+    Method(
+        "ForgivingHash",
+        "starshl.baselines.forgiving",
+        "Baluja, Covell: Learning to Hash: Forgiving Hash Functions and Applications",
+        2008,
+        "partial labels",
+        "pool x n_bits x rounds x rows x features drawn",
+        "vectors and labels of groups",
+    ),
+    Method(
+        "LAMP",
+        "starshl.baselines.lamp",
+        "Mu, Shen, Yan: Weakly-Supervised Hashing in Kernel Space",
+        2010,
+        "partial labels",
+        "n_bits x convex steps x sweeps x rows x support",
+        "vectors and labels or pairs",
+    ),
 )
 
 
@@ -235,8 +329,11 @@ def get_class(class_name: str) -> type[BaseHasher]:
     for method in METHODS:
         if method.name == class_name:
             return getattr(import_module(method.module), class_name)
-    known = ", ".join(method.name for method in METHODS)
-    raise ValueError(f"There is no method {class_name!r}; known are {known}.")
+    known = [method.name for method in METHODS]
+    lower = {name.lower(): name for name in known}
+    nearest = [lower[name] for name in get_close_matches(str(class_name).lower(), lower, n=3, cutoff=0.5)]
+    hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
+    raise ValueError(f"There is no method {class_name!r}; known are {', '.join(known)}.{hint}")
 
 
 def configurations() -> Iterator[tuple[Method, Variant]]:
@@ -260,7 +357,9 @@ def load(path: str | os.PathLike, kernels: list | None = None) -> BaseHasher:
     try:
         hasher_class = get_class(header["method"])
         return hasher_class._unpack(header, arrays, kernels=kernels)
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+    except ValueError:
+        raise
+    except Exception as error:  # a header that anyone may have written can lack or misplace anything
         raise BundleFormatError(
             f"{os.fspath(path)!r} is a starshl file, but not a complete model ({error!r}). "
             "Save the model again or fetch a fresh copy."

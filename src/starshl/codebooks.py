@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ._threads import single_threaded_blas
+
 __all__ = ["hadamard_matrix", "minimum_distance", "random_codewords", "separated_codewords"]
 
 _SEARCH_ALL_UP_TO = 12  # bits: 4,096 words, all of which can be looked at
@@ -34,8 +36,10 @@ def separated_codewords(n_codewords: int, n_bits: int, rng: np.random.RandomStat
         *_greedy_pools(n_codewords, n_bits, rng),
         *_dichotomy_pools(n_codewords, n_bits),
     ]
-    candidates = [_best_subset(pool, n_codewords, n_bits, rng) for pool in pools]
-    return max(candidates, key=_quality)
+    # Thousands of small products: handing each to several threads costs far more than it saves.
+    with single_threaded_blas():
+        candidates = [_best_subset(pool, n_codewords, n_bits, rng) for pool in pools]
+        return max(candidates, key=_quality)
 
 
 def random_codewords(n_codewords: int, n_bits: int, rng: np.random.RandomState, *, distinct: bool = True) -> np.ndarray:

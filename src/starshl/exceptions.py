@@ -1,17 +1,37 @@
 """Errors that starshl raises beside ValueError and scikit-learn's own."""
 
 __all__ = [
+    "AdapterError",
     "BundleFormatError",
     "ChecksumError",
+    "CollectionError",
+    "CollectionFormatError",
     "DatasetUnavailableError",
     "DownloadError",
+    "IndexFormatError",
     "MissingExtraError",
     "RecordFormatError",
 ]
 
 
+class AdapterError(RuntimeError):
+    """Another system (a database, a file of another program) did not do what was asked."""
+
+
 class BundleFormatError(ValueError):
     """A model file is damaged, of a newer format, or not a model file at all."""
+
+
+class CollectionError(RuntimeError):
+    """A collection cannot be changed or opened: another writer, a full disk, no permission."""
+
+
+class CollectionFormatError(ValueError):
+    """A collection's file is damaged, of a newer format, or not a collection at all."""
+
+
+class IndexFormatError(ValueError):
+    """An index file is damaged, of a newer format, or not an index file at all."""
 
 
 class MissingExtraError(ImportError):

@@ -21,6 +21,7 @@ __all__ = [
     "check_triplets",
     "pairs_from_labels",
     "pairs_or_labels",
+    "require_both_kinds",
     "require_labels",
     "triplets_from_labels",
     "triplets_or_labels",
@@ -36,6 +37,8 @@ METHODS_WITHOUT_LABELS = (
     "LSHash",
     "PCAHash",
     "RandomRotation",
+    "SelfTaughtHash",
+    "SemanticHashing",
     "SignBinarizer",
     "SpectralHash",
     "SphericalHash",
@@ -282,7 +285,18 @@ def pairs_or_labels(
     if pairs is not None:
         return check_pairs(pairs, n_samples)
     require_labels(estimator, y, n_samples, partial=True, n_classes=2)
-    return pairs_from_labels(np.ravel(y), n_pairs, balance, random_state)
+    return pairs_from_labels(np.asarray(y).ravel(), n_pairs, balance, random_state)
+
+
+def require_both_kinds(estimator, pairs: Pairs) -> Pairs:
+    """Return the pairs if some are similar and some dissimilar."""
+    if len(np.unique(pairs.similarity)) < 2:
+        kind = "similar" if pairs.similarity[0] > 0 else "dissimilar"
+        raise ValueError(
+            f"pairs holds {kind} pairs only; {type(estimator).__name__} compares similar with dissimilar "
+            "ones. Give both."
+        )
+    return pairs
 
 
 def triplets_or_labels(estimator, triplets, X, y, *, k_pos: int = 10, k_neg: int = 10) -> np.ndarray:
@@ -290,4 +304,4 @@ def triplets_or_labels(estimator, triplets, X, y, *, k_pos: int = 10, k_neg: int
     if triplets is not None:
         return check_triplets(triplets, len(X))
     require_labels(estimator, y, len(X), partial=True, n_classes=2)
-    return triplets_from_labels(X, np.ravel(y), k_pos, k_neg)
+    return triplets_from_labels(X, np.asarray(y).ravel(), k_pos, k_neg)

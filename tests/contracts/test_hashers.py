@@ -19,14 +19,24 @@ from starshl.catalog import configurations, get_class
 CASES = {variant.name: (method, variant) for method, variant in configurations() if method.name != "StarSHL"}
 UNSUPERVISED = [name for name, (_, v) in CASES.items() if v.supervision == "none"]
 SUPERVISED = [name for name, (_, v) in CASES.items() if v.supervision in ("labels", "partial labels")]
-# Two directions separate three blobs; these methods spend every further bit on one that does not.
-ONE_BIT_A_DIRECTION = ("PCAHash", "SSH orthogonal", "SSH nonorthogonal")
+# Settings without which a method would take seconds on a handful of rows.
+QUICK = {
+    "CGHash": {"max_triplets": 1000},
+    "ForgivingHash": {"n_rounds": 10, "pool": 2},
+    "LAMP": {"n_pairs": 100, "n_support": 50},
+    "MLH": {"n_epochs": 3, "pairs_per_epoch": 3000},
+    "SemanticHashing": {"hidden_sizes": (100,)},
+}
+# Some of scikit-learn's checks have rows of three features, and one has a single feature.
+BITS_FOR_CHECKS = {"LDAHash": 1, "DIF": 1}
+# Three classes differ along two directions; these methods spend every further bit on noise.
+BITS_ON_BLOBS = {"LDAHash": 2, "DIF": 2, "PCAHash": 4, "SSH orthogonal": 4, "SSH nonorthogonal": 4}
 
 
 def make(name, n_bits=4, seed=0):
     """The hasher of a case, of few bits and with a fixed seed."""
     method, variant = CASES[name]
-    hasher = get_class(method.name)(n_bits=n_bits, **variant.params)
+    hasher = get_class(method.name)(n_bits=n_bits, **QUICK.get(method.name, {}), **variant.params)
     return hasher.set_params(random_state=seed) if "random_state" in hasher.get_params() else hasher
 
 
@@ -48,8 +58,7 @@ def blobs():
     return centers[y] + rng.standard_normal((500, 20)), y
 
 
-# Two bits, because some checks have rows of three features.
-@parametrize_with_checks([make(name, 2) for name in CASES])
+@parametrize_with_checks([make(name, BITS_FOR_CHECKS.get(name, 2)) for name in CASES])
 def test_hasher_obeys_scikit_learn(estimator, check):
     check(estimator)
 
@@ -252,7 +261,7 @@ def test_labels_may_be_words(name, few_digits):
 @every_hasher
 def test_neighbors_in_code_share_the_class_on_separated_blobs(name, blobs):
     X, y = blobs
-    hasher = make(name, 4 if name in ONE_BIT_A_DIRECTION else 16).fit(X[:400], y[:400])
+    hasher = make(name, BITS_ON_BLOBS.get(name, 16)).fit(X[:400], y[:400])
     products = hasher.transform(X[400:]).astype(int) @ hasher.transform(X[:400]).astype(int).T
     nearest = np.argsort(-products, axis=1, kind="stable")[:, :10]
     precision = np.mean(y[:400][nearest] == y[400:, None])

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._validation import check_integer
+
 __all__ = ["BinaryCodes", "signs_of"]
 
 
@@ -41,22 +43,21 @@ class BinaryCodes:
 
     def __post_init__(self) -> None:
         packed = np.asarray(self.packed)
-        if int(self.n_bits) != self.n_bits or self.n_bits < 1:
-            raise ValueError(f"n_bits is {self.n_bits!r}; it must be an integer of at least 1.")
-        width = -(-int(self.n_bits) // 8)
+        n_bits = check_integer(self.n_bits, "n_bits", low=1)
+        width = -(-n_bits // 8)
         if packed.dtype != np.uint8 or packed.ndim != 2 or packed.shape[1] != width:
             raise ValueError(
-                f"packed has dtype {packed.dtype} and shape {packed.shape}; {self.n_bits} bits need uint8 "
+                f"packed has dtype {packed.dtype} and shape {packed.shape}; {n_bits} bits need uint8 "
                 f"and shape (n_codes, {width}). Pack signs with BinaryCodes.from_signs."
             )
-        spare = 8 * width - int(self.n_bits)
+        spare = 8 * width - n_bits
         if spare and np.any(packed[:, -1] >> (8 - spare)):
             raise ValueError(
                 f"The last {spare} bits of each row are padding and must be zero, but some are set. "
                 "Check n_bits, or the bit order: bit j is bit j % 8 of byte j // 8."
             )
         object.__setattr__(self, "packed", packed)
-        object.__setattr__(self, "n_bits", int(self.n_bits))
+        object.__setattr__(self, "n_bits", n_bits)
 
     @classmethod
     def from_signs(cls, signs: np.ndarray) -> BinaryCodes:

@@ -14,9 +14,10 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array
 from sklearn.neighbors import NearestNeighbors
 
+from .._validation import check_integer, check_number
 from .bandwidth import median_distance, merge_equal_rows
 from .base import Kernel
-from .vectors import Gaussian
+from .vectors import Gaussian, as_floats
 
 __all__ = ["FittedGraphGaussian", "GraphGaussian"]
 
@@ -47,6 +48,11 @@ class GraphGaussian(Kernel):
     strength: float = 100.0
     measured_in_medians: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        check_number(self.factor, "factor", low=0, strict=True)
+        check_integer(self.n_neighbors, "n_neighbors", low=1)
+        check_number(self.strength, "strength", low=0)
+
     def fit(self, samples, sample_weight=None, median: float | None = None) -> FittedGraphGaussian:
         rows, weights = merge_equal_rows(samples, sample_weight)
         laplacian = _laplacian(rows, weights, self.n_neighbors)
@@ -76,14 +82,25 @@ class FittedGraphGaussian(Kernel):
     edge_columns: np.ndarray
     edge_ends: np.ndarray
 
+    def __post_init__(self) -> None:
+        check_number(self.sigma, "sigma", low=0, strict=True)
+        check_number(self.strength, "strength", low=0)
+        if self.rows.ndim != 2 or self.row_weights.shape != (len(self.rows),):
+            raise ValueError(f"rows has shape {self.rows.shape} and row_weights {self.row_weights.shape}.")
+        if not all(np.isfinite(values).all() for values in (self.rows, self.row_weights, self.edge_values)):
+            raise ValueError("rows, row_weights and edge_values must be finite numbers.")
+        # Compiled sparse products trust the indices, so those of a damaged file must not reach them.
+        self._sparse_laplacian.check_format(full_check=True)
+
     @property
     def largest_diagonal(self) -> float:
         return self._scale  # a Gaussian has diagonal 1, and what is subtracted is positive semi-definite
 
     def __call__(self, A, B) -> np.ndarray:
-        dtype = np.result_type(A, B)
         same = B is A
-        A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
+        A, B = as_floats(A), as_floats(B)
+        dtype = np.result_type(A, B)
+        A, B = A.astype(np.float64, copy=False), B.astype(np.float64, copy=False)
         gaussian = Gaussian(self.sigma)
         to_rows = gaussian(A, self.rows)
         from_rows = to_rows.T if same else gaussian(self.rows, B)
@@ -101,12 +118,16 @@ class FittedGraphGaussian(Kernel):
     def _scale(self) -> float:
         return 1.0 / float(np.average(self._unscaled_diagonal(self.rows), weights=self.row_weights))
 
+    @property
+    def _sparse_laplacian(self) -> csr_array:
+        n_rows = len(self.rows)
+        return csr_array((self.edge_values, self.edge_columns, self.edge_ends), shape=(n_rows, n_rows))
+
     @cached_property
     def _correction(self) -> np.ndarray:
         """The symmetric matrix (I + g L K)^-1 g L."""
         n_rows = len(self.rows)
-        edges = (self.strength * self.edge_values, self.edge_columns, self.edge_ends)
-        laplacian = csr_array(edges, shape=(n_rows, n_rows))
+        laplacian = self.strength * self._sparse_laplacian
         system = laplacian @ Gaussian(self.sigma)(self.rows, self.rows)
         system[np.diag_indices(n_rows)] += 1.0
         correction = np.linalg.solve(system, laplacian.toarray())

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from .._validation import check_integer
 from .base import Kernel
 
 __all__ = ["SpectrumKernel"]
@@ -32,6 +33,9 @@ class SpectrumKernel(Kernel):
     on_vectors: ClassVar[bool] = False
     largest_diagonal: ClassVar[float] = 1.0
 
+    def __post_init__(self) -> None:
+        check_integer(self.length, "length", low=1)
+
     def __call__(self, A: Sequence[str], B: Sequence[str]) -> np.ndarray:
         vocabulary: dict[str, int] = {}
         counts_a, counts_b = (self._counts(strings, vocabulary) for strings in (A, B))
@@ -44,6 +48,11 @@ class SpectrumKernel(Kernel):
     def _counts(self, strings: Sequence[str], vocabulary: dict[str, int]) -> csr_array:
         values, columns, ends = [], [], [0]
         for string in strings:
+            if not isinstance(string, str):
+                raise ValueError(
+                    f"A sample is of type {type(string).__name__}; SpectrumKernel compares strings. "
+                    "Convert samples with str, or use another kernel."
+                )
             found = Counter(
                 string[start : start + size]
                 for size in range(1, self.length + 1)

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from .._validation import check_integer, check_number
 from .bandwidth import median_distance
 from .base import Kernel
 from .pairs import PairTable
@@ -19,6 +20,7 @@ __all__ = [
     "PairTable",
     "ScaledGaussian",
     "VectorKernel",
+    "as_floats",
 ]
 
 
@@ -30,7 +32,7 @@ class VectorKernel(Kernel):
         """Return the kernel between the two blocks of a table."""
 
     def __call__(self, A, B) -> np.ndarray:
-        return self.evaluate(PairTable(np.asarray(A), np.asarray(B)))
+        return self.evaluate(PairTable(as_floats(A), as_floats(B)))
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,10 @@ class NormalizedPolynomial(VectorKernel):
     bias: float = 1.0
     largest_diagonal: ClassVar[float] = 1.0
 
+    def __post_init__(self) -> None:
+        check_integer(self.degree, "degree", low=1)
+        check_number(self.bias, "bias", low=0)
+
     def evaluate(self, table: PairTable) -> np.ndarray:
         # Normalizing before taking the power keeps large rows from overflowing.
         cosines = _rescale(table.inner + table.inner.dtype.type(self.bias), *map(self._scale, table.norms))
@@ -65,7 +71,7 @@ class NormalizedPolynomial(VectorKernel):
         return np.divide(1.0, np.sqrt(shifted), out=np.zeros_like(shifted), where=shifted > 0)
 
     def diagonal(self, samples) -> np.ndarray:
-        samples = np.asarray(samples)
+        samples = as_floats(samples)
         norms = np.einsum("ij,ij->i", samples, samples, dtype=np.float64)
         return (norms + self.bias > 0).astype(np.float64)
 
@@ -77,10 +83,15 @@ class Gaussian(VectorKernel):
     sigma: float = 1.0
     largest_diagonal: ClassVar[float] = 1.0
 
+    def __post_init__(self) -> None:
+        check_number(self.sigma, "sigma", low=0, strict=True)
+
     def evaluate(self, table: PairTable) -> np.ndarray:
         distances = table.squared_distances
-        # The float32 smallest normal number caps the factor: far rows get exactly zero, not NaN.
-        return np.exp(distances * distances.dtype.type(-0.5 / self.sigma**2))
+        # An infinite factor would turn the distance zero of equal rows into NaN.
+        factor = min(0.5 / self.sigma / self.sigma, float(np.finfo(distances.dtype).max))
+        with np.errstate(over="ignore"):
+            return np.exp(distances * distances.dtype.type(-factor))
 
     def diagonal(self, samples) -> np.ndarray:
         return np.ones(len(samples))
@@ -93,11 +104,20 @@ class ScaledGaussian(VectorKernel):
     factor: float = 1.0
     measured_in_medians: ClassVar[bool] = True
 
+    def __post_init__(self) -> None:
+        check_number(self.factor, "factor", low=0, strict=True)
+
     def fit(self, samples, sample_weight=None, median: float | None = None) -> Gaussian:
         return Gaussian(self.factor * (median or median_distance(samples, sample_weight)))
 
     def evaluate(self, table: PairTable) -> np.ndarray:
         raise TypeError("A ScaledGaussian has no bandwidth before fit; evaluate the kernel that fit returns.")
+
+
+def as_floats(rows) -> np.ndarray:
+    """Return rows as float32 if they are, as float64 otherwise."""
+    rows = np.asarray(rows)
+    return rows if rows.dtype == np.float32 else rows.astype(np.float64, copy=False)
 
 
 def _rescale(products: np.ndarray, row_scales: np.ndarray, column_scales: np.ndarray) -> np.ndarray:

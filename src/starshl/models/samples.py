@@ -26,7 +26,7 @@ def sample_kind(kernels: str | Sequence[Kernel], X) -> str:
 def read_samples(estimator, X, kind: str, *, fitting: bool) -> np.ndarray:
     """Return samples as an array: (n, n_features), (n,) of objects, or (n_kernels, n, n_train) kernel values."""
     if kind == "vectors":
-        return check_rows(estimator, X, fitting=fitting)
+        return _check_scale(check_rows(estimator, X, fitting=fitting), fitting)
     if kind == "objects":
         return _read_objects(X, fitting)
     return _read_precomputed(estimator, X, fitting)
@@ -39,6 +39,20 @@ def count_rows(samples: np.ndarray, kind: str) -> int:
 def take_rows(samples: np.ndarray, rows: np.ndarray, kind: str) -> np.ndarray:
     """Select training rows; of kernel values, both rows and columns."""
     return samples[:, rows][:, :, rows] if kind == "precomputed" else samples[rows]
+
+
+def _check_scale(rows: np.ndarray, fitting: bool) -> np.ndarray:
+    """Refuse rows whose squared lengths overflow or, if all rows are that short, vanish in their precision."""
+    largest = float(np.abs(rows).max())
+    limits = np.finfo(rows.dtype)
+    too_large = largest > np.sqrt(float(limits.max) / (4 * rows.shape[1]))
+    too_small = 0 < largest < np.sqrt(float(limits.tiny) / float(limits.eps))
+    if too_large or (fitting and too_small):
+        raise ValueError(
+            f"The largest entry of X is {largest:.0e} in size; kernels square it, which leaves the range of "
+            f"{rows.dtype}. Rescale the features, for example with sklearn.preprocessing.StandardScaler."
+        )
+    return rows
 
 
 def _read_objects(X, fitting: bool) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..bundle import pack_values, unpack_values
 from ..exceptions import BundleFormatError
-from ..kernels import BUILT_IN_KERNELS, Kernel, is_built_in, resolve_kernels
+from ..kernels import BUILT_IN_KERNELS, CallableKernel, Kernel, is_built_in, resolve_kernels
 
 if TYPE_CHECKING:
     from .star_shl import StarSHL
@@ -65,19 +65,63 @@ def unpack_star_shl(
     fitted = _unpack_kernels(header["kernels"], "kernel", arrays, given, support_samples)
     if params["kernels"] == "listed":
         params["kernels"] = (
-            list(kernels)
-            if kernels is not None
-            else _unpack_kernels(header["kernels_param"], "kernel_param", arrays, None, support_samples)
+            _unpack_kernels(header["kernels_param"], "kernel_param", arrays, None, support_samples)
+            if kernels is None
+            else list(kernels)
+            if isinstance(kernels, Sequence)
+            else [kernels]
         )
     elif kernels is not None:
         raise ValueError("This model was fitted with built-in kernels, which are in the file. Load it without kernels.")
     hasher = hasher_class(**params)
-    for name, value in state.items():
-        setattr(hasher, name, value)
+    hasher._check_settings()
+    hasher._restore_state(state)
     hasher.kernels_ = fitted
-    hasher.dual_coef_ = np.zeros((len(hasher.intercept_), header["n_train"]))
+    _check_restored(hasher, header["n_train"])
+    hasher.dual_coef_ = np.zeros((hasher.n_bits, header["n_train"]))
     hasher.dual_coef_[:, hasher.support_] = state["dual_coef_"]
     return hasher
+
+
+def _check_restored(hasher: StarSHL, n_train: int) -> None:
+    """Refuse arrays that do not belong to one model, before any of them is used as an index."""
+    n_codewords, n_bits, n_support = len(hasher.classes_), hasher.n_bits, len(hasher.support_)
+    is_precomputed = hasher.sample_kind_ == "precomputed"
+    n_kernels = hasher.kernel_weights_.shape[-1] if is_precomputed else len(hasher.kernels_)
+    shapes = {
+        "classes_": (n_codewords,),
+        "codewords_": (n_codewords, n_bits),
+        "codeword_counts_": (n_codewords,),
+        "kernel_weights_": (n_bits, n_kernels),
+        "intercept_": (n_bits,),
+        "norms_": (n_bits,),
+        "support_": (n_support,),
+        "dual_coef_": (n_bits, n_support),
+        "assignments_": (n_train,),
+        "transduction_": (n_train,),
+    }
+    wrong = [name for name, shape in shapes.items() if np.shape(getattr(hasher, name)) != shape]
+    numbers = ("codewords_", "codeword_counts_", "kernel_weights_", "intercept_", "norms_", "dual_coef_")
+    wrong += [name for name in numbers if not np.isfinite(getattr(hasher, name)).all()]
+    if not np.isin(hasher.codewords_, (-1, 1)).all():
+        wrong.append("codewords_")
+    support = hasher.support_
+    if support.dtype.kind != "i" or np.any(np.diff(support, prepend=-1) <= 0) or np.any(support >= n_train):
+        wrong.append("support_")
+    if hasher.sample_kind_ not in ("vectors", "objects", "precomputed"):
+        wrong.append("sample_kind_")
+    elif not is_precomputed and not _are_samples(hasher.support_samples_, hasher):
+        wrong.append("support_samples_")
+    if wrong:
+        raise BundleFormatError(f"The model file is damaged: its {wrong[0]} does not fit to the rest of the model.")
+
+
+def _are_samples(samples: np.ndarray, hasher: StarSHL) -> bool:
+    n_support = len(hasher.support_)
+    if hasher.sample_kind_ == "objects":
+        return samples.shape == (n_support,)
+    shape = (n_support, hasher.n_features_in_)
+    return samples.shape == shape and samples.dtype.kind == "f" and bool(np.isfinite(samples).all())
 
 
 def _pack_kernel(
@@ -121,15 +165,26 @@ def _unpack_kernels(
 def _unpack_kernel(spec: dict[str, Any], prefix: str, arrays: dict[str, np.ndarray]) -> Kernel:
     if spec["name"] not in BUILT_IN_KERNELS:
         raise BundleFormatError(f"The model file names a kernel {spec['name']!r} that this version does not know.")
-    return BUILT_IN_KERNELS[spec["name"]](**unpack_values(spec["fields"], arrays, prefix))
+    fields_of_kernel = unpack_values(spec["fields"], arrays, prefix)
+    try:
+        return BUILT_IN_KERNELS[spec["name"]](**fields_of_kernel)
+    except (TypeError, ValueError) as error:
+        raise BundleFormatError(f"The kernel {spec['name']} in the model file is damaged: {error}") from error
 
 
 def _recognize(kernel: Kernel, spec: dict[str, Any], position: int, support: np.ndarray) -> Kernel:
     """Refuse a function that gives other values than the one of the fit on rows the file holds."""
-    kernel = kernel.fit(support) if len(support) else kernel
     expected = spec.get("probe")
     if expected is not None:
-        values = kernel(support[:1], support[:_PROBES])[0]
+        try:
+            # A function must be called once to see what it takes; a kernel object that learns comes fitted.
+            kernel = kernel.fit(support) if isinstance(kernel, CallableKernel) else kernel
+            values = np.asarray(kernel(support[:1], support[:_PROBES]))[0]
+        except Exception as error:
+            raise ValueError(
+                f"kernels[{position}] fails on the samples of this model ({error!r}). "
+                "Pass the kernels of the fit in their order, those that learn from data fitted."
+            ) from error
         if not np.allclose(values, expected, rtol=1e-6, atol=1e-9):
             raise ValueError(
                 f"kernels[{position}] gives {values.tolist()} where the kernel of the fit gave {expected}: "

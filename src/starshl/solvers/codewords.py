@@ -41,7 +41,8 @@ def update_column(
     occupied : (n_codewords,) bool, codewords that had rows at the start: a constant column is one that is
         constant over these
 
-    Equal losses keep the present sign. A constraint that the present column violates is dropped for it.
+    A column that gains nothing keeps its present signs. A constraint that the present column violates is
+    dropped for it.
     """
     present = codewords[:, bit]
     free = np.where(plus < minus, 1, np.where(minus < plus, -1, present)).astype(present.dtype)
@@ -62,6 +63,9 @@ def update_column(
         return column, True
     if _is_constant(column, occupied):
         column = _cheapest_flip(column, groups, plus, minus, occupied)
+        # An equally good column is no gain; taking it could go back and forth for ever.
+        if _loss(column, plus, minus) >= _loss(present, plus, minus):
+            column = present.copy()
     return column, dropped
 
 
@@ -91,6 +95,10 @@ def _cheapest_flip(
     repaired = column.copy()
     repaired[candidates[int(np.argmin(prices))]] *= -1
     return repaired
+
+
+def _loss(column: np.ndarray, plus: np.ndarray, minus: np.ndarray) -> float:
+    return float(np.where(column > 0, plus, minus).sum())
 
 
 def _is_constant(column: np.ndarray, occupied: np.ndarray) -> bool:

@@ -1,0 +1,202 @@
+"""Search speed and memory beside FAISS, in one run: python benchmarks/search.py --items 1000000
+
+Each figure is the best of several rounds in which all contestants take turns, so that a busy machine
+slows all of them. FAISS is optional (pip install faiss-cpu); everything else needs starshl alone.
+"""
+
+import argparse
+import json
+import os
+import platform
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from starshl.codes import BinaryCodes
+from starshl.index import BucketIndex, FlatIndex, MultiIndex, load_index
+
+N_BITS = 64
+clock = time.perf_counter
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--items", type=int, default=1_000_000)
+    parser.add_argument("--queries", type=int, default=256)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument(
+        "--cpu", action="store_true", help="measure processor time, for a busy machine; use --threads 1"
+    )
+    parser.add_argument("--json", type=Path, help="write all figures here as well")
+    options = parser.parse_args()
+    global clock
+    clock = time.process_time if options.cpu else time.perf_counter
+    figures = {
+        "machine": {"processor": platform.processor(), "cpus": os.cpu_count(), "numpy": np.__version__},
+        "options": {"items": options.items, "queries": options.queries, "threads": options.threads, "cpu": options.cpu},
+    }
+    for measure in (against_faiss, single_query, filters, buckets, radius, files):
+        figures[measure.__name__] = measure(options)
+        print(f"\n{measure.__doc__.splitlines()[0]}")
+        for name, value in figures[measure.__name__].items():
+            print(f"  {name:48s} {value:12.4f}")
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1))
+
+
+def against_faiss(options) -> dict[str, float]:
+    """Top 10 of a batch of queries, all codes different, milliseconds a query."""
+    codes, queries = different_codes(options.items, 0), different_codes(options.queries, 1)
+    flat = FlatIndex.from_codes(codes, n_jobs=options.threads)
+    grouped = BucketIndex.from_codes(codes, n_jobs=options.threads)
+    contestants = {"flat": lambda: flat.search(queries), "buckets": lambda: grouped.search(queries)}
+    faiss_index = make_faiss(codes, options.threads)
+    if faiss_index is not None:
+        contestants["faiss IndexBinaryFlat"] = lambda: faiss_index.search(queries.packed, 10)
+        assert np.array_equal(flat.search(queries).distances, faiss_index.search(queries.packed, 10)[0])
+    best = take_turns(contestants, options.rounds)
+    found = {f"{name} [ms]": 1e3 * seconds / len(queries) for name, seconds in best.items()}
+    if faiss_index is not None:
+        found["flat beats faiss by"] = best["faiss IndexBinaryFlat"] / best["flat"]
+    found["buckets against flat"] = best["flat"] / best["buckets"]
+    return found | {
+        "flat bytes / (codes + ids)": flat.nbytes / (codes.nbytes + 8 * len(codes)),
+        "buckets bytes / (codes + ids)": grouped.nbytes / (codes.nbytes + 8 * len(codes)),
+    }
+
+
+def single_query(options) -> dict[str, float]:
+    """Top 10 of one query at a time, milliseconds."""
+    codes, query = different_codes(options.items, 0), different_codes(1, 1)
+    flat = FlatIndex.from_codes(codes, n_jobs=options.threads)
+    contestants = {"flat": lambda: flat.search(query)}
+    faiss_index = make_faiss(codes, options.threads)
+    if faiss_index is not None:
+        contestants["faiss IndexBinaryFlat"] = lambda: faiss_index.search(query.packed, 10)
+    return {f"{name} [ms]": 1e3 * best for name, best in take_turns(contestants, 4 * options.rounds).items()}
+
+
+def filters(options) -> dict[str, float]:
+    """A filter that half of the items pass, milliseconds a batch."""
+    codes, queries = different_codes(options.items, 0), different_codes(options.queries, 1)
+    flat = FlatIndex.from_codes(codes, n_jobs=options.threads)
+    one = queries[:1]
+    prices = np.random.default_rng(2).random(options.items)
+    best = take_turns(
+        {
+            "evaluate it": lambda: prices[flat.ids] < 0.5,
+            "search one": lambda: flat.search(one),
+            "search one, filtered": lambda: flat.search(one, where=lambda ids: prices[ids] < 0.5),
+            "search batch": lambda: flat.search(queries),
+            "search batch, filtered": lambda: flat.search(queries, where=lambda ids: prices[ids] < 0.5),
+        },
+        options.rounds,
+    )
+    return {f"{name} [ms]": 1e3 * seconds for name, seconds in best.items()}
+
+
+def buckets(options) -> dict[str, float]:
+    """Top 10 when there are 1,000 different codes, microseconds a query."""
+    rng = np.random.default_rng(0)
+    pool = different_codes(1000, 0)
+    codes = BinaryCodes(pool.packed[rng.integers(1000, size=options.items)], N_BITS)
+    flat = FlatIndex.from_codes(codes, n_jobs=options.threads)
+    grouped = BucketIndex.from_codes(codes, n_jobs=options.threads)
+    known = BinaryCodes(pool.packed[rng.integers(1000, size=20_000)], N_BITS)
+    unknown = different_codes(20_000, 1)
+    few = {"known": known[:64], "unknown": unknown[:64]}
+    best = take_turns(
+        {
+            "flat, query equals a stored code": lambda: flat.search(few["known"]),
+            "flat, query equals none": lambda: flat.search(few["unknown"]),
+            "buckets, query equals a stored code": lambda: grouped.search(known),
+            "buckets, query equals none": lambda: grouped.search(unknown),
+        },
+        options.rounds,
+    )
+    counts = dict(zip(best, (64, 64, 20_000, 20_000), strict=True))
+    found = {f"{name} [us]": 1e6 * seconds / counts[name] for name, seconds in best.items()}
+    for case in ("query equals a stored code", "query equals none"):
+        found[f"buckets beat flat, {case}"] = found[f"flat, {case} [us]"] / found[f"buckets, {case} [us]"]
+    found["buckets bytes / (codes + ids)"] = grouped.nbytes / (codes.nbytes + 8 * len(codes))
+    return found
+
+
+def radius(options) -> dict[str, float]:
+    """Balls around queries with 0 to 8 bits flipped, all codes different, milliseconds a query."""
+    codes = different_codes(options.items, 0)
+    rng = np.random.default_rng(1)
+    signs = codes[rng.integers(len(codes), size=options.queries)].to_signs()
+    for row in signs:
+        row[rng.permutation(N_BITS)[: rng.integers(9)]] *= -1
+    queries = BinaryCodes.from_signs(signs)
+    flat = FlatIndex.from_codes(codes, n_jobs=options.threads)
+    multi = MultiIndex.from_codes(codes, n_jobs=options.threads)
+    started = clock()
+    multi.search_radius(queries[:1], 8)
+    found = {"multi, first search builds tables [s]": clock() - started}
+    contestants = {"flat, top 10": lambda: flat.search(queries)}
+    for r in (2, 4, 6, 8):
+        contestants[f"flat, radius {r}"] = lambda r=r: flat.search_radius(queries, r)
+        contestants[f"multi, radius {r}"] = lambda r=r: multi.search_radius(queries, r)
+    best = take_turns(contestants, options.rounds)
+    found |= {f"{name} [ms]": 1e3 * seconds / len(queries) for name, seconds in best.items()}
+    for r in (2, 4, 6, 8):
+        found[f"multi beats flat, radius {r}"] = best[f"flat, radius {r}"] / best[f"multi, radius {r}"]
+    found["multi bytes / (codes + ids)"] = multi.nbytes / (codes.nbytes + 8 * len(codes))
+    return found
+
+
+def files(options) -> dict[str, float]:
+    """Writing and opening an index file, seconds."""
+    flat = FlatIndex.from_codes(different_codes(options.items, 0), n_jobs=options.threads)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "codes.index"
+        best = take_turns(
+            {
+                "save": lambda: flat.save(path),
+                "open, mapped and verified": lambda: load_index(path, memory_map=True),
+                "open, mapped": lambda: load_index(path, memory_map=True, verify=False),
+                "load": lambda: load_index(path),
+            },
+            3,
+        )
+    return {f"{name} [s]": seconds for name, seconds in best.items()}
+
+
+def different_codes(n_codes: int, seed: int) -> BinaryCodes:
+    """Random 64-bit codes, which practically never repeat."""
+    packed = np.random.default_rng(seed).integers(0, 256, size=(n_codes, N_BITS // 8), dtype=np.uint8)
+    return BinaryCodes(packed, N_BITS)
+
+
+def make_faiss(codes: BinaryCodes, n_threads: int):
+    try:
+        import faiss
+    except ImportError:
+        return None
+    faiss.omp_set_num_threads(n_threads)
+    index = faiss.IndexBinaryFlat(codes.n_bits)
+    index.add(codes.packed)
+    return index
+
+
+def take_turns(contestants: dict, rounds: int) -> dict[str, float]:
+    """Return the best time of each contestant, after one call to warm up."""
+    best = {}
+    for name, run in contestants.items():
+        run()
+        best[name] = np.inf
+    for _ in range(rounds):
+        for name, run in contestants.items():
+            started = clock()
+            run()
+            best[name] = min(best[name], clock() - started)
+    return best
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Codes in Parquet files, which DuckDB, Spark, Polars and pandas read.
+
+Bit j of a code is bit ``j % 8``, counted from the least significant, of byte ``j // 8`` of the column
+``code``; unused bits of the last byte are zero. The file's metadata says so, and how many bits there are.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._extras import require
+from .._files import replacing_file
+from ..codes import BinaryCodes
+from ..exceptions import AdapterError
+from ..index.base import check_ids
+
+pyarrow = require("pyarrow", extra="parquet")
+parquet = require("pyarrow.parquet", extra="parquet")
+
+__all__ = ["DUCKDB_NEAREST", "read_parquet", "write_parquet"]
+
+BIT_ORDER = "bit j of a code is bit j % 8 (least significant first) of byte j // 8"
+
+#: The k nearest items in DuckDB; parameters: the query's ``packed`` bytes, the file name, k.
+DUCKDB_NEAREST = """
+SELECT id, bit_count(xor(code::BIT, $query::BLOB::BIT)) AS distance
+FROM read_parquet($path) ORDER BY distance, id LIMIT $k
+"""
+
+
+def write_parquet(
+    path: str | os.PathLike, codes: BinaryCodes, ids=None, columns: dict[str, Sequence] | None = None
+) -> None:
+    """Write the columns ``id``, ``code`` and any others; the file is complete or not there."""
+    ids = np.arange(len(codes)) if ids is None else check_ids(ids, len(codes))
+    packed = pyarrow.array([code.tobytes() for code in codes.packed], pyarrow.binary(codes.packed.shape[1]))
+    table = pyarrow.table({"id": pyarrow.array(ids, pyarrow.int64()), "code": packed, **(columns or {})})
+    table = table.replace_schema_metadata({"starshl.n_bits": str(codes.n_bits), "starshl.bit_order": BIT_ORDER})
+    with replacing_file(path) as file:
+        parquet.write_table(table, file)
+
+
+def read_parquet(path: str | os.PathLike) -> tuple[BinaryCodes, np.ndarray]:
+    """Return codes and ids of a file written by :func:`write_parquet`."""
+    try:
+        table = parquet.read_table(path)
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
+        raise AdapterError(f"{os.fspath(path)!r} is not a readable Parquet file ({error}).") from error
+    metadata = table.schema.metadata or {}
+    if metadata.get(b"starshl.bit_order", b"").decode() != BIT_ORDER or "code" not in table.column_names:
+        raise AdapterError(
+            f"{os.fspath(path)!r} does not say that its codes have starshl's bit order. Pack its bits "
+            "yourself and use BinaryCodes."
+        )
+    n_bits = int(metadata[b"starshl.n_bits"])
+    content = b"".join(table.column("code").to_pylist())
+    packed = np.frombuffer(content, np.uint8).reshape(len(table), -(-n_bits // 8))
+    return BinaryCodes(packed, n_bits), table.column("id").to_numpy().astype(np.int64)

@@ -1,0 +1,166 @@
+"""BoostSSC: similarity-sensitive coding by AdaBoost over pairs of rows (Shakhnarovich 2005)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from .._threads import run_all, tiles
+from .._validation import check_integer, check_rows
+from ..base import BaseHasher
+from ..linalg import project
+from ..supervision import Pairs, pairs_or_labels, require_both_kinds
+from ._stump_loops import best_stump
+from ._stumps import RankedFeatures, ranked_features, refuse_too_many_bits
+
+__all__ = ["BoostSSC"]
+
+# More certainty than this would be an infinite weight for a stump without error.
+_LARGEST_WEIGHT = 10.0
+_TILE_FEATURES = 64
+
+
+class BoostSSC(BaseHasher):
+    r"""Boost stumps to agree on similar pairs and to differ on dissimilar ones, one stump a bit.
+
+    A stump :math:`h(x) = [x_f \ge T]` votes :math:`c_p = +1` on a pair whose rows it gives the same value,
+    -1 otherwise. With :math:`s_p = \pm1` the similarity and D the weights of the pairs, each round takes
+    the stump that maximizes :math:`r = \sum_p D_p s_p c_p` over all features and thresholds, and then
+
+    .. math::
+
+        \alpha = \tfrac12 \log\frac{1 + r}{1 - r}, \qquad D_p \propto D_p e^{-\alpha s_p c_p}.
+
+    r is maximized and not its magnitude: negating a bit does not negate the vote of a pair. The native
+    distance weighs a differing bit by ``weights_``; codes are compared by plain Hamming distance.
+
+    Decided here: :math:`\alpha` is capped at 10. When no stump is left with r > 0, the remaining bits are the
+    best of the remaining stumps, with weight 0.
+
+    Parameters
+    ----------
+    n_bits : int, default=32
+        At most the number of distinct stumps.
+    features : {"raw", "random", "pca"}, default="raw"
+        What stumps look at: features of X, random projections or principal components.
+    n_projections : int, default=256
+        How many, for "random" and "pca".
+    n_pairs : int, default=20000
+        Pairs drawn from the labels, half of them similar. Ignored when ``fit`` is given pairs.
+    unique : bool, default=True
+        Take no stump twice: AdaBoost may, but a repeated bit tells nothing new.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    features_ : array of shape (n_bits,)
+        The feature (or projection) of each stump.
+    thresholds_ : array of shape (n_bits,)
+    projections_ : array of shape (n_bits, n_features) or None
+        What the features are projections onto, one row a bit.
+    weights_ : array of shape (n_bits,)
+        :math:`\alpha` of each bit.
+    objective_history_ : array of shape (n_bits,)
+        Mean exponential loss of the pairs after each round; never rises.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from starshl.baselines import BoostSSC
+    >>> X, y = load_digits(return_X_y=True)
+    >>> BoostSSC(16, random_state=0).fit(X, y).transform(X).shape
+    (1797, 16)
+    """
+
+    def __init__(
+        self,
+        n_bits=32,
+        *,
+        features="raw",
+        n_projections=256,
+        n_pairs=20_000,
+        unique=True,
+        random_state=None,
+    ):
+        self.n_bits = n_bits
+        self.features = features
+        self.n_projections = n_projections
+        self.n_pairs = n_pairs
+        self.unique = unique
+        self.random_state = random_state
+
+    def fit(self, X, y=None, *, pairs=None) -> BoostSSC:
+        """Choose the stumps by pairs, or by pairs drawn from labels.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,), default=None
+            Labels; unlabeled rows enter no pair. Not read if pairs are given.
+        pairs : (first, second, similarity), default=None
+            Row indices, and +1 for similar, -1 for dissimilar; both kinds are needed.
+        """
+        n_bits = check_integer(self.n_bits, "n_bits", low=1)
+        check_integer(self.n_pairs, "n_pairs", low=2)
+        X = check_rows(self, X, fitting=True)
+        rng = check_random_state(self.random_state)
+        pairs = pairs_or_labels(self, pairs, y, len(X), n_pairs=self.n_pairs, random_state=rng)
+        require_both_kinds(self, pairs)
+        ranked = ranked_features(X, self.features, self.n_projections, rng)
+        refuse_too_many_bits(n_bits, ranked)
+        stumps, self.weights_, self.objective_history_ = _boost(ranked, pairs, n_bits, self.unique)
+        self.features_ = stumps[:, 0]
+        self.thresholds_ = np.array([ranked.threshold(*stump) for stump in stumps]).astype(X.dtype)
+        self.projections_ = None if ranked.projections is None else ranked.projections[self.features_]
+        return self
+
+    def decision_function(self, X) -> np.ndarray:
+        """Return how far each stump's feature lies above its threshold, shape (n_samples, n_bits)."""
+        check_is_fitted(self)
+        X = check_rows(self, X, fitting=False)
+        values = X[:, self.features_] if self.projections_ is None else project(X, self.projections_)
+        return values - self.thresholds_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def _boost(
+    ranked: RankedFeatures, pairs: Pairs, n_rounds: int, unique: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return stumps as (feature, cut), their weights, and the exponential loss after each round."""
+    signs = pairs.similarity.astype(np.float64)
+    weights = np.full(len(pairs.first), 1.0 / len(pairs.first))
+    stumps = np.empty((n_rounds, 2), dtype=np.int64)
+    alphas, losses = np.empty(n_rounds), np.empty(n_rounds)
+    loss = 1.0
+    for b in range(n_rounds):
+        taken = stumps[:b] if unique else stumps[:0]
+        feature, cut = stumps[b] = _best_of_all(ranked, pairs, weights * signs, taken)
+        above = ranked.ranks[feature] > cut
+        votes = np.where(above[pairs.first] == above[pairs.second], 1.0, -1.0)
+        r = float(np.sum(weights * signs * votes))
+        alphas[b] = min(0.5 * np.log((1 + r) / (1 - r)), _LARGEST_WEIGHT) if 0 < r < 1 else 0.0
+        if r >= 1:
+            alphas[b] = _LARGEST_WEIGHT
+        weights *= np.exp(-alphas[b] * signs * votes)
+        loss *= weights.sum()
+        weights /= weights.sum()
+        losses[b] = loss
+    return stumps, alphas, losses
+
+
+def _best_of_all(ranked: RankedFeatures, pairs: Pairs, weights, taken) -> tuple[int, int]:
+    n_values = ranked.n_values
+    search = partial(best_stump, ranked.ranks, n_values, pairs.first, pairs.second, weights)
+    found = run_all(
+        [partial(search, tile.start, tile.stop, taken) for tile in tiles(len(n_values), _TILE_FEATURES)],
+        n_jobs=-1,
+    )
+    # min keeps the first of equals, so the answer does not depend on the tiles.
+    feature, cut, _ = min((stump for stump in found if stump[0] >= 0), key=lambda stump: stump[2])
+    return feature, cut

@@ -1,0 +1,192 @@
+"""LDAHash and DIF: projections that shrink similar pairs, cut where they err least (Strecha et al. 2012)."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import eigh
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from .._threads import single_threaded_blas
+from .._validation import check_choice, check_integer, check_number, check_rows
+from ..base import BaseHasher
+from ..linalg import gram, positive_peaks, project
+from ..supervision import Pairs, pairs_or_labels, require_both_kinds
+from ._reduction import principal_rows
+from ._stumps import separated_weights
+
+__all__ = ["LDAHash", "best_threshold"]
+
+
+class LDAHash(BaseHasher):
+    r"""Hash by projections along which similar pairs are close and dissimilar pairs far apart.
+
+    With :math:`\Sigma_P` and :math:`\Sigma_N` the mean of :math:`(x - z)(x - z)^T` over similar and over
+    dissimilar pairs, the projections are the n_bits smallest solutions of
+
+    .. math::
+
+        \Sigma_P v = \lambda \Sigma_N v \quad (\text{LDA}), \qquad
+        (\alpha \Sigma_P - \Sigma_N) v = \lambda v \quad (\text{DIF}).
+
+    Each is cut at the threshold that minimizes the share of similar pairs torn apart plus the share of
+    dissimilar pairs left together.
+
+    Labels of G classes make only G - 1 eigenvalues small, so codes much longer than that get worse.
+
+    Decided here, where the paper is silent: both matrices are taken in the principal components of X and,
+    for LDA, get a small multiple of the identity, because constant features make them singular. Among
+    equally good thresholds the one nearest the median is taken.
+
+    Parameters
+    ----------
+    n_bits : int, default=32
+        At most the number of principal components.
+    method : {"lda", "dif"}, default="lda"
+    alpha : float, default=1.0
+        Weight of the similar pairs in DIF.
+    threshold : {"learned", "median", "zero"}, default="learned"
+        "median" gives balanced bits; "zero" cuts at the mean of the training rows.
+    n_pairs : int, default=40000
+        Pairs drawn from the labels, half of them similar. Ignored when ``fit`` is given pairs.
+    n_components : int or None, default=None
+        Principal components kept; None keeps all with variance.
+    ridge : float, default=1e-3
+        Share of the mean eigenvalue that is added to all eigenvalues of both matrices (LDA).
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    components_ : array of shape (n_bits, n_features)
+    intercept_ : array of shape (n_bits,)
+    eigenvalues_ : array of shape (n_bits,), ascending
+    pair_errors_ : array of shape (n_bits,)
+        Share of similar pairs torn apart plus share of dissimilar pairs left together, on training pairs;
+        1 is chance.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from starshl.baselines import LDAHash
+    >>> X, y = load_digits(return_X_y=True)
+    >>> hasher = LDAHash(8, random_state=0).fit(X, y)
+    >>> hasher.transform(X).shape
+    (1797, 8)
+    >>> bool((hasher.pair_errors_ < 0.9).all())
+    True
+    """
+
+    def __init__(
+        self,
+        n_bits=32,
+        *,
+        method="lda",
+        alpha=1.0,
+        threshold="learned",
+        n_pairs=40_000,
+        n_components=None,
+        ridge=1e-3,
+        random_state=None,
+    ):
+        self.n_bits = n_bits
+        self.method = method
+        self.alpha = alpha
+        self.threshold = threshold
+        self.n_pairs = n_pairs
+        self.n_components = n_components
+        self.ridge = ridge
+        self.random_state = random_state
+
+    def fit(self, X, y=None, *, pairs=None) -> LDAHash:
+        """Learn projections and thresholds from pairs, or from pairs drawn from labels.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,), default=None
+            Labels; unlabeled rows enter no pair. Not read if pairs are given.
+        pairs : (first, second, similarity), default=None
+            Row indices, and +1 for similar, -1 for dissimilar; both kinds are needed.
+        """
+        n_bits = self._check_settings()
+        X = check_rows(self, X, fitting=True)
+        rng = check_random_state(self.random_state)
+        pairs = pairs_or_labels(self, pairs, y, len(X), n_pairs=self.n_pairs, random_state=rng)
+        require_both_kinds(self, pairs)
+        reduced = principal_rows(X, min(X.shape) if self.n_components is None else self.n_components)
+        largest = len(reduced.axes)
+        if n_bits > largest:
+            raise ValueError(
+                f"n_bits is {n_bits}; X has n_features={X.shape[1]} and {largest} principal components were kept, so "
+                f"at most {largest} bits can be learned. Lower n_bits."
+            )
+        self.eigenvalues_, directions = self._directions(reduced.rows, pairs, n_bits)
+        cuts = self._thresholds(project(reduced.rows, directions), pairs)
+        self.components_, self.intercept_ = reduced.in_features(directions, -cuts, X.dtype)
+        return self
+
+    def _check_settings(self) -> int:
+        check_choice(self.method, "method", ("lda", "dif"))
+        check_choice(self.threshold, "threshold", ("learned", "median", "zero"))
+        check_number(self.alpha, "alpha", low=0, strict=True)
+        check_number(self.ridge, "ridge", low=0)
+        check_integer(self.n_pairs, "n_pairs", low=2)
+        if self.n_components is not None:
+            check_integer(self.n_components, "n_components", low=1)
+        return check_integer(self.n_bits, "n_bits", low=1)
+
+    def _directions(self, rows: np.ndarray, pairs: Pairs, n_bits: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the smallest eigenvalues and their vectors as rows, in principal components."""
+        differences = rows[pairs.first] - rows[pairs.second]
+        near, far = (_mean_square(differences[pairs.similarity == kind]) for kind in (1, -1))
+        with single_threaded_blas():
+            if self.method == "dif":
+                values, vectors = eigh(self.alpha * near - far, subset_by_index=[0, n_bits - 1])
+            else:
+                near, far = (_with_ridge(matrix, self.ridge) for matrix in (near, far))
+                values, vectors = eigh(near, far, subset_by_index=[0, n_bits - 1])
+        return values, positive_peaks(vectors.T)
+
+    def _thresholds(self, scores: np.ndarray, pairs: Pairs) -> np.ndarray:
+        if self.threshold == "learned":
+            cuts = [best_threshold(s[pairs.first], s[pairs.second], pairs.similarity) for s in scores.T]
+        else:
+            cuts = np.median(scores, axis=0) if self.threshold == "median" else np.zeros(scores.shape[1])
+        cuts = np.asarray(cuts)
+        bits = scores >= cuts
+        torn = bits[pairs.first] != bits[pairs.second]
+        similar = pairs.similarity > 0
+        self.pair_errors_ = torn[similar].mean(axis=0) + 1.0 - torn[~similar].mean(axis=0)
+        return cuts
+
+    def decision_function(self, X) -> np.ndarray:
+        """Return projections minus thresholds, shape (n_samples, n_bits)."""
+        check_is_fitted(self)
+        X = check_rows(self, X, fitting=False)
+        return project(X, self.components_, self.intercept_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def best_threshold(first: np.ndarray, second: np.ndarray, similarity: np.ndarray) -> float:
+    """Return the threshold with the fewest errors on pairs of values, weighing both kinds equally."""
+    similar = similarity > 0
+    weights = np.where(similar, 1.0 / similar.sum(), -1.0 / (~similar).sum())
+    thresholds, sums = separated_weights(first, second, weights)
+    middle = float(np.median(np.concatenate([first, second])))
+    if not len(thresholds):
+        return middle
+    best = np.flatnonzero(sums <= sums.min() + 1e-12)
+    return float(thresholds[best[np.argmin(np.abs(thresholds[best] - middle))]])
+
+
+def _mean_square(differences: np.ndarray) -> np.ndarray:
+    return gram(differences) / len(differences)
+
+
+def _with_ridge(matrix: np.ndarray, ridge: float) -> np.ndarray:
+    # The smallest number is there for pairs of equal rows only, whose matrix is zero.
+    shift = ridge * np.trace(matrix) / len(matrix) + np.finfo(np.float64).tiny
+    return matrix + shift * np.eye(len(matrix))

@@ -1,0 +1,237 @@
+"""Locality-sensitive hashing under a learned Mahalanobis metric (Jain et al. 2008, Kulis et al. 2009).
+
+The metric is learned by information-theoretic metric learning (ITML; Davis et al. 2007).
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from .._threads import single_threaded_blas
+from .._validation import check_integer, check_number, check_rows
+from ..base import BaseHasher
+from ..linalg import project
+from ..supervision import Pairs, pairs_or_labels, require_labels
+from ._itml_loops import project_once
+from ._reduction import centered_rows
+
+__all__ = ["LearnedMetric", "MetricLSH", "learn_metric"]
+
+# Random pairs of rows whose distances set the bounds; percentiles of so many are steady.
+_PAIRS_FOR_BOUNDS = 10_000
+
+
+class MetricLSH(BaseHasher):
+    r"""Hash by random hyperplanes in the geometry of a metric learned from pairs.
+
+    The metric :math:`A = G^T G` stays as close to the identity as similar pairs within a small and
+    dissimilar pairs beyond a large distance allow,
+
+    .. math::
+
+        \min_{A, \xi}\; D_{ld}(A, I) + \gamma \sum_c D_{ld}(\xi_c, \xi^0_c), \qquad
+        (x_i - x_j)^T A (x_i - x_j) \lessgtr \xi_c,
+
+    with the LogDet divergence :math:`D_{ld}(A, B) = tr(AB^{-1}) - \log\det(AB^{-1}) - d`. Bits are
+    :math:`sgn(r^T G (x - m))` with normal r, so two rows agree in a bit with probability
+    :math:`1 - \angle(Gx, Gz)/\pi`.
+
+    Parameters
+    ----------
+    n_bits : int, default=32
+    gamma : float, default=1.0
+        Weight of the slack: small lets distances leave their bounds, ``numpy.inf`` forbids it (the
+        constraints then have to be feasible).
+    n_constraints : int or "auto", default="auto"
+        Pairs drawn from the labels; "auto" draws the 20 G² of the ITML paper for G classes. Half are
+        similar. Ignored when ``fit`` is given pairs.
+    percentiles : tuple of two numbers, default=(5, 95)
+        Of the squared distances of random pairs: the bounds for similar and for dissimilar pairs.
+    n_components : int or None, default=100
+        Principal components in which the metric is learned, if X has more features than that. A projection
+        costs O(n_components²). None learns the metric of the features themselves.
+    max_sweeps : int, default=1000
+    tol : float, default=1e-3
+        Stop when a sweep over the constraints changes the multipliers by less than this share of them.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    components_ : array of shape (n_bits, n_features)
+    intercept_ : array of shape (n_bits,)
+    metric_ : array of shape (n_kept, n_kept)
+        A, in the features or in their principal components.
+    objective_history_ : array of shape (n_sweeps + 1,)
+        Dual objective :math:`-\log\det A - \gamma\sum_c \log(\xi_c/\xi^0_c)`; never falls.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from starshl.baselines import MetricLSH
+    >>> X, y = load_digits(return_X_y=True)
+    >>> MetricLSH(16, random_state=0).fit(X, y).transform(X).shape
+    (1797, 16)
+    """
+
+    def __init__(
+        self,
+        n_bits=32,
+        *,
+        gamma=1.0,
+        n_constraints="auto",
+        percentiles=(5, 95),
+        n_components=100,
+        max_sweeps=1000,
+        tol=1e-3,
+        random_state=None,
+    ):
+        self.n_bits = n_bits
+        self.gamma = gamma
+        self.n_constraints = n_constraints
+        self.percentiles = percentiles
+        self.n_components = n_components
+        self.max_sweeps = max_sweeps
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X, y=None, *, pairs=None) -> MetricLSH:
+        """Learn the metric from pairs, or from pairs drawn from labels, and draw the hyperplanes.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,), default=None
+            Labels; unlabeled rows take no part in the metric. Not read if pairs are given.
+        pairs : (first, second, similarity), default=None
+            Row indices, and +1 for similar, -1 for dissimilar.
+        """
+        n_bits, low, high = self._check_settings()
+        X = check_rows(self, X, fitting=True)
+        rng = check_random_state(self.random_state)
+        reduced = centered_rows(X, self.n_components)
+        rows = reduced.rows
+        # Drawn first, so that an untouched metric gives the codes of LSHash with the same seed.
+        directions = rng.standard_normal((n_bits, rows.shape[1]))
+        pairs = self._constraints(X, y, pairs, rng)
+        bounds = _distance_bounds(rows, low, high, rng)
+        with single_threaded_blas():
+            learned = learn_metric(
+                rows[pairs.first] - rows[pairs.second],
+                pairs.similarity,
+                bounds,
+                gamma=float(self.gamma),
+                max_sweeps=self.max_sweeps,
+                tol=self.tol,
+            )
+            directions = directions @ _symmetric_root(learned.metric)
+        self.components_, self.intercept_ = reduced.in_features(directions, 0.0, X.dtype)
+        if not learned.converged:
+            warnings.warn(
+                f"The multipliers still changed by a share of {learned.change:.2g} > tol {self.tol:g} after "
+                f"{self.max_sweeps} sweeps. Raise max_sweeps or tol.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self.metric_ = learned.metric
+        self.objective_history_ = learned.objectives
+        return self
+
+    def _constraints(self, X, y, pairs, rng) -> Pairs:
+        n_pairs = self.n_constraints
+        if pairs is None and n_pairs == "auto":
+            n_classes = len(require_labels(self, y, len(X), partial=True, n_classes=2).classes)
+            n_pairs = 20 * n_classes**2
+        return pairs_or_labels(self, pairs, y, len(X), n_pairs=n_pairs, random_state=rng)
+
+    def _check_settings(self) -> tuple[int, float, float]:
+        check_number(self.gamma, "gamma", low=0, strict=True, finite=False)
+        if self.n_constraints != "auto":
+            check_integer(self.n_constraints, "n_constraints", low=1)
+        if self.n_components is not None:
+            check_integer(self.n_components, "n_components", low=1)
+        check_integer(self.max_sweeps, "max_sweeps", low=0)
+        check_number(self.tol, "tol", low=0)
+        low, high = self.percentiles
+        if not 0 <= low < high <= 100:
+            raise ValueError(f"percentiles is {self.percentiles!r}; it must be two rising numbers from 0 to 100.")
+        return check_integer(self.n_bits, "n_bits", low=1), low, high
+
+    def decision_function(self, X) -> np.ndarray:
+        """Return the signed distances to the hyperplanes, shape (n_samples, n_bits)."""
+        check_is_fitted(self)
+        X = check_rows(self, X, fitting=False)
+        return project(X, self.components_, self.intercept_)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedMetric:
+    """What :func:`learn_metric` found; ``change`` is that of the last sweep."""
+
+    metric: np.ndarray
+    duals: np.ndarray
+    bounds: np.ndarray
+    objectives: np.ndarray
+    change: float
+    converged: bool
+
+
+def learn_metric(
+    differences: np.ndarray,
+    similarity: np.ndarray,
+    bounds: tuple[float, float],
+    *,
+    gamma: float = 1.0,
+    max_sweeps: int = 1000,
+    tol: float = 1e-3,
+) -> LearnedMetric:
+    """Learn a Mahalanobis metric by cyclic Bregman projections (Davis et al. 2007, Algorithm 1).
+
+    Printed versions show the step for gamma = 1; the factor gamma/(gamma + 1) makes it the exact
+    projection for every gamma. Being coordinate ascent, it never lowers the dual objective.
+
+    Parameters
+    ----------
+    differences : array of shape (n_constraints, n_features), x_i - x_j
+    similarity : array of shape (n_constraints,), +1: at most bounds[0], -1: at least bounds[1]
+    bounds : squared distances
+    """
+    metric = np.eye(differences.shape[1])
+    signs = similarity.astype(np.float64)
+    start = np.where(signs > 0, *bounds)
+    relaxed, duals = start.copy(), np.zeros(len(signs))
+    objectives, change = [0.0], 0.0
+    for _ in range(max_sweeps):
+        moved = project_once(metric, differences, signs, relaxed, duals, gamma)
+        slack = 0.0 if np.isinf(gamma) else gamma * np.log(relaxed / start).sum()
+        objectives.append(-np.linalg.slogdet(metric)[1] - slack)
+        total = duals.sum()
+        change = moved / total if total > 0 else 0.0
+        if change <= tol:
+            break
+    metric = (metric + metric.T) / 2
+    return LearnedMetric(metric, duals, relaxed, np.array(objectives), change, change <= tol)
+
+
+def _distance_bounds(rows: np.ndarray, low: float, high: float, rng) -> tuple[float, float]:
+    first, second = rng.randint(0, len(rows), (2, _PAIRS_FOR_BOUNDS))
+    squared = np.square(rows[first] - rows[second]).sum(axis=1)[first != second]
+    near, far = np.percentile(squared, [low, high])
+    # Many equal rows would ask for the distance zero, which no positive definite metric has.
+    far = far if far > 0 else 1.0
+    return max(near, 1e-3 * far), far
+
+
+def _symmetric_root(metric: np.ndarray) -> np.ndarray:
+    values, vectors = eigh(metric)
+    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T

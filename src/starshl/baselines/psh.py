@@ -1,0 +1,167 @@
+"""Parameter-sensitive hashing: random stumps out of those that respect similarity.
+
+Shakhnarovich, Viola and Darrell 2003.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from .._validation import check_integer, check_number, check_rows
+from ..base import BaseHasher
+from ..linalg import project
+from ..supervision import Pairs, pairs_or_labels, require_both_kinds
+from ._stump_loops import separated_by_cuts
+from ._stumps import RankedFeatures, ranked_features, refuse_too_many_bits
+
+__all__ = ["ParamSensitiveHash", "stump_rates"]
+
+# Stumps to draw from, per bit: fewer would leave little to chance, and bits would resemble each other.
+_CANDIDATES_PER_BIT = 5
+
+
+class ParamSensitiveHash(BaseHasher):
+    r"""Draw bits at random from the stumps that keep similar pairs together and dissimilar ones apart.
+
+    A stump :math:`h(x) = [x_f \ge T]` is a candidate if it gives one value to at least the share
+    ``together`` of the similar pairs and to at most the share ``collide`` of the dissimilar pairs. All
+    thresholds of a feature are judged in one pass over the pairs. n_bits candidates are drawn without
+    replacement.
+
+    Decided here: neighboring thresholds of a feature are nearly the same bit, so only the best few of each
+    feature are looked at, as few as give 5 n_bits stumps (one where there are that many features). If fewer
+    than that qualify, both shares are relaxed by the same amount, the smallest that admits so many
+    (``relaxation_``).
+
+    Parameters
+    ----------
+    n_bits : int, default=32
+        At most the number of distinct stumps.
+    together : float, default=0.8
+        p1 of the paper.
+    collide : float, default=0.5
+        p2 of the paper.
+    features : {"raw", "random", "pca"}, default="raw"
+        What stumps look at: features of X, random projections or principal components.
+    n_projections : int, default=256
+        How many, for "random" and "pca".
+    n_pairs : int, default=20000
+        Pairs drawn from the labels, half of them similar. Ignored when ``fit`` is given pairs.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    features_ : array of shape (n_bits,)
+        The feature (or projection) of each stump.
+    thresholds_ : array of shape (n_bits,)
+    projections_ : array of shape (n_bits, n_features) or None
+        What the features are projections onto, one row a bit.
+    n_candidates_ : int
+        Stumps that the bits were drawn from.
+    relaxation_ : float
+        By how much ``together`` was lowered and ``collide`` raised.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from starshl.baselines import ParamSensitiveHash
+    >>> X, y = load_digits(return_X_y=True)
+    >>> ParamSensitiveHash(16, random_state=0).fit(X, y).transform(X).shape
+    (1797, 16)
+    """
+
+    def __init__(
+        self,
+        n_bits=32,
+        *,
+        together=0.8,
+        collide=0.5,
+        features="raw",
+        n_projections=256,
+        n_pairs=20_000,
+        random_state=None,
+    ):
+        self.n_bits = n_bits
+        self.together = together
+        self.collide = collide
+        self.features = features
+        self.n_projections = n_projections
+        self.n_pairs = n_pairs
+        self.random_state = random_state
+
+    def fit(self, X, y=None, *, pairs=None) -> ParamSensitiveHash:
+        """Judge all stumps by pairs, or by pairs drawn from labels, and draw the bits.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,), default=None
+            Labels; unlabeled rows enter no pair. Not read if pairs are given.
+        pairs : (first, second, similarity), default=None
+            Row indices, and +1 for similar, -1 for dissimilar; both kinds are needed.
+        """
+        n_bits = check_integer(self.n_bits, "n_bits", low=1)
+        check_integer(self.n_pairs, "n_pairs", low=2)
+        together = check_number(self.together, "together", low=0)
+        collide = check_number(self.collide, "collide", low=0)
+        X = check_rows(self, X, fitting=True)
+        rng = check_random_state(self.random_state)
+        pairs = pairs_or_labels(self, pairs, y, len(X), n_pairs=self.n_pairs, random_state=rng)
+        require_both_kinds(self, pairs)
+        ranked = ranked_features(X, self.features, self.n_projections, rng)
+        refuse_too_many_bits(n_bits, ranked)
+
+        stumps, kept, collided = stump_rates(ranked, pairs)
+        missing = np.maximum(np.maximum(together - kept, collided - collide), 0.0)
+        candidates = _candidates(stumps[:, 0], missing, collided - kept, _CANDIDATES_PER_BIT * n_bits)
+        self.relaxation_ = float(missing[candidates].max())
+        self.n_candidates_ = len(candidates)
+        chosen = stumps[rng.choice(candidates, n_bits, replace=False)]
+        self.features_ = chosen[:, 0]
+        self.thresholds_ = np.array([ranked.threshold(*stump) for stump in chosen]).astype(X.dtype)
+        self.projections_ = None if ranked.projections is None else ranked.projections[self.features_]
+        return self
+
+    def decision_function(self, X) -> np.ndarray:
+        """Return how far each stump's feature lies above its threshold, shape (n_samples, n_bits)."""
+        check_is_fitted(self)
+        X = check_rows(self, X, fitting=False)
+        values = X[:, self.features_] if self.projections_ is None else project(X, self.projections_)
+        return values - self.thresholds_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def stump_rates(ranked: RankedFeatures, pairs: Pairs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return all stumps as (feature, cut) and the shares of similar and dissimilar pairs each keeps together.
+
+    O(n_features (n_pairs + n_samples)).
+    """
+    stumps, rates = [], ([], [])
+    kinds = [pairs.similarity == kind for kind in (1, -1)]
+    ends = [(pairs.first[kind], pairs.second[kind], np.ones(kind.sum())) for kind in kinds]
+    for feature, values in enumerate(ranked.values):
+        stumps.append(np.column_stack([np.full(len(values) - 1, feature), np.arange(len(values) - 1)]))
+        for rate, (first, second, weights) in zip(rates, ends, strict=True):
+            separated = np.empty(len(values))
+            separated_by_cuts(ranked.ranks[feature], first, second, weights, separated)
+            rate.append(1.0 - separated[:-1] / len(first))
+    return np.concatenate(stumps), np.concatenate(rates[0]), np.concatenate(rates[1])
+
+
+def _candidates(features, missing, tie_break, n_wanted: int) -> np.ndarray:
+    """Return the stumps that miss least among the best few of each feature, ``n_wanted`` or more.
+
+    As few of each feature as give ``n_wanted`` altogether; ``tie_break`` orders those that miss equally.
+    """
+    n_wanted = min(n_wanted, len(missing))
+    order = np.lexsort((tie_break, missing, features))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order)) - np.searchsorted(features[order], features[order])
+    shortlist = np.flatnonzero(place <= np.partition(place, n_wanted - 1)[n_wanted - 1])
+    bound = np.partition(missing[shortlist], n_wanted - 1)[n_wanted - 1]
+    return shortlist[missing[shortlist] <= bound]

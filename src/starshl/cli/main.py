@@ -1,0 +1,117 @@
+"""``starshl``: the commands, and one sentence instead of a traceback for every expected error."""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+import warnings
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from .. import __version__
+from ..exceptions import MissingExtraError
+from . import data, demo, encode, fit, info, methods, predict
+
+__all__ = ["app", "main"]
+
+EXIT_EXPECTED_ERROR, EXIT_INTERRUPTED = 2, 130
+EXPECTED_ERRORS = (ValueError, TypeError, OSError, EOFError, MemoryError, OverflowError, MissingExtraError, csv.Error)
+
+# Typer builds on click in some versions and on a copy of its own in others; BadParameter is public in all.
+UsageError = typer.BadParameter.__base__
+
+
+class Commands(TyperGroup):
+    """A group whose commands end with one sentence on standard error when something expected goes wrong."""
+
+    def main(self, *arguments: Any, standalone_mode: bool = True, **settings: Any) -> Any:
+        if not standalone_mode:
+            return super().main(*arguments, standalone_mode=False, **settings)
+        with warnings.catch_warnings():
+            warnings.showwarning = _tell_warning
+            # Columns are matched by name when a table is read; the hasher then gets a bare array.
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            sys.exit(self._run(*arguments, **settings))
+
+    def _run(self, *arguments: Any, **settings: Any) -> int:
+        try:
+            code = super().main(*arguments, standalone_mode=False, **settings)
+            sys.stdout.flush()
+            return code if isinstance(code, int) else 0
+        except UsageError as error:
+            return _tell_usage_error(error)
+        except BrokenPipeError:
+            # The reader of our output has left; a second failure while Python shuts down would print a traceback.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+        except (KeyboardInterrupt, typer.Abort):
+            return EXIT_INTERRUPTED
+        except EXPECTED_ERRORS as error:
+            if os.environ.get("STARSHL_TRACEBACK"):
+                raise
+            typer.echo(f"Error: {_sentence(error)}", err=True)
+            return EXIT_EXPECTED_ERROR
+
+
+def _tell_usage_error(error: Exception) -> int:
+    message = error.format_message()
+    if message.startswith("Usage:"):  # a group called without a command answers with its help
+        typer.echo(message, err=True)
+    else:
+        command = error.ctx.command_path if error.ctx else "starshl"
+        typer.echo(f"Error: {message.rstrip('.')}. See: {command} --help", err=True)
+    return EXIT_EXPECTED_ERROR
+
+
+def _sentence(error: BaseException) -> str:
+    """Return the message of an error on one line, and its kind where it has none."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.strerror}: {os.fsdecode(error.filename)!r}. Check the path and your permissions."
+    if isinstance(error, MemoryError):
+        return f"There is not enough memory for this ({error or 'no details'}). Use fewer rows or a machine with more."
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _tell_warning(message, category, filename, lineno, file=None, line=None) -> None:
+    typer.echo(f"Warning: {' '.join(str(message).split())}", err=True)
+
+
+app = typer.Typer(
+    name="starshl",
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    # Plain help: loading rich would take as long as all the rest.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.command("fit")(fit.fit)
+app.command("encode")(encode.encode)
+app.command("predict")(predict.predict)
+app.command("info")(info.info)
+app.command("methods")(methods.methods)
+app.command("demo")(demo.demo)
+app.add_typer(data.app, name="data")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"starshl {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Short binary codes learned from labels, a few labels or none."""
+
+
+def main() -> None:
+    """Run the command line; the entry point of the package."""
+    app(prog_name="starshl")

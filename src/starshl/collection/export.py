@@ -1,0 +1,52 @@
+"""Export of a collection to files that other programs read: Parquet and JSON lines.
+
+Codes leave as packed bytes: bit j of a code is bit ``j % 8``, counted from the least significant, of byte
+``j // 8``; unused bits of the last byte are zero.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from .._files import replacing_file
+from ..codes import BinaryCodes
+from .store import Row
+
+__all__ = ["write_rows"]
+
+
+def write_rows(path: str | os.PathLike, rows: Sequence[Row], n_bits: int) -> None:
+    """Write rows to a file whose ending says how; it is complete or not there."""
+    writers = {".parquet": _write_parquet, ".jsonl": _write_json_lines}
+    ending = Path(path).suffix
+    if ending not in writers:
+        raise ValueError(f"The file name ends in {ending!r}; use {' or '.join(writers)}.")
+    writers[ending](path, rows, n_bits)
+
+
+def _write_json_lines(path, rows: Sequence[Row], n_bits: int) -> None:
+    with replacing_file(path) as file:
+        for row in rows:
+            entry = {
+                "id": row.id,
+                "code": row.code.hex(),
+                "n_bits": n_bits,
+                "reference": row.reference,
+                "metadata": json.loads(row.metadata),
+            }
+            file.write(json.dumps(entry).encode() + b"\n")
+
+
+def _write_parquet(path, rows: Sequence[Row], n_bits: int) -> None:
+    # Imported here because JSON lines must work without the library behind it.
+    from ..adapters.parquet_table import write_parquet
+
+    content = b"".join(row.code for row in rows)
+    packed = np.frombuffer(content, np.uint8).reshape(len(rows), -(-n_bits // 8))
+    columns = {"reference": [row.reference for row in rows], "metadata": [row.metadata for row in rows]}
+    write_parquet(path, BinaryCodes(packed, n_bits), [row.id for row in rows], columns)

@@ -1,0 +1,84 @@
+"""The folder of a collection: its writer's lock, its model file, and how it comes into being."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..base import BaseHasher
+from ..catalog import load
+from ..exceptions import CollectionError, CollectionFormatError
+
+__all__ = ["appearing_folder", "code_length", "load_model", "lock_for_writing", "save_model"]
+
+
+@contextmanager
+def appearing_folder(folder: Path) -> Iterator[Path]:
+    """Fill a folder beside the target and rename it at the end, so that it appears complete or not at all."""
+    if folder.exists():
+        raise FileExistsError(f"{str(folder)!r} exists already. Open it, or choose another folder.")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    try:
+        yield made
+        mask = os.umask(0)
+        os.umask(mask)
+        made.chmod(0o777 & ~mask)
+        made.rename(folder)
+    except BaseException:
+        shutil.rmtree(made, ignore_errors=True)
+        raise
+
+
+def lock_for_writing(path: Path) -> int:
+    """Take the writer's lock, which the system gives back when the process ends, however it ends."""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise CollectionError(
+            f"{str(path.parent)!r} cannot be written ({error.strerror}). Open it with read_only=True, or "
+            "give write permission."
+        ) from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(handle)
+        raise CollectionError(
+            f"Another process is writing to {str(path.parent)!r}. Close it there first, or open this one "
+            "with read_only=True."
+        ) from error
+    return handle
+
+
+def save_model(folder: Path, hasher: BaseHasher) -> str:
+    """Save the hasher under a name made from its contents, by which the database knows exactly this one."""
+    draft = folder / "hasher.draft"
+    hasher.save(draft)
+    name = _name_of(draft)
+    os.replace(draft, folder / name)
+    return name
+
+
+def load_model(folder: Path, name: str, kernels) -> BaseHasher:
+    """Load the model of that name, if it is still what was saved."""
+    path = folder / name
+    if not path.is_file():
+        raise CollectionFormatError(f"The model file {str(path)!r} is missing. Restore it from a copy.")
+    if name != _name_of(path):
+        raise CollectionFormatError(f"The model file {str(path)!r} was changed. Restore it from a copy.")
+    return load(path, kernels=kernels)
+
+
+def code_length(hasher: BaseHasher) -> int:
+    """Return how many bits a fitted hasher gives; its own n_bits may be None, for one a feature."""
+    return len(hasher.get_feature_names_out())
+
+
+def _name_of(path: Path) -> str:
+    return f"hasher-{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}.star"

@@ -1,0 +1,233 @@
+"""The SQLite file of a collection: rows with checksums, changed in transactions that are in or not in."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..exceptions import CollectionError, CollectionFormatError
+
+__all__ = ["FORMAT", "Row", "Store"]
+
+FORMAT = 1
+BUSY_SECONDS = 10.0
+
+_SCHEMA = """
+CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
+CREATE TABLE items (
+  id INTEGER PRIMARY KEY,
+  code BLOB NOT NULL,
+  reference TEXT,
+  metadata TEXT NOT NULL,
+  checksum INTEGER NOT NULL
+);
+"""
+_CHOSEN = "id IN (SELECT value FROM json_each(?))"
+_SUM_MODULUS = 1 << 62
+
+
+class Row(NamedTuple):
+    """One item as it is stored; ``metadata`` is JSON text."""
+
+    id: int
+    code: bytes
+    reference: str | None
+    metadata: str
+
+    @property
+    def checksum(self) -> int:
+        text = json.dumps([self.reference, self.metadata]).encode()
+        return zlib.crc32(text, zlib.crc32(struct.pack("<q", self.id) + self.code))
+
+
+class Store:
+    """One connection to the file; errors of SQLite come out as one clear sentence."""
+
+    def __init__(self, path: Path, *, writable: bool) -> None:
+        self.path = path
+        try:
+            self._connect("rw" if writable else "ro")
+        except CollectionError:
+            # Without a log, no process is writing; then a reader can do without the shared memory file that
+            # SQLite makes beside it, which a read-only disk does not allow.
+            if writable or path.with_name(f"{path.name}-wal").exists():
+                raise
+            self._connect("ro", immutable=True)
+
+    def _connect(self, mode: str, *, immutable: bool = False) -> None:
+        with self._explained():
+            self._connection = sqlite3.connect(
+                f"{self.path.resolve().as_uri()}?mode={mode}&immutable={int(immutable)}",
+                uri=True,
+                timeout=BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            # A transaction that was acknowledged is on the disk: with less than FULL, it may still be on its way.
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._check_format()
+
+    @classmethod
+    def create(cls, path: Path, facts: dict[str, Any]) -> None:
+        """Make a new, empty file."""
+        connection = sqlite3.connect(path, isolation_level=None)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(_SCHEMA)
+        start = {"format": FORMAT, "generation": 0, "n_items": 0, "checksum_sum": 0, **facts}
+        connection.executemany("INSERT INTO facts VALUES (?, ?)", start.items())
+        connection.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """See one unchanging state of the file."""
+        with self._explained():
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._end("ROLLBACK")
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Change the file: everything inside is in, or nothing."""
+        with self._explained():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._set("generation", self.fact("generation") + 1)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._end("ROLLBACK")
+                raise
+
+    def fact(self, name: str) -> Any:
+        found = self._connection.execute("SELECT value FROM facts WHERE name = ?", [name]).fetchone()
+        if found is None or not isinstance(found[0], str if name == "model" else int):
+            raise CollectionFormatError(
+                f"{str(self.path)!r} lacks its entry {name!r}: the file is damaged. Restore it from a copy."
+            )
+        return found[0]
+
+    def set_fact(self, name: str, value: Any) -> None:
+        self._set(name, value)
+
+    def put(self, rows: Iterable[Row]) -> None:
+        """Insert rows, replacing those with the same id; only inside :meth:`writing`."""
+        rows = list(rows)
+        self.delete([row.id for row in rows])
+        self._connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", ((*row, row.checksum) for row in rows))
+        self._count(len(rows), sum(row.checksum for row in rows))
+
+    def delete(self, ids: list[int]) -> None:
+        """Delete rows; only inside :meth:`writing`."""
+        chosen = [json.dumps(ids)]
+        n_gone, total = self._connection.execute(
+            f"SELECT count(*), coalesce(sum(checksum), 0) FROM items WHERE {_CHOSEN}", chosen
+        ).fetchone()
+        self._connection.execute(f"DELETE FROM items WHERE {_CHOSEN}", chosen)
+        self._count(-n_gone, -total)
+
+    def present(self, ids: list[int]) -> list[int]:
+        """Return those of the ids that are stored."""
+        found = self._connection.execute(f"SELECT id FROM items WHERE {_CHOSEN}", [json.dumps(ids)])
+        return [row[0] for row in found]
+
+    def rows(self, ids: list[int]) -> list[Row]:
+        """Return the rows of these ids, in their order."""
+        found = self._connection.execute(f"SELECT * FROM items WHERE {_CHOSEN}", [json.dumps(ids)])
+        by_id = {record[0]: self._checked(record) for record in found}
+        missing = [item for item in ids if item not in by_id]
+        if missing:
+            raise KeyError(f"The id {missing[0]} is not in the collection.")
+        return [by_id[item] for item in ids]
+
+    def all_rows(self) -> Iterator[Row]:
+        """Yield every row by id; at the end, refuse the file if any is missing or changed."""
+        n_items, total = 0, 0
+        for record in self._connection.execute("SELECT * FROM items ORDER BY id"):
+            row = self._checked(record)
+            n_items, total = n_items + 1, (total + record[4]) % _SUM_MODULUS
+            yield row
+        if (n_items, total) != (self.fact("n_items"), self.fact("checksum_sum")):
+            raise CollectionFormatError(
+                f"{str(self.path)!r} holds {n_items} items where {self.fact('n_items')} were written: the "
+                "file is damaged. Restore it from a copy."
+            )
+
+    def matching(self, condition: str, parameters: list) -> list[int]:
+        """Return the ids whose row meets a condition of :func:`compile_filter`."""
+        found = self._connection.execute(f"SELECT id FROM items WHERE {condition} ORDER BY id", parameters)
+        return [row[0] for row in found]
+
+    def compact(self) -> None:
+        """Give space of removed items back to the file system."""
+        with self._explained():
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def check_integrity(self) -> None:
+        """Let SQLite examine every page and every index."""
+        with self._explained():
+            findings = [row[0] for row in self._connection.execute("PRAGMA integrity_check")]
+        if findings != ["ok"]:
+            raise CollectionFormatError(f"{str(self.path)!r} is damaged ({findings[0]}). Restore it from a copy.")
+
+    def _check_format(self) -> None:
+        newest = self.fact("format")
+        if newest > FORMAT:
+            raise CollectionFormatError(
+                f"{str(self.path)!r} has format {newest}; this version of starshl reads up to {FORMAT}. "
+                "Install a newer starshl."
+            )
+
+    def _checked(self, record: tuple) -> Row:
+        row = Row(*record[:4])
+        try:
+            intact = row.checksum == record[4]
+        except (TypeError, struct.error):
+            intact = False
+        if not intact:
+            raise CollectionFormatError(
+                f"The item {record[0]} of {str(self.path)!r} does not match its checksum: the file is "
+                "damaged. Restore it from a copy."
+            )
+        return row
+
+    def _count(self, n_items: int, checksums: int) -> None:
+        self._set("n_items", self.fact("n_items") + n_items)
+        self._set("checksum_sum", (self.fact("checksum_sum") + checksums) % _SUM_MODULUS)
+
+    def _set(self, name: str, value: Any) -> None:
+        self._connection.execute("REPLACE INTO facts VALUES (?, ?)", [name, value])
+
+    def _end(self, how: str) -> None:
+        # An error such as a full disk may have ended the transaction already.
+        if self._connection.in_transaction:
+            self._connection.execute(how)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            advice = {
+                "database or disk is full": "Free some space; nothing of this change was stored.",
+                "database is locked": "Another process is writing; try again when it has finished.",
+                "attempt to write a readonly database": "Give write permission to the folder and its files.",
+            }.get(str(error), "Nothing of this change was stored.")
+            raise CollectionError(f"{str(self.path)!r}: {error}. {advice}") from error
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            raise CollectionFormatError(
+                f"{str(self.path)!r} is not a readable collection ({error}): the file is damaged or of "
+                "another kind. Restore it from a copy."
+            ) from error

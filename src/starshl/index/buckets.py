@@ -1,0 +1,213 @@
+"""BucketIndex: equal codes grouped, so that a search costs what the different codes cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from ..codes.hamming import nearest, within
+from . import _bucket_loops as loops
+from .scan import ScanIndex, empty_planes
+
+__all__ = ["BucketIndex"]
+
+# A table of codes pays when buckets are large, and must not weigh more than the items it finds.
+_ITEMS_A_BUCKET_FOR_A_TABLE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """Different codes (columns of ``planes``) and their items, in the order of their lowest ids.
+
+    The ids of bucket b are ``ids[starts[b] : starts[b + 1]]``, ascending. Because buckets are ordered by
+    lowest id, a bucket that follows k others at the same distance cannot hold one of the k nearest.
+    """
+
+    planes: np.ndarray
+    starts: np.ndarray
+    ids: np.ndarray
+
+    @classmethod
+    def of(cls, planes: np.ndarray, ids: np.ndarray) -> Buckets:
+        """Group single items."""
+        return cls(planes, _compact(np.arange(len(ids) + 1)), ids).merged()
+
+    def merged(self) -> Buckets:
+        """Join buckets of equal codes and restore the order."""
+        groups, firsts = loops.group_rows(self.planes)
+        starts, ids = loops.pool_spans(self.starts, self.ids, groups, len(firsts))
+        return Buckets(self._columns(firsts), _compact(starts), ids).ordered()
+
+    def joined(self, other: Buckets) -> Buckets:
+        """Return the buckets of both."""
+        starts = np.concatenate([self.starts, self.starts[-1] + other.starts[1:]])
+        planes = np.concatenate([self.planes, other.planes], axis=1)
+        return Buckets(planes, starts, np.concatenate([self.ids, other.ids])).merged()
+
+    def selected(self, mask: np.ndarray) -> tuple[Buckets, np.ndarray]:
+        """Return the buckets of the items whose mask is set, and the old position of each new one."""
+        kept, sizes = loops.select_members(self.starts, mask)
+        filled = np.flatnonzero(sizes)
+        # Spans of positions are ordered like spans of ids, because both ascend within a bucket.
+        spans = Buckets(self._columns(filled), _starts_of(sizes[filled]), kept)
+        spans = spans.ordered(by=self.ids)
+        return Buckets(spans.planes, spans.starts, self.ids[spans.ids]), spans.ids
+
+    def ordered(self, by: np.ndarray | None = None) -> Buckets:
+        """Return the same buckets in the order of their lowest ids, or of ``by`` at these."""
+        lowest = self.ids[self.starts[:-1]]
+        lowest = lowest if by is None else by[lowest]
+        if not np.any(lowest[1:] < lowest[:-1]):
+            return self
+        rank = np.empty(len(lowest), np.int64)
+        order = np.argsort(lowest)
+        rank[order] = np.arange(len(lowest))
+        starts, ids = loops.pool_spans(self.starts, self.ids, rank, len(lowest))
+        return Buckets(self._columns(order), _compact(starts), ids)
+
+    def _columns(self, which: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(self.planes[:, which])
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+
+def _compact(starts: np.ndarray) -> np.ndarray:
+    """Return starts in 4 bytes each if they fit, so that codes that all differ weigh a quarter more."""
+    return starts.astype(np.int32 if starts[-1] <= np.iinfo(np.int32).max else np.int64, copy=False)
+
+
+def _starts_of(sizes: np.ndarray) -> np.ndarray:
+    return _compact(np.concatenate([[0], np.cumsum(sizes)]))
+
+
+class BucketIndex(ScanIndex):
+    """Search among the different codes only: the index for learned codes, which are few.
+
+    A supervised hasher gives thousands of items the same code. They are kept as one bucket, so a search
+    costs O(different codes), and a query that equals a code with at least k items costs one look-up. Adding
+    and removing cost O(len) a call: do both in batches.
+
+    Parameters
+    ----------
+    n_bits : int
+    n_jobs : int, default=None
+        Threads of a search; None means one. Results are the same for any number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from starshl import BinaryCodes
+    >>> from starshl.index import BucketIndex
+    >>> signs = np.array([[1, 1, 1], [-1, -1, -1]])
+    >>> index = BucketIndex.from_codes(BinaryCodes.from_signs(signs[[0, 1, 0, 1, 0]]))
+    >>> index.n_buckets
+    2
+    >>> ids, distances = index.search(BinaryCodes.from_signs(signs[:1]), k=4)
+    >>> ids.tolist(), distances.tolist()
+    ([[0, 2, 4, 1]], [[0, 0, 0, 3]])
+    """
+
+    kind = "buckets"
+
+    def __init__(self, n_bits: int, *, n_jobs: int | None = None) -> None:
+        super().__init__(n_bits, n_jobs=n_jobs)
+        self._hold(Buckets(empty_planes(self.n_bits), np.zeros(1, np.int32), np.empty(0, np.int64)))
+
+    @property
+    def ids(self) -> np.ndarray:
+        ids = self._buckets.ids[:]
+        ids.flags.writeable = False
+        return ids
+
+    @property
+    def n_buckets(self) -> int:
+        """How many different codes there are."""
+        return len(self._buckets)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        held = (self._buckets.planes, self._buckets.starts, self._buckets.ids, self._table)
+        return sum(array.nbytes for array in held if array is not None)
+
+    def __len__(self) -> int:
+        return len(self._buckets.ids)
+
+    def _hold(self, buckets: Buckets) -> None:
+        self._buckets = buckets
+        pays = _ITEMS_A_BUCKET_FOR_A_TABLE * len(buckets) <= len(buckets.ids)
+        rows = np.arange(len(buckets))
+        self._table = loops.make_table(buckets.planes, rows, len(buckets)) if pays else None
+
+    def _insert(self, planes: np.ndarray, ids: np.ndarray) -> None:
+        added = Buckets.of(planes, ids)
+        self._hold(self._buckets.joined(added) if len(self) else added)
+
+    def _keep(self, mask: np.ndarray) -> None:
+        self._hold(self._buckets.selected(mask)[0])
+
+    def _find(self, ids: np.ndarray) -> np.ndarray:
+        order = np.argsort(ids)
+        ascending = ids[order]
+        places = np.minimum(np.searchsorted(ascending, self._buckets.ids), max(len(ids) - 1, 0))
+        found = np.full(len(ids), -1)
+        if len(ids):
+            hits = np.flatnonzero(ascending[places] == self._buckets.ids)
+            found[order[places[hits]]] = hits
+        return found
+
+    def _last_id(self) -> int | None:
+        return int(self._buckets.ids.max()) if len(self) else None
+
+    def _nearest(self, queries: np.ndarray, k: int, mask) -> tuple[np.ndarray, np.ndarray]:
+        if mask is not None:
+            buckets, kept = self._buckets.selected(mask)
+            positions, distances = self._scan(buckets, queries, k)
+            return kept[positions], distances
+        if self._table is None:
+            return self._scan(self._buckets, queries, k)
+        matches = loops.look_up(self._buckets.planes, self._table, queries)
+        full = matches >= 0
+        starts = self._buckets.starts
+        full &= starts[matches + 1] - starts[matches] >= k
+        positions = starts[matches][:, None] + np.arange(k)
+        distances = np.zeros((queries.shape[1], k), np.int32)
+        if not full.all():
+            rest = np.ascontiguousarray(queries[:, ~full])
+            positions[~full], distances[~full] = self._scan(self._buckets, rest, k)
+        return positions, distances
+
+    def _scan(self, buckets: Buckets, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        if len(buckets) == len(buckets.ids):
+            return nearest(buckets.planes, queries, k, self.n_bits, n_jobs=self.n_jobs)
+        rows, distances = nearest(
+            buckets.planes, queries, k, self.n_bits, item_starts=buckets.starts, n_jobs=self.n_jobs
+        )
+        positions = np.empty((queries.shape[1], k), np.int64)
+        member_distances = np.empty((queries.shape[1], k), np.int32)
+        loops.nearest_members(buckets.starts, buckets.ids, rows, distances, positions, member_distances)
+        return positions, member_distances
+
+    def _within(self, queries: np.ndarray, radii: np.ndarray, mask) -> tuple[np.ndarray, ...]:
+        buckets, kept = self._buckets, None
+        if mask is not None:
+            buckets, kept = buckets.selected(mask)
+        starts, rows, distances = within(buckets.planes, queries, radii, self.n_bits, n_jobs=self.n_jobs)
+        starts, positions, distances = loops.members_within(buckets.starts, buckets.ids, starts, rows, distances)
+        return starts, positions if kept is None else kept[positions], distances
+
+    def _rows(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        buckets = np.searchsorted(self._buckets.starts, positions, side="right") - 1
+        return self._buckets.planes, buckets
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {"ids": self._buckets.ids, "planes": self._buckets.planes, "starts": self._buckets.starts}
+
+    @classmethod
+    def _from_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray], n_jobs: int | None) -> Self:
+        index = cls(n_bits, n_jobs=n_jobs)
+        index._hold(Buckets(arrays["planes"], arrays["starts"], arrays["ids"]))
+        return index

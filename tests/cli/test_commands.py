@@ -1,0 +1,140 @@
+"""The commands do what the library does, and say it in text and in JSON."""
+
+import numpy as np
+import pytest
+
+import starshl as package
+from starshl import BinaryCodes, StarSHL, load
+from starshl.catalog import METHODS
+
+
+def test_fit_saves_what_the_library_would_learn(files, blobs, tmp_path, answer):
+    X, y = blobs
+    found = answer("fit", files / "blobs.npz", "--bits", 9, "--C", 2, "--seed", 3, "-o", tmp_path / "model")
+    expected = StarSHL(9, C=2.0, random_state=3).fit(X, y)
+    learned = load(tmp_path / "model")
+    np.testing.assert_array_equal(learned.decision_function(X), expected.decision_function(X))
+    assert (found["n_rows"], found["n_labeled"], found["n_features"], found["n_bits"]) == (60, 60, 3, 9)
+    assert found["classes"] == [0, 1, 2]
+    assert found["objective"] == expected.objective_history_[-1]
+
+
+def test_fit_writes_the_same_bytes_for_any_number_of_threads_with_and_without_progress(files, tmp_path, starshl):
+    for name, words in {"one": ("--jobs", 1, "--no-progress"), "two": ("--jobs", 2, "--progress")}.items():
+        assert starshl("fit", files / "blobs.npz", "-b", 8, "-o", tmp_path / name, *words).exit_code == 0
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_fit_takes_the_settings_of_the_paper_and_lets_options_override_them(files, tmp_path, starshl):
+    words = ("--paper", "--C", 5, "--set", "max_iter=2", "--set", "codewords=separated")
+    assert starshl("fit", files / "blobs.npz", "-b", 8, "-o", tmp_path / "m", *words).exit_code == 0
+    learned = load(tmp_path / "m")
+    assert (learned.kernels, learned.C, learned.max_iter, learned.codewords) == ("paper", 5.0, 2, "separated")
+    assert learned.codeword_constraint == "none"
+
+
+def test_fit_without_labels_learns_clusters(files, tmp_path, answer):
+    found = answer("fit", files / "blobs.npz", "--no-labels", "--n-codewords", 3, "-b", 8, "-o", tmp_path / "m")
+    assert (found["n_labeled"], found["classes"]) == (0, [0, 1, 2])
+
+
+def test_fit_with_the_graph_kernel_learns_from_one_label_a_class(files, tmp_path, answer):
+    few = np.full(60, -1)
+    few[[0, 20, 40]] = [0, 1, 2]
+    np.save(tmp_path / "few.npy", few)
+    words = ("--labels", tmp_path / "few.npy", "--kernels", "graph", "-b", 8, "-o", tmp_path / "m")
+    assert answer("fit", files / "blobs.npy", *words)["n_labeled"] == 3
+    assert answer("predict", tmp_path / "m", files / "blobs.npz")["accuracy"] == 1.0
+    assert answer("info", tmp_path / "m")["kernels"][0]["name"] == "FittedGraphGaussian"
+
+
+def test_fit_learns_from_precomputed_kernels(blobs, tmp_path, answer):
+    X, y = blobs
+    np.savez(tmp_path / "gram.npz", X=X @ X.T, y=y)
+    answer("fit", tmp_path / "gram.npz", "--kernels", "precomputed", "-b", 8, "-o", tmp_path / "m")
+    assert answer("predict", tmp_path / "m", tmp_path / "gram.npz")["accuracy"] == 1.0
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_every_method_of_the_catalog_is_fitted_described_and_encodes(method, files, tmp_path, answer):
+    bits = 3 if method.name == "SignBinarizer" else max(2, method.bits_multiple_of)
+    answer("fit", files / "blobs.npz", "--method", method.name, "--bits", bits, "-o", tmp_path / "m")
+    assert answer("info", tmp_path / "m")["method"] == method.name
+    assert answer("encode", tmp_path / "m", files / "blobs.npz", "-o", tmp_path / "c.npz")["n_codes"] == 60
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".csv"])
+def test_encode_writes_the_codes_of_the_library(suffix, files, blobs, tmp_path, answer):
+    path = tmp_path / f"codes{suffix}"
+    found = answer("encode", files / "model.safetensors", files / "blobs.npy", "-o", path)
+    expected = load(files / "model.safetensors").encode(blobs[0])
+    assert (found["n_codes"], found["n_bits"], found["bytes_per_code"]) == (60, 10, 2)
+    if suffix == ".npy":
+        codes = BinaryCodes(np.load(path), 10)
+    elif suffix == ".npz":
+        with np.load(path) as file:
+            codes = BinaryCodes(file["packed"], int(file["n_bits"]))
+    else:
+        assert path.read_text().splitlines()[0].split(",")[::9] == ["bit_0", "bit_9"]
+        codes = BinaryCodes.from_signs(np.loadtxt(path, delimiter=",", skiprows=1))
+    assert codes == expected
+
+
+def test_encode_keeps_labels_beside_the_codes(files, blobs, tmp_path, starshl):
+    words = ("encode", files / "named.safetensors", files / "blobs.csv", "--labels", "kind", "-o", tmp_path / "c.npz")
+    assert starshl(*words).exit_code == 0
+    with np.load(tmp_path / "c.npz", allow_pickle=False) as file:
+        assert "".join(file["y"]) == "".join("xyz"[label] for label in blobs[1])
+
+
+def test_predict_prints_one_label_a_line_and_the_accuracy_apart(files, starshl):
+    found = starshl("predict", files / "named.safetensors", files / "blobs.csv", "--labels", "kind")
+    assert found.stdout.split() == ["x"] * 20 + ["y"] * 20 + ["z"] * 20
+    assert found.stderr == "accuracy 1.0000\n"
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".csv"])
+def test_predict_writes_labels_to_a_file(suffix, files, tmp_path, answer):
+    path = tmp_path / f"labels{suffix}"
+    found = answer("predict", files / "named.safetensors", files / "blobs.csv", "-o", path)
+    assert (found["n_rows"], found["output"], "predictions" in found) == (60, str(path), False)
+    labels = np.load(path).tolist() if suffix == ".npy" else path.read_text().split()[1:]
+    assert labels == ["x"] * 20 + ["y"] * 20 + ["z"] * 20
+
+
+def test_info_tells_method_parameters_shapes_classes_kernels_format_and_checksum(files, answer, starshl):
+    path = files / "named.safetensors"
+    found = answer("info", path)
+    assert (found["method"], found["n_bits"], found["n_features"], found["n_train"]) == ("StarSHL", 10, 3, 60)
+    assert (found["classes"], found["format"], found["params"]["C"]) == (["x", "y", "z"], 1, 10.0)
+    assert [kernel["name"] for kernel in found["kernels"]][:2] == ["NormalizedLinear", "NormalizedPolynomial"]
+    assert {"name": "fitted.codewords_", "shape": [3, 10], "dtype": "int8", "bytes": 30} in found["arrays"]
+    assert found["file_bytes"] == path.stat().st_size
+    text = starshl("info", path).stdout
+    assert found["sha256"] in text
+    assert all(word in text for word in ("StarSHL", "x, y, z", "NormalizedPolynomial", "kernel_norm"))
+
+
+def test_info_describes_a_model_whose_kernels_are_functions(blobs, tmp_path, answer):
+    X, y = blobs
+    StarSHL(6, kernels=[lambda a, b: float(a @ b)], random_state=0).fit(X, y).save(tmp_path / "m")
+    assert answer("info", tmp_path / "m")["kernels"][0]["name"] == "a function"
+
+
+def test_methods_lists_the_catalog(starshl, answer):
+    names = [method.name for method in METHODS]
+    assert [method["name"] for method in answer("methods")] == names
+    text = starshl("methods").stdout
+    assert all(name in text for name in names)
+
+
+def test_version_is_that_of_the_package(starshl):
+    assert starshl("--version").stdout == f"starshl {package.__version__}\n"
+
+
+@pytest.mark.parametrize("words", ["", "fit", "encode", "predict", "info", "methods", "demo", "data", "data get"])
+def test_help_of_every_command_is_plain_text(words, starshl):
+    found = starshl(*words.split(), "--help")
+    assert found.exit_code == 0
+    assert "Usage:" in found.stdout
+    assert found.stdout.isascii()

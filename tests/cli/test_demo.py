@@ -1,0 +1,61 @@
+"""The demonstration: real fits, once, with codes of 8 bits."""
+
+import json
+
+import numpy as np
+import pytest
+
+from starshl.cli import demo
+from starshl.cli._pictures import draw_side_by_side
+
+
+@pytest.fixture(scope="module")
+def found(starshl):
+    answer = starshl("demo", "--bits", "8", "--json")
+    assert answer.exit_code == 0, answer.output
+    assert answer.stderr.count("learning: ") == 6
+    return json.loads(answer.stdout)
+
+
+def by_name(found):
+    return {(result["labels"], result["method"]): result for result in found["results"]}
+
+
+def test_demo_compares_all_labels_few_labels_and_two_baselines_without(found):
+    assert [result["labels"] for result in found["results"]] == ["none"] * 2 + ["5 a class"] * 3 + ["all"]
+    assert {result["bytes_per_image"] for result in found["results"]} == {1}
+    assert found["n_queries"] + found["n_database"] == 1797
+
+
+def test_demo_shows_what_labels_and_the_graph_are_worth(found):
+    results = by_name(found)
+    precision = {key: result["precision_at_10"] for key, result in results.items()}
+    assert precision["all", "StarSHL"] > 0.95
+    assert precision["none", "ITQ"] > precision["none", "LSHash"]
+    assert precision["all", "StarSHL"] > precision["none", "ITQ"]
+    few = results["5 a class", "StarSHL, labeled rows only"]
+    graph = results["5 a class", "StarSHL, graph kernel"]
+    assert graph["accuracy"] > few["accuracy"] + 0.05
+
+
+def test_demo_prints_a_table_pictures_and_what_to_try_next(found, starshl, monkeypatch):
+    monkeypatch.setattr(demo, "compare_on_digits", lambda *words, **settings: found)
+    lines = starshl("demo").stdout.splitlines()
+    for result in found["results"]:
+        assert any(result["method"] in line and f"{result['precision_at_10']:.3f}" in line for line in lines)
+    assert sum(line.startswith("query") for line in lines) == 1
+    assert lines[-1].startswith("Try next: starshl fit ")
+
+
+def test_demo_gives_the_same_labels_and_queries_for_the_same_seed():
+    y = np.repeat(np.arange(3), 20)
+    first, second = (demo._hide_labels(y, np.random.default_rng(4)) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    assert np.bincount(first + 1).tolist() == [45, 5, 5, 5]
+    assert np.array_equal(first[first >= 0], y[first >= 0])
+
+
+def test_pictures_stand_side_by_side_under_their_captions():
+    images = np.array([[[0.0, 1.0]], [[0.5, 0.0]]])
+    assert draw_side_by_side(images, ["one", "two"], blocks=True) == "one  two\n  ██ ▒▒"
+    assert draw_side_by_side(images, ["one", "two"], blocks=False) == "one  two\n  ## ::"

@@ -1,0 +1,242 @@
+"""Bad input ends in one sentence, exit code 2, no traceback, and nothing half-written."""
+
+import os
+import re
+import sys
+
+import numpy as np
+import pyarrow as arrow
+import pyarrow.parquet as parquet
+import pytest
+from safetensors.numpy import save_file
+
+from starshl.models import StarSHL
+
+
+@pytest.fixture
+def refused(starshl, tmp_path):
+    """A function that runs a command which must fail, and returns its sentence; nothing new may be on disk."""
+
+    def run(*words):
+        before = sorted(os.listdir(tmp_path))
+        found = starshl(*words)
+        assert found.exit_code == 2, found.output
+        assert isinstance(found.exception, SystemExit)
+        assert found.stdout == ""
+        lines = [line for line in found.stderr.splitlines() if not line.startswith("Warning:")]
+        assert len(lines) == 1, found.stderr
+        assert lines[0].startswith("Error: ")
+        assert sorted(os.listdir(tmp_path)) == before
+        return lines[0]
+
+    return run
+
+
+BAD_TABLES = {
+    "NaN in a named column": ("a,b,k\n1,2,0\n3,nan,1\n", "column 'b', first in row 1"),
+    "infinity in a named column": ("a,b,k\n1,2,0\ninf,2,1\n", "infinity in column 'a'"),
+    "NaN without a header": ("1,2,0\n3,nan,1\n", "column 1, first in row 1"),
+    "an empty cell": ("a,b,k\n1,2,0\n3,,1\n", "an empty cell in column 'b', line 3"),
+    "text among numbers": ("a,b,k\n1,two,0\n3,4,1\n", "'two' in column 'b', line 2"),
+    "a short line": ("a,b,k\n1,2,0\n3,4\n", "Line 3 .* has 2 cells and the first line 3"),
+    "a long line": ("a,b,k\n1,2,0\n3,4,5,6\n", "Line 3 .* has 4 cells"),
+    "rows shorter than the header": ("a,b,k\n1,2\n3,4\n", "Line 2 .* has 2 cells and the first line 3"),
+    "a header alone": ("a,b,k\n", "a header and no rows"),
+    "nothing": ("", "is empty"),
+    "one row": ("a,b,k\n1,2,0\n", "minimum of 2"),
+    "a name twice": ("a,a,k\n1,2,0\n3,4,1\n", "two columns called 'a'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TABLES)
+def test_a_bad_csv_is_refused_with_the_place(case, tmp_path, refused):
+    text, expected = BAD_TABLES[case]
+    (tmp_path / "t.csv").write_text(text)
+    label = "k" if text.startswith("a") else "2"
+    sentence = refused("fit", tmp_path / "t.csv", "--labels", label, "-o", tmp_path / "m")
+    assert re.search(expected, sentence), sentence
+
+
+def test_text_that_is_not_utf8_is_refused(tmp_path, refused):
+    (tmp_path / "t.csv").write_bytes("a,ü\n1,2\n".encode("latin-1"))
+    assert "UTF-8" in refused("fit", tmp_path / "t.csv", "-o", tmp_path / "m")
+
+
+BAD_ARRAYS = {
+    "NaN": (np.array([[1.0, np.nan], [1, 2]]), "a missing value (NaN) in column 1"),
+    "a vector": (np.zeros(4), r"shape (4,)"),
+    "no rows": (np.zeros((0, 3)), "shape (0, 3)"),
+    "text": (np.array([["a", "b"]]), "must hold numbers"),
+    "complex numbers": (np.ones((3, 2), complex), "must hold numbers"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ARRAYS)
+def test_a_bad_array_is_refused(case, tmp_path, refused):
+    array, expected = BAD_ARRAYS[case]
+    np.save(tmp_path / "x.npy", array)
+    assert expected in refused("fit", tmp_path / "x.npy", "-o", tmp_path / "m")
+
+
+def test_array_files_with_objects_or_damage_are_refused(tmp_path, refused):
+    np.save(tmp_path / "objects.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    np.savez(tmp_path / "whole.npz", X=np.zeros((50, 5)))
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "whole.npz").read_bytes()[:700])
+    (tmp_path / "junk.npz").write_bytes(b"PK\x03\x04 no archive")
+    (tmp_path / "junk.npy").write_bytes(b"hello")
+    (tmp_path / "junk.parquet").write_bytes(b"hello")
+    np.savez(tmp_path / "nameless.npz", rows=np.zeros((5, 5)))
+    for name in ("objects.npy", "cut.npz", "junk.npz", "junk.npy"):
+        assert "not a readable array file" in refused("fit", tmp_path / name, "-o", tmp_path / "m")
+    assert "not a readable Parquet file" in refused("fit", tmp_path / "junk.parquet", "-o", tmp_path / "m")
+    assert "in one called 'X'" in refused("fit", tmp_path / "nameless.npz", "-o", tmp_path / "m")
+
+
+BAD_WORDS = {
+    "a missing input": (("fit", "absent.npy"), "There is no file"),
+    "an unknown kind of file": (("fit", "t.xlsx"), "ends in '.xlsx'"),
+    "a missing output folder": (("fit", "blobs.npz", "-o", "absent/m"), "There is no folder"),
+    "a folder as output": (("fit", "blobs.npz", "-o", "."), "is a folder"),
+    "an unknown method": (("fit", "blobs.npz", "--method", "StarSLH"), "Did you mean StarSHL"),
+    "a parameter of another method": (("fit", "blobs.npz", "-m", "LSHash", "--C", "3"), "LSHash has no parameter 'C'"),
+    "the paper's settings of another method": (("fit", "blobs.npz", "-m", "LSHash", "--paper"), "--paper names"),
+    "a setting without a value": (("fit", "blobs.npz", "--set", "tol"), "NAME=VALUE"),
+    "a setting out of range": (("fit", "blobs.npz", "--C", "-1"), "C is -1"),
+    "an unknown kernel word": (("fit", "blobs.npz", "--kernels", "rbf"), "'scaled', 'paper', 'precomputed'"),
+    "clusters against labels": (("fit", "blobs.npz", "--n-codewords", "7"), "n_codewords"),
+    "no labels and no number of clusters": (("fit", "blobs.npz", "--no-labels"), "n_codewords"),
+    "labels and none": (("fit", "blobs.npz", "--labels", "y", "--no-labels"), "contradict"),
+    "an unknown column": (("fit", "blobs.csv", "--labels", "kinds"), "near are 'kind'"),
+    "an unknown array": (("fit", "blobs.npz", "--labels", "z"), "'X', 'y'"),
+    "a column of an array": (("fit", "blobs.npy", "--labels", "kind"), "no columns with names"),
+    "a column to drop from an array": (("fit", "blobs.npy", "--drop", "a"), "--drop names columns"),
+    "no columns left": (("fit", "blobs.csv", "--drop", "a", "--drop", "b", "--drop", "c", "-l", "kind"), "is left"),
+    "an unknown kind of codes": (("encode", "model.safetensors", "blobs.npy", "-o", "c.txt"), "ends in '.txt'"),
+    "a missing model": (("encode", "absent", "blobs.npy", "-o", "c.npy"), "There is no model file"),
+    "a folder as model": (("info", "."), "There is no model file"),
+    "another file as model": (("info", "blobs.npz"), "not a readable model file"),
+    "a word that is no number": (("fit", "blobs.npz", "--bits", "many"), "--bits"),
+    "no input": (("fit",), "Missing argument 'INPUT'. See: starshl fit --help"),
+    "an unknown option": (("fit", "blobs.npz", "--bitz", "3"), "--bitz"),
+    "an unknown command": (("fitt",), "fitt"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_WORDS)
+def test_bad_words_are_refused(case, files, tmp_path, monkeypatch, refused):
+    words, expected = BAD_WORDS[case]
+    monkeypatch.chdir(files)
+    if words[0] == "fit" and "-o" not in words:
+        words = (*words, "-o", str(tmp_path / "m"))
+    assert expected in refused(*words)
+
+
+def test_rows_that_do_not_fit_the_model_are_refused(files, tmp_path, refused):
+    np.save(tmp_path / "wide.npy", np.zeros((2, 5)))
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    wide = refused("encode", files / "model.safetensors", tmp_path / "wide.npy", "-o", tmp_path / "c.npy")
+    assert "5 features" in wide
+    assert "3 features" in wide
+    lacking = refused("predict", files / "named.safetensors", tmp_path / "other.csv")
+    assert "lacks 1 of the 3 columns" in lacking
+    assert "'c'" in lacking
+
+
+def test_a_model_without_classes_cannot_predict(files, tmp_path, starshl, refused):
+    assert starshl("fit", files / "blobs.npz", "-m", "LSHash", "-b", 8, "-o", tmp_path / "m").exit_code == 0
+    assert "LSHash, which learns codes and no classes" in refused("predict", tmp_path / "m", files / "blobs.npz")
+
+
+def damage(content, case):
+    if case == "truncated":
+        return content[: len(content) // 2]
+    if case == "edited":
+        return content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
+    if case == "newer":
+        return content.replace(rb"\"format\": 1", rb"\"format\": 9")
+    return b""
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [("truncated", "truncated"), ("edited", "checksum"), ("newer", "Install a newer starshl"), ("empty", "not a read")],
+)
+def test_a_damaged_or_newer_model_is_refused_by_every_command(case, expected, files, tmp_path, refused):
+    content = (files / "model.safetensors").read_bytes()
+    (tmp_path / "m").write_bytes(damage(content, case))
+    assert (tmp_path / "m").read_bytes() != content
+    assert expected in refused("info", tmp_path / "m")
+    assert expected in refused("predict", tmp_path / "m", files / "blobs.npy")
+    assert expected in refused("encode", tmp_path / "m", files / "blobs.npy", "-o", tmp_path / "c.npy")
+
+
+def test_a_foreign_safetensors_file_is_refused(tmp_path, refused):
+    save_file({"x": np.zeros(3)}, tmp_path / "m")
+    assert "not one that starshl wrote" in refused("info", tmp_path / "m")
+
+
+def test_an_interrupted_fit_leaves_nothing_and_exits_130(files, tmp_path, starshl, monkeypatch):
+    def interrupt(*arguments, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(StarSHL, "fit", interrupt)
+    found = starshl("fit", files / "blobs.npz", "-o", tmp_path / "m")
+    assert (found.exit_code, os.listdir(tmp_path)) == (130, [])
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device", "m")])
+def test_an_interrupted_write_leaves_the_old_file(error, files, tmp_path, starshl, monkeypatch):
+    old = {"m": b"old model", "c.npz": b"old codes", "y.csv": b"old labels"}
+    for name, content in old.items():
+        (tmp_path / name).write_bytes(content)
+
+    def fail(*arguments):
+        raise error
+
+    monkeypatch.setattr("starshl._files.os.replace", fail)
+    model, rows = files / "model.safetensors", files / "blobs.npy"
+    code = 130 if isinstance(error, KeyboardInterrupt) else 2
+    assert starshl("fit", files / "blobs.npz", "-b", 4, "-o", tmp_path / "m").exit_code == code
+    assert starshl("encode", model, rows, "-o", tmp_path / "c.npz").exit_code == code
+    found = starshl("predict", model, rows, "-o", tmp_path / "y.csv")
+    assert found.exit_code == code
+    assert (code == 130) or "No space left on device: 'm'" in found.stderr
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == old
+
+
+def test_warnings_of_the_library_are_one_line_each(files, tmp_path, starshl):
+    found = starshl("fit", files / "blobs.npz", "-b", 1, "-o", tmp_path / "m")
+    assert found.exit_code == 0
+    assert all(line.startswith("Warning: ") for line in found.stderr.splitlines())
+    assert found.stderr
+
+
+def test_a_missing_extra_is_named(files, tmp_path, refused, monkeypatch):
+    (tmp_path / "t.parquet").write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    assert "pip install 'starshl[parquet]'" in refused("fit", tmp_path / "t.parquet", "-o", tmp_path / "m")
+
+
+def test_errors_stay_on_standard_error_with_json(files, refused):
+    assert "There is no model file" in refused("info", files / "absent", "--json")
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz", ".csv", ".parquet", ".safetensors"])
+def test_damaged_files_of_any_kind_end_in_a_result_or_a_sentence(suffix, files, blobs, tmp_path, starshl):
+    rng = np.random.default_rng(0)
+    whole = files / f"blobs{suffix}" if suffix != ".safetensors" else files / "model.safetensors"
+    if suffix == ".parquet":
+        whole = tmp_path / "blobs.parquet"
+        parquet.write_table(arrow.table({name: blobs[0][:, j] for j, name in enumerate("abc")}), whole)
+    content = np.frombuffer(whole.read_bytes(), np.uint8)
+    path = tmp_path / f"damaged{suffix}"
+    for _ in range(30):
+        damaged = content[: rng.integers(1, len(content) + 1)].copy()
+        damaged[rng.integers(0, len(damaged), 3)] = rng.integers(0, 256, 3)
+        path.write_bytes(damaged.tobytes())
+        if suffix == ".safetensors":
+            found = starshl("info", path)
+        else:
+            found = starshl("encode", files / "model.safetensors", path, "-o", tmp_path / "c.npz")
+        assert found.exit_code in (0, 2), (damaged.tobytes(), found.exception)
+        assert "Traceback" not in found.output

@@ -1,0 +1,68 @@
+"""The command line as a process of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+STARSHL = [sys.executable, "-c", "from starshl.cli.main import main; main()"]
+
+
+def test_help_loads_neither_numpy_nor_any_other_heavy_library():
+    heavy = "{'numpy', 'scipy', 'sklearn', 'numba', 'safetensors', 'rich', 'pandas', 'pyarrow'}"
+    program = (
+        "import sys\nfrom starshl.cli.main import main\nsys.argv = ['starshl', 'fit', '--help']\n"
+        f"try:\n    main()\nfinally:\n    print(sorted({heavy} & set(sys.modules)), file=sys.stderr)"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout.startswith("Usage: starshl fit")
+    assert found.stderr.strip() == "[]"
+
+
+def test_a_fit_in_the_shell_prints_one_line_and_no_progress_into_a_pipe(files, tmp_path):
+    words = ["fit", str(files / "blobs.csv"), "--labels", "kind", "--bits", "6", "-o", str(tmp_path / "m")]
+    found = subprocess.run([*STARSHL, *words], capture_output=True, text=True)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert found.stdout.startswith("StarSHL learned 6 bits from 3 features, 60 of 60 rows labeled")
+
+
+def test_an_error_in_the_shell_is_one_sentence():
+    found = subprocess.run([*STARSHL, "info", "absent"], capture_output=True, text=True)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr == "Error: There is no model file at 'absent'.\n"
+
+
+def test_a_traceback_is_shown_on_request():
+    found = subprocess.run(
+        [*STARSHL, "info", "absent"], capture_output=True, text=True, env={**os.environ, "STARSHL_TRACEBACK": "1"}
+    )
+    assert found.returncode == 1
+    assert "Traceback" in found.stderr
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for a single process")
+def test_ctrl_c_exits_130_without_a_traceback():
+    def obey_interrupts():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a process started in the background may ignore them
+
+    process = subprocess.Popen(
+        [*STARSHL, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=obey_interrupts
+    )
+    assert process.stderr.readline().startswith("learning:")
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == ""
+    assert "Traceback" not in errors
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows closes pipes in another way")
+def test_a_reader_that_leaves_early_causes_no_traceback():
+    process = subprocess.Popen([*STARSHL, "methods"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdout.close()
+    errors = process.stderr.read()
+    process.wait(timeout=60)
+    process.stderr.close()
+    assert (process.returncode, errors) == (1, "")

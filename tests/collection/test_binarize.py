@@ -1,0 +1,82 @@
+"""Vectors in; a collection and an honest page out."""
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.neighbors import NearestNeighbors
+from typer.testing import CliRunner
+
+from starshl import StarSHL
+from starshl.baselines import LSHash
+from starshl.cli.index import app
+from starshl.collection import Collection, binarize, compare
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:600].astype(np.float32) / 16, y[:600]
+
+
+def test_float_search_is_scored_as_scikit_learn_would(digits):
+    X, y = digits
+    found = compare(X, y, hasher=LSHash(32), rivals=[], n_queries=50, random_state=3)
+    order = np.random.RandomState(3).permutation(600)
+    query, base = order[:50], order[50:]
+    nearest = NearestNeighbors(n_neighbors=10).fit(X[base]).kneighbors(X[query], return_distance=False)
+    exact = found.contestants[0]
+    assert exact.precision_at_10 == pytest.approx(np.mean(y[base][nearest] == y[query][:, None]))
+    assert exact.bytes_per_item == 4 * 64
+
+
+def test_many_bits_recall_nearly_every_neighbor(digits):
+    X, _ = digits
+    few, many = (compare(X, hasher=LSHash(n_bits), rivals=[], n_queries=50).contestants[1] for n_bits in (4, 512))
+    # A hundred of 550 rows drawn at random would hold 0.18 of the neighbors.
+    assert 0.18 < few.recall_10_at_100 < many.recall_10_at_100
+    assert many.recall_10_at_100 > 0.99
+    assert (few.precision_at_10, few.bytes_per_item, many.bytes_per_item) == (None, 1, 64)
+
+
+def test_labels_make_short_codes_more_precise_than_hyperplanes(digits, tmp_path):
+    X, y = digits
+    y = np.where(np.arange(600) % 3 == 0, -1, y)
+    hasher = StarSHL(16, random_state=0)
+    found = binarize(tmp_path / "digits", X, y, hasher=hasher, metadata=[{"label": int(v)} for v in y])
+    by_name = {one.name: one for one in found.contestants}
+    assert by_name["StarSHL"].precision_at_10 > by_name["LSHash"].precision_at_10 + 0.2
+    with Collection(tmp_path / "digits", read_only=True) as collection:
+        assert collection.verify() == 600
+        assert collection.n_bits == 16
+    page = (tmp_path / "digits" / "comparison.md").read_text()
+    assert "| StarSHL | 2 |" in page
+    assert len(json.loads((tmp_path / "digits" / "comparison.json").read_text())["contestants"]) >= 3
+
+
+def test_the_command_takes_a_file_and_a_label_column(digits, tmp_path):
+    X, y = digits
+    np.savez(tmp_path / "digits.npz", X=X, y=y)
+    arguments = ["binarize", str(tmp_path / "out"), str(tmp_path / "digits.npz"), "--method", "LSHash"]
+    result = CliRunner().invoke(app, [*arguments, "--bits", "16", "--label", "y", "--json"])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["n_items"] == 540
+    again = CliRunner().invoke(app, arguments)
+    assert (again.exit_code, "exists already" in again.stderr) == (2, True)
+    wrong = CliRunner().invoke(app, [*arguments[:1], str(tmp_path / "new"), *arguments[2:], "--label", "z"])
+    assert (wrong.exit_code, "no column 'z'; there are: y" in wrong.stderr) == (2, True)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("STARSHL_DATA" not in os.environ, reason="needs the AG News embeddings")
+def test_news_embeddings_keep_their_classes_in_four_bytes(tmp_path):
+    data = np.load(Path(os.environ["STARSHL_DATA"]) / "agnews_use512.npz")
+    X, y = data["X"].astype(np.float32), data["y"]
+    found = binarize(tmp_path / "news", X, y, hasher=StarSHL(32, random_state=0), n_queries=1000)
+    exact, star = found.contestants[:2]
+    # Labels let 32 bits do better than 2,048 bytes of vector, whose 10 nearest are of the class in 0.84 of cases.
+    assert star.precision_at_10 > exact.precision_at_10

@@ -1,0 +1,252 @@
+"""A collection keeps what it was given, finds it again, and refuses what is wrong without half-doing it."""
+
+import json
+import os
+import sqlite3
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from starshl.baselines import LSHash
+from starshl.collection import Collection
+from starshl.exceptions import CollectionError, CollectionFormatError
+
+
+def state_of(collection):
+    return collection.rows(), sorted(collection.ids.tolist())
+
+
+def test_search_agrees_with_brute_force_over_codes(folder, hasher, rows):
+    with Collection(folder) as collection:
+        found = collection.search(rows[:5], k=7)
+        distances = hasher.encode(rows[:5]).distances(hasher.encode(rows))
+        for q, hits in enumerate(found):
+            order = np.argsort(distances[q], kind="stable")[:7]
+            assert [(hit.id, hit.distance) for hit in hits] == [(i, distances[q, i]) for i in order]
+        assert found[0][0] == (0, 0, "images/0.png", {"label": 0, "price": 0, "name": "no 0"})
+
+
+def test_search_by_item_is_search_by_its_vector(folder, rows):
+    with Collection(folder) as collection:
+        assert collection.search(items=[3, 9], k=5) == collection.search(rows[[3, 9]], k=5)
+        assert collection.search_radius(items=[3], radius=6) == collection.search_radius(rows[[3]], 6)
+
+
+def test_scores_order_items_at_equal_distance(folder, hasher, rows):
+    with Collection(folder) as collection:
+        hits = collection.search(rows[:1], k=60, by_scores=True)[0]
+    similarity = hasher.transform(rows) @ hasher.decision_function(rows[:1])[0]
+    keys = [(hit.distance, -similarity[hit.id]) for hit in hits]
+    assert all(a[0] < b[0] or a[1] <= b[1] + 1e-9 for a, b in pairwise(keys))
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({"label": 1}, [i for i in range(60) if i % 3 == 1]),
+        ({"label": {"!=": 1}, "price": {">=": 50}}, [i for i in range(50, 60) if i % 3 != 1]),
+        ({"price": {">": 5, "<": 8}}, [6, 7]),
+        ({"name": {"in": ["no 4", "no 40"]}}, [4, 40]),
+        ({"name": {">": 5}}, []),
+        ({"missing": {"!=": 1}}, []),
+        ({"name": "x' OR 1=1 --"}, []),
+        ({"x') OR 1=1 --": 1}, []),
+    ],
+)
+def test_filters_choose_by_metadata(folder, rows, where, expected):
+    with Collection(folder) as collection:
+        hits = collection.search(rows[:1], k=60, where=where)[0]
+        assert sorted(hit.id for hit in hits) == expected
+        near = collection.search_radius(rows[:1], 24, where=where)[0]
+        assert near == hits
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({}, "it must be a dictionary"),
+        ("label = 1", "it must be a dictionary"),
+        ({"label": {"like": 1}}, "uses 'like'; comparisons are =, !="),
+        ({"label": {}}, "is empty"),
+        ({"label": {"in": []}}, "give a list of values"),
+        ({"label": None}, "with a NoneType"),
+        ({'la"bel': 1}, "cannot name a metadata field"),
+        ({"label": 2**70}, "does not fit in 64 bits"),
+    ],
+)
+def test_bad_filters_are_refused(folder, rows, where, message):
+    with Collection(folder) as collection, pytest.raises(ValueError, match=message):
+        collection.search(rows[:1], where=where)
+
+
+def test_upsert_replaces_and_adds(folder, rows):
+    with Collection(folder) as collection:
+        collection.upsert(rows[[1, 2]], ids=[0, 100], metadata=[{"label": 7}, {"label": 8}])
+        assert len(collection) == 61
+        assert [item.metadata for item in collection.get([100, 0])] == [{"label": 8}, {"label": 7}]
+        assert collection.codes([0, 100]) == collection.codes([1, 2])
+    with Collection(folder) as collection:
+        assert collection.search(rows[1:2], k=2)[0][0].id == 0
+
+
+def test_labels_change_without_encoding_again(folder, rows):
+    with Collection(folder) as collection:
+        before = collection.codes([4, 5])
+        collection.update([5, 4], [{"label": "new"}, {"label": "class"}])
+        assert collection.codes([4, 5]) == before
+        hits = collection.search(rows[:1], k=60, where={"label": {"in": ["new", "class"]}})[0]
+        assert sorted((hit.id, hit.reference) for hit in hits) == [(4, "images/4.png"), (5, "images/5.png")]
+
+
+def test_a_new_hasher_takes_all_items_along(folder, rows):
+    other = LSHash(40, random_state=1).fit(rows)
+    with Collection(folder) as collection:
+        with pytest.raises(ValueError, match=r"every item, exactly once"):
+            collection.replace_hasher(other, np.arange(59), rows[:59])
+        assert collection.n_bits == 24
+        collection.replace_hasher(other, np.arange(60), rows)
+        assert collection.n_bits == 40
+    with Collection(folder) as collection:
+        assert collection.codes(np.arange(60)) == other.encode(rows)
+        assert collection.get([7])[0].metadata["price"] == 7
+    assert len(list(folder.glob("hasher-*.star"))) == 1
+
+
+def test_removed_items_are_gone_and_compact_shrinks_the_file(folder, hasher, rows):
+    with Collection(folder) as collection:
+        ids = collection.add(np.repeat(rows, 40, axis=0), metadata=[{"text": "x" * 500}] * 2400)
+        collection.compact()
+        size = (folder / "items.sqlite").stat().st_size
+        collection.remove(ids)
+        collection.compact()
+        assert (folder / "items.sqlite").stat().st_size < size / 5
+        assert collection.ids.tolist() == list(range(60))
+        assert collection.verify() == 60
+
+
+def test_a_reader_sees_what_a_writer_has_stored(folder, rows):
+    with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
+        assert len(reader) == 60
+        writer.add(rows[:3], ids=[1000, 1001, 1002])
+        writer.remove([0])
+        assert len(reader) == 62
+        assert reader.search(rows[1:2], k=2)[0][1].id == 1001
+        with pytest.raises(CollectionError, match="read-only"):
+            reader.remove([1])
+
+
+def test_a_second_writer_is_refused(folder):
+    with Collection(folder), pytest.raises(CollectionError, match="Another process is writing"):
+        Collection(folder)
+    Collection(folder).close()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda c, X: c.add(X[:2], ids=[100, 3]), ValueError, "3 is already in the collection"),
+        (lambda c, X: c.add(X[:2], ids=[100, 100]), ValueError, "more than once"),
+        (lambda c, X: c.add(X[:2], metadata=[{}]), ValueError, "1 dictionaries of metadata for 2 items"),
+        (lambda c, X: c.add(X[:1], metadata=[{"a": object()}]), ValueError, "cannot be stored"),
+        (lambda c, X: c.add(X[:1], metadata=[{"a": float("nan")}]), ValueError, "cannot be stored"),
+        (lambda c, X: c.add(X[:1], references=[3]), ValueError, "references must be 1 texts"),
+        (lambda c, X: c.add(), ValueError, "either X or codes"),
+        (lambda c, X: c.add(X[:1, :5]), ValueError, "5 features"),
+        (lambda c, X: c.remove([1, 777]), KeyError, "777 is not in the collection; nothing was removed"),
+        (lambda c, X: c.update([777], [{}]), KeyError, "777 is not in the collection"),
+        (lambda c, X: c.search(X[:1], k=61), ValueError, "k is 61, but the index holds 60"),
+        (lambda c, X: c.search_radius(X[:1], -1), ValueError, "radius is -1"),
+        (lambda c, X: c.search(items=[777]), KeyError, "777"),
+        (lambda c, X: c.export("items.txt"), ValueError, r"ends in '.txt'"),
+    ],
+)
+def test_bad_input_changes_nothing(folder, rows, change, error, message):
+    with Collection(folder) as collection:
+        before = state_of(collection)
+        with pytest.raises(error, match=message):
+            change(collection, rows)
+        assert state_of(collection) == before
+        assert collection.verify() == 60
+
+
+def test_a_full_disk_loses_nothing_and_says_so(folder, rows):
+    with Collection(folder) as collection:
+        before = state_of(collection)
+        pages = collection._store._connection.execute("PRAGMA page_count").fetchone()[0]
+        collection._store._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+        with pytest.raises(CollectionError, match=r"disk is full\. Free some space; nothing of this"):
+            collection.add(np.repeat(rows, 40, axis=0), metadata=[{"text": "x" * 500}] * 2400)
+        assert state_of(collection) == before
+        assert collection.verify() == 60
+
+
+def test_an_error_in_the_middle_of_a_batch_leaves_nothing_of_it(folder, rows, monkeypatch):
+    with Collection(folder) as collection:
+        before = state_of(collection)
+
+        def die(*arguments):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(collection._store, "_count", die)
+        with pytest.raises(KeyboardInterrupt):
+            collection.add(rows)
+        monkeypatch.undo()
+        assert state_of(collection) == before
+
+
+def test_a_folder_without_write_permission_can_be_read(folder, rows, monkeypatch):
+    real_open = os.open
+
+    def refuse(path, flags, *mode, **options):
+        if flags & os.O_RDWR and str(path).endswith("writer.lock"):
+            raise PermissionError(13, "Permission denied")
+        return real_open(path, flags, *mode, **options)
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(CollectionError, match=r"Permission denied.*read_only=True"):
+        Collection(folder)
+    with Collection(folder, read_only=True) as collection:
+        assert len(collection.search(rows[:1], k=3)[0]) == 3
+
+
+def test_creating_over_something_is_refused(folder, hasher):
+    with pytest.raises(FileExistsError, match="exists already"):
+        Collection.create(folder, hasher)
+
+
+def test_a_failed_creation_leaves_no_folder(tmp_path, hasher, monkeypatch):
+    monkeypatch.setattr(type(hasher), "save", lambda *arguments: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        Collection.create(tmp_path / "items", hasher)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_newer_format_is_refused(folder):
+    connection = sqlite3.connect(folder / "items.sqlite")
+    connection.execute("UPDATE facts SET value = 2 WHERE name = 'format'")
+    connection.commit()
+    connection.close()
+    with pytest.raises(CollectionFormatError, match="format 2; this version of starshl reads up to 1"):
+        Collection(folder)
+
+
+def test_a_changed_or_missing_model_is_refused(folder):
+    model = next(folder.glob("hasher-*.star"))
+    content = model.read_bytes()
+    model.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(CollectionFormatError, match="was changed"):
+        Collection(folder)
+    model.unlink()
+    with pytest.raises(CollectionFormatError, match="is missing"):
+        Collection(folder)
+    with pytest.raises(FileNotFoundError, match="no collection"):
+        Collection(folder / "nowhere")
+
+
+def test_json_lines_hold_every_item(folder, hasher, rows, tmp_path):
+    with Collection(folder) as collection:
+        assert collection.export(tmp_path / "items.jsonl") == 60
+    lines = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
+    assert lines[5]["metadata"] == {"label": 2, "price": 5, "name": "no 5"}
+    assert [line["code"] for line in lines] == [code.tobytes().hex() for code in hasher.encode(rows).packed]

@@ -1,0 +1,145 @@
+"""The paper's kernels: values by hand, zero rows, equal rows, precision."""
+
+import numpy as np
+import pytest
+
+from starshl.kernels import Gaussian, NormalizedLinear, NormalizedPolynomial, ScaledGaussian, paper_kernels
+from starshl.kernels.bandwidth import median_distance
+
+READY = [NormalizedLinear(), NormalizedPolynomial(), NormalizedPolynomial(3, 0.0), Gaussian(0.7), Gaussian(30.0)]
+
+
+@pytest.fixture
+def rows():
+    rows = np.random.default_rng(0).normal(size=(60, 7))
+    rows[3] = 0.0
+    rows[10] = rows[20]
+    return rows
+
+
+def plain(kernel, a, b):
+    """One kernel value, from the formula."""
+    match kernel:
+        case NormalizedLinear():
+            norms = np.sqrt(a @ a) * np.sqrt(b @ b)
+            return a @ b / norms if norms else 0.0
+        case NormalizedPolynomial(degree, bias):
+            norms = np.sqrt((a @ a + bias) * (b @ b + bias))
+            return ((a @ b + bias) / norms) ** degree if norms else 0.0
+        case Gaussian(sigma):
+            return np.exp(-np.sum((a - b) ** 2) / (2 * sigma**2))
+
+
+@pytest.mark.parametrize("kernel", READY, ids=repr)
+def test_values_follow_the_formula(kernel, rows):
+    expected = [[plain(kernel, a, b) for b in rows[:25]] for a in rows]
+    assert kernel(rows, rows[:25]) == pytest.approx(np.array(expected), abs=1e-12)
+
+
+def test_values_known_by_hand():
+    e1, e2 = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
+    assert NormalizedLinear()(3 * e1, e1).item() == 1
+    assert NormalizedPolynomial(2, 1.0)(e1, e2).item() == pytest.approx(1 / 4)
+    assert Gaussian(1.0)(e1, e2).item() == pytest.approx(np.exp(-1))
+
+
+@pytest.mark.parametrize("kernel", READY, ids=repr)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_grams_are_symmetric_and_positive_semi_definite(kernel, dtype, rows):
+    gram = kernel.gram(rows.astype(dtype))
+    assert gram.dtype == dtype
+    eps = 1e-6 if dtype == np.float32 else 1e-13
+    assert np.abs(gram - gram.T).max() <= eps
+    assert np.linalg.eigvalsh(gram.astype(np.float64))[0] >= -50 * eps
+
+
+@pytest.mark.parametrize("kernel", READY, ids=repr)
+def test_diagonal_is_that_of_the_gram_matrix(kernel, rows):
+    assert kernel.diagonal(rows) == pytest.approx(np.diag(kernel.gram(rows)), abs=1e-12)
+    assert kernel.diagonal(rows).max() <= kernel.largest_diagonal
+
+
+def test_zero_rows_have_kernel_zero_unless_biased(rows):
+    assert not NormalizedLinear()(rows, rows)[3].any()
+    assert not NormalizedPolynomial(2, 0.0)(rows, rows)[3].any()
+    assert NormalizedPolynomial(2, 1.0)(rows, rows)[3, 3] == 1
+    assert NormalizedLinear().diagonal(rows)[3] == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("offset", [0.0, 1e3])
+@pytest.mark.parametrize("width", [1, 64, 784, 20_000])
+def test_equal_rows_have_distance_zero_in_any_precision(dtype, offset, width):
+    rng = np.random.default_rng(1)
+    rows = (rng.random((9, width)) + offset).astype(dtype)
+    rows = np.vstack([rows, rows[::-1]])
+    gram = Gaussian(1e-3)(rows, rows)
+    assert np.all(np.diag(gram) == 1)
+    assert np.all(gram[np.arange(18), 17 - np.arange(18)] == 1)
+
+
+def test_narrow_and_wide_gaussians_have_finite_values(rows):
+    with np.errstate(all="raise", under="ignore"):
+        for dtype in (np.float32, np.float64):
+            for sigma in (1e-30, 2.0**-7, 2.0**7, 1e30):
+                values = Gaussian(sigma)(rows.astype(dtype), rows.astype(dtype))
+                assert np.isfinite(values).all()
+                assert np.all(np.diag(values) == 1)
+
+
+@pytest.mark.parametrize("kernel", READY, ids=repr)
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, bool])
+def test_whole_numbers_are_read_as_numbers(kernel, dtype):
+    counts = np.random.default_rng(2).integers(0, 2, (8, 5)).astype(dtype)
+    assert np.array_equal(kernel(counts, counts), kernel(counts.astype(float), counts.astype(float)))
+    assert kernel(counts.tolist(), counts.tolist()).dtype == np.float64
+
+
+def test_large_rows_do_not_overflow_the_polynomial():
+    rows = np.array([[1e100, 0.0], [0.0, 1e100], [1e100, 1e100]])
+    assert NormalizedPolynomial(3, 1.0)(rows, rows) == pytest.approx(
+        np.array([[1, 0, 8**-0.5], [0, 1, 8**-0.5], [8**-0.5, 8**-0.5, 1]])
+    )
+
+
+@pytest.mark.parametrize("kernel", READY, ids=repr)
+def test_rescaling_rows_leaves_normalized_kernels_and_moves_the_others(kernel, rows):
+    scaled = kernel(4.0 * rows, rows)
+    assert np.allclose(scaled, kernel(rows, rows)) == (isinstance(kernel, NormalizedLinear) or kernel == READY[2])
+
+
+def test_scaled_gaussian_follows_the_median_distance(rows):
+    fitted = ScaledGaussian(0.5).fit(rows)
+    assert fitted == Gaussian(0.5 * median_distance(rows))
+    stretched = ScaledGaussian(0.5).fit(7.0 * rows)
+    assert stretched(7.0 * rows, 7.0 * rows) == pytest.approx(fitted(rows, rows))
+
+
+def test_scaled_gaussian_cannot_be_evaluated_before_fit(rows):
+    with pytest.raises(TypeError, match="before fit"):
+        ScaledGaussian()(rows, rows)
+
+
+def test_the_paper_has_eleven_kernels_with_unit_diagonal():
+    kernels = paper_kernels()
+    assert len(kernels) == 11
+    assert sorted(kernel.sigma for kernel in kernels[2:]) == [2.0**k for k in (-7, -5, -3, -1, 0, 1, 3, 5, 7)]
+    rows = np.random.default_rng(3).normal(size=(5, 3))
+    assert all(np.allclose(np.diag(kernel(rows, rows)), 1) for kernel in kernels)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Gaussian(0.0), "sigma"),
+        (lambda: Gaussian(-1.0), "sigma"),
+        (lambda: Gaussian(float("nan")), "sigma"),
+        (lambda: ScaledGaussian(0.0), "factor"),
+        (lambda: NormalizedPolynomial(0), "degree"),
+        (lambda: NormalizedPolynomial(2.5), "degree"),
+        (lambda: NormalizedPolynomial(2, -1.0), "bias"),
+    ],
+)
+def test_parameters_that_make_no_kernel_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,308 @@
+"""Model files: what goes in comes out; what is damaged, edited or foreign is refused in one sentence."""
+
+import os
+
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+import starshl
+from starshl import BundleFormatError, StarSHL
+from starshl.baselines import LSHash
+from starshl.bundle import FORMAT, _seal, pack_values, read_bundle, unpack_values, write_bundle
+
+REFUSALS = (BundleFormatError, ValueError, FileNotFoundError)
+GARBAGE = (None, -1, 0, 10**15, 1.5, float("nan"), "", "os:system", [], {}, [1, 2], True, "<f8", "|O", "a" * 999)
+
+
+def round_trip(values, path):
+    plain, arrays = pack_values(values, "v.")
+    write_bundle(path, {"values": plain}, arrays)
+    header, arrays = read_bundle(path)
+    return unpack_values(header["values"], arrays, "v.")
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        *[np.arange(6).reshape(2, 3).astype(dtype) for dtype in "?bBhHiIlLefd"],
+        *[np.arange(3).astype(dtype) for dtype in (">i4", ">f8", ">u2")],
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.arange(12.0)[::3],
+        np.array(3.5),
+        np.empty((0, 4)),
+        np.array([np.nan, np.inf, -0.0]),
+        np.array(["a", "", "ünï🙂"]),
+        np.array([["a", "b"], ["c", "dd"]]),
+        np.array([], dtype="U3"),
+        np.array(["one", "two\x00three"], dtype=object),
+        np.array([1, "a", None, 2.5, True], dtype=object),
+        np.array([2**70, -1], dtype=object),
+        np.array([], dtype=object),
+        np.array([b"ab", b"c"]),
+    ],
+    ids=lambda array: f"{array.dtype.str}{array.shape}",
+)
+def test_arrays_come_back_as_they_were(array, tmp_path):
+    found = round_trip({"array": array}, tmp_path / "values.star")["array"]
+    assert found.dtype == array.dtype
+    assert found.shape == array.shape
+    assert np.array_equal(found, array, equal_nan=array.dtype.kind == "f")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [True, 3, -(2**70), 0.1, float("inf"), "text", "", None, [1, "a", None], (1, 2.0), [], ()],
+    ids=repr,
+)
+def test_plain_values_come_back_as_they_were(value, tmp_path):
+    found = round_trip({"value": value}, tmp_path / "values.star")["value"]
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_numpy_numbers_come_back_as_numbers(tmp_path):
+    assert round_trip({"a": np.float32(0.5), "b": np.int8(3), "c": np.bool_(True)}, tmp_path / "v.star") == {
+        "a": 0.5,
+        "b": 3,
+        "c": True,
+    }
+
+
+@pytest.mark.parametrize(
+    "value",
+    [len, object(), {"a": 1}, [len], np.array([len]), np.array([1j]), {1}],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_a_file_cannot_hold_is_refused(value):
+    with pytest.raises(TypeError, match="cannot"):
+        pack_values({"value": value})
+
+
+def test_missing_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nothing\.star"):
+        starshl.load(tmp_path / "nothing.star")
+    with pytest.raises(FileNotFoundError, match="no model file"):
+        starshl.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\x00" * 8, b"\xff" * 100, b"PK\x03\x04", b"\x80\x04\x95pickle", save({"a": np.ones(2)})],
+    ids=["empty", "zeros", "ones", "zip", "pickle", "foreign safetensors"],
+)
+def test_files_of_another_kind_are_refused(content, tmp_path):
+    path = tmp_path / "model.star"
+    path.write_bytes(content)
+    with pytest.raises(BundleFormatError, match=r"model\.star"):
+        starshl.load(path)
+
+
+def test_interrupted_save_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "model.star"
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    LSHash(8, random_state=0).fit(X).save(path)
+    before = path.read_bytes()
+
+    def interrupt(*args):
+        raise KeyboardInterrupt
+
+    for step in ("fsync", "replace"):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, step, interrupt)
+            with pytest.raises(KeyboardInterrupt):
+                LSHash(16, random_state=1).fit(X).save(path)
+        assert path.read_bytes() == before
+        assert [entry.name for entry in tmp_path.iterdir()] == ["model.star"]
+
+
+def test_file_that_cannot_be_made_leaves_nothing(tmp_path):
+    hasher = LSHash(8).fit(np.eye(3))
+    hasher.weights_ = len  # nothing that a file could hold
+    with pytest.raises(TypeError, match="weights_"):
+        hasher.save(tmp_path / "model.star")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return np.random.default_rng(0).normal(size=(40, 3))
+
+
+@pytest.fixture(scope="module")
+def models(rows):
+    y = (rows[:, 0] > 0).astype(int)
+    return {
+        "StarSHL": StarSHL(5, random_state=0).fit(rows, y),
+        "graph": StarSHL(
+            4, kernels=[starshl.kernels.GraphGaussian(), starshl.kernels.Gaussian(1.0)], random_state=0
+        ).fit(rows, np.where(np.arange(40) < 20, y, -1)),
+        "LSHash": LSHash(5, random_state=0).fit(rows),
+    }
+
+
+def damage(content: bytes, rng: np.random.Generator) -> bytes:
+    """Truncate, overwrite, insert or delete bytes, or change letters of the header."""
+    damaged = bytearray(content)
+    header_end = 8 + int.from_bytes(content[:8], "little")
+    place = int(rng.integers(len(content)))
+    match rng.integers(6):
+        case 0:
+            damaged = damaged[:place]
+        case 1:
+            damaged[place] ^= 1 << int(rng.integers(8))
+        case 2:
+            damaged[place:place] = rng.bytes(int(rng.integers(1, 20)))
+        case 3:
+            del damaged[place : place + int(rng.integers(1, 20))]
+        case 4:
+            damaged[int(rng.integers(8, header_end))] = int(rng.integers(32, 127))
+        case 5:
+            damaged[: header_end // 2] = rng.bytes(8) + damaged[8 : header_end // 2]
+    return bytes(damaged)
+
+
+@pytest.mark.parametrize("name", ["StarSHL", "graph", "LSHash"])
+def test_damaged_files_are_refused_or_give_the_same_model(name, models, rows, tmp_path):
+    path = tmp_path / "model.star"
+    models[name].save(path)
+    content, scores = path.read_bytes(), models[name].decision_function(rows)
+    rng = np.random.default_rng(1)
+    n_refused = 0
+    for _ in range(400):
+        path.write_bytes(damage(content, rng))
+        try:
+            loaded = starshl.load(path)
+        except REFUSALS:
+            n_refused += 1
+        else:
+            assert np.array_equal(loaded.decision_function(rows), scores)
+    assert n_refused > 350
+
+
+def edit_leaf(tree, rng):
+    """Replace, delete or rename one entry somewhere in a header."""
+    while True:
+        keys = list(tree) if isinstance(tree, dict) else list(range(len(tree)))
+        key = keys[rng.integers(len(keys))]
+        if isinstance(tree[key], (dict, list)) and tree[key] and rng.random() < 0.85:
+            tree = tree[key]
+            continue
+        if isinstance(tree, dict) and rng.random() < 0.2:
+            value = tree.pop(key)
+            if rng.random() < 0.5:
+                tree[str(GARBAGE[rng.integers(len(GARBAGE))])] = value
+        else:
+            tree[key] = GARBAGE[rng.integers(len(GARBAGE))]
+        return
+
+
+def edit_array(arrays, rng):
+    name = sorted(arrays)[rng.integers(len(arrays))]
+    array = arrays[name]
+    match rng.integers(6):
+        case 0:
+            del arrays[name]
+        case 1:
+            arrays[name] = array[: len(array) // 2]
+        case 2:
+            arrays[name] = np.ascontiguousarray(array.T[:1])
+        case 3:
+            arrays[name] = array.astype(np.float32 if array.dtype != np.float32 else np.int8)
+        case 4:
+            arrays[name] = np.full_like(array, np.nan if array.dtype.kind == "f" else 77)
+        case 5:
+            arrays[name] = array.ravel()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", ["StarSHL", "graph", "LSHash"])
+def test_files_edited_with_a_right_checksum_are_refused_or_give_a_model_that_works(name, models, rows, tmp_path):
+    path = tmp_path / "model.star"
+    models[name].save(path)
+    rng = np.random.default_rng(2)
+    n_refused = 0
+    for _ in range(300):
+        header, arrays = read_bundle(path)
+        if rng.random() < 0.6:
+            edit_leaf(header, rng)
+        else:
+            edit_array(arrays, rng)
+        edited = tmp_path / "edited.star"
+        edited.write_bytes(_seal(header, arrays))
+        try:
+            loaded = starshl.load(edited)
+        except REFUSALS:
+            n_refused += 1
+        else:
+            loaded.n_jobs = None
+            assert loaded.decision_function(rows).shape == (len(rows), models[name].n_bits)
+    assert n_refused > 150
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        ({"format": FORMAT + 1}, "newer starshl"),
+        ({"format": 0}, "format number"),
+        ({"format": "1"}, "format number"),
+        ({"method": "os:system"}, "no method 'os:system'"),
+        ({"method": "starshl.bundle:write_bundle"}, "no method"),
+        ({"method": None}, "no method"),
+        ({"kernels": [{"name": "os.system", "fields": {}}] * 6}, "kernel 'os.system'"),
+        ({"kernels": []}, "kernel_weights_"),
+        ({"n_train": 3}, "does not fit"),
+        ({"n_train": 10**15}, "does not fit"),
+        ({"fitted": {"predict": {"kind": "value", "value": 1}}}, "not a complete model|no learned attribute"),
+    ],
+)
+def test_edited_headers_are_explained(edit, message, models, tmp_path):
+    path = tmp_path / "model.star"
+    models["StarSHL"].save(path)
+    header, arrays = read_bundle(path)
+    path.write_bytes(_seal(header | edit, arrays))
+    with pytest.raises(REFUSALS, match=message):
+        starshl.load(path)
+
+
+def test_attributes_that_are_not_learned_are_never_set(models, tmp_path):
+    path = tmp_path / "model.star"
+    models["LSHash"].save(path)
+    for name in ("transform", "__class__", "_n_features_out", "get_params", "x y_"):
+        header, arrays = read_bundle(path)
+        header["fitted"][name] = {"kind": "value", "value": 1}
+        (tmp_path / "edited.star").write_bytes(_seal(header, arrays))
+        with pytest.raises(BundleFormatError, match="no learned attribute"):
+            starshl.load(tmp_path / "edited.star")
+
+
+def test_deeply_nested_header_is_refused(tmp_path):
+    path = tmp_path / "deep.star"
+    path.write_bytes(save({}, metadata={"starshl": "[" * 200_000}))
+    with pytest.raises(BundleFormatError):
+        starshl.load(path)
+
+
+def test_graph_with_indices_out_of_range_is_refused(models, tmp_path):
+    path = tmp_path / "model.star"
+    models["graph"].save(path)
+    header, arrays = read_bundle(path)
+    name = next(name for name in arrays if name.endswith("edge_columns"))
+    arrays[name] = arrays[name].copy()
+    arrays[name][-1] = 10**9
+    path.write_bytes(_seal(header, arrays))
+    with pytest.raises(BundleFormatError, match="FittedGraphGaussian"):
+        starshl.load(path)
+
+
+@pytest.mark.parametrize("name", ["StarSHL", "graph", "LSHash"])
+def test_saving_the_same_model_twice_gives_the_same_bytes(name, models, tmp_path):
+    for file in ("a.star", "b.star"):
+        models[name].save(tmp_path / file)
+    assert (tmp_path / "a.star").read_bytes() == (tmp_path / "b.star").read_bytes()
+
+
+def test_file_has_the_permissions_of_any_new_file(models, tmp_path):
+    models["LSHash"].save(tmp_path / "model.star")
+    (tmp_path / "other").touch()
+    assert (tmp_path / "model.star").stat().st_mode == (tmp_path / "other").stat().st_mode
