@@ -124,6 +124,14 @@ def test_file_that_cannot_be_made_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(("place", "named"), [("no/model.star", "folder: '.*no'"), (".", "is a folder: ")])
+def test_saving_where_no_file_can_be_names_the_place(place, named, tmp_path):
+    hasher = LSHash(8).fit(np.eye(3))
+    with pytest.raises(OSError, match=named):
+        hasher.save(tmp_path / place)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.fixture(scope="module")
 def rows():
     return np.random.default_rng(0).normal(size=(40, 3))

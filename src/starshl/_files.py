@@ -1,5 +1,6 @@
 """Files that are either complete or not there."""
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -23,6 +24,11 @@ def replacing_file(path: str | os.PathLike) -> Iterator[BinaryIO]:
     A crash or an error, such as a full disk, leaves the old file or none, never half of the new one.
     """
     path = Path(path)
+    # Checked here, or the error would name the temporary file.
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "There is no such folder", str(path.parent))
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "The file to write is a folder", str(path))
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
     try:
         with os.fdopen(handle, "wb") as file:
