@@ -100,8 +100,8 @@ def _conservative_terms(hasher: StarSHL, er_hat: float, rho: float, delta: float
     n_codewords, n_bits = hasher.codewords_.shape
     radius = float(np.sqrt(np.sum(largest)))
     norms, biases = (2.0 * np.maximum(np.abs(values), 1.0) for values in (hasher.norms_, hasher.intercept_))
-    complexity = 2.0 * np.sqrt(n_codewords) * float(np.sum(radius * norms + biases))
-    complexity /= rho * n_bits * np.sqrt(n_samples)
+    total = float(np.sum(radius * norms + biases))
+    complexity = float(2.0 * np.sqrt(n_codewords) * total / (rho * n_bits * np.sqrt(n_samples)))
     # The union over grid points 2^j costs log(j^2 pi^2 / 6) for each norm and each bias.
     grid = sum(float(np.sum(2.0 * np.log(np.log2(v) + 1.0) + np.log(np.pi**2 / 6.0))) for v in (norms, biases))
     deviation = float(np.sqrt((np.log(1.0 / delta) + grid) / (2.0 * n_samples)))
