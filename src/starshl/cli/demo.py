@@ -164,6 +164,6 @@ def _print_results(found: dict[str, Any]) -> None:
     typer.echo("A query and its nearest images by the codes of the last line:\n")
     typer.echo(draw_side_by_side(digits.images[shown] / 16, captions))
     typer.echo(
-        "\nTry next: starshl fit YOUR.csv --labels COLUMN -o model.safetensors  (leave unknown labels empty; "
+        "\nTry next: starshl fit YOUR.csv --labels COLUMN -o model.star  (leave unknown labels empty; "
         "few known: --kernels graph)"
     )
