@@ -11,9 +11,11 @@ from sklearn.utils.validation import validate_data
 __all__ = [
     "PartialLabels",
     "check_choice",
+    "check_flag",
     "check_integer",
     "check_labels",
     "check_length",
+    "check_n_jobs",
     "check_number",
     "check_rows",
     "check_weights",
@@ -60,7 +62,7 @@ def check_integer(value, name: str, *, low: int, high: int | None = None) -> int
     if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} is {value!r}; it must be an integer of at least {low}.")
     if value < low or (high is not None and value > high):
-        allowed = f"at least {low}" if high is None else f"from {low} to {high}"
+        allowed = f"of at least {low}" if high is None else f"from {low} to {high}"
         raise ValueError(f"{name} is {value}; it must be an integer {allowed}.")
     return int(value)
 
@@ -78,6 +80,20 @@ def check_choice(value, name: str, choices: tuple[str, ...]) -> str:
     """Return ``value`` if it is one of the words allowed."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} is {value!r}; choose one of {', '.join(map(repr, choices))}.")
+    return value
+
+
+def check_flag(value, name: str) -> bool:
+    """Return ``value`` as bool if it is True or False; the word "no" would count as true."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} is {value!r}; it must be True or False.")
+    return bool(value)
+
+
+def check_n_jobs(value) -> int | None:
+    """Return the number of threads if it is None or an integer that joblib understands."""
+    if value is not None and (not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)) or value == 0):
+        raise ValueError(f"n_jobs is {value!r}; it must be None (one thread), a number of threads or -1 (all cores).")
     return value
 
 

@@ -33,6 +33,14 @@ def test_fit_takes_the_settings_of_the_paper_and_lets_options_override_them(file
     assert learned.codeword_constraint == "none"
 
 
+@pytest.mark.parametrize(("written", "meant"), [("False", False), ("false", False), ("True", True)])
+def test_a_setting_may_be_written_as_in_python_or_in_json(written, meant, files, tmp_path, starshl):
+    path = tmp_path / "model.star"
+    fitted = starshl("fit", files / "blobs.npz", "--bits", 4, "--set", f"update_codewords={written}", "-o", path)
+    assert fitted.exit_code == 0, fitted.output
+    assert load(path).update_codewords is meant
+
+
 def test_fit_without_labels_learns_clusters(files, tmp_path, answer):
     found = answer("fit", files / "blobs.npz", "--no-labels", "--n-codewords", 3, "-b", 8, "-o", tmp_path / "m")
     assert (found["n_labeled"], found["classes"]) == (0, [0, 1, 2])

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["fit", "fit_model", "make_hasher", "read_training_rows"]
 
+_PYTHON_WORDS = {"True": True, "False": False, "None": None}  # JSON has its own spelling, which works too
+
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.")]
 Labels = Annotated[
     str | None,
@@ -168,7 +170,7 @@ def _parse_settings(settings: list[str]) -> dict[str, Any]:
         if not equals or not name:
             raise ValueError(f"--set got {setting!r}; write it as NAME=VALUE, for example --set tol=0.01.")
         try:
-            found[name] = json.loads(text)
+            found[name] = _PYTHON_WORDS[text] if text in _PYTHON_WORDS else json.loads(text)
         except json.JSONDecodeError:
             found[name] = text
     return found

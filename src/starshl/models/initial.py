@@ -30,8 +30,9 @@ def initial_codewords(
         return random_codewords(n_codewords, n_bits, rng, distinct=distinct)
     signs = np.asarray(codewords)
     if signs.shape != (n_codewords, n_bits) or not np.isin(signs, (-1, 1)).all():
+        other = "" if np.isin(signs, (-1, 1)).all() else " and entries other than -1 and +1"
         raise ValueError(
-            f"codewords has shape {signs.shape}; it must be 'separated', 'random' or an array of -1 and +1 of "
+            f"codewords has shape {signs.shape}{other}; it must be 'separated', 'random' or an array of -1 and +1 of "
             f"shape ({n_codewords}, {n_bits}), one row a class and one column a bit."
         )
     if len(np.unique(signs, axis=0)) < n_codewords and (n_bits > 30 or 2**n_bits >= n_codewords):

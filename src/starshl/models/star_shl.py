@@ -11,9 +11,11 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from .._validation import (
     PartialLabels,
     check_choice,
+    check_flag,
     check_integer,
     check_labels,
     check_length,
+    check_n_jobs,
     check_number,
     check_weights,
 )
@@ -259,11 +261,13 @@ class StarSHL(BaseHasher):
         check_number(self.C, "C", low=0, strict=True)
         check_number(self.kernel_norm, "kernel_norm", low=1, finite=False)
         check_number(self.unlabeled_weight, "unlabeled_weight", low=0)
+        check_flag(self.update_codewords, "update_codewords")
         check_choice(self.codeword_constraint, "codeword_constraint", ("distinct", "nonconstant", "none"))
         check_choice(self.solver, "solver", ("auto", "smo", "libsvm"))
         check_integer(self.max_iter, "max_iter", low=1)
         check_number(self.tol, "tol", low=0)
         check_number(self.svm_tol, "svm_tol", low=0, strict=True)
+        check_n_jobs(self.n_jobs)
         if self.n_codewords is not None:
             check_integer(self.n_codewords, "n_codewords", low=1)
 
