@@ -64,6 +64,8 @@ def compare_on_digits(
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(X))
     queries, database = order[:N_QUERIES], order[N_QUERIES:]
+    announce("compiling loops, which takes some seconds the first time")
+    _compile_loops(X[:40], y[:40])
     results = []
     for contestant in _contestants(n_bits, seed, jobs, y[database], rng):
         announce(f"learning: {contestant.name}, labels: {contestant.labels}")
@@ -100,6 +102,15 @@ def _contestants(n_bits: int, seed: int, jobs: int | None, y: np.ndarray, rng: n
         Contestant(some, "StarSHL, graph kernel", StarSHL(n_bits, kernels=[GraphGaussian()], **settings), few),
         Contestant("all", "StarSHL", StarSHL(n_bits, **settings), y),
     ]
+
+
+def _compile_loops(X: np.ndarray, y: np.ndarray) -> None:
+    """Fit and encode a few rows, so that no method's time holds that of compiling, which is done once."""
+    from ..kernels import GraphGaussian
+    from ..models import StarSHL
+
+    for kernels in ("scaled", [GraphGaussian()]):
+        StarSHL(4, kernels=kernels, random_state=0).fit(X, y).encode(X)
 
 
 def _hide_labels(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
