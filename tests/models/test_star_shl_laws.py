@@ -68,6 +68,18 @@ def test_the_objective_never_rises_and_ends_at_the_stored_model(mode, settings, 
 
 
 @pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("C", [10.0, 1000.0])
+def test_the_objective_never_rises_in_float32_and_ends_near_the_stored_model(mode, C, rows):
+    X = rows[0].astype(np.float32)
+    hasher = fit(mode, (X, rows[1]), C=C)
+    history = hasher.objective_history_
+    assert np.all(np.diff(history) <= 1e-6 * np.abs(history[:-1]))
+    grams = np.array([kernel.gram(X.astype(np.float64)) for kernel in hasher.kernels_])
+    # Kernel values are rounded to 1e-7 and the objective multiplies that by C.
+    assert objective(hasher, X, grams) == pytest.approx(history[-1], rel=1e-6 * C)
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_distortion_lies_below_surrogate_and_surrogate_below_objective(mode, rows):
     hasher = fit(mode, rows)
     assert np.all(hasher.distortion_history_ <= hasher.surrogate_history_ + 1e-9)
