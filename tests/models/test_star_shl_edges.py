@@ -1,6 +1,7 @@
 """Degenerate and bad input: what works, what warns and what each refusal says."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from starshl import StarSHL
 from starshl.kernels import Gaussian, GraphGaussian, NormalizedLinear, SpectrumKernel
+from starshl.solvers import PairwiseAscent
 
 RNG = np.random.default_rng(0)
 X3 = np.vstack([RNG.standard_normal((12, 4)) + 4 * np.eye(4)[c] for c in range(3)])
@@ -130,6 +132,12 @@ def test_rows_of_weight_zero_may_hold_a_class_of_their_own():
 def test_too_few_sweeps_warn_with_the_numbers():
     with pytest.warns(ConvergenceWarning, match=r"sweep 1 \(tol=1e-09\)"):
         StarSHL(4, max_iter=1, tol=1e-9, random_state=0).fit(X3, Y3)
+
+
+def test_an_svm_that_gave_up_warns_with_the_numbers(monkeypatch):
+    monkeypatch.setattr("starshl.models.training.PairwiseAscent", partial(PairwiseAscent, max_iter=2))
+    with pytest.warns(ConvergenceWarning, match=r"SVM of \d bits stopped at a KKT violation .*svm_tol=0.001"):
+        StarSHL(4, random_state=0).fit(X3, Y3)
 
 
 def with_entry(value):

@@ -162,6 +162,15 @@ def warn_about(settings: StarSHL, state: State) -> None:
             ConvergenceWarning,
             stacklevel=_FIT,
         )
+    # LIBSVM checks its own running gradient, so its violation may be a little above what it was asked for.
+    if np.any(state.violation > 2.0 * settings.svm_tol):
+        warnings.warn(
+            f"The SVM of {int(np.sum(state.violation > 2.0 * settings.svm_tol))} bits stopped at a KKT violation of up "
+            f"to {state.violation.max():.1e} (svm_tol={settings.svm_tol:g}). Rescale the kernels, lower C or raise "
+            "svm_tol.",
+            ConvergenceWarning,
+            stacklevel=_FIT,
+        )
     if settings.codeword_constraint != "none" or len(state.codewords) == 1:
         return
     n_constant = int(np.sum(np.all(state.codewords == state.codewords[:1], axis=0)))
