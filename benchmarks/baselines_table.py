@@ -83,7 +83,10 @@ def main() -> None:
         f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}, "
         f"scikit-learn {sklearn.__version__}"
     )
-    print(f"{'method':32}{'P@10':>7}{'mAP':>7}{'reference':>13}{'fit s':>9}{'fit CPU s':>11}{'encode s':>10}{'model kB':>10}")
+    print(
+        f"{'method':32}{'P@10':>7}{'mAP':>7}{'reference':>13}"
+        f"{'fit s':>9}{'fit CPU s':>11}{'encode s':>10}{'model kB':>10}"
+    )
     for method, variant in configurations():
         if options.methods and not {method.name, variant.name} & set(options.methods):
             continue
