@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..exceptions import MissingExtraError
-from . import data, demo, encode, fit, info, methods, predict
+from . import data, demo, encode, fit, index, info, methods, predict
 
 __all__ = ["app", "main"]
 
@@ -95,6 +95,7 @@ app.command("info")(info.info)
 app.command("methods")(methods.methods)
 app.command("demo")(demo.demo)
 app.add_typer(data.app, name="data")
+app.add_typer(index.app, name="index")
 
 
 def _print_version(wanted: bool) -> None:
