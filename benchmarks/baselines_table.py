@@ -5,7 +5,8 @@
 
 MNIST rows are scaled to unit length and split at random: the training rows are the database, other rows the
 queries. The reference columns are figures of independent prototypes at 5,000 rows, 1,000 queries and one split,
-some with smaller settings (KSH with 600 labels, BRE with 400 rows): bands to notice a broken method by.
+some with other settings (KSH with 600 labels, BRE with 400 rows, the two terms of SSH scaled otherwise): bands to
+notice a broken method by.
 On a machine that is busy otherwise, the processor seconds of all threads over the number of cores say how long
 a fit would take on an idle one.
 """
