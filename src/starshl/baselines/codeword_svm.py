@@ -73,6 +73,8 @@ class CodewordSVM(BaseHasher):
     True
     """
 
+    _needs_labels = True
+
     def __init__(
         self,
         n_bits=32,
@@ -167,8 +169,3 @@ class CodewordSVM(BaseHasher):
         if self.decoding_ == "hinge":
             return self.classes_[hinge_distances(scores, self.codewords_).argmin(axis=1)]
         return self.classes_[nearest_codewords(scores, self.codewords_)]
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
