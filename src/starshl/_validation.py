@@ -109,7 +109,7 @@ def check_labels(y, n_samples: int) -> PartialLabels:
     """
     if y is None:
         return PartialLabels(np.empty(0, np.int64), np.full(n_samples, -1), np.dtype(np.int64))
-    y = np.asarray(y)
+    y = _as_label_array(y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.shape != (n_samples,):
@@ -128,6 +128,15 @@ def check_labels(y, n_samples: int) -> PartialLabels:
     index = np.full(n_samples, -1)
     index[~missing] = inverse
     return PartialLabels(classes, index, y.dtype)
+
+
+def _as_label_array(y) -> np.ndarray:
+    """Return labels as an array; of a list, NaN among strings stays NaN where NumPy would make it the text "nan"."""
+    array = np.asarray(y)
+    if array.dtype.kind not in "US" or hasattr(y, "dtype"):
+        return array
+    items = np.asarray(y, dtype=object)
+    return items if any(_is_missing(label) for label in items.ravel()) else array
 
 
 def _missing_labels(y: np.ndarray) -> np.ndarray:

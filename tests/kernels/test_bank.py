@@ -88,6 +88,15 @@ def test_no_support_gives_zero_scores():
     assert np.array_equal(scores, np.zeros((5, 3)))
 
 
+def test_a_function_is_not_called_on_no_support():
+    def refuse(A, B):
+        raise AssertionError("called on an empty block")
+
+    X = rows_of(5)
+    scores = expand_over_rows([CallableKernel(refuse)], X, X[:0], np.ones((3, 1)), np.zeros((3, 0)))
+    assert np.array_equal(scores, np.zeros((5, 3)))
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_bank_combines_all_rows_or_some(dtype):
     grams = compute_grams([Gaussian(3.0), NormalizedLinear()], rows_of(40, dtype))

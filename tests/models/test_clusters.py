@@ -75,6 +75,20 @@ def test_weight_two_counts_as_a_repeated_row():
     assert np.array_equal(np.repeat(weighted, weights), repeated)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["beside", "behind"])
+def test_weight_two_counts_as_a_repeated_sample_of_a_kernel(order, dtype):
+    X = np.random.default_rng(4).normal(size=(50, 2))
+    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2)).astype(dtype)
+    weights = np.random.default_rng(5).integers(1, 4, 50)
+    repeats = np.repeat(np.arange(50), weights)
+    if order == "behind":
+        repeats = np.concatenate([np.arange(50), np.repeat(np.arange(50), weights - 1)])
+    weighted = kernel_k_means(K, weights.astype(float), 6, 10, np.random.RandomState(0))
+    repeated = kernel_k_means(K[np.ix_(repeats, repeats)], np.ones(len(repeats)), 6, 10, np.random.RandomState(0))
+    assert np.array_equal(weighted[repeats], repeated)
+
+
 def test_fewer_distinct_rows_than_clusters_get_one_each():
     X = np.array([[1.0], [2.0], [1.0]])
     assert initial_clusters(X, X, "vectors", np.ones(3), 5, np.random.RandomState(0)).tolist() == [0, 1, 0]

@@ -166,6 +166,15 @@ def test_each_kind_of_labels_marks_unlabeled_rows_its_own_way(kind):
     assert set(hasher.transduction_[unlabeled].tolist()) <= set(classes)
 
 
+@pytest.mark.parametrize("unlabeled", [None, float("nan")])
+def test_a_list_of_strings_marks_unlabeled_rows_as_an_object_array_does(unlabeled):
+    X = np.random.default_rng(0).standard_normal((6, 4))
+    hasher = StarSHL(6, random_state=0).fit(X, ["a", unlabeled, "b", "a", "b", unlabeled])
+    assert hasher.classes_.tolist() == ["a", "b"]
+    assert hasher.transduction_.dtype == object
+    assert set(hasher.transduction_) == {"a", "b"}
+
+
 def test_string_labels_come_back_as_strings(small):
     X, y = small
     names = np.array(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"])[y]

@@ -184,6 +184,19 @@ def test_intercept_is_the_midpoint_where_no_coefficient_is_free():
     assert solution.intercept == pytest.approx(0, abs=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_coefficient_that_rounding_left_off_its_bound_does_not_decide_the_intercept(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(100, 5))
+    K = rbf(X, X)
+    y = np.where(rng.permutation(100) < 50, 1.0, -1.0)
+    upper = np.full(100, 0.01)  # so small that every coefficient ends at its bound
+    earlier = PairwiseAscent(1e-9).solve(K, rng.permutation(y), 0.3 * upper).coefficients
+    found = PairwiseAscent(1e-9).solve(K, y, upper, start=earlier)
+    assert np.all(np.abs(found.coefficients) == upper)
+    assert found.intercept == pytest.approx(LibSVM(1e-9).solve(K, y, upper).intercept, abs=1e-9)
+
+
 @pytest.mark.parametrize("solver", [PairwiseAscent(1e-6), LibSVM(1e-6)])
 def test_negating_the_labels_negates_the_function(solver):
     X, y, upper = imbalanced()

@@ -95,6 +95,8 @@ def expand_over_rows(
     kernels = [kernels[m] for m in used]
     columns = [(weights[:, m, None] * coefficients).T.astype(dtype) for m in used]
     scores = np.zeros((len(samples), len(coefficients)), dtype=dtype)
+    if len(support) == 0:
+        return scores  # a user's function need not take an empty block
     if KernelMix.covers(kernels):
         evaluate_all = _fused_evaluation(kernels, support, dtype)
     else:

@@ -18,7 +18,11 @@ def kernel_k_means(
     over the rows of c, W_c their total weight and s_c the squared norm of the mean. Starts are drawn by
     k-means++ (Arthur and Vassilvitskii 2007).
     """
-    K = np.asarray(K, dtype=np.float64)
+    first = _first_equal_sample(K)
+    # Merging equal samples makes a weight of two and two equal samples the same problem.
+    distinct, owner = np.unique(first, return_inverse=True)
+    K = np.asarray(K[np.ix_(distinct, distinct)], dtype=np.float64)
+    weights = np.bincount(owner, weights, minlength=len(distinct))
     n_clusters = min(n_clusters, len(K))
     best, best_scatter = np.zeros(len(K), dtype=np.int64), np.inf
     for _ in range(n_starts):
@@ -31,7 +35,15 @@ def kernel_k_means(
         scatter = float(weights @ _distances_to_means(K, weights, labels, n_clusters).min(axis=1))
         if scatter < best_scatter:
             best, best_scatter = labels, scatter
-    return best
+    return best[owner]
+
+
+def _first_equal_sample(K: np.ndarray) -> np.ndarray:
+    """Return for each sample the first one at distance zero in feature space, itself if there is none before it."""
+    diagonal = np.diag(K)
+    size = diagonal[:, None] + diagonal
+    rounding = 8 * np.finfo(K.dtype).eps
+    return np.argmax(size - 2.0 * K <= rounding * size, axis=1)
 
 
 def _spread_start(K, weights, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:

@@ -14,6 +14,7 @@ from .result import DualSolution
 __all__ = ["PairwiseAscent", "feasible_start"]
 
 _BALANCED = 1e-12  # sum of coefficients, relative to one side's, that rounding explains
+_AT_BOUND = 1e-12  # distance of a coefficient from its bound, relative to the bounds' distance, likewise
 
 
 class PairwiseAscent:
@@ -51,6 +52,7 @@ class PairwiseAscent:
         gradient = y.copy()
         subtract_products(K, eta, gradient)
         n_iter = ascend_pairs(K, gradient, eta, low, high, tol, self.max_iter)
+        _snap_to_bounds(eta, low, high)
         violation, top, bottom = violation_of(gradient, eta, low, high)
         free = (eta > low) & (eta < high)
         intercept = gradient[free].mean() if free.any() else (top + bottom) / 2
@@ -74,3 +76,14 @@ def feasible_start(eta: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.nda
     elif negative > positive:
         eta[eta < 0] *= positive / negative
     return eta
+
+
+def _snap_to_bounds(eta: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+    """Put coefficients on the bound they missed by rounding, in place.
+
+    Such a coefficient counts as free and would decide the bias alone, at an end of the interval of best biases
+    instead of its middle.
+    """
+    margin = _AT_BOUND * (high - low)
+    np.copyto(eta, low, where=eta - low <= margin)
+    np.copyto(eta, high, where=high - eta <= margin)
