@@ -160,7 +160,12 @@ class _Worker:
         """Start the next run of the queue, if there is one."""
         self.job = queue.pop() if queue else None
         self.started = time.perf_counter()
-        if self.job is not None:
+        if self.job is None:
+            return
+        try:
+            self.connection.send(self.job)
+        except OSError:  # it died between two runs
+            self._replace()
             self.connection.send(self.job)
 
     def take(self) -> tuple[Job, str, float]:
@@ -176,9 +181,12 @@ class _Worker:
         message = f"The process of this run ended with code {self.process.exitcode}; memory may have run out."
         if not self.folder.finished(self.job.key):
             self.folder.save(Record(self.job.key, self.job.protocol.dataset, "failed", message))
+        self._replace()
+        return message
+
+    def _replace(self) -> None:
         self.connection.close()
         self._start()
-        return message
 
     def end(self) -> None:
         """End the process, whatever it does."""

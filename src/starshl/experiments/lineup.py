@@ -165,9 +165,7 @@ _ALL = (
         note="Accuracy by the nearest labeled code.",
     ),
     Contestant("label-spreading", "label spreading", "yardstick", make=references.label_spreading, fit_on="train"),
-    Contestant(
-        "self-training", "self-training SVC", "yardstick", make=references.self_training_svc, fit_on="train"
-    ),
+    Contestant("self-training", "self-training SVC", "yardstick", make=references.self_training_svc, fit_on="train"),
     Contestant("starshl-clusters", "*SHL", "star", "StarSHL", params={"n_codewords": one_a_class}, start="*SHL"),
     Contestant("itq", "ITQ", "unsupervised", "ITQ"),
     Contestant(
