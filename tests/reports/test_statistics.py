@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import ttest_rel
 
 from starshl.reports import paired, summarize
-from starshl.reports.findings import retrieval_findings
+from starshl.reports.findings import contest, retrieval_findings, transduction_findings
 
 
 def test_a_paired_interval_is_that_of_the_paired_t_test():
@@ -64,3 +64,14 @@ def test_findings_do_not_praise_a_winner_without_rivals(made):
     values = {("*SHL, paper settings", 45): [{"P@10": 0.9}], ("*SHL, defaults", 45): [{"P@10": 0.8}]}
     [found] = made("paper-usps", values).protocols
     assert not any("first at every length" in sentence for sentence in retrieval_findings(found))
+
+
+def test_a_contest_of_one_has_no_winner():
+    assert contest("Here", "P@10", {"LSH": {0: 0.5}, "KSH": {}}) == []
+
+
+def test_transduction_is_compared_with_both_ways_of_decoding():
+    rows = {"Hamming": {0: 0.70, 1: 0.71}, "hinge": {0: 0.75, 1: 0.76}, "transductive": {0: 0.75, 1: 0.76}}
+    by_hamming, by_hinge = transduction_findings(15, rows, "paper settings")
+    assert "by +0.050 against the nearest codeword by Hamming distance" in by_hamming
+    assert "by +0.000 against the nearest codeword by hinge distance" in by_hinge

@@ -61,8 +61,9 @@ def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Paired | 
 
     Examples
     --------
-    >>> paired({0: 0.9, 1: 0.8}, {0: 0.7, 1: 0.7, 2: 0.6}).difference
-    0.15000000000000002
+    >>> found = paired({0: 0.9, 1: 0.8}, {0: 0.7, 1: 0.7, 2: 0.6})
+    >>> round(found.difference, 3), found.n_won
+    (0.15, 2)
     """
     shared = sorted(first.keys() & second.keys())
     differences = np.array([first[run] - second[run] for run in shared])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..experiments import CONTESTANTS
-from .document import Chart, Section, Table, difference, interval, plus_minus
+from .document import Chart, Section, Table, Text, difference, interval, plus_minus
+from .findings import contest, few_runs, transduction_findings
 from .protocol_notes import introduction, section_title
 from .results import ProtocolResults
 from .retrieval import best_per_column, line_over
@@ -30,8 +31,21 @@ def transductive_section(found: ProtocolResults) -> Section:
     values = {name: by_length for name, by_length in values.items() if any(by_length.values())}
     lines = tuple(line_over(name, by_length.items()) for name, by_length in values.items())
     chart = Chart("Accuracy over the length of the codes", "bits", "accuracy", lines, tuple(found.lengths))
-    blocks = [introduction(found), chart, _accuracy_table(found, values), _transduction_table(found, values)]
+    told = Text(tuple(_transduction_told(found, values)))
+    blocks = [introduction(found), told, chart, _accuracy_table(found, values), _transduction_table(found, values)]
     return Section(section_title(found), found.name, [block for block in blocks if block is not None])
+
+
+def _transduction_told(found: ProtocolResults, values: dict) -> list[str]:
+    n_bits = found.lengths[-1]
+    sentences = contest(f"At {n_bits} bits", "accuracy", {name: runs[n_bits] for name, runs in values.items()})
+    for setting in _SETTINGS:
+        names = {"Hamming": f"inductive, Hamming ({setting})", "hinge": f"inductive, hinge ({setting})"}
+        names["transductive"] = f"transductive ({setting})"
+        if all(name in values for name in names.values()):
+            rows = {short: values[name][n_bits] for short, name in names.items()}
+            sentences += transduction_findings(n_bits, rows, setting)
+    return sentences + few_runs(found.n_runs)
 
 
 def _accuracy_table(found: ProtocolResults, values: dict) -> Table:
@@ -65,19 +79,23 @@ def labels_section(group: list[ProtocolResults]) -> Section:
     by_labels = {found.base.rows.n_labels: found for found in sorted(group, key=lambda p: p.base.rows.n_labels)}
     any_of = next(iter(by_labels.values()))
     methods = [title for title in _titles() if any(title in found.methods for found in group)]
-    tables = []
-    lines = []
+    tables, lines, told = [], [], []
     for metric in ("accuracy", "P@10"):
         values = {method: [_label_values(found, method, metric) for found in by_labels.values()] for method in methods}
         values = {method: cells for method, cells in values.items() if any(cells)}
         if metric == "accuracy":
             pairs = ((method, zip(by_labels, cells, strict=True)) for method, cells in values.items())
             lines = [line_over(method, points) for method, points in pairs]
+            for place, n_labels in enumerate(by_labels):
+                where = f"With {n_labels} label{'s' if n_labels > 1 else ''} a class"
+                told += contest(where, "accuracy", {method: cells[place] for method, cells in values.items()})
         tables.append(_labels_table(metric, values, list(by_labels)))
     ticks = tuple(by_labels)
     title = "Accuracy on the queries over labels a class"
     chart = Chart(title, "labels a class", "accuracy", tuple(lines), ticks, log_x=len(ticks) > 1)
-    return Section(section_title(any_of), f"labels-{any_of.dataset}", [introduction(any_of), chart, *tables])
+    told += few_runs(any_of.n_runs)
+    blocks = [introduction(any_of), Text(tuple(told)), chart, *tables]
+    return Section(section_title(any_of), any_of.name, blocks)
 
 
 def _titles() -> list[str]:
@@ -115,4 +133,9 @@ def unsupervised_section(found: ProtocolResults) -> Section:
         "clusters: k-means on the codes, alike for all, and the clusters that a method assigns itself"
     )
     table = Table(caption, ("method", *metrics), rows, strong)
-    return Section(section_title(found), found.name, [introduction(found), table])
+    told = []
+    for metric in metrics[:3]:
+        values = {method: found.values(method, n_bits, metric) for method in found.methods}
+        told += contest(f"At {n_bits} bits", metric, values)
+    text = Text(tuple(told + few_runs(found.n_runs)))
+    return Section(section_title(found), found.name, [introduction(found), text, table])
