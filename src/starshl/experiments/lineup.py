@@ -39,7 +39,7 @@ class Contestant:
         The name in records, tables and charts.
     role : a word of ``ROLES``
     method : str
-        A class of the catalog; empty for what is no hasher.
+        A class of the catalog, or KMeansCodes; empty for what is no hasher.
     params : dict
         Settings beside n_bits and seed. A value that is a function is called with the :class:`Sizes`.
     preset : str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import __version__
-from ..evaluation import Record, RecordFolder
+from ..evaluation import RecordFolder
 from .circumstances import claims_section, settings_section, what_was_run
 from .claims import check_claims
 from .document import Document, Section
@@ -36,12 +36,5 @@ def _labels(results: Results) -> list[Section]:
 
 
 def _pictures(folder: RecordFolder, results: Results) -> list[Section]:
-    sections = []
-    for found in results.of_task("retrieval"):
-        sections.append(pictures_section(found, _first_runs(folder, found.name)))
+    sections = (pictures_section(folder, found) for found in results.of_task("retrieval"))
     return [section for section in sections if section is not None]
-
-
-def _first_runs(folder: RecordFolder, protocol: str) -> list[Record]:
-    records = (record for record in folder if record.key.protocol == protocol and record.key.run == 0)
-    return [record for record in records if record.ok and "database" in record.arrays]

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import datasets
 from ..datasets import Dataset
-from ..evaluation import Record
+from ..evaluation import Record, RecordFolder
 from ..exceptions import DatasetUnavailableError
 from .document import Pictures, Section, Text
 from .results import ProtocolResults
@@ -22,16 +22,17 @@ _QUERY_CLASS = 1
 _WITH_PICTURES = ("cifar10", "digits")
 
 
-def pictures_section(found: ProtocolResults, records: list[Record]) -> Section | None:
+def pictures_section(folder: RecordFolder, found: ProtocolResults) -> Section | None:
     """Return the pictures of the first run at the longest length; None if the data set has none to show.
 
     The query is the first row of its class among the queries. Items at equal distance come in the order of the
     database, which is random.
     """
-    if found.dataset not in _WITH_PICTURES or not records:
+    if found.dataset not in _WITH_PICTURES or found.base is None or not found.lengths:
         return None
-    n_bits = max(record.key.n_bits for record in records)
-    chosen = {record.key.method: record for record in records if record.key.n_bits == n_bits}
+    n_bits = found.lengths[-1]
+    first_runs = (record for record in folder.of_protocol(found.name) if record.key.run == 0 and record.ok)
+    chosen = {record.key.method: record for record in first_runs if record.key.n_bits == n_bits}
     section = Section(f"{found.dataset}: pictures retrieved at {n_bits} bits", f"pictures-{found.name}")
     try:
         dataset = datasets.get(found.dataset, download=False)
