@@ -166,12 +166,14 @@ def principal_directions(X: np.ndarray, n_directions: int) -> tuple[np.ndarray, 
     return positive_peaks(directions), values
 
 
-def required_directions(X: np.ndarray, n_directions: int, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return exactly ``n_directions`` principal directions, or say how many there are at most.
+def required_directions(
+    X: np.ndarray, n_directions: int, name: str, *, at_most: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``n_directions`` principal directions, or say how many there are at most.
 
-    ``name`` is the parameter that asked for them.
+    ``name`` is the parameter that asked for them. More are returned, up to ``at_most``, if there are more.
     """
-    directions, variances = principal_directions(X, n_directions)
+    directions, variances = principal_directions(X, max(n_directions, at_most))
     if len(directions) < n_directions:
         n_samples, n_features = X.shape
         raise ValueError(

@@ -119,3 +119,11 @@ def test_missing_labels_name_methods_that_need_none(digits):
 def test_bad_parameters_are_named(digits, params, match):
     with pytest.raises(ValueError, match=match):
         SDH(4, **params).fit(digits[0][:50], digits[1][:50])
+
+
+def test_model_of_all_rows_outlives_a_change_of_the_training_rows(digits):
+    X, y = digits[0][:100].copy(), digits[1][:100]
+    hasher = SDH(4, variant="hadamard", n_anchors=None, random_state=0).fit(X, y)
+    before = hasher.decision_function(digits[0][100:110])
+    X[:] = 0
+    assert np.array_equal(hasher.decision_function(digits[0][100:110]), before)

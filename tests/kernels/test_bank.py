@@ -67,7 +67,7 @@ def test_training_rows_come_out_of_the_expansion_as_out_of_the_bank():
     kernels = mixed_kernels(X)
     rng = np.random.default_rng(3)
     weights, eta = rng.random(len(kernels)), rng.normal(size=600)
-    inside = weights @ GramBank(compute_grams(kernels, X)).expand(eta)
+    inside = weights @ GramBank(compute_grams(kernels, X)).expand(eta[None])[0]
     outside = expand_over_rows(kernels, X, X, weights[None], eta[None])[:, 0]
     assert np.abs(inside - outside).max() < 1e-9
 
@@ -106,7 +106,7 @@ def test_bank_sums_a_float32_gram_in_float64():
     eta = rng.normal(size=300)
     eta -= eta.mean()
     exact = grams[0].astype(np.float64) @ eta
-    assert np.abs(GramBank(grams).expand(eta)[0] - exact).max() < 1e-9
+    assert np.abs(GramBank(grams).expand(eta[None])[0, 0] - exact).max() < 1e-9
 
 
 class Broken(Kernel):

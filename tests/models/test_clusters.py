@@ -6,6 +6,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
+from starshl.kernels import GramBank
 from starshl.models.clusters import kernel_k_means
 from starshl.models.initial import initial_clusters
 
@@ -59,7 +60,7 @@ def test_few_distinct_rows_are_no_problem(n_clusters):
 @pytest.mark.parametrize("kind", ["vectors", "objects"])
 def test_start_finds_blobs(kind):
     X, y = make_blobs(90, 3, centers=3, cluster_std=0.5, random_state=1)
-    labels = initial_clusters(X, (X @ X.T)[None], kind, np.ones(90), 3, np.random.RandomState(0))
+    labels = initial_clusters(X, GramBank((X @ X.T)[None]), kind, np.ones(90), 3, np.random.RandomState(0))
     assert adjusted_rand_score(y, labels) == 1
     assert labels.dtype == np.int64
 

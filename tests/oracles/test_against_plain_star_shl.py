@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 from starshl import StarSHL
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from plain_star_shl import PlainStarSHL, paper_grams
 
 TIGHT = {"tol": 1e-6, "svm_tol": 1e-7, "max_iter": 200, "codeword_constraint": "none"}

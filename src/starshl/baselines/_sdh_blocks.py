@@ -32,7 +32,7 @@ class ClassesFromCodes:
         r"""Minimize :math:`\|Y - H W\|^2 - 2\,\mathrm{tr}(H^\top \mathrm{pull})` one column at a time.
 
         Column k is :math:`\mathrm{sign}(q_k - H_{-k} W_{-k} w_k)` with :math:`Q = Y W^\top + \mathrm{pull}`
-        (Shen et al. 2015, Section 3.2); an entry of zero keeps its sign, so the sweeps end.
+        (Shen et al. 2015); an entry of zero keeps its sign, so the sweeps end.
         """
         H = H.copy()
         with single_threaded_blas():

@@ -109,19 +109,20 @@ class COSDISH(BaseHasher):
         self.classes_ = labels.classes
         codes = self._learn_codes(labels.index, n_bits, rng)
         self.hash_function_ = kind
-        fit_function = self._fit_linear if kind == "linear" else self._fit_kernel
-        weights, intercept = fit_function(X, codes, ridge, rng)
+        if kind == "linear":
+            weights, intercept = _linear_regression(X, codes, ridge)
+        else:
+            weights, intercept = self._kernel_regression(X, codes, ridge, rng)
         self.weights_, self.intercept_ = weights.astype(X.dtype), intercept.astype(X.dtype)
         return self
 
     def _learn_codes(self, classes: np.ndarray, n_bits: int, rng) -> np.ndarray:
         """Return codes of the training rows, (n_samples, n_bits) float64; record the history."""
         n_rows, sizes = len(classes), np.bincount(classes)
-        n_columns = (
-            max(n_bits, 10 * len(sizes))
-            if self.n_columns is None
-            else (check_integer(self.n_columns, "n_columns", low=1))
-        )
+        if self.n_columns is None:
+            n_columns = max(n_bits, 10 * len(sizes))
+        else:
+            n_columns = check_integer(self.n_columns, "n_columns", low=1)
         similar = float(sizes @ sizes)
         dissimilar = -similar / (n_rows**2 - similar) if self.balance else -1.0
         codes = signs_of(rng.standard_normal((n_rows, n_bits))).astype(np.float64)
@@ -138,16 +139,7 @@ class COSDISH(BaseHasher):
         self.objective_history_ = np.ravel(history)
         return codes
 
-    def _fit_linear(self, X, codes, ridge: float, rng) -> tuple[np.ndarray, np.ndarray]:
-        mean = X.mean(axis=0, dtype=np.float64)
-        centered = X - mean
-        spread = np.sqrt(np.mean(centered**2)) or 1.0
-        regression = FeatureRidge(centered / spread, ridge)
-        weights, intercept = regression.split(regression.solve(codes))
-        weights = weights / spread
-        return weights, intercept - project(weights, mean[None])[:, 0]
-
-    def _fit_kernel(self, X, codes, ridge: float, rng) -> tuple[np.ndarray, np.ndarray]:
+    def _kernel_regression(self, X, codes, ridge: float, rng) -> tuple[np.ndarray, np.ndarray]:
         self.anchors_ = choose_anchors(X, "random", 1000, rng)
         self.scale_ = mean_squared_distance(X, self.anchors_) / 2
         regression = FeatureRidge(gaussian_features(X, self.anchors_, self.scale_).astype(np.float64), ridge)
@@ -165,6 +157,16 @@ class COSDISH(BaseHasher):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
+
+
+def _linear_regression(X, codes, ridge: float) -> tuple[np.ndarray, np.ndarray]:
+    mean = X.mean(axis=0, dtype=np.float64)
+    centered = X - mean
+    spread = np.sqrt(np.mean(centered**2)) or 1.0
+    regression = FeatureRidge(centered / spread, ridge)
+    weights, intercept = regression.split(regression.solve(codes))
+    weights = weights / spread
+    return weights, intercept - project(weights, mean[None])[:, 0]
 
 
 def similar_codes(S: np.ndarray, codes_inside: np.ndarray, old: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ class KernelLSH(BaseHasher):
     .. math:: w_b = K^{-1/2}\left(e_S - \tfrac{t}{p} 1\right), \qquad
               h_b(x) = \mathrm{sign}\Big(\sum_i w_{bi}\, \tilde k(x, a_i)\Big)
 
-    (Kulis and Grauman 2009, Section 3.2), where :math:`\tilde k` is centered with the anchors' means, too.
+    (Kulis and Grauman 2009), where :math:`\tilde k` is centered with the anchors' means, too.
     The weights of a bit sum to zero, so all that remains of this centering is a constant, the intercept.
     O(n_anchors^3) to fit.
 

@@ -10,7 +10,6 @@ from ..base import BaseHasher
 from ..linalg import (
     fill_by_tiles,
     gram,
-    principal_directions,
     project,
     required_directions,
     squared_distances,
@@ -32,7 +31,7 @@ class KMeansHash(BaseHasher):
               \left(\|c_i - c_j\| - s \sqrt{h(i, j)}\right)^2
 
     with h the Hamming distance of the numbers and :math:`n_i` the rows nearest to center i (He, Wen and Sun
-    2013, Eq. 5). Rows go to their nearest center; then centers move one after another. The paper minimizes
+    2013). Rows go to their nearest center; then centers move one after another. The paper minimizes
     over one center by a quasi-Newton method; here each move minimizes a majorizer in closed form, which
     never raises the objective either. Centers start at the corners :math:`\pm s/2` of a hypercube along the
     leading principal directions of the subspace, s twice the mean magnitude of the projections.
@@ -85,9 +84,7 @@ class KMeansHash(BaseHasher):
         weight = check_number(self.affinity_weight, "affinity_weight", low=0)
         n_iter = check_integer(self.n_iter, "n_iter", low=1)
         X = check_rows(self, X, fitting=True)
-        directions, variances = principal_directions(X, min(X.shape))
-        if len(directions) < n_bits:
-            required_directions(X, n_bits, "n_bits")
+        directions, variances = required_directions(X, n_bits, "n_bits", at_most=min(X.shape))
         self.bits_ = np.array([min(block, n_bits - start) for start in range(0, n_bits, block)])
         self.sizes_ = self.bits_ + (len(directions) - n_bits) // len(self.bits_)
         components = directions[np.concatenate(deal_out(variances, self.sizes_))]

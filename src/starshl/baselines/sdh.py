@@ -34,7 +34,7 @@ class SDH(BaseHasher):
     :math:`H = \mathrm{sign}(Y W + \nu \Phi P)`. It starts from distinct random codewords, one a class: the
     majority signs of a random start are such codewords too, but may coincide.
 
-    ``variant="hadamard"`` (after Koutaki, Shirai and Ambai 2016) fixes H: one codeword a class, columns
+    ``variant="hadamard"`` (after Koutaki, Shirai and Ambai 2018) fixes H: one codeword a class, columns
     and rows of a Hadamard matrix chosen to lie far apart, so nothing is left but one ridge regression.
     Any comparison of supervised codes should include it.
 
@@ -137,7 +137,7 @@ class SDH(BaseHasher):
 
     def _prepare_regression(self, X: np.ndarray, ridge: float, rng) -> FeatureRidge | KernelRidge:
         everything = self.n_anchors is None
-        self.anchors_ = X if everything else choose_anchors(X, "random", self.n_anchors, rng)
+        self.anchors_ = X.copy() if everything else choose_anchors(X, "random", self.n_anchors, rng)
         if self.sigma == "mean":
             self.scale_ = mean_squared_distance(X, self.anchors_) / 2
         else:

@@ -28,7 +28,7 @@ class SphericalHash(BaseHasher):
     .. math:: c_i \leftarrow c_i + \frac{1}{B} \sum_j \frac{1}{2}\,
               \frac{O_{ij} - N/4}{N/4}\,(c_i - c_j)
 
-    with :math:`O_{ij}` the number of rows in both (Heo et al. 2012, Section 3.2), until the mean of
+    with :math:`O_{ij}` the number of rows in both (Heo et al. 2012), until the mean of
     :math:`|O_{ij} - N/4|` is at most ``tol_mean`` N/4 and the standard deviation of :math:`O_{ij}` at most
     ``tol_std`` N/4. No objective is minimized; ``overlap_history_`` tells how far the first criterion got.
 
@@ -146,8 +146,8 @@ def _mean_and_deviation(excess: np.ndarray) -> tuple[float, float]:
 def spherical_distances(codes: BinaryCodes, others: BinaryCodes) -> np.ndarray:
     """Return differing bits over common +1 bits, infinite where none is common, shape (n_codes, n_others).
 
-    Two rows inside many common spheres are known to be close, whatever the other bits (Heo et al. 2012,
-    Section 3.3).
+    Two rows inside many common spheres are known to be close, whatever the other bits
+    (Heo et al. 2012).
 
     Examples
     --------

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..exceptions import MissingExtraError
-from . import data, demo, encode, fit, info, methods, predict, report, reproduce
+from . import data, demo, encode, fit, index, info, methods, predict, report, reproduce
 
 __all__ = ["app", "main"]
 
@@ -97,6 +97,7 @@ app.command("demo")(demo.demo)
 app.command("reproduce")(reproduce.reproduce)
 app.command("report")(report.report)
 app.add_typer(data.app, name="data")
+app.add_typer(index.app, name="index")
 
 
 def _print_version(wanted: bool) -> None:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_random_state
 from .._files import write_atomically
 from .._validation import check_integer, check_labels
 from ..base import BaseHasher
-from ..catalog import METHODS, get_class
+from ..catalog import get_class
 from ..evaluation.metrics import precision_at
 from ..index import make_index
 from .collection import Collection
@@ -26,7 +26,7 @@ __all__ = ["Binarization", "Contestant", "binarize", "compare"]
 
 # Recall: how many of the 10 nearest vectors are among the 100 nearest codes.
 _TRUE, _SHORTLIST = 10, 100
-_RIVALS = ("SignBinarizer", "ITQ", "LSHash")
+RIVALS = ("SignBinarizer", "ITQ", "LSHash")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +121,14 @@ def compare(
     y=None,
     *,
     hasher: BaseHasher,
-    rivals: Sequence[str] | None = None,
+    rivals: Sequence[str] = RIVALS,
     n_queries: int | None = None,
     random_state=0,
 ) -> Binarization:
     """Compare a hasher with float search and with other methods of the catalog at equal length.
 
-    ``rivals`` are names of the catalog; by default those of SignBinarizer, ITQ and LSHash that it has. A
-    rival that cannot make codes of this length from these vectors is left out.
+    ``rivals`` are names of the catalog. One that cannot make codes of this length from these vectors is left
+    out.
     """
     X = np.asarray(X)
     if n_queries is None:
@@ -140,9 +140,8 @@ def compare(
     index = None if y is None else check_labels(labels, len(X)).index
     exact, float_search = _float_search(X, index, query, base)
     contestants = [float_search]
-    known = [method.class_name for method in METHODS]
-    names = [name for name in _RIVALS if name in known] if rivals is None else rivals
-    hashers = [hasher] + [get_class(name)(n_bits=hasher.n_bits) for name in names if name != type(hasher).__name__]
+    names = [name for name in rivals if name != type(hasher).__name__]
+    hashers = [hasher] + [get_class(name)(n_bits=hasher.n_bits) for name in names]
     for one in hashers:
         try:
             contestants.append(_measure(one, X, labels, index, query, base, exact))

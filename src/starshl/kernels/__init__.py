@@ -6,6 +6,7 @@ from .callables import CallableKernel
 from .choice import check_gram, fit_kernels, is_built_in, paper_kernels, resolve_kernels, scaled_kernels
 from .graph import FittedGraphGaussian, GraphGaussian
 from .strings import SpectrumKernel
+from .vector_bank import KernelMix, VectorBank
 from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial, ScaledGaussian
 
 BUILT_IN_KERNELS = {
@@ -29,10 +30,12 @@ __all__ = [
     "GramBank",
     "GraphGaussian",
     "Kernel",
+    "KernelMix",
     "NormalizedLinear",
     "NormalizedPolynomial",
     "ScaledGaussian",
     "SpectrumKernel",
+    "VectorBank",
     "check_gram",
     "compute_grams",
     "expand_over_rows",

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
 from .._threads import run_all, single_threaded_blas, tiles
-from ._bank_loops import accumulate_rows
 from .base import Kernel
+from .vector_bank import KernelMix
 from .vectors import PairTable, VectorKernel
 
 __all__ = ["GramBank", "compute_grams", "expand_over_rows"]
 
 _TILE = 512  # rows; fixed, because BLAS sums depend on the shape of their blocks
+_FEW_ROWS = 128  # where every kernel of a tile is kept
 
 
 class GramBank:
     """The Gram matrices of all kernels, shape (n_kernels, n_rows, n_rows), stored.
 
     Solvers need two things of it: the weighted sum of the matrices for one bit, and the product of every
-    matrix with one vector of dual coefficients.
+    matrix with the dual coefficients of several bits.
     """
 
-    def __init__(self, grams: np.ndarray):
+    def __init__(self, grams: np.ndarray, n_jobs: int | None = None):
         self.grams = grams
+        self.n_jobs = n_jobs
         self.n_kernels, self.n_rows = grams.shape[:2]
 
     def combine(self, weights: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
@@ -41,12 +43,18 @@ class GramBank:
         return combined
 
     def expand(self, coefficients: np.ndarray) -> np.ndarray:
-        """Return K_m @ coefficients for every kernel, shape (n_kernels, n_rows), summed in float64."""
-        support = np.flatnonzero(coefficients)
-        expansions = np.zeros((self.n_kernels, self.n_rows))
-        for gram, expansion in zip(self.grams, expansions, strict=True):
-            accumulate_rows(gram, support, coefficients[support], expansion)
-        return expansions
+        """Return K_m @ c for every kernel and every row c of coefficients, (n, n_kernels, n_rows), in float64."""
+        columns = np.ascontiguousarray(np.asarray(coefficients, dtype=np.float64).T)
+        expansions = np.empty((self.n_kernels, self.n_rows, columns.shape[1]))
+
+        def fill(rows: slice) -> None:
+            for gram, expansion in zip(self.grams, expansions, strict=True):
+                # In float64, because BLAS would sum a float32 matrix in float32.
+                expansion[rows] = gram[rows].astype(np.float64) @ columns
+
+        with single_threaded_blas():
+            run_all([partial(fill, rows) for rows in tiles(self.n_rows, _TILE)], self.n_jobs)
+        return expansions.transpose(2, 0, 1)
 
 
 def compute_grams(kernels: Sequence[Kernel], samples, n_jobs: int | None = None) -> np.ndarray:
@@ -83,24 +91,47 @@ def expand_over_rows(
     Shape (n_samples, n_bits), in the precision of the samples.
     """
     dtype = samples.dtype if samples.dtype == np.float32 else np.float64
-    columns = [(weights[:, m, None] * coefficients).T.astype(dtype) for m in range(len(kernels))]
+    used = np.flatnonzero(weights.any(axis=0))
+    kernels = [kernels[m] for m in used]
+    columns = [(weights[:, m, None] * coefficients).T.astype(dtype) for m in used]
     scores = np.zeros((len(samples), len(coefficients)), dtype=dtype)
+    if KernelMix.covers(kernels):
+        evaluate_all = _fused_evaluation(kernels, support, dtype)
+    else:
+        evaluate_all = partial(_plain_evaluation, kernels, support)
 
     def fill(rows: slice) -> None:
-        block = samples[rows]
-        table = PairTable(block, support)
-        for kernel, column in zip(kernels, columns, strict=True):
-            if not np.any(column):
-                continue
-            if isinstance(kernel, VectorKernel):
-                values = kernel.evaluate(table)
-            else:
-                values = checked_block(kernel, kernel(block, support), len(block), len(support))
+        for values, column in zip(evaluate_all(samples[rows]), columns, strict=True):
             scores[rows] += values.astype(dtype, copy=False) @ column
 
     with single_threaded_blas():
-        run_all([partial(fill, rows) for rows in tiles(len(samples), _TILE)], n_jobs)
+        run_all([partial(fill, rows) for rows in tiles(len(samples), _FEW_ROWS)], n_jobs)
     return scores
+
+
+def _plain_evaluation(kernels: Sequence[Kernel], support, block) -> Iterator[np.ndarray]:
+    """Yield the values of each kernel between a block of samples and the support."""
+    table = PairTable(block, support)
+    for kernel in kernels:
+        if isinstance(kernel, VectorKernel):
+            yield kernel.evaluate(table)
+        else:
+            yield checked_block(kernel, kernel(block, support), len(block), len(support))
+
+
+def _fused_evaluation(kernels: Sequence[Kernel], support: np.ndarray, dtype) -> Callable[[np.ndarray], Iterator]:
+    """Return a function that does the same by the compiled loops, in the precision asked for."""
+    mix = KernelMix(kernels, dtype)
+    support = support.astype(dtype, copy=False)
+    norms = np.einsum("ij,ij->i", support, support, dtype=np.float64)
+    scales = mix.scales(norms)
+
+    def evaluate_all(block: np.ndarray) -> Iterator[np.ndarray]:
+        table = PairTable(block, support)
+        found = mix.evaluate(table.squared_distances, table.norms[0], norms, scales)
+        return (found[mix.order.index(m)] for m in range(len(kernels)))
+
+    return evaluate_all
 
 
 def checked_block(kernel: Kernel, block: np.ndarray, n_rows: int, n_columns: int) -> np.ndarray:

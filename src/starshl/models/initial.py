@@ -10,6 +10,7 @@ from sklearn.cluster import KMeans
 from .._threads import single_threaded_blas
 from .._validation import check_choice
 from ..codebooks import random_codewords, separated_codewords
+from ..kernels import GramBank, VectorBank
 from ..solvers.kernel_weights import UNWEIGHTED_ABOVE
 from .clusters import kernel_k_means
 
@@ -69,7 +70,7 @@ def initial_weights(kernel_weights, n_bits: int, n_kernels: int, p: float, rng: 
 
 def initial_clusters(
     samples: np.ndarray,
-    grams: np.ndarray,
+    bank: GramBank | VectorBank,
     kind: str,
     weights: np.ndarray,
     n_clusters: int,
@@ -79,7 +80,8 @@ def initial_clusters(
     seed = int(rng.randint(np.iinfo(np.int32).max))
     with single_threaded_blas():
         if kind != "vectors":
-            return kernel_k_means(grams.mean(axis=0), weights, n_clusters, _N_STARTS, np.random.RandomState(seed))
+            mean_kernel = bank.combine(np.full(bank.n_kernels, 1.0 / bank.n_kernels))
+            return kernel_k_means(mean_kernel, weights, n_clusters, _N_STARTS, np.random.RandomState(seed))
         # Merging equal rows makes a weight of two and two equal rows the same problem.
         rows, inverse = np.unique(samples.astype(np.float64), axis=0, return_inverse=True)
         inverse = inverse.ravel()

@@ -23,7 +23,7 @@ from ..solvers import State, hamming_distances, hinge_distances, nearest_codewor
 from .bound import GeneralizationBound, generalization_bound
 from .samples import count_rows, read_samples, sample_kind, take_rows
 from .storage import pack_star_shl, unpack_star_shl
-from .training import choose_classes, choose_start, descend, prepare_grams, warn_about
+from .training import choose_classes, choose_start, descend, prepare_bank, warn_about
 
 __all__ = ["StarSHL"]
 
@@ -205,9 +205,9 @@ class StarSHL(BaseHasher):
             initial_assignments = check_length(initial_assignments, "initial_assignments", n_rows)[rows]
 
         rng = check_random_state(self.random_state)
-        fitted_kernels, grams = prepare_grams(self, kernels, used, weights, cost)
-        state = choose_start(self, used, grams, kind, labels, len(classes), cost, initial_assignments, rng)
-        descend(self, grams, labels, cost, state, late=bool(labels.labeled.any()) and initial_assignments is None)
+        fitted_kernels, bank = prepare_bank(self, kernels, used, weights, cost)
+        state = choose_start(self, used, bank, kind, labels, len(classes), cost, initial_assignments, rng)
+        descend(self, bank, labels, cost, state, late=bool(labels.labeled.any()) and initial_assignments is None)
 
         self.sample_kind_ = kind
         self.kernels_ = fitted_kernels

@@ -7,18 +7,29 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
+from .._memory import require_memory
 from .._progress import sweep_progress
 from .._validation import PartialLabels
-from ..kernels import GramBank, Kernel, check_gram, compute_grams, fit_kernels, is_built_in
+from ..kernels import (
+    GramBank,
+    Kernel,
+    KernelMix,
+    VectorBank,
+    check_gram,
+    compute_grams,
+    fit_kernels,
+    is_built_in,
+)
 from ..solvers import BlockDescent, LibSVM, PairwiseAscent, Problem, State
 from .initial import check_assignments, initial_clusters, initial_codewords, initial_weights
 
 if TYPE_CHECKING:
     from .star_shl import StarSHL
 
-__all__ = ["choose_classes", "choose_start", "descend", "prepare_grams", "warn_about"]
+__all__ = ["choose_classes", "choose_start", "descend", "prepare_bank", "warn_about"]
 
 _FIT = 3  # stack level of the line that called fit, seen from a function that fit calls
 
@@ -53,34 +64,49 @@ def choose_classes(settings: StarSHL, labels: PartialLabels) -> np.ndarray:
     return labels.classes
 
 
-def prepare_grams(
+def prepare_bank(
     settings: StarSHL,
     kernels: str | Sequence[Kernel],
     samples: np.ndarray,
     weights: np.ndarray,
     cost: np.ndarray,
-) -> tuple[list[Kernel], np.ndarray]:
-    """Return fitted kernels and their Gram matrices, (n_kernels, n, n)."""
+) -> tuple[list[Kernel], GramBank | VectorBank]:
+    """Return fitted kernels, and the bank that evaluates them between training rows."""
     # The check draws rows from a stream of its own, so that it never changes what is learned.
     rng = np.random.RandomState(0)
     if isinstance(kernels, str):
         for position, gram in enumerate(samples):
             check_gram(gram, f"The precomputed kernel {position}", rng)
-        return [], samples
+        return [], GramBank(samples, settings.n_jobs)
     # A preset counts rows as every other statistic does; a listed kernel is told of all rows.
     row_weights = cost if isinstance(settings.kernels, str) else weights
     fitted = fit_kernels(kernels, samples, row_weights)
+    is_fused = KernelMix.covers(fitted)
+    _require_matrices(settings, samples, n_stored=1 if is_fused else len(fitted))
+    if is_fused:
+        return fitted, VectorBank(fitted, samples, settings.n_jobs)
     grams = compute_grams(fitted, samples, settings.n_jobs)
     for position, (kernel, gram) in enumerate(zip(fitted, grams, strict=True)):
         if not is_built_in(kernel):
             check_gram(gram, f"The Gram matrix of kernels[{position}]", rng)
-    return fitted, grams
+    return fitted, GramBank(grams, settings.n_jobs)
+
+
+def _require_matrices(settings: StarSHL, samples: np.ndarray, n_stored: int) -> None:
+    """Refuse rows whose kernel matrices do not fit into memory: those stored, and one a thread."""
+    n_rows = len(samples)
+    bytes_each = n_rows**2 * (4 if samples.dtype == np.float32 else 8)
+    require_memory(
+        (n_stored + effective_n_jobs(settings.n_jobs)) * bytes_each,
+        f"Fitting {n_rows:,} rows",
+        "Use fewer rows, float32 rows (half as much) or fewer threads (n_jobs).",
+    )
 
 
 def choose_start(
     settings: StarSHL,
     samples: np.ndarray,
-    grams: np.ndarray,
+    bank: GramBank | VectorBank,
     kind: str,
     labels: PartialLabels,
     n_codewords: int,
@@ -99,18 +125,24 @@ def choose_start(
         )
     distinct = settings.codeword_constraint == "distinct"
     codewords = initial_codewords(settings.codewords, n_codewords, n_bits, rng, distinct=distinct)
-    weights = initial_weights(settings.kernel_weights, n_bits, len(grams), norm, rng)
+    weights = initial_weights(settings.kernel_weights, n_bits, bank.n_kernels, norm, rng)
     if initial_assignments is not None:
         assignments = check_assignments(initial_assignments, labels.index, n_codewords)
     elif labels.labeled.any():
         assignments = np.maximum(labels.index, 0)
     else:
-        assignments = initial_clusters(samples, grams, kind, cost, n_codewords, rng)
+        assignments = initial_clusters(samples, bank, kind, cost, n_codewords, rng)
     return State.start(codewords, assignments, weights)
 
 
 def descend(
-    settings: StarSHL, grams: np.ndarray, labels: PartialLabels, cost: np.ndarray, state: State, *, late: bool
+    settings: StarSHL,
+    bank: GramBank | VectorBank,
+    labels: PartialLabels,
+    cost: np.ndarray,
+    state: State,
+    *,
+    late: bool,
 ) -> None:
     """Run the block descent on ``state``; ``late`` rows enter it after the labeled ones have been fitted."""
     constraint = settings.codeword_constraint
@@ -119,7 +151,7 @@ def descend(
     svm = LibSVM if settings.solver == "libsvm" else PairwiseAscent
     with sweep_progress(settings.n_bits, settings.max_iter, shown=bool(settings.verbose)) as on_progress:
         problem = Problem(
-            bank=GramBank(grams),
+            bank=bank,
             svm=svm(settings.svm_tol),
             cost=cost,
             free=~labels.labeled,

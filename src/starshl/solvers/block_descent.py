@@ -10,24 +10,19 @@ nothing here knows how a kernel is computed or an SVM is solved.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .._threads import run_all, single_threaded_blas
+from .._threads import single_threaded_blas
 from .assignments import hamming_distances, reassign
 from .codewords import hinge_sums, update_column
 from .kernel_weights import kernel_weights, weight_penalty
-from .result import DualSolution
+from .proposals import Proposal, propose, quadratic_forms
 
 __all__ = ["BlockDescent", "Problem", "State"]
-
-_TIGHTEST = 1e-8  # SVM tolerance beyond which rounding, not the solver, decides
-_TRIES = 3  # solves of one SVM, each ten times tighter, before a sweep keeps what it had
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +94,6 @@ class State:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A new hash function for one bit and what it costs at the kernel weights it was fitted with."""
-
-    solution: DualSolution
-    coefficients: np.ndarray
-    scores: np.ndarray
-    quadratic_forms: np.ndarray
-    value: float
-
-
 class BlockDescent:
     """Runs Algorithm 1 on one problem, changing ``state`` in place."""
 
@@ -155,19 +139,28 @@ class BlockDescent:
         self._record()
 
     def _sweep(self) -> bool:
-        """Visit every bit once; return whether nothing moved."""
+        """Visit every bit once, reassigning free rows before each; return whether nothing moved.
+
+        Bits are fitted ahead of their turn, several side by side. As long as no row moves, that is what fitting them
+        one by one would give; when one does, the bits after it are fitted anew, fewer at a time.
+        """
         state = self.state
         weights_before = state.weights.copy()
-        if len(self.free_rows) == 0:
-            # Without free rows no SVM depends on another bit, so they may be solved side by side.
-            self._fit_all_bits()
-            n_changes = self._update_all_codewords()
-        else:
-            n_changes = 0
-            for bit in range(self.n_bits):
-                n_changes += self._reassign()
-                self._fit_bit(bit)
+        n_changes, bit, n_ahead = 0, 0, self.n_bits
+        while bit < self.n_bits:
+            n_changes += self._reassign()
+            ahead = range(bit, min(bit + n_ahead, self.n_bits))
+            n_ahead = min(2 * n_ahead, self.n_bits)
+            for bit, proposal in zip(ahead, self._propose(ahead), strict=True):
+                n_moved = self._reassign() if bit > ahead[0] else 0
+                n_changes += n_moved
+                if n_moved:
+                    n_ahead = max(1, len(ahead) // 2)
+                    break
+                self._commit(bit, proposal)
                 n_changes += self._update_codewords(bit)
+            else:
+                bit += 1
         moved = float(np.abs(state.weights - weights_before).max())
         return n_changes == 0 and moved <= self.problem.tol
 
@@ -182,81 +175,29 @@ class BlockDescent:
         return n_moved
 
     def _fit_all_bits(self, *, last: bool = False) -> None:
-        tasks = [partial(self._fit_bit, bit, last=last) for bit in range(self.n_bits)]
-        run_all(tasks, self.problem.n_jobs)
+        bits = range(self.n_bits)
+        for bit, proposal in zip(bits, self._propose(bits, last=last), strict=True):
+            self._commit(bit, proposal, last=last)
 
-    def _fit_bit(self, bit: int, *, last: bool = False) -> None:
-        """Fit the SVM of one bit and, except in the last pass, its kernel weights."""
+    def _propose(self, bits: Sequence[int], *, last: bool = False) -> list[Proposal | None]:
+        return propose(self.problem, self.state, self.rows, bits, persistent=last)
+
+    def _commit(self, bit: int, proposal: Proposal | None, *, last: bool = False) -> None:
+        """Take a new hash function and, except in the last pass, the kernel weights that are best for it."""
         state = self.state
-        labels = state.codewords[state.assignments[self.rows], bit].astype(np.float64)
-        state.is_constant[bit] = bool(np.all(labels == labels[0]))
-        if state.is_constant[bit]:
-            self._make_constant(bit, labels[0])
-        else:
-            candidate = self._improve(bit, labels, persistent=last)
-            if candidate is not None:
-                self._accept(bit, candidate)
-            elif last:
+        if proposal is None:
+            if last:
                 self._restore_used_weights(bit)
-            if candidate is not None and not last:
-                self._update_weights(bit, candidate.quadratic_forms)
-        self.problem.on_progress(state.n_iter, None)
-
-    def _make_constant(self, bit: int, label: float) -> None:
-        """One label only: the constant function costs nothing, and no SVM is needed to find it."""
-        state = self.state
-        state.coefficients[bit] = 0.0
-        state.intercept[bit] = label
-        state.scores[:, bit] = label
-        state.penalty[bit] = 0.0
-        state.violation[bit] = 0.0
+            return
+        state.coefficients[bit] = proposal.coefficients
+        state.intercept[bit] = proposal.intercept
+        state.scores[:, bit] = proposal.scores
+        state.violation[bit] = proposal.violation
+        state.is_constant[bit] = proposal.is_constant
         state.used_weights[bit] = state.weights[bit]
-
-    def _improve(self, bit: int, labels: np.ndarray, *, persistent: bool) -> _Candidate | None:
-        """Return a hash function that costs no more than the present one, or None if none is found.
-
-        An inexact SVM may cost more than what was there, so the tolerance is tightened until it does not.
-        """
-        state, problem = self.state, self.problem
-        cost = problem.cost[self.rows]
-        hinge = np.maximum(0.0, 1.0 - labels * state.scores[self.rows, bit])
-        allowed = problem.C * float(cost @ hinge) + state.penalty[bit]
-        everywhere = len(self.rows) == problem.bank.n_rows
-        K = problem.bank.combine(state.weights[bit], None if everywhere else self.rows)
-        start, tol = state.coefficients[bit, self.rows], problem.svm.tol
-        n_tries = 0
-        while True:
-            solution = problem.svm.solve(K, labels, problem.C * cost, start=start, tol=tol)
-            candidate = self._evaluate(bit, labels, solution)
-            n_tries += 1
-            if candidate.value <= allowed * (1.0 + _ROUNDING):
-                return candidate
-            if tol <= _TIGHTEST or (n_tries == _TRIES and not persistent):
-                return None
-            start, tol = solution.coefficients, max(tol / 10.0, _TIGHTEST)
-
-    def _evaluate(self, bit: int, labels: np.ndarray, solution: DualSolution) -> _Candidate:
-        state, problem = self.state, self.problem
-        weights = state.weights[bit]
-        coefficients = np.zeros(problem.bank.n_rows)
-        coefficients[self.rows] = solution.coefficients
-        expansions = problem.bank.expand(coefficients)
-        # Coefficients sum to zero, so centering changes nothing but the rounding of nearly constant kernels.
-        centered = expansions - expansions.mean(axis=1, keepdims=True)
-        quadratic_forms = np.maximum(0.0, centered @ coefficients)
-        scores = weights @ expansions + solution.intercept
-        hinge = np.maximum(0.0, 1.0 - labels * scores[self.rows])
-        value = problem.C * float(problem.cost[self.rows] @ hinge) + 0.5 * float(weights @ quadratic_forms)
-        return _Candidate(solution, coefficients, scores, quadratic_forms, value)
-
-    def _accept(self, bit: int, candidate: _Candidate) -> None:
-        state = self.state
-        state.coefficients[bit] = candidate.coefficients
-        state.intercept[bit] = candidate.solution.intercept
-        state.scores[:, bit] = candidate.scores
-        state.violation[bit] = candidate.solution.violation
-        state.used_weights[bit] = state.weights[bit]
-        state.penalty[bit] = 0.5 * float(state.weights[bit] @ candidate.quadratic_forms)
+        state.penalty[bit] = 0.5 * float(state.weights[bit] @ proposal.quadratic_forms)
+        if not last:
+            self._update_weights(bit, proposal.quadratic_forms)
 
     def _update_weights(self, bit: int, quadratic_forms: np.ndarray) -> None:
         """Set the kernel weights of one bit to their minimizer; the hash function does not change."""
@@ -272,10 +213,9 @@ class BlockDescent:
         """The last pass found nothing better: keep the function and the weights it was fitted with."""
         state = self.state
         state.weights[bit] = state.used_weights[bit]
-        expansions = self.problem.bank.expand(state.coefficients[bit])
-        centered = expansions - expansions.mean(axis=1, keepdims=True)
-        quadratic_forms = np.maximum(0.0, centered @ state.coefficients[bit])
-        state.penalty[bit] = 0.5 * float(state.weights[bit] @ quadratic_forms)
+        coefficients = state.coefficients[bit]
+        forms = quadratic_forms(self.problem.bank.expand(coefficients[None])[0], coefficients)
+        state.penalty[bit] = 0.5 * float(state.weights[bit] @ forms)
 
     def _update_all_codewords(self) -> int:
         return sum(self._update_codewords(bit) for bit in range(self.n_bits))

@@ -1,6 +1,7 @@
 """*SHL written as plainly as possible: float64, every Gram matrix stored, scikit-learn's SVC for each bit.
 
-Shares no code with the package, so that agreement means something. No speed, no checks, no warm starts.
+Shares no code with the package, so that agreement in tests/oracles and ratios in fit_speed.py mean something. No
+warm starts, no checks; NumPy where NumPy does it.
 """
 
 import numpy as np
@@ -11,7 +12,9 @@ def paper_grams(A, B):
     """The eleven kernels of the paper between two sets of rows, shape (11, len(A), len(B))."""
     inner = A @ B.T
     a2, b2 = (A**2).sum(1)[:, None], (B**2).sum(1)[None, :]
-    d2 = ((A[:, None, :] - B[None, :, :]) ** 2).sum(2)
+    d2 = np.maximum(0, a2 + b2 - 2 * inner)
+    if A is B:
+        np.fill_diagonal(d2, 0)
     linear = inner / np.sqrt(a2 * b2)
     polynomial = (inner + 1) ** 2 / ((a2 + 1) * (b2 + 1))
     sigmas = [2.0**k for k in (-7, -5, -3, -1, 0, 1, 3, 5, 7)]
@@ -19,10 +22,12 @@ def paper_grams(A, B):
 
 
 class PlainStarSHL:
-    def __init__(self, grams, assignments, labeled, codewords, weights, *, C, p=2.0, max_iter=200, tol=1e-6):
+    def __init__(
+        self, grams, assignments, labeled, codewords, weights, *, C, p=2.0, max_iter=200, tol=1e-6, svm_tol=1e-8
+    ):
         self.grams, self.a, self.labeled = grams, assignments.copy(), labeled
         self.codewords, self.theta = codewords.astype(float).copy(), weights.copy()
-        self.C, self.p, self.max_iter, self.tol = C, p, max_iter, tol
+        self.C, self.p, self.max_iter, self.tol, self.svm_tol = C, p, max_iter, tol, svm_tol
         n_bits, n = codewords.shape[1], len(assignments)
         self.eta, self.beta, self.F = np.zeros((n_bits, n)), np.zeros(n_bits), np.zeros((n, n_bits))
         self.used = weights.copy()
@@ -44,13 +49,19 @@ class PlainStarSHL:
             self.eta[b], self.beta[b], self.F[:, b], self.used[b] = 0, y[0], y[0], self.theta[b]
             return
         K = np.tensordot(self.theta[b], self.grams, 1)
-        svc = SVC(kernel="precomputed", C=self.C, tol=1e-8).fit(K[np.ix_(rows, rows)], y)
+        if len(rows) < len(K):
+            K_rows = K[np.ix_(rows, rows)]
+        else:
+            K_rows = K
+        svc = SVC(kernel="precomputed", C=self.C, tol=self.svm_tol, cache_size=1000).fit(K_rows, y)
         self.eta[b] = 0
         self.eta[b, rows[svc.support_]] = svc.dual_coef_[0]
         self.beta[b] = svc.intercept_[0]
         self.F[:, b] = K @ self.eta[b] + self.beta[b]
         self.used[b] = self.theta[b]
-        q = np.array([max(0.0, self.eta[b] @ (G - G.mean()) @ self.eta[b]) for G in self.grams])
+        # Coefficients sum to zero, so centering K eta removes nothing but rounding.
+        products = [G @ self.eta[b] for G in self.grams]
+        q = np.array([max(0.0, self.eta[b] @ (product - product.mean())) for product in products])
         norms = self.theta[b] ** 2 * q
         if update_weights and norms.sum() > 0:
             self.theta[b] = norms ** (1 / (self.p + 1)) / (norms ** (self.p / (self.p + 1))).sum() ** (1 / self.p)
@@ -74,7 +85,9 @@ class PlainStarSHL:
             self.update_codewords(b, rows)
         if late:
             self.refresh_assignments()
+        self.n_iter = 0
         for _ in range(self.max_iter):
+            self.n_iter += 1
             before, n_changes = self.theta.copy(), 0
             for b in range(n_bits):
                 n_changes += self.refresh_assignments()
