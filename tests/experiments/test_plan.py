@@ -11,7 +11,7 @@ from starshl.exceptions import DatasetUnavailableError
 from starshl.experiments import CONTESTANTS, FIGURES, contestant, figure, make_plan
 from starshl.experiments import plan as planning
 from starshl.experiments.figures import figures_named
-from starshl.experiments.lineup import Sizes
+from starshl.experiments.lineup import ROLES, Sizes
 
 
 def titles(plan):
@@ -32,6 +32,11 @@ def test_retrieval_compares_the_papers_methods_and_the_honest_rows(name):
     assert taking_part >= {"*SHL, paper settings", "*SHL, defaults", "KSH", "BRE", "1-AGH", "2-AGH", "SPH", "LSH"}
     assert taking_part >= {"HC-SDH, all rows", "codeword SVM", "one-vs-one SVC", "float search"}
     assert figure(name).protocols[0].bits == tuple(range(5, 50, 5))
+
+
+def test_every_contestant_has_a_known_role_and_a_title_of_its_own():
+    assert {entry.role for entry in CONTESTANTS.values()} == set(ROLES)
+    assert len({entry.title for entry in CONTESTANTS.values()}) == len(CONTESTANTS)
 
 
 def test_a_plan_has_every_method_at_every_length_in_every_run_once():

@@ -163,9 +163,7 @@ def _bar() -> Iterator:
         yield report
 
 
-def _time(seconds: float | None) -> str:
-    if seconds is None:
-        return "?"
+def _time(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -26,13 +26,13 @@ __all__ = ["Outcome", "Progress", "execute"]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The state after a run: ``seconds_left`` is None while there is nothing to judge by."""
+    """The state after a run; ``seconds_left`` is judged by what the same methods took so far."""
 
     n_done: int
     n_total: int
     n_failed: int
     title: str
-    seconds_left: float | None
+    seconds_left: float
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from . import references
 
 __all__ = ["CONTESTANTS", "ROLES", "Contestant", "Sizes", "contestant"]
 
-ROLES = ("star", "supervised", "unsupervised", "partly labeled", "yardstick")
+ROLES = ("*SHL", "supervised", "unsupervised", "partly labeled", "yardstick")
 
 _LARGEST_KERNEL_RIDGE = 10_000
 _ANCHORS_BEYOND = 5_000
@@ -108,8 +108,8 @@ _HADAMARD = {"variant": "hadamard", "n_anchors": all_rows_or_anchors}
 _AGH2_NOTE = "At an odd length one bit more is learned and the last one dropped."
 
 _ALL = (
-    Contestant("starshl-paper", "*SHL, paper settings", "star", "StarSHL", preset="paper", start="*SHL"),
-    Contestant("starshl", "*SHL, defaults", "star", "StarSHL", start="*SHL"),
+    Contestant("starshl-paper", "*SHL, paper settings", "*SHL", "StarSHL", preset="paper", start="*SHL"),
+    Contestant("starshl", "*SHL, defaults", "*SHL", "StarSHL", start="*SHL"),
     Contestant("ksh", "KSH", "supervised", "KSH", note="Learns from 1,000 labels, as its authors recommend."),
     Contestant(
         *("bre", "BRE", "supervised", "BRE"),
@@ -147,16 +147,16 @@ _ALL = (
     ),
     Contestant("float", "float search", "yardstick", fit_on="none", note="Euclidean search of the rows themselves."),
     Contestant(
-        *("starshl-paper-transductive", "*SHL transductive, paper settings", "star", "StarSHL"),
+        *("starshl-paper-transductive", "*SHL transductive, paper settings", "*SHL", "StarSHL"),
         preset="paper",
         fit_on="train+query",
         start="*SHL",
     ),
     Contestant(
-        "starshl-transductive", "*SHL transductive, defaults", "star", "StarSHL", fit_on="train+query", start="*SHL"
+        "starshl-transductive", "*SHL transductive, defaults", "*SHL", "StarSHL", fit_on="train+query", start="*SHL"
     ),
-    Contestant("starshl-graph", "*SHL, graph kernel", "star", "StarSHL", params=_GRAPH, start="*SHL"),
-    Contestant("starshl-labeled", "*SHL, labeled rows only", "star", "StarSHL", fit_on="labeled", start="*SHL"),
+    Contestant("starshl-graph", "*SHL, graph kernel", "*SHL", "StarSHL", params=_GRAPH, start="*SHL"),
+    Contestant("starshl-labeled", "*SHL, labeled rows only", "*SHL", "StarSHL", fit_on="labeled", start="*SHL"),
     Contestant("ssh", "SSH", "partly labeled", "SSH", note="Accuracy by the nearest labeled code."),
     Contestant(
         *("hc-sdh-labeled", "HC-SDH, labeled rows only", "supervised", "SDH"),
@@ -166,7 +166,7 @@ _ALL = (
     ),
     Contestant("label-spreading", "label spreading", "yardstick", make=references.label_spreading, fit_on="train"),
     Contestant("self-training", "self-training SVC", "yardstick", make=references.self_training_svc, fit_on="train"),
-    Contestant("starshl-clusters", "*SHL", "star", "StarSHL", params={"n_codewords": one_a_class}, start="*SHL"),
+    Contestant("starshl-clusters", "*SHL", "*SHL", "StarSHL", params={"n_codewords": one_a_class}, start="*SHL"),
     Contestant("itq", "ITQ", "unsupervised", "ITQ"),
     Contestant(
         *("k-means", "k-means start", "unsupervised", "KMeansCodes"),

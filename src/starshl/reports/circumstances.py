@@ -62,12 +62,13 @@ def settings_section(results: Results) -> Section:
 
 
 def _settings_table(results: Results) -> Table:
-    notes = {entry.title: entry.note for entry in CONTESTANTS.values()}
-    rows = tuple(
-        (method, ", ".join(f"{name}={value}" for name, value in parameters.items()), notes.get(method, ""))
-        for method, parameters in results.parameters.items()
-    )
-    return Table("Settings beside n_bits and seed", ("method", "settings", "note"), rows, n_text_columns=3)
+    known = {entry.title: (entry.role, entry.note) for entry in CONTESTANTS.values()}
+    rows = []
+    for method, parameters in results.parameters.items():
+        role, note = known.get(method, ("", ""))
+        rows.append((method, role, ", ".join(f"{name}={value}" for name, value in parameters.items()), note))
+    columns = ("method", "kind", "settings", "note")
+    return Table("Settings beside n_bits and seed", columns, tuple(rows), n_text_columns=4)
 
 
 def _seeds_table(results: Results) -> Table:
