@@ -26,7 +26,7 @@ lint: .venv/installed-test
 	touch $@
 
 .venv/installed-test: .venv/installed
-	$(BIN)/python -m pip install --quiet --group test
+	$(BIN)/python -m pip install --quiet --group test --group adapters
 	touch $@
 
 clean:

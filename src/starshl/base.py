@@ -11,11 +11,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ._validation import check_rows
 from .bundle import pack_values, unpack_values, write_bundle
 from .codes import BinaryCodes, signs_of
 from .exceptions import BundleFormatError
+from .linalg import project
 
-__all__ = ["BaseHasher"]
+__all__ = ["BaseHasher", "LinearHasher"]
 
 
 class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -26,6 +28,8 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     """
 
     n_bits: int
+    # Whether fit cannot do without y (or pairs, or triplets); a property where a parameter decides it.
+    _needs_labels: bool = False
 
     @abstractmethod
     def fit(self, X, y=None) -> Self:
@@ -95,4 +99,14 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []  # codes are int8 whatever X is
+        tags.target_tags.required = self._needs_labels
         return tags
+
+
+class LinearHasher(BaseHasher):
+    """A hasher whose ``fit`` leaves hyperplanes: ``components_`` (n_bits, n_features), ``intercept_`` (n_bits,)."""
+
+    def decision_function(self, X) -> np.ndarray:
+        """Return ``X @ components_.T + intercept_``, shape (n_samples, n_bits)."""
+        check_is_fitted(self)
+        return project(check_rows(self, X, fitting=False), self.components_, self.intercept_)

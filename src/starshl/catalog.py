@@ -104,6 +104,7 @@ METHODS = (
         2015,
         "labels",
         "n x anchors^2 + anchors^3",
+        "vectors and labels",
         variants=(
             Variant("FSDH", {"variant": "fsdh"}, "labels"),
             Variant("HC-SDH", {"variant": "hadamard"}, "labels"),
@@ -116,6 +117,7 @@ METHODS = (
         1995,
         "labels",
         "n_bits x SVM(n)",
+        "vectors and labels",
     ),
     Method(
         "SSH",
@@ -190,6 +192,7 @@ METHODS = (
         2016,
         "labels",
         "rounds x n x n_bits x columns",
+        "vectors and labels",
         variants=(Variant("COSDISH kernel", {"hash_function": "kernel"}, "labels"),),
     ),
     Method(
@@ -234,7 +237,7 @@ METHODS = (
         "Zhang, Wang, Cai, Lu: Self-Taught Hashing for Fast Similarity Search",
         2010,
         "none",
-        "n² features + n_bits linear SVMs",
+        "n^2 x features + n_bits x linear SVM(n)",
         max_bits="n_samples - 1",
     ),
     Method(
@@ -251,7 +254,7 @@ METHODS = (
         "Jain, Kulis, Grauman: Fast Image Search for Learned Metrics",
         2008,
         "partial labels",
-        "sweeps x pairs x components²",
+        "sweeps x pairs x components^2",
         "vectors and labels or pairs",
     ),
     Method(
@@ -260,7 +263,7 @@ METHODS = (
         "Strecha, Bronstein, Bronstein, Fua: LDAHash: Improved Matching with Smaller Descriptors",
         2012,
         "partial labels",
-        "pairs x components² + components³",
+        "pairs x components^2 + components^3",
         "vectors and labels or pairs",
         max_bits="rank",
         variants=(Variant("DIF", {"method": "dif"}, "partial labels"),),

@@ -210,7 +210,8 @@ def _best_subset(pool: np.ndarray, n_codewords: int, n_bits: int, rng: np.random
 def _quality(codewords: np.ndarray) -> tuple[int, int, int, int]:
     """Rank codebooks: no constant columns, then distinct columns, then distance, then balance."""
     n_codewords = len(codewords)
-    n_distinct = np.unique(codewords * codewords[:1], axis=1).shape[1]
+    # Columns relative to their first sign, as bytes: np.unique(axis=1) takes fifty times as long.
+    n_distinct = len(set(map(bytes, np.packbits(codewords != codewords[:1], axis=0).T)))
     imbalance = int(np.abs(codewords.sum(axis=0, dtype=np.int64)).sum())
     n_constant = int(_constant_columns(codewords).sum()) if n_codewords > 1 else 0
     return -n_constant, n_distinct, minimum_distance(codewords), -imbalance

@@ -24,6 +24,7 @@ __all__ = [
     "required_directions",
     "smallest_columns",
     "squared_distances",
+    "unit_rows",
 ]
 
 _TILE_ROWS = 1024
@@ -98,6 +99,18 @@ def _distances_to(B: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
 
 def _squared_norms(A: np.ndarray) -> np.ndarray:
     return np.einsum("ij,ij->i", A, A)
+
+
+def unit_rows(X: np.ndarray) -> np.ndarray:
+    """Return the rows scaled to length one; a row of zeros stays.
+
+    Examples
+    --------
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6, 0.8], [0.0, 0.0]]
+    """
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    return X / np.where(lengths > 0, lengths, 1)
 
 
 def nearest_rows(A: np.ndarray, B: np.ndarray, k: int, *, exclude_self: bool = False) -> np.ndarray:

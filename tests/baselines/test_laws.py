@@ -127,36 +127,47 @@ def test_permuting_rows_permutes_codes(make, digits):
     assert np.mean(codes[order] != permuted) < 1e-3
 
 
-def mnist_split(n_queries):
-    """5,000 training rows of unit length, which are the database, and queries."""
+def mnist_split(n_train, n_queries):
+    """Training rows of unit length, which are the database, and queries."""
     with np.load(Path(os.environ["STARSHL_DATA"]) / "mnist.npz", allow_pickle=False) as file:
-        rows = np.random.default_rng(0).permutation(70_000)[: 5000 + n_queries]
+        rows = np.random.default_rng(0).permutation(70_000)[: n_train + n_queries]
         X, y = normalize(file["X"][rows].astype(np.float64)), file["y"][rows]
-    return X[:5000], y[:5000], X[5000:], y[5000:]
+    return X[:n_train], y[:n_train], X[n_train:], y[n_train:]
 
 
-@pytest.mark.slow
-@pytest.mark.skipif("STARSHL_DATA" not in os.environ, reason="STARSHL_DATA names no folder of data sets")
-@pytest.mark.parametrize("n_bits", [16, 32])
-def test_supervision_pays_on_mnist(n_bits):
-    split = mnist_split(1000)
-    lsh, itq, cca = (
-        retrieval(hasher, split)[0]
+needs_mnist = pytest.mark.skipif("STARSHL_DATA" not in os.environ, reason="STARSHL_DATA names no folder of data sets")
+
+
+@needs_mnist
+@pytest.mark.parametrize(
+    ("n_train", "n_bits"),
+    [
+        (1500, 16),
+        pytest.param(5000, 16, marks=pytest.mark.slow),
+        pytest.param(5000, 32, marks=pytest.mark.slow),
+    ],
+)
+def test_supervision_pays_on_mnist(n_train, n_bits):
+    split = mnist_split(n_train, 1000)
+    lsh, itq, cca, ksh = (
+        retrieval(seeded(hasher, 0), split)[0]
         for hasher in (
-            LSHash(n_bits, random_state=0),
-            ITQ(n_bits, random_state=0),
-            ITQ(n_bits, embedding="cca", random_state=0),
+            LSHash(n_bits),
+            ITQ(n_bits),
+            ITQ(n_bits, embedding="cca"),
+            KSH(n_bits, n_labeled=None),  # all labels, as for the others
         )
     )
     assert lsh + 0.1 < itq < cca
+    assert ksh > cca - 0.01
     for variant in ("sdh", "fsdh", "hadamard"):
         assert retrieval(SDH(n_bits, variant=variant, random_state=0), split)[0] > cca + 0.05
     assert retrieval(CodewordSVM(n_bits, n_jobs=-1, random_state=0), split)[0] > cca + 0.05
 
 
-@pytest.mark.skipif("STARSHL_DATA" not in os.environ, reason="STARSHL_DATA names no folder of data sets")
+@needs_mnist
 def test_anchor_graphs_rank_mnist_better_than_the_distance_they_are_built_on():
-    split = mnist_split(300)
+    split = mnist_split(5000, 300)
     X, y, queries, y_queries = split
     # Ranks of Euclidean distances have no ties.
     ranking = np.argsort(-(queries @ X.T), axis=1)

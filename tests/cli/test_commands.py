@@ -132,8 +132,11 @@ def test_info_describes_a_model_whose_kernels_are_functions(blobs, tmp_path, ans
 def test_methods_lists_the_catalog(starshl, answer):
     names = [method.name for method in METHODS]
     assert [method["name"] for method in answer("methods")] == names
-    text = starshl("methods").stdout
-    assert all(name in text for name in names)
+    text = " ".join(starshl("methods").stdout.split())
+    for method in METHODS:
+        assert f"{method.name} {method.supervision} {method.paper} ({method.year})" in text
+        assert f"takes {method.needs}; costs {method.cost}" in text
+        assert all(f"{variant.name}: " in text for variant in method.variants)
 
 
 def test_version_is_that_of_the_package(starshl):

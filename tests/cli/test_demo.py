@@ -1,6 +1,7 @@
 """The demonstration: real fits, once, with codes of 8 bits."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +11,8 @@ from starshl.cli._pictures import draw_side_by_side
 
 
 @pytest.fixture(scope="module")
-def found(starshl):
-    answer = starshl("demo", "--bits", "8", "--json")
+def found(starshl, tmp_path_factory):
+    answer = starshl("demo", "--bits", "8", "--json", "--output", tmp_path_factory.mktemp("demo"))
     assert answer.exit_code == 0, answer.output
     assert answer.stderr.count("learning: ") == 6
     return json.loads(answer.stdout)
@@ -38,12 +39,21 @@ def test_demo_shows_what_labels_and_the_graph_are_worth(found):
     assert graph["accuracy"] > few["accuracy"] + 0.05
 
 
+def test_demo_ends_with_a_report_of_all_methods(found):
+    text = Path(found["report"]).read_text()
+    assert "digits: retrieval (reduced)" in text
+    assert "data:image/png;base64," in text
+    assert all(title in text for title in ("*SHL, paper settings", "KSH", "BRE", "HC-SDH, all rows", "float search"))
+
+
 def test_demo_prints_a_table_pictures_and_what_to_try_next(found, starshl, monkeypatch):
-    monkeypatch.setattr(demo, "compare_on_digits", lambda *words, **settings: found)
+    monkeypatch.setattr(demo, "compare_on_digits", lambda *words, **settings: dict(found))
+    monkeypatch.setattr(demo, "report_on_digits", lambda *words, **settings: Path("somewhere/report.html"))
     lines = starshl("demo").stdout.splitlines()
     for result in found["results"]:
         assert any(result["method"] in line and f"{result['precision_at_10']:.3f}" in line for line in lines)
     assert sum(line.startswith("query") for line in lines) == 1
+    assert lines[-2].endswith("somewhere/report.html")
     assert lines[-1].startswith("Try next: starshl fit ")
 
 

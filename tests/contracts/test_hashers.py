@@ -21,11 +21,14 @@ UNSUPERVISED = [name for name, (_, v) in CASES.items() if v.supervision == "none
 SUPERVISED = [name for name, (_, v) in CASES.items() if v.supervision in ("labels", "partial labels")]
 # Settings without which a method would take seconds on a handful of rows.
 QUICK = {
-    "CGHash": {"max_triplets": 1000},
+    "BoostSSC": {"n_pairs": 1000},
+    "CGHash": {"max_triplets": 300},
     "ForgivingHash": {"n_rounds": 10, "pool": 2},
-    "LAMP": {"n_pairs": 100, "n_support": 50},
+    "KSH": {"max_iter": 20},
+    "LAMP": {"n_pairs": 100, "n_support": 30, "max_rows": 100},
     "MLH": {"n_epochs": 3, "pairs_per_epoch": 3000},
-    "SemanticHashing": {"hidden_sizes": (100,)},
+    "MetricLSH": {"n_constraints": 200},
+    "SemanticHashing": {"hidden_sizes": (30,)},
 }
 # Some of scikit-learn's checks have rows of three features, and one has a single feature.
 BITS_FOR_CHECKS = {"LDAHash": 1, "DIF": 1}

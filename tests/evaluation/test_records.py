@@ -162,3 +162,12 @@ def test_killed_writer_leaves_only_complete_records(tmp_path):
     assert len(done) >= 5
     assert sorted(done) == list(range(len(done)))
     assert all(folder.finished(RunKey("paper-usps", run, "LSH", 8, 0, "abc")) for run in done)
+
+
+def test_records_of_one_protocol_are_found_apart_from_others(tmp_path):
+    folder = RecordFolder(tmp_path)
+    other = replace(RECORD, key=replace(KEY, protocol="paper-mnist"))
+    for record in (RECORD, other):
+        folder.save(record)
+    assert [record.key for record in folder.of_protocol("paper-mnist")] == [other.key]
+    assert list(folder.of_protocol("absent")) == []

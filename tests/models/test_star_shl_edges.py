@@ -294,3 +294,10 @@ def test_verbose_shows_a_bar_with_the_objective_on_standard_error(capsys):
     assert shown.out == ""
     assert "sweep" in shown.err or "done" in shown.err
     assert f"{hasher.objective_history_[-1]:.6g}" in shown.err
+
+
+def test_rows_whose_kernels_do_not_fit_into_memory_are_refused_at_once(monkeypatch):
+    monkeypatch.setattr("starshl._memory.available_bytes", lambda: 20_000)
+    with pytest.raises(MemoryError, match=r"Fitting 36 rows needs about .* are available\. Use fewer rows"):
+        StarSHL(4, n_jobs=2).fit(X3, Y3)
+    StarSHL(4, n_jobs=1).fit(X3[::2].astype(np.float32), Y3[::2])

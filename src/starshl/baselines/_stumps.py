@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from .._validation import check_choice, check_integer
+from .._validation import check_choice, check_integer, check_rows
+from ..base import BaseHasher
 from ..linalg import principal_directions, project
+from ..supervision import Pairs, pairs_or_labels, require_both_kinds
 
-__all__ = ["FEATURES", "RankedFeatures", "ranked_features", "refuse_too_many_bits", "separated_weights"]
+__all__ = ["FEATURES", "RankedFeatures", "StumpHasher", "ranked_features", "separated_weights"]
 
 FEATURES = ("raw", "random", "pca")
 
@@ -58,13 +61,36 @@ def ranked_features(X: np.ndarray, kind: str, n_projections: int, rng) -> Ranked
     return RankedFeatures(ranks, [values for values, _ in pairs], projections)
 
 
-def refuse_too_many_bits(n_bits: int, ranked: RankedFeatures) -> None:
-    """Raise if there are fewer distinct stumps than bits."""
-    if n_bits > ranked.n_stumps:
-        raise ValueError(
-            f"n_bits is {n_bits}; the {len(ranked.values)} features of X have {ranked.n_stumps} distinct thresholds "
-            f"between training values. Use at most {ranked.n_stumps} bits, or features='random'."
-        )
+class StumpHasher(BaseHasher):
+    """A hasher that compares one feature, or one projection, with one threshold a bit."""
+
+    _needs_labels = True
+
+    def _ranked_with_pairs(self, X: np.ndarray, y, pairs, rng) -> tuple[RankedFeatures, Pairs]:
+        """Return the features to cut and the pairs to judge cuts by; there are at least as many cuts as bits."""
+        check_integer(self.n_pairs, "n_pairs", low=2)
+        pairs = pairs_or_labels(self, pairs, y, len(X), n_pairs=self.n_pairs, random_state=rng)
+        require_both_kinds(self, pairs)
+        ranked = ranked_features(X, self.features, self.n_projections, rng)
+        if self.n_bits > ranked.n_stumps:
+            raise ValueError(
+                f"n_bits is {self.n_bits}; the {len(ranked.values)} features of X have {ranked.n_stumps} distinct "
+                f"thresholds between training values. Use at most {ranked.n_stumps} bits, or features='random'."
+            )
+        return ranked, pairs
+
+    def _keep_stumps(self, stumps: np.ndarray, ranked: RankedFeatures, dtype) -> None:
+        """Learn stumps given as (feature, cut), shape (n_bits, 2)."""
+        self.features_ = stumps[:, 0]
+        self.thresholds_ = np.array([ranked.threshold(*stump) for stump in stumps]).astype(dtype)
+        self.projections_ = None if ranked.projections is None else ranked.projections[self.features_]
+
+    def decision_function(self, X) -> np.ndarray:
+        """Return how far each stump's feature lies above its threshold, shape (n_samples, n_bits)."""
+        check_is_fitted(self)
+        X = check_rows(self, X, fitting=False)
+        values = X[:, self.features_] if self.projections_ is None else project(X, self.projections_)
+        return values - self.thresholds_
 
 
 def separated_weights(first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

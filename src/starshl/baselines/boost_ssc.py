@@ -5,15 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._threads import run_all, tiles
 from .._validation import check_integer, check_rows
-from ..base import BaseHasher
-from ..linalg import project
-from ..supervision import Pairs, pairs_or_labels, require_both_kinds
+from ..supervision import Pairs
 from ._stump_loops import best_stump
-from ._stumps import RankedFeatures, ranked_features, refuse_too_many_bits
+from ._stumps import RankedFeatures, StumpHasher
 
 __all__ = ["BoostSSC"]
 
@@ -22,7 +20,7 @@ _LARGEST_WEIGHT = 10.0
 _TILE_FEATURES = 64
 
 
-class BoostSSC(BaseHasher):
+class BoostSSC(StumpHasher):
     r"""Boost stumps to agree on similar pairs and to differ on dissimilar ones, one stump a bit.
 
     A stump :math:`h(x) = [x_f \ge T]` votes :math:`c_p = +1` on a pair whose rows it gives the same value,
@@ -103,30 +101,12 @@ class BoostSSC(BaseHasher):
             Row indices, and +1 for similar, -1 for dissimilar; both kinds are needed.
         """
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
-        check_integer(self.n_pairs, "n_pairs", low=2)
         X = check_rows(self, X, fitting=True)
         rng = check_random_state(self.random_state)
-        pairs = pairs_or_labels(self, pairs, y, len(X), n_pairs=self.n_pairs, random_state=rng)
-        require_both_kinds(self, pairs)
-        ranked = ranked_features(X, self.features, self.n_projections, rng)
-        refuse_too_many_bits(n_bits, ranked)
+        ranked, pairs = self._ranked_with_pairs(X, y, pairs, rng)
         stumps, self.weights_, self.objective_history_ = _boost(ranked, pairs, n_bits, self.unique)
-        self.features_ = stumps[:, 0]
-        self.thresholds_ = np.array([ranked.threshold(*stump) for stump in stumps]).astype(X.dtype)
-        self.projections_ = None if ranked.projections is None else ranked.projections[self.features_]
+        self._keep_stumps(stumps, ranked, X.dtype)
         return self
-
-    def decision_function(self, X) -> np.ndarray:
-        """Return how far each stump's feature lies above its threshold, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
-        X = check_rows(self, X, fitting=False)
-        values = X[:, self.features_] if self.projections_ is None else project(X, self.projections_)
-        return values - self.thresholds_
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 def _boost(

@@ -11,7 +11,7 @@ from .._threads import single_threaded_blas
 from .._validation import check_integer, check_number, check_rows
 from ..base import BaseHasher
 from ..codes import signs_of
-from ..linalg import fill_by_tiles
+from ..linalg import fill_by_tiles, unit_rows
 from ..supervision import check_pairs, require_labels
 from ._bre_loops import objective, sweep
 
@@ -110,7 +110,7 @@ class BRE(BaseHasher):
         self.mean_ = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
         rows, joined, targets = self._training_pairs(X, y, pairs, rng)
         with single_threaded_blas():
-            unit = _unit_rows(X[rows] - self.mean_)
+            unit = unit_rows(X[rows] - self.mean_)
             K = (unit @ unit.T).astype(np.float64)
             targets = _kernel_distances(K, joined) if targets is None else targets
             graph = pair_graph(joined, targets, len(rows))
@@ -126,7 +126,7 @@ class BRE(BaseHasher):
         X = check_rows(self, X, fitting=False)
 
         def of(tile: slice) -> np.ndarray:
-            return _unit_rows(X[tile] - self.mean_) @ self.components_.T
+            return unit_rows(X[tile] - self.mean_) @ self.components_.T
 
         return fill_by_tiles(len(X), len(self.components_), X.dtype, of)
 
@@ -156,10 +156,9 @@ class BRE(BaseHasher):
         first, second = labels.index[rows][joined]
         return rows, joined, (first != second).astype(np.float64)
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = bool(self.supervised)
-        return tags
+    @property
+    def _needs_labels(self) -> bool:
+        return bool(self.supervised)
 
 
 class PairGraph(NamedTuple):
@@ -201,12 +200,6 @@ def _kernel_distances(K: np.ndarray, joined: np.ndarray) -> np.ndarray:
     lengths = np.diag(K)
     distances = np.maximum((lengths[first] + lengths[second]) / 2 - K[first, second], 0)
     return distances / max(distances.max(), np.finfo(float).tiny)
-
-
-def _unit_rows(rows: np.ndarray) -> np.ndarray:
-    """Return the rows scaled to length one; a row of zeros stays."""
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths > 0, lengths, 1)
 
 
 def learn_weights(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_integer, check_number, check_rows
-from ..base import BaseHasher
-from ..linalg import project
+from ..base import LinearHasher
 from ..supervision import triplets_or_labels
 from ._reduction import centered_rows
 from ._triplet_columns import best_plane, score_matrix, solve_master
@@ -16,7 +15,7 @@ from ._triplet_columns import best_plane, score_matrix, solve_master
 __all__ = ["CGHash"]
 
 
-class CGHash(BaseHasher):
+class CGHash(LinearHasher):
     r"""Add one bit at a time, the one that the triplets not yet satisfied ask for most.
 
     Triplets (i, j, k) want row i nearer to row j than to row k in the weighted Hamming distance with weights
@@ -67,6 +66,8 @@ class CGHash(BaseHasher):
     >>> CGHash(8, max_triplets=2000, random_state=0).fit(X, y).transform(X).shape
     (1797, 8)
     """
+
+    _needs_labels = True
 
     def __init__(
         self,
@@ -142,14 +143,3 @@ class CGHash(BaseHasher):
         if self.n_components is not None:
             check_integer(self.n_components, "n_components", low=1)
         return check_integer(self.n_bits, "n_bits", low=1)
-
-    def decision_function(self, X) -> np.ndarray:
-        """Return the scores of the planes, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
-        X = check_rows(self, X, fitting=False)
-        return project(X, self.components_, self.intercept_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags

@@ -73,6 +73,8 @@ class CodewordSVM(BaseHasher):
     True
     """
 
+    _needs_labels = True
+
     def __init__(
         self,
         n_bits=32,
@@ -152,7 +154,10 @@ class CodewordSVM(BaseHasher):
     def _separate(self, kernel: np.ndarray, targets: np.ndarray) -> DualSolution:
         if (targets == targets[0]).all():
             # All classes on one side: a constant costs nothing.
-            return DualSolution(np.zeros(len(targets)), float(targets[0]), 0.0, 0, True)
+            zeros = np.zeros(len(targets))
+            return DualSolution(
+                coefficients=zeros, products=zeros, intercept=float(targets[0]), violation=0.0, n_iter=0, converged=True
+            )
         return PairwiseAscent(self.tol).solve(kernel, targets, np.full(len(targets), float(self.C)))
 
     def decision_function(self, X) -> np.ndarray:
@@ -167,8 +172,3 @@ class CodewordSVM(BaseHasher):
         if self.decoding_ == "hinge":
             return self.classes_[hinge_distances(scores, self.codewords_).argmin(axis=1)]
         return self.classes_[nearest_codewords(scores, self.codewords_)]
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags

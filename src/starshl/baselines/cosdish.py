@@ -32,6 +32,9 @@ class COSDISH(BaseHasher):
     2. the rows of :math:`\Omega`, one bit at a time: a binary quadratic problem, on which signs are flipped,
        the best first, until no flip lowers the squared error. (The paper solves it by a clustering routine.)
 
+    A column holds the similarities of one row to all others, which classes give and a list of pairs does not; KSH
+    learns from pairs.
+
     Then one regression a bit carries the codes over to new rows; codes of training rows come from it, too.
     Given classes, step 1 writes one code a class, so the outcome is a learned codebook, and the hash function
     decides how well it is hit: the paper's boosted trees are not built here, ``hash_function="kernel"`` is
@@ -74,6 +77,8 @@ class COSDISH(BaseHasher):
     >>> COSDISH(16, random_state=0).fit(X, y).transform(X).shape
     (1797, 16)
     """
+
+    _needs_labels = True
 
     def __init__(
         self,
@@ -152,11 +157,6 @@ class COSDISH(BaseHasher):
         if self.hash_function_ == "linear":
             return project(X, self.weights_, self.intercept_)
         return gaussian_expansion(X, self.anchors_, self.scale_, self.weights_, self.intercept_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 def _linear_regression(X, codes, ridge: float) -> tuple[np.ndarray, np.ndarray]:

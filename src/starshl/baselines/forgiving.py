@@ -81,6 +81,8 @@ class ForgivingHash(BaseHasher):
     [0, 0, 0, 0, 0, 0, 0, 0]
     """
 
+    _needs_labels = True
+
     def __init__(
         self,
         n_bits=32,
@@ -160,11 +162,6 @@ class ForgivingHash(BaseHasher):
         check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
         return _scores(X, self.features_, self.thresholds_, self.votes_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 def _scores(X: np.ndarray, features, thresholds, votes) -> np.ndarray:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_choice, check_integer, check_number, check_rows
-from ..base import BaseHasher
+from ..base import LinearHasher
 from ..codes import signs_of
 from ..linalg import gram, positive_peaks, project, random_rotation, required_directions
 from ..supervision import require_labels
@@ -16,7 +16,7 @@ from ..supervision import require_labels
 __all__ = ["ITQ"]
 
 
-class ITQ(BaseHasher):
+class ITQ(LinearHasher):
     r"""Rotate a low-dimensional embedding so that its signs lose as little as possible.
 
     With V the embedded training rows, codes H and rotation R alternate to minimize
@@ -98,15 +98,9 @@ class ITQ(BaseHasher):
         self.intercept_ = -project(components, mean[None])[:, 0].astype(X.dtype)
         return self
 
-    def decision_function(self, X) -> np.ndarray:
-        """Return the rotated embedding of X, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
-        return project(check_rows(self, X, fitting=False), self.components_, self.intercept_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = self.embedding == "cca"
-        return tags
+    @property
+    def _needs_labels(self) -> bool:
+        return self.embedding == "cca"
 
 
 def learn_rotation(embedded: np.ndarray, rotation: np.ndarray, n_iter: int) -> tuple[np.ndarray, np.ndarray]:

@@ -73,6 +73,8 @@ class KSH(BaseHasher):
     (1797, 4)
     """
 
+    _needs_labels = True
+
     def __init__(
         self,
         n_bits=32,
@@ -139,11 +141,6 @@ class KSH(BaseHasher):
         X = check_rows(self, X, fitting=False)
         features = gaussian_features(X, self.anchors_, self.scale_)
         return project(features, self.coefficients_, self.intercept_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 class LabelSimilarity:

@@ -78,6 +78,8 @@ class LAMP(BaseHasher):
     (1797, 8)
     """
 
+    _needs_labels = True
+
     def __init__(
         self,
         n_bits=32,
@@ -175,11 +177,6 @@ class LAMP(BaseHasher):
         X = check_rows(self, X, fitting=False)
         kernel = gaussian_features(X, self.support_rows_, self.scale_)
         return project(kernel, self.dual_coef_, self.intercept_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 def _inverse_root(kernel: np.ndarray) -> np.ndarray:

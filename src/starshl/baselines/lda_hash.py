@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import eigh
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_choice, check_integer, check_number, check_rows
-from ..base import BaseHasher
+from ..base import LinearHasher
 from ..linalg import gram, positive_peaks, project
 from ..supervision import Pairs, pairs_or_labels, require_both_kinds
 from ._reduction import principal_rows
@@ -17,7 +17,7 @@ from ._stumps import separated_weights
 __all__ = ["LDAHash", "best_threshold"]
 
 
-class LDAHash(BaseHasher):
+class LDAHash(LinearHasher):
     r"""Hash by projections along which similar pairs are close and dissimilar pairs far apart.
 
     With :math:`\Sigma_P` and :math:`\Sigma_N` the mean of :math:`(x - z)(x - z)^T` over similar and over
@@ -74,6 +74,8 @@ class LDAHash(BaseHasher):
     >>> bool((hasher.pair_errors_ < 0.9).all())
     True
     """
+
+    _needs_labels = True
 
     def __init__(
         self,
@@ -157,17 +159,6 @@ class LDAHash(BaseHasher):
         similar = pairs.similarity > 0
         self.pair_errors_ = torn[similar].mean(axis=0) + 1.0 - torn[~similar].mean(axis=0)
         return cuts
-
-    def decision_function(self, X) -> np.ndarray:
-        """Return projections minus thresholds, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
-        X = check_rows(self, X, fitting=False)
-        return project(X, self.components_, self.intercept_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 def best_threshold(first: np.ndarray, second: np.ndarray, similarity: np.ndarray) -> float:

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_integer, check_number, check_rows
-from ..base import BaseHasher
-from ..linalg import project
+from ..base import LinearHasher
 from ..supervision import Pairs, pairs_or_labels, require_labels
 from ._itml_loops import project_once
 from ._reduction import centered_rows
@@ -27,7 +26,7 @@ __all__ = ["LearnedMetric", "MetricLSH", "learn_metric"]
 _PAIRS_FOR_BOUNDS = 10_000
 
 
-class MetricLSH(BaseHasher):
+class MetricLSH(LinearHasher):
     r"""Hash by random hyperplanes in the geometry of a metric learned from pairs.
 
     The metric :math:`A = G^T G` stays as close to the identity as similar pairs within a small and
@@ -78,6 +77,8 @@ class MetricLSH(BaseHasher):
     >>> MetricLSH(16, random_state=0).fit(X, y).transform(X).shape
     (1797, 16)
     """
+
+    _needs_labels = True
 
     def __init__(
         self,
@@ -161,17 +162,6 @@ class MetricLSH(BaseHasher):
         if not 0 <= low < high <= 100:
             raise ValueError(f"percentiles is {self.percentiles!r}; it must be two rising numbers from 0 to 100.")
         return check_integer(self.n_bits, "n_bits", low=1), low, high
-
-    def decision_function(self, X) -> np.ndarray:
-        """Return the signed distances to the hyperplanes, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
-        X = check_rows(self, X, fitting=False)
-        return project(X, self.components_, self.intercept_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ Norouzi and Fleet 2011.
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_integer, check_number, check_rows
-from ..base import BaseHasher
-from ..linalg import project
+from ..base import LinearHasher
+from ..linalg import project, unit_rows
 from ..supervision import Pairs, check_pairs, pairs_from_labels, require_labels
 from ._mlh_loops import descend_once
 from ._reduction import centered_rows
@@ -22,7 +22,7 @@ __all__ = ["MLH", "hinge_losses"]
 _PAIRS_FOR_RADIUS = 5_000
 
 
-class MLH(BaseHasher):
+class MLH(LinearHasher):
     r"""Learn linear codes whose Hamming distances pass a radius for dissimilar pairs only.
 
     For a similar pair at Hamming distance m the loss is :math:`(m - \rho + 1)_+ / (B - \rho + 1)`, for a
@@ -80,6 +80,8 @@ class MLH(BaseHasher):
     (1797, 16)
     """
 
+    _needs_labels = True
+
     def __init__(
         self,
         n_bits=32,
@@ -123,7 +125,7 @@ class MLH(BaseHasher):
         rng = check_random_state(self.random_state)
         draw = _PairSource(self, X, y, pairs, self.similar_share, rng)
         reduced = centered_rows(X, self.n_components)
-        rows = _unit_rows(reduced.rows)
+        rows = unit_rows(reduced.rows)
         weights = 0.1 * rng.standard_normal((n_bits, rows.shape[1]))
         self.radius_ = self.radius
         if self.radius == "auto":
@@ -174,17 +176,6 @@ class MLH(BaseHasher):
             )
         return history
 
-    def decision_function(self, X) -> np.ndarray:
-        """Return the projections of the centered rows, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
-        X = check_rows(self, X, fitting=False)
-        return project(X, self.components_, self.intercept_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
-
 
 def hinge_losses(n_bits: int, radius: int, *, scaled: bool = True) -> np.ndarray:
     """Return the loss by Hamming distance 0 ... n_bits: row 0 of similar, row 1 of dissimilar pairs.
@@ -221,11 +212,6 @@ class _PairSource:
         drawn = [kind[self.rng.randint(0, len(kind), n)] for kind, n in zip(self.kinds, counts, strict=True) if n]
         chosen = np.concatenate(drawn)
         return Pairs(*(column[chosen] for column in self.pairs))
-
-
-def _unit_rows(rows: np.ndarray) -> np.ndarray:
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(norms > 0, norms, 1.0)
 
 
 def _radius_of_random_codes(bits: np.ndarray, pairs: Pairs) -> int:

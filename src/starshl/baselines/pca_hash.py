@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._validation import check_choice, check_integer, check_rows
-from ..base import BaseHasher
+from ..base import LinearHasher
 from ..linalg import principal_directions, project, required_directions
 
 __all__ = ["PCAHash"]
 
 
-class PCAHash(BaseHasher):
+class PCAHash(LinearHasher):
     r"""Cut the rows at their mean along the n_bits directions of largest variance.
 
     .. math:: h_b(x) = \mathrm{sign}(p_b^\top (x - \bar x))
@@ -65,8 +65,3 @@ class PCAHash(BaseHasher):
         self.components_ = directions.astype(X.dtype)
         self.intercept_ = -project(directions, mean[None])[:, 0].astype(X.dtype)
         return self
-
-    def decision_function(self, X) -> np.ndarray:
-        """Return the principal components, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
-        return project(check_rows(self, X, fitting=False), self.components_, self.intercept_)

@@ -6,14 +6,12 @@ Shakhnarovich, Viola and Darrell 2003.
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._validation import check_integer, check_number, check_rows
-from ..base import BaseHasher
-from ..linalg import project
-from ..supervision import Pairs, pairs_or_labels, require_both_kinds
+from ..supervision import Pairs
 from ._stump_loops import separated_by_cuts
-from ._stumps import RankedFeatures, ranked_features, refuse_too_many_bits
+from ._stumps import RankedFeatures, StumpHasher
 
 __all__ = ["ParamSensitiveHash", "stump_rates"]
 
@@ -21,7 +19,7 @@ __all__ = ["ParamSensitiveHash", "stump_rates"]
 _CANDIDATES_PER_BIT = 5
 
 
-class ParamSensitiveHash(BaseHasher):
+class ParamSensitiveHash(StumpHasher):
     r"""Draw bits at random from the stumps that keep similar pairs together and dissimilar ones apart.
 
     A stump :math:`h(x) = [x_f \ge T]` is a candidate if it gives one value to at least the share
@@ -102,38 +100,19 @@ class ParamSensitiveHash(BaseHasher):
             Row indices, and +1 for similar, -1 for dissimilar; both kinds are needed.
         """
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
-        check_integer(self.n_pairs, "n_pairs", low=2)
         together = check_number(self.together, "together", low=0)
         collide = check_number(self.collide, "collide", low=0)
         X = check_rows(self, X, fitting=True)
         rng = check_random_state(self.random_state)
-        pairs = pairs_or_labels(self, pairs, y, len(X), n_pairs=self.n_pairs, random_state=rng)
-        require_both_kinds(self, pairs)
-        ranked = ranked_features(X, self.features, self.n_projections, rng)
-        refuse_too_many_bits(n_bits, ranked)
-
+        ranked, pairs = self._ranked_with_pairs(X, y, pairs, rng)
         stumps, kept, collided = stump_rates(ranked, pairs)
         missing = np.maximum(np.maximum(together - kept, collided - collide), 0.0)
         candidates = _candidates(stumps[:, 0], missing, collided - kept, _CANDIDATES_PER_BIT * n_bits)
         self.relaxation_ = float(missing[candidates].max())
         self.n_candidates_ = len(candidates)
         chosen = stumps[rng.choice(candidates, n_bits, replace=False)]
-        self.features_ = chosen[:, 0]
-        self.thresholds_ = np.array([ranked.threshold(*stump) for stump in chosen]).astype(X.dtype)
-        self.projections_ = None if ranked.projections is None else ranked.projections[self.features_]
+        self._keep_stumps(chosen, ranked, X.dtype)
         return self
-
-    def decision_function(self, X) -> np.ndarray:
-        """Return how far each stump's feature lies above its threshold, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
-        X = check_rows(self, X, fitting=False)
-        values = X[:, self.features_] if self.projections_ is None else project(X, self.projections_)
-        return values - self.thresholds_
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 def stump_rates(ranked: RankedFeatures, pairs: Pairs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

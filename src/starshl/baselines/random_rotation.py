@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._validation import check_choice, check_integer, check_rows
-from ..base import BaseHasher
+from ..base import LinearHasher
 from ..codebooks import hadamard_matrix
 from ..codes import BinaryCodes, signs_of
 from ..linalg import fill_by_tiles, project, random_rotation, required_directions
@@ -37,7 +37,7 @@ class Sketch:
         return len(self.codes)
 
 
-class RandomRotation(BaseHasher):
+class RandomRotation(LinearHasher):
     r"""Rotate centered rows at random, so that every bit carries as much as any other, and take signs.
 
     ``projection="pca"`` rotates the n_bits principal components (PCA-RR of Gong and Lazebnik 2011);
@@ -107,11 +107,6 @@ class RandomRotation(BaseHasher):
         self.intercept_ = -project(components, mean[None])[:, 0].astype(X.dtype)
         self.mean_ = mean.astype(X.dtype)
         return self
-
-    def decision_function(self, X) -> np.ndarray:
-        """Return the rotated rows, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
-        return project(check_rows(self, X, fitting=False), self.components_, self.intercept_)
 
     def sketch(self, X) -> Sketch:
         """Return codes of X together with what :meth:`asymmetric_distances` needs of each row."""

@@ -84,6 +84,8 @@ class SDH(BaseHasher):
     True
     """
 
+    _needs_labels = True
+
     def __init__(
         self,
         n_bits=32,
@@ -171,8 +173,3 @@ class SDH(BaseHasher):
         check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
         return gaussian_expansion(X, self.anchors_, self.scale_, self.weights_, self.intercept_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import cholesky, eigh
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_choice, check_integer, check_number, check_rows
-from ..base import BaseHasher
+from ..base import LinearHasher
 from ..linalg import gram, positive_peaks, project
 from ..supervision import Pairs, check_pairs, require_labels
 
 __all__ = ["SSH"]
 
 
-class SSH(BaseHasher):
+class SSH(LinearHasher):
     r"""Find directions that agree with labeled pairs and along which all rows vary much.
 
     With centered rows X, of which :math:`X_l` take part in pairs, and pair labels S (+1 similar, -1 not,
@@ -66,6 +66,8 @@ class SSH(BaseHasher):
     >>> SSH(8, random_state=0).fit_transform(X, y).shape
     (1797, 8)
     """
+
+    _needs_labels = True
 
     def __init__(
         self,
@@ -126,16 +128,6 @@ class SSH(BaseHasher):
             rows = np.sort(check_random_state(self.random_state).choice(rows, limit, replace=False))
         classes = labels.index[rows]
         return rows, np.where(classes[:, None] == classes, 1.0, -1.0)
-
-    def decision_function(self, X) -> np.ndarray:
-        """Return the projections of the centered rows, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
-        return project(check_rows(self, X, fitting=False), self.components_, self.intercept_)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags
 
 
 def _matrix_of(pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:

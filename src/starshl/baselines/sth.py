@@ -10,12 +10,12 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.svm import LinearSVC
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._threads import run_all, single_threaded_blas
 from .._validation import check_choice, check_integer, check_number, check_rows
-from ..base import BaseHasher
-from ..linalg import nearest_rows, project
+from ..base import LinearHasher
+from ..linalg import nearest_rows, project, unit_rows
 
 __all__ = ["SelfTaughtHash"]
 
@@ -23,7 +23,7 @@ __all__ = ["SelfTaughtHash"]
 _DENSE_ROWS = 400
 
 
-class SelfTaughtHash(BaseHasher):
+class SelfTaughtHash(LinearHasher):
     r"""Balance spectral bits over a neighbor graph, then teach one linear SVM to predict each of them.
 
     Stage 1 solves the Laplacian eigenmap of the symmetrized k-nearest-neighbor graph W,
@@ -114,12 +114,6 @@ class SelfTaughtHash(BaseHasher):
         predicted = project(X, self.components_, self.intercept_) >= 0
         self.bit_accuracy_ = (predicted == (self.spectral_codes_ > 0)).mean(axis=0)
 
-    def decision_function(self, X) -> np.ndarray:
-        """Return the SVM scores, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
-        X = check_rows(self, X, fitting=False)
-        return project(X, self.components_, self.intercept_)
-
 
 def _neighbor_graph(X: np.ndarray, n_neighbors: int, weights: str) -> sp.csr_array:
     """Return the k-nearest-neighbor graph, symmetrized by the larger of the two weights."""
@@ -129,8 +123,7 @@ def _neighbor_graph(X: np.ndarray, n_neighbors: int, weights: str) -> sp.csr_arr
         squared = np.column_stack([np.square(X - X[near]).sum(axis=1) for near in rows.T])
         values = np.exp(-squared / (squared.mean(dtype=np.float64) or 1.0))
     elif weights == "cosine":
-        norms = np.linalg.norm(X, axis=1, keepdims=True)
-        unit = X / np.where(norms > 0, norms, 1.0)
+        unit = unit_rows(X)
         values = np.column_stack([np.einsum("ij,ij->i", unit, unit[near]) for near in rows.T]).clip(0.0, 1.0)
     starts = np.arange(0, rows.size + 1, rows.shape[1])
     graph = sp.csr_array((values.ravel().astype(np.float64), rows.ravel(), starts), shape=(len(X), len(X)))

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..exceptions import MissingExtraError
-from . import data, demo, encode, fit, index, info, methods, predict
+from . import data, demo, encode, fit, index, info, methods, predict, report, reproduce
 
 __all__ = ["app", "main"]
 
@@ -94,6 +94,8 @@ app.command("predict")(predict.predict)
 app.command("info")(info.info)
 app.command("methods")(methods.methods)
 app.command("demo")(demo.demo)
+app.command("reproduce")(reproduce.reproduce)
+app.command("report")(report.report)
 app.add_typer(data.app, name="data")
 app.add_typer(index.app, name="index")
 

@@ -1,8 +1,9 @@
 """Compiled loops over packed codes: distances are counted as they are found and never stored."""
 
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
+
+from ..codes._hamming_loops import popcount
 
 __all__ = ["count_by_distance", "count_by_distance_multilabel", "hits_in_storage_order", "neighbor_votes"]
 
@@ -10,19 +11,11 @@ __all__ = ["count_by_distance", "count_by_distance_multilabel", "hits_in_storage
 _BLOCK = 2048
 
 
-@intrinsic
-def _popcount(typing_context, word):
-    def build(context, builder, signature, arguments):
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), build
-
-
 @njit(cache=True, nogil=True, inline="always")
 def _distance(a, b):
     found = np.uint64(0)
     for w in range(a.shape[0]):
-        found += _popcount(a[w] ^ b[w])
+        found += popcount(a[w] ^ b[w])
     return np.intp(found)
 
 

@@ -154,6 +154,19 @@ def _paper_transductive() -> list[Protocol]:
     ]
 
 
+def _digits_retrieval() -> list[Protocol]:
+    return [
+        Protocol(
+            "retrieval-digits",
+            "digits",
+            "retrieval",
+            Rows(1_000, None, every_class=True),
+            bits=tuple(range(5, 50, 5)),
+            about="The paper's supervised comparison on the digits inside scikit-learn, which need no download",
+        )
+    ]
+
+
 _FEW_LABELS = (1, 5, 20, 100)
 _SEMI_SUPERVISED = {
     "digits": (1_300, 497),
@@ -225,6 +238,7 @@ PROTOCOLS: dict[str, Protocol] = {
     p.name: p
     for family in (
         _paper_retrieval,
+        _digits_retrieval,
         _paper_transductive,
         _label_efficiency,
         _unsupervised,

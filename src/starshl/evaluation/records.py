@@ -197,6 +197,11 @@ class RecordFolder:
         for path in sorted(self.path.glob(f"*/*{_SUFFIX}")):
             yield read_record(path)
 
+    def of_protocol(self, protocol: str) -> Iterator[Record]:
+        """Go through the records of one protocol."""
+        for path in sorted((self.path / protocol).glob(f"*{_SUFFIX}")):
+            yield read_record(path)
+
     def __len__(self) -> int:
         return len(list(self.path.glob(f"*/*{_SUFFIX}")))
 

@@ -32,9 +32,9 @@ from .._threads import run_all, single_threaded_blas, tiles
 from .._validation import check_choice, check_integer
 from .records import Record, RunKey
 from .resources import machine, peak_memory, versions
-from .splits import SplitData
+from .splits import Split, SplitData
 
-__all__ = ["run", "run_classifier", "run_float_search", "run_key"]
+__all__ = ["planned_key", "run", "run_classifier", "run_float_search", "run_key"]
 
 TRAINING_ROWS = ("train", "labeled", "train+query")
 
@@ -54,9 +54,26 @@ def run_key(
 
     Parameters are those of :func:`run`; the seed is the split's own for the method unless one is given.
     """
-    split = data.split
+    dtype = data.X_train.dtype.name
+    return planned_key(
+        data.split, data.scaling, method, n_bits, dtype=dtype, fit_on=fit_on, seed=seed, settings=settings
+    )
+
+
+def planned_key(
+    split: Split,
+    scaling: str,
+    method: str,
+    n_bits: int | None = None,
+    *,
+    dtype: str = "float32",
+    fit_on: str = "train",
+    seed: int | None = None,
+    settings: dict[str, Any] | None = None,
+) -> RunKey:
+    """Return the key of :func:`run_key` from the rows alone, before any are cut and scaled."""
     seed = split.seed(method) if seed is None else check_integer(seed, "seed", low=0)
-    settings = {"scaling": data.scaling, "dtype": data.X_train.dtype.name, "fit_on": fit_on} | (settings or {})
+    settings = {"scaling": scaling, "dtype": dtype, "fit_on": fit_on} | (settings or {})
     return RunKey(split.protocol, split.run, method, n_bits, seed, split.digest, settings)
 
 

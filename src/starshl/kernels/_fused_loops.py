@@ -88,12 +88,15 @@ def _sum_stretch(
 @njit(nogil=True)
 def _dot_kernel(table, row_norm, column_norms, bias, row_scale, column_scales, degree, values):
     half = table.dtype.type(0.5)
-    for j in range(table.shape[0]):
-        values[j] = (half * (row_norm + column_norms[j] - table[j]) + bias) * row_scale * column_scales[j]
+    shift = half * row_norm + bias
     if degree == 2:
         for j in range(table.shape[0]):
-            values[j] *= values[j]
-    elif degree > 2:
+            cosine = (shift + half * (column_norms[j] - table[j])) * (row_scale * column_scales[j])
+            values[j] = cosine * cosine
+    else:
+        for j in range(table.shape[0]):
+            values[j] = (shift + half * (column_norms[j] - table[j])) * (row_scale * column_scales[j])
+    if degree > 2:
         for j in range(table.shape[0]):
             values[j] = values[j] ** degree
 
@@ -104,9 +107,16 @@ def _gaussian(table, rate, n_squarings, values):
     if n_squarings < 0:
         for j in range(table.shape[0]):
             values[j] = exp_of_nonpositive(-rate * table[j])
-    for _ in range(n_squarings):
+    elif n_squarings == 4:
         for j in range(table.shape[0]):
-            values[j] *= values[j]
+            second = values[j] * values[j]
+            fourth = second * second
+            eighth = fourth * fourth
+            values[j] = eighth * eighth
+    else:
+        for _ in range(n_squarings):
+            for j in range(table.shape[0]):
+                values[j] *= values[j]
 
 
 @njit(nogil=True)

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
+from .._memory import require_memory
 from .._progress import sweep_progress
 from .._validation import PartialLabels
 from ..kernels import (
@@ -79,13 +81,26 @@ def prepare_bank(
     # A preset counts rows as every other statistic does; a listed kernel is told of all rows.
     row_weights = cost if isinstance(settings.kernels, str) else weights
     fitted = fit_kernels(kernels, samples, row_weights)
-    if KernelMix.covers(fitted):
+    is_fused = KernelMix.covers(fitted)
+    _require_matrices(settings, samples, n_stored=1 if is_fused else len(fitted))
+    if is_fused:
         return fitted, VectorBank(fitted, samples, settings.n_jobs)
     grams = compute_grams(fitted, samples, settings.n_jobs)
     for position, (kernel, gram) in enumerate(zip(fitted, grams, strict=True)):
         if not is_built_in(kernel):
             check_gram(gram, f"The Gram matrix of kernels[{position}]", rng)
     return fitted, GramBank(grams, settings.n_jobs)
+
+
+def _require_matrices(settings: StarSHL, samples: np.ndarray, n_stored: int) -> None:
+    """Refuse rows whose kernel matrices do not fit into memory: those stored, and one a thread."""
+    n_rows = len(samples)
+    bytes_each = n_rows**2 * (4 if samples.dtype == np.float32 else 8)
+    require_memory(
+        (n_stored + effective_n_jobs(settings.n_jobs)) * bytes_each,
+        f"Fitting {n_rows:,} rows",
+        "Use fewer rows, float32 rows (half as much) or fewer threads (n_jobs).",
+    )
 
 
 def choose_start(

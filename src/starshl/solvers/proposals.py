@@ -6,7 +6,7 @@ Bits share the kernels, so their expansions are computed together: each kernel i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,8 @@ __all__ = ["Proposal", "propose", "quadratic_forms"]
 _TIGHTEST = 1e-8  # SVM tolerance beyond which rounding, not the solver, decides
 _TRIES = 3  # solves of one SVM, each ten times tighter, before a sweep keeps what it had
 _ROUNDING = 1e-12
+# The last pass must end with weights and coefficients that belong together; in float32 that may cost a rounding error.
+_LAST_SLACK = 1e-7
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,26 +67,20 @@ def propose(
         else:
             allowed = _hinge_cost(problem, rows, labels, state.scores[rows, bit]) + state.penalty[bit]
             attempts.append(_Attempt(bit, labels, state.coefficients[bit, rows], allowed))
-    tol, n_tries = problem.svm.tol, 0
-    while attempts:
-        tasks = [partial(_solve, problem, state, rows, attempt, tol) for attempt in attempts]
-        solutions = run_all(tasks, problem.n_jobs)
-        coefficients = np.zeros((len(attempts), problem.bank.n_rows))
-        coefficients[:, rows] = [solution.coefficients for solution in solutions]
-        failed = []
-        for attempt, solution, own, expansions in zip(
-            attempts, solutions, coefficients, problem.bank.expand(coefficients), strict=True
-        ):
-            weights = state.weights[attempt.bit]
-            proposal = _evaluate(problem, rows, attempt.labels, weights, solution, own, expansions)
-            if proposal.value <= attempt.allowed * (1.0 + _ROUNDING):
-                proposals[attempt.bit] = proposal
-            else:
-                failed.append(replace(attempt, start=solution.coefficients))
-        n_tries += 1
-        if tol <= _TIGHTEST or (n_tries == _TRIES and not persistent):
-            break
-        attempts, tol = failed, max(tol / 10.0, _TIGHTEST)
+    if not attempts:
+        return [proposals[bit] for bit in bits]
+    tasks = [partial(_solve, problem, state, rows, attempt, persistent) for attempt in attempts]
+    solutions = run_all(tasks, problem.n_jobs)
+    coefficients = np.zeros((len(attempts), problem.bank.n_rows))
+    coefficients[:, rows] = [solution.coefficients for solution in solutions]
+    slack = 1.0 + (_LAST_SLACK if persistent else _ROUNDING)
+    for attempt, solution, own, expansions in zip(
+        attempts, solutions, coefficients, problem.bank.expand(coefficients), strict=True
+    ):
+        weights = state.weights[attempt.bit]
+        proposal = _evaluate(problem, rows, attempt.labels, weights, solution, own, expansions)
+        if proposal.value <= attempt.allowed * slack:
+            proposals[attempt.bit] = proposal
     return [proposals[bit] for bit in bits]
 
 
@@ -97,14 +93,21 @@ def quadratic_forms(expansions: np.ndarray, coefficients: np.ndarray) -> np.ndar
     return np.maximum(0.0, centered @ coefficients)
 
 
-def _solve(problem: Problem, state: State, rows: np.ndarray, attempt: _Attempt, tol: float) -> DualSolution:
+def _solve(problem: Problem, state: State, rows: np.ndarray, attempt: _Attempt, persistent: bool) -> DualSolution:
+    """Solve one SVM as exactly as it takes to cost no more than allowed."""
     everywhere = len(rows) == problem.bank.n_rows
     K = problem.bank.combine(state.weights[attempt.bit], None if everywhere else rows)
     upper = problem.C * problem.cost[rows]
-    solution = problem.svm.solve(K, attempt.labels, upper, start=attempt.start, tol=tol)
-    if tol == problem.svm.tol:
-        problem.on_progress(state.n_iter, None)
-    return solution
+    start, tol, n_tries = attempt.start, problem.svm.tol, 0
+    while True:
+        solution = problem.svm.solve(K, attempt.labels, upper, start=start, tol=tol)
+        n_tries += 1
+        value = _hinge_cost(problem, rows, attempt.labels, solution.products + solution.intercept)
+        value += 0.5 * float(solution.coefficients @ solution.products)
+        if value <= attempt.allowed or tol <= _TIGHTEST or (n_tries == _TRIES and not persistent):
+            problem.on_progress(state.n_iter, None)
+            return solution
+        start, tol = solution.coefficients, max(tol / 10.0, _TIGHTEST)
 
 
 def _evaluate(

@@ -12,6 +12,7 @@ class DualSolution:
     """The solution of one bit's SVM: f(x) = sum_n coefficients[n] k(x_n, x) + intercept."""
 
     coefficients: np.ndarray
+    products: np.ndarray  # kernel matrix times coefficients
     intercept: float
     violation: float
     n_iter: int

@@ -39,6 +39,7 @@ class LibSVM:
         violation, _, _ = violation_of(gradient, eta, low, high)
         return DualSolution(
             eta,
+            y - gradient,
             float(machine.intercept_[0]),
             float(max(violation, 0.0)),
             int(machine.n_iter_[0]),

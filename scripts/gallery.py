@@ -1,0 +1,166 @@
+"""Train every method of the catalog on digits and, where it is on this machine, MNIST; write docs/gallery.md.
+
+    python scripts/gallery.py           measure, then write figures, page and pictures (minutes)
+    python scripts/gallery.py --draw    write page and pictures anew from the stored figures
+
+MNIST is looked for in the folder that STARSHL_DATA names and in the user's cache; it is never downloaded.
+Times are processor seconds, those of all threads together: they hardly depend on what else the machine does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gallery_page import page
+from gallery_pictures import draw_map, draw_retrieved
+
+from starshl import datasets
+from starshl.base import BaseHasher
+from starshl.catalog import Variant, configurations, get_class
+from starshl.evaluation import Rows, SplitData, mean_average_precision, precision_at, split_data
+from starshl.evaluation.resources import machine, versions
+from starshl.evaluation.splits import draw_rows
+
+DOCS = Path(__file__).parents[1] / "docs"
+SIZES = {"digits": Rows(n_train=1000, n_query=797), "mnist": Rows(n_train=3000, n_query=1000)}
+N_BITS = 32
+N_SHOWN = 10
+N_ENCODED = 10_000
+N_WARM_UP = 200
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--draw", action="store_true", help="use the stored figures")
+    parser.add_argument("--output", type=Path, default=DOCS, help="folder of the page; docs by default")
+    options = parser.parse_args()
+    figures_file = options.output / "gallery.json"
+    if options.draw:
+        figures = json.loads(figures_file.read_text(encoding="utf-8"))
+    else:
+        figures = measure_all()
+        figures_file.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    for name, text in written_files(figures).items():
+        (options.output / name).write_text(text, encoding="utf-8")
+
+
+def written_files(figures: dict[str, Any]) -> dict[str, str]:
+    """Return the page and its pictures by file name; they follow from the figures alone."""
+    largest = max(figures["datasets"], key=lambda found: found["n_train"])
+    return {
+        "gallery.md": page(figures),
+        "gallery_map.svg": draw_map(largest),
+        "gallery_retrieved.svg": draw_retrieved(figures["datasets"][0], datasets.get("digits").X),
+    }
+
+
+def measure_all() -> dict[str, Any]:
+    found = []
+    for name, rows in SIZES.items():
+        if name != "digits" and datasets.locate(name) is None:
+            print(f"{name} is not on this machine and is left out", file=sys.stderr)
+            continue
+        dataset = datasets.get(name)
+        split = draw_rows(rows, dataset, 0, "gallery")
+        data = split_data(dataset, split, scaling="unit", dtype=np.float64)
+        found.append(measure_dataset(name, data, list(configurations())))
+    kind = machine()
+    return {"versions": versions(), "processor": kind["processor"], "cores": kind["cores"], "datasets": found}
+
+
+def measure_dataset(name: str, data: SplitData, methods: list) -> dict[str, Any]:
+    """Return the figures of all methods, of Euclidean distances, and what one query finds."""
+    nearest, lines = {}, []
+    for method, variant in methods:
+        print(f"{name}: {variant.name}", file=sys.stderr, flush=True)
+        hasher = make_hasher(method.name, variant)
+        figures, nearest[variant.name] = measure(hasher, data)
+        lines.append({"method": method.name, "variant": variant.name, "labels": variant.supervision, **figures})
+    return {
+        "name": name,
+        "n_train": len(data.X_train),
+        "n_features": data.X_train.shape[1],
+        "n_queries": len(data.X_query),
+        "n_bits": N_BITS,
+        "methods": lines,
+        "euclidean": euclidean_figures(data),
+        "retrieved": typical_query(data, lines, nearest),
+    }
+
+
+def make_hasher(name: str, variant: Variant) -> BaseHasher:
+    hasher = get_class(name)(n_bits=N_BITS, **variant.params)
+    return hasher.set_params(random_state=0) if "random_state" in hasher.get_params() else hasher
+
+
+def measure(hasher: BaseHasher, data: SplitData) -> tuple[dict[str, float], np.ndarray]:
+    """Fit and search; return the figures, and the database rows nearest to each query, (n_queries, N_SHOWN)."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the few rows of the warm-up, which loads the compiled loops, warn
+        hasher.fit(data.X_train[:N_WARM_UP], data.y_train[:N_WARM_UP])
+    start = time.process_time()
+    hasher.fit(data.X_train, data.y_train)
+    fit_seconds = time.process_time() - start
+    database, queries = hasher.encode(data.X_database), hasher.encode(data.X_query)
+    many = np.resize(np.arange(len(data.X_train)), N_ENCODED)
+    rows = data.X_train[many]
+    start = time.process_time()
+    hasher.encode(rows)
+    encode_seconds = time.process_time() - start
+    labels = data.y_query, data.y_database
+    agreements = queries.to_signs().astype(np.int64) @ database.to_signs().astype(np.int64).T
+    figures = {
+        "precision": round(precision_at(queries, database, *labels), 4),
+        "average_precision": round(mean_average_precision(queries, database, *labels), 4),
+        "fit_seconds": round(fit_seconds, 3),
+        "encode_seconds_per_row": round(encode_seconds / N_ENCODED, 9),
+        "model_bytes": model_bytes(hasher),
+    }
+    return figures, np.argsort(-agreements, axis=1, kind="stable")[:, :N_SHOWN]
+
+
+def model_bytes(hasher: BaseHasher) -> int:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.star"
+        hasher.save(path)
+        return path.stat().st_size
+
+
+def euclidean_figures(data: SplitData) -> dict[str, float]:
+    """Return what the rows themselves reach, ranked by their distances: rows have length one."""
+    ranking = np.argsort(-(data.X_query @ data.X_database.T), axis=1, kind="stable")
+    hits = data.y_database[ranking] == data.y_query[:, None]
+    precisions = hits.cumsum(axis=1) / np.arange(1, hits.shape[1] + 1)
+    average = (precisions * hits).sum(axis=1) / hits.sum(axis=1)
+    return {
+        "precision": round(float(hits[:, :10].mean()), 4),
+        "average_precision": round(float(average.mean()), 4),
+        "row_bytes": data.X_train.shape[1] * 4,
+    }
+
+
+def typical_query(data: SplitData, lines: list[dict], nearest: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Return what each method finds for the query whose hits come nearest to every method's mean precision."""
+    hits = np.array([(data.y_database[rows] == data.y_query[:, None]).mean(axis=1) for rows in nearest.values()])
+    expected = np.array([line["precision"] for line in lines])
+    query = int(((hits - expected[:, None]) ** 2).sum(axis=0).argmin())
+    found = {
+        name: {
+            "rows": data.split.database[rows[query]].tolist(),
+            "right": (data.y_database[rows[query]] == data.y_query[query]).tolist(),
+        }
+        for name, rows in nearest.items()
+    }
+    return {"query": int(data.split.query[query]), "label": int(data.y_query[query]), "found": found}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""``starshl reproduce``: rerun the experiments of the paper, as far as they have not been run, and report on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .options import AsJson, print_json
+
+if TYPE_CHECKING:
+    from ..experiments import Outcome, Plan
+
+__all__ = ["reproduce", "telling_progress"]
+
+EXIT_SOME_FAILED = 1
+
+_SECONDS_BETWEEN_LINES = 5.0
+
+Figures = Annotated[
+    list[str] | None,
+    typer.Option(
+        *("--figure", "-f"),
+        metavar="NAME",
+        help="pendigits, usps, mnist, cifar10, pascal07, pictures, transductive, labels, unsupervised, digits or all; "
+        "may be repeated or separated by commas. Default: digits, which needs no download.",
+    ),
+]
+Bits = Annotated[str | None, typer.Option("--bits", "-b", metavar="N,N,...", help="Code lengths; default: all.")]
+Methods = Annotated[
+    str | None,
+    typer.Option("--methods", "-m", metavar="NAME,...", help="Rows of the tables, such as starshl,ksh; default: all."),
+]
+Runs = Annotated[int | None, typer.Option("--runs", "-r", metavar="N", help="Runs of each protocol; default: all.")]
+Quick = Annotated[bool, typer.Option("--quick", help="A few hundred rows, two runs, three lengths: a first look.")]
+Records = Annotated[
+    Path, typer.Option("--records", metavar="DIR", help="Folder of run records; finished runs are not repeated.")
+]
+Output = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the report.")]
+RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Repeat runs that failed before.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", metavar="N", help="Runs at a time; -1 is one a core. Codes do not depend on it."),
+]
+
+
+def reproduce(
+    figure: Figures = None,
+    bits: Bits = None,
+    methods: Methods = None,
+    runs: Runs = None,
+    quick: Quick = False,
+    records: Records = Path("starshl-records"),
+    output: Output = Path("starshl-report"),
+    retry_failed: RetryFailed = False,
+    jobs: Jobs = -1,
+    as_json: AsJson = False,
+) -> None:
+    """Rerun the experiments of the paper and write one report.
+
+    Every run is recorded when it is done, so this may be stopped at any time and called again. Exit code 1 tells that
+    a run failed or that a data set could not be had; the other runs are done all the same.
+    """
+    from ..evaluation import RecordFolder
+    from ..experiments import execute, make_plan
+    from ..experiments.figures import figures_named
+    from ..reports import write_report
+
+    figures = figures_named([name for text in figure or ["digits"] for name in _split(text)])
+    lengths = None if bits is None else [_length(text) for text in _split(bits)]
+    folder = RecordFolder(records)
+    plan = make_plan(
+        figures, bits=lengths, methods=None if methods is None else _split(methods), n_runs=runs, quick=quick
+    )
+    with telling_progress() as report:
+        outcome = execute(plan.jobs, folder, n_jobs=jobs, retry_failed=retry_failed, report=report)
+    written = write_report(records, output, n_jobs=jobs)
+    if as_json:
+        print_json(_as_dict(plan, outcome, records, written.page))
+    else:
+        _print(plan, outcome, records, written.page)
+    if outcome.failed or plan.unavailable:
+        raise typer.Exit(EXIT_SOME_FAILED)
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _length(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"--bits has {text!r}; it must be whole numbers separated by commas, such as 15,45.") from None
+
+
+def _as_dict(plan: Plan, outcome: Outcome, records: Path, page: Path) -> dict:
+    return {
+        "records": str(records),
+        "report": str(page),
+        "n_runs": len(plan.jobs),
+        "n_done_now": outcome.n_done,
+        "n_done_before": outcome.n_reused,
+        "failed": outcome.failed,
+        "unavailable": plan.unavailable,
+    }
+
+
+def _print(plan: Plan, outcome: Outcome, records: Path, page: Path) -> None:
+    for title, message in outcome.failed.items():
+        typer.echo(f"Failed: {title}: {message}", err=True)
+    for name, message in plan.unavailable.items():
+        typer.echo(f"Left out: {name}: {message}", err=True)
+    typer.echo(
+        f"{len(plan.jobs)} runs: {outcome.n_done} done now, {outcome.n_reused} before, {len(outcome.failed)} failed; "
+        f"records in {records}"
+    )
+    typer.echo(f"Report: {page}")
+
+
+@contextmanager
+def telling_progress() -> Iterator:
+    """Yield a function that tells of each run on standard error: a bar on a terminal, a line now and then elsewhere."""
+    import sys
+
+    if sys.stderr.isatty():
+        with _bar() as report:
+            yield report
+    else:
+        yield _lines()
+
+
+def _lines():
+    from time import monotonic
+
+    last = [float("-inf")]
+
+    def report(progress) -> None:
+        if monotonic() - last[0] >= _SECONDS_BETWEEN_LINES or progress.n_done == progress.n_total:
+            last[0] = monotonic()
+            left = _time(progress.seconds_left)
+            typer.echo(f"{progress.n_done}/{progress.n_total} runs, {left} left: {progress.title}", err=True)
+
+    return report
+
+
+@contextmanager
+def _bar() -> Iterator:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]} left: {task.description}"))
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("starting", total=None, left="?")
+
+        def report(progress) -> None:
+            left = _time(progress.seconds_left)
+            bar.update(task, total=progress.n_total, completed=progress.n_done, description=progress.title, left=left)
+
+        yield report
+
+
+def _time(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -1,0 +1,114 @@
+"""Yardsticks that are no hashing methods of their own, and small adapters around those that are."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.base import BaseEstimator
+from sklearn.cluster import KMeans
+from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
+from sklearn.svm import SVC
+
+from .._threads import single_threaded_blas
+from ..base import BaseHasher
+from ..codebooks import separated_codewords
+from ..codes import BinaryCodes
+
+__all__ = ["FirstBits", "KMeansCodes", "MarginSVC", "label_spreading", "one_vs_one_svc", "self_training_svc"]
+
+_SVC_COST = 10.0
+
+
+def one_vs_one_svc(seed: int) -> SVC:
+    """Return scikit-learn's Gaussian SVC, C = 10, one against one, bandwidth by its own rule."""
+    return SVC(C=_SVC_COST)
+
+
+def label_spreading(seed: int) -> LabelSpreading:
+    """Return label spreading over the graph of 7 nearest neighbors (Zhou et al. 2004)."""
+    return LabelSpreading(kernel="knn", n_neighbors=7, alpha=0.2, max_iter=100)
+
+
+class MarginSVC(SVC):
+    """An SVC whose confidence is the softmax of its one-against-rest margins.
+
+    Platt's calibration needs several rows a class; with one label a class there are none to spare.
+    """
+
+    def predict_proba(self, X) -> np.ndarray:
+        """Return confidences of shape (n_samples, n_classes)."""
+        margins = self.decision_function(X)
+        return softmax(margins if margins.ndim == 2 else np.column_stack([-margins, margins]), axis=1)
+
+
+def self_training_svc(seed: int) -> SelfTrainingClassifier:
+    """Return an SVC that labels its 100 most confident rows a round and learns again, 30 rounds at most."""
+    return SelfTrainingClassifier(MarginSVC(C=_SVC_COST), criterion="k_best", k_best=100, max_iter=30)
+
+
+class KMeansCodes(BaseEstimator):
+    """The clusters that StarSHL starts from without labels, each with a codeword: what its training must improve on.
+
+    Parameters
+    ----------
+    n_bits : int
+    n_clusters : int
+    random_state : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> codes = KMeansCodes(8, n_clusters=10, random_state=0).fit(X).encode(X)
+    >>> codes.n_bits, len(codes)
+    (8, 1797)
+    """
+
+    def __init__(self, n_bits=32, *, n_clusters=10, random_state=0):
+        self.n_bits = n_bits
+        self.n_clusters = n_clusters
+        self.random_state = random_state
+
+    def fit(self, X, y=None) -> Self:
+        """Cluster the rows; y is ignored."""
+        X = np.asarray(X, dtype=np.float64)
+        with single_threaded_blas():
+            self.k_means_ = KMeans(self.n_clusters, n_init=10, random_state=self.random_state).fit(X)
+        rng = np.random.RandomState(self.random_state)
+        self.codewords_ = separated_codewords(self.n_clusters, self.n_bits, rng)
+        self.transduction_ = self.k_means_.labels_.astype(np.int64)
+        return self
+
+    def predict(self, X) -> np.ndarray:
+        """Return the cluster of each row."""
+        with single_threaded_blas():
+            return self.k_means_.predict(np.asarray(X, dtype=np.float64)).astype(np.int64)
+
+    def encode(self, X) -> BinaryCodes:
+        """Return the codeword of each row's cluster."""
+        return BinaryCodes.from_signs(self.codewords_[self.predict(X)])
+
+
+class FirstBits:
+    """A hasher that learns more bits than asked for and gives the first ``n_bits``.
+
+    Two-layer anchor graph hashing comes in even lengths only; at an odd one its last bit is dropped.
+    """
+
+    def __init__(self, hasher: BaseHasher, n_bits: int):
+        self.hasher, self.n_bits = hasher, n_bits
+
+    def fit(self, X, y=None) -> Self:
+        """Fit the hasher."""
+        self.hasher.fit(X, y)
+        return self
+
+    def encode(self, X) -> BinaryCodes:
+        """Return the first bits of the hasher's codes."""
+        return BinaryCodes.from_signs(self.hasher.transform(X)[:, : self.n_bits])
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters of the hasher."""
+        return self.hasher.get_params(deep)

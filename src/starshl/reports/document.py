@@ -1,0 +1,117 @@
+"""A report before it is written: sections of text, tables, charts and pictures, alike for every format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .statistics import Paired, Summary
+
+__all__ = [
+    "Block",
+    "Chart",
+    "Document",
+    "Pictures",
+    "Section",
+    "Series",
+    "Table",
+    "Text",
+    "difference",
+    "interval",
+    "plus_minus",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A paragraph, or a list if there are several lines."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of text under named columns; ``strong`` names cells (row, column) that stand out."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    strong: frozenset[tuple[int, int]] = frozenset()
+    n_text_columns: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line of a chart; ``spread`` is the deviation at each point, None where it is not known."""
+
+    name: str
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    spread: tuple[float | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Lines over a common axis; ``ticks`` names the values of x that are marked."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    ticks: tuple[float, ...] = ()
+    log_x: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pictures:
+    """A query and what each method retrieves; images are uint8 arrays of shape (height, width)."""
+
+    caption: str
+    query: np.ndarray
+    rows: tuple[tuple[str, tuple[np.ndarray, ...], tuple[bool, ...]], ...]
+
+
+Block = Text | Table | Chart | Pictures
+
+
+@dataclass(slots=True)
+class Section:
+    """A heading and what stands under it."""
+
+    title: str
+    anchor: str
+    blocks: list[Block] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Document:
+    """The whole report."""
+
+    title: str
+    subtitle: str
+    sections: list[Section] = field(default_factory=list)
+
+
+def plus_minus(summary: Summary | None, digits: int = 3) -> str:
+    """Write a mean and its deviation.
+
+    Examples
+    --------
+    >>> plus_minus(Summary(0.9312, 0.0041, 5)), plus_minus(Summary(0.9312, None, 1)), plus_minus(None)
+    ('0.931 ± 0.004', '0.931', '-')
+    """
+    if summary is None:
+        return "-"
+    mean = f"{summary.mean:,.{digits}f}"
+    return mean if summary.deviation is None else f"{mean} ± {summary.deviation:,.{digits}f}"
+
+
+def difference(found: Paired) -> str:
+    """Write a difference with its sign."""
+    return f"{found.difference:+.3f}"
+
+
+def interval(found: Paired) -> str:
+    """Write a 95 % interval, or say why there is none."""
+    return "one run" if found.low is None else f"{found.low:+.3f} to {found.high:+.3f}"

@@ -1,0 +1,118 @@
+"""The report as one HTML file that needs nothing else: no network, no other file."""
+
+from __future__ import annotations
+
+from html import escape
+from importlib.resources import files
+
+from ..experiments import CONTESTANTS
+from .charts import legend_sample, render_chart
+from .document import Block, Chart, Document, Pictures, Section, Table, Text
+from .png import png_data_uri
+
+__all__ = ["render_page"]
+
+_TITLES = {entry.title: place for place, entry in enumerate(CONTESTANTS.values())}
+_VERDICTS = {"holds": "yes", "does not hold": "no", "not measured": "open"}
+_LONG = 12
+
+
+def render_page(document: Document) -> str:
+    """Return the whole report as HTML."""
+    css, js = (files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    links = "".join(f'<a href="#{escape(s.anchor)}">{escape(s.title)}</a>' for s in document.sections)
+    sections = "".join(_section(section) for section in document.sections)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{escape(document.title)}</title><style>{css}</style></head><body>"
+        f"<header><h1>{escape(document.title)}</h1><p>{escape(document.subtitle)}</p></header>"
+        f"<nav>{links}</nav><main>{sections}</main>"
+        f'<div id="tip" role="status" hidden></div><script>{js}</script></body></html>\n'
+    )
+
+
+def _section(section: Section) -> str:
+    charts = [block for block in section.blocks if isinstance(block, Chart)]
+    styles = _styles([series.name for chart in charts for series in chart.series])
+    parts = []
+    for block in section.blocks:
+        if not isinstance(block, Chart):
+            parts.append(_render(block))
+        elif block is charts[0]:
+            panels = "".join(render_chart(chart, styles) for chart in charts)
+            parts.append(f'{_legend(styles)}<div class="charts">{panels}</div>')
+    body = "".join(parts)
+    return f'<section id="{escape(section.anchor)}"><h2>{escape(section.title)}</h2>{body}</section>'
+
+
+def _styles(names: list[str]) -> dict[str, int]:
+    """Number the lines: by the line-up, so that a method looks alike everywhere, unless two would look alike."""
+    unique = list(dict.fromkeys(names))
+    by_lineup = {name: _TITLES.get(name, len(_TITLES)) for name in unique}
+    if all(place < _LONG + 1 for place in by_lineup.values()):
+        return by_lineup
+    return {name: place for place, name in enumerate(unique)}
+
+
+def _legend(styles: dict[str, int]) -> str:
+    buttons = "".join(
+        f'<button type="button" aria-pressed="true" data-toggle="{escape(name)}">{legend_sample(style)}'
+        f"{escape(name)}</button>"
+        for name, style in styles.items()
+    )
+    return f'<div class="legend" aria-label="Show or hide a method">{buttons}</div>'
+
+
+def _render(block: Block) -> str:
+    match block:
+        case Text():
+            if len(block.lines) == 1:
+                return f"<p>{escape(block.lines[0])}</p>"
+            return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in block.lines) + "</ul>"
+        case Table():
+            return _table(block)
+        case Pictures():
+            return _pictures(block)
+        case _:
+            raise TypeError(f"A report has no way to show {type(block).__name__}.")
+
+
+def _table(table: Table) -> str:
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.columns)
+    rows = []
+    for number, row in enumerate(table.rows):
+        cells = [_cell(text, place, (number, place) in table.strong, table) for place, text in enumerate(row)]
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    body = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    caption = f"{escape(table.caption)}."
+    if table.columns[0] != "claim" and len(table.rows) > _LONG and table.n_text_columns == len(table.columns):
+        return f"<details><summary>{caption}</summary>{body}</details>"
+    return f'<p class="caption">{caption}</p>{body}'
+
+
+def _cell(text: str, place: int, strong: bool, table: Table) -> str:
+    content = f"<b>{escape(text)}</b>" if strong else escape(text)
+    if text in _VERDICTS:
+        return f'<td class="verdict {_VERDICTS[text]}">{content}</td>'
+    if place == 0:
+        return f'<th scope="row">{content}</th>'
+    return f'<td class="{"text" if place < table.n_text_columns else "number"}">{content}</td>'
+
+
+def _pictures(block: Pictures) -> str:
+    query = _image(block.query, "query", "query")
+    rows = []
+    for name, images, right in block.rows:
+        shown = "".join(
+            _image(image, "right" if good else "wrong", f"retrieved, {'the same class' if good else 'another class'}")
+            for image, good in zip(images, right, strict=True)
+        )
+        label = f"{escape(name)}<small>{sum(right)} of {len(right)}</small>"
+        rows.append(f'<div class="strip"><span>{label}</span><div>{query}{shown}</div></div>')
+    return f'<p class="caption">{escape(block.caption)}.</p><div class="pictures">{"".join(rows)}</div>'
+
+
+def _image(image, kind: str, text: str) -> str:
+    return f'<img class="{kind}" alt="{text}" src="{png_data_uri(image)}">'

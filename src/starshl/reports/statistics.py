@@ -1,0 +1,77 @@
+"""Mean and deviation over runs, and paired differences with Student's interval."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import t as student
+
+__all__ = ["Paired", "Summary", "paired", "summarize"]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Mean and sample deviation of ``n`` runs; the deviation of a single run is not known."""
+
+    mean: float
+    deviation: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """How far one method lies above another on the same runs.
+
+    ``low`` and ``high`` bound the mean difference with 95 % confidence, None for a single run; ``n_won`` counts the
+    runs in which the first was strictly better.
+    """
+
+    difference: float
+    low: float | None
+    high: float | None
+    n: int
+    n_won: int
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval leaves out zero."""
+        return self.low is not None and (self.low > 0 or self.high < 0)
+
+
+def summarize(values: Collection[float]) -> Summary | None:
+    """Return mean and deviation, None of nothing.
+
+    Examples
+    --------
+    >>> summarize([0.8, 0.9])
+    Summary(mean=0.85..., deviation=0.0707..., n=2)
+    """
+    array = np.array([value for value in values if not np.isnan(value)], dtype=np.float64)
+    if not len(array):
+        return None
+    return Summary(float(array.mean()), float(array.std(ddof=1)) if len(array) > 1 else None, len(array))
+
+
+def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Paired | None:
+    r"""Compare two methods over the runs that both have, given as run -> value; None if they share none.
+
+    The interval is :math:`\bar d \pm t_{0.975, n-1}\, s_d / \sqrt n` of the differences d.
+
+    Examples
+    --------
+    >>> found = paired({0: 0.9, 1: 0.8}, {0: 0.7, 1: 0.7, 2: 0.6})
+    >>> round(found.difference, 3), found.n_won
+    (0.15, 2)
+    """
+    shared = sorted(first.keys() & second.keys())
+    differences = np.array([first[run] - second[run] for run in shared])
+    if not shared:
+        return None
+    mean, n = float(differences.mean()), len(shared)
+    low = high = None
+    if n > 1:
+        half = float(student.ppf(0.975, n - 1) * differences.std(ddof=1) / np.sqrt(n))
+        low, high = mean - half, mean + half
+    return Paired(mean, low, high, n, int((differences > 0).sum()))

@@ -1,0 +1,112 @@
+"""Write the report of a folder of records: one HTML page, its Markdown twin and the numbers as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from .._files import write_atomically
+from ..evaluation import RecordFolder
+from .build import build_document
+from .markdown import render_markdown
+from .page import render_page
+from .results import Results, read_results
+from .statistics import summarize
+
+__all__ = ["WrittenReport", "write_report"]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenReport:
+    """Where everything is, and what it was made from."""
+
+    page: Path
+    markdown: Path
+    tables: tuple[Path, ...]
+    results: Results
+
+
+def write_report(
+    records: str | os.PathLike,
+    output: str | os.PathLike,
+    *,
+    n_jobs: int | None = None,
+    report: Callable[[int, int], None] = lambda done, total: None,
+) -> WrittenReport:
+    """Score the records that have not been scored and write ``report.html``, ``report.md`` and three CSV files.
+
+    Parameters
+    ----------
+    records : path of a folder of records
+    output : path of a folder, made if absent
+    n_jobs : int, default=None
+        Threads for scoring.
+    report : callable, default does nothing
+        Called with the number of records read and of all.
+    """
+    if not Path(records).is_dir():
+        raise ValueError(
+            f"There is no folder {os.fspath(records)!r} of run records. Make one: starshl reproduce --quick"
+        )
+    folder = RecordFolder(records)
+    results = read_results(folder, n_jobs=n_jobs, report=report)
+    if not results.protocols and not results.failures:
+        raise ValueError(f"{str(folder.path)!r} holds no run records yet. Make some: starshl reproduce --quick")
+    document = build_document(folder, results)
+    target = Path(output)
+    target.mkdir(parents=True, exist_ok=True)
+    page, markdown = target / "report.html", target / "report.md"
+    write_atomically(page, render_page(document).encode())
+    write_atomically(markdown, render_markdown(document).encode())
+    tables = []
+    for name, (columns, rows) in _csv_tables(results).items():
+        tables.append(target / name)
+        write_atomically(tables[-1], _csv(columns, rows))
+    return WrittenReport(page, markdown, tuple(tables), results)
+
+
+def _csv(columns: list[str], rows: Iterable[list]) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def _csv_tables(results: Results) -> dict[str, tuple[list[str], Iterable[list]]]:
+    place = ["protocol", "dataset", "method", "bits"]
+    return {
+        "measurements.csv": ([*place, "run", "seed", "metric", "value"], _measurements(results)),
+        "summary.csv": ([*place, "metric", "mean", "deviation", "runs"], _summaries(results)),
+        "curves.csv": ([*place, "run", "radius", "precision", "recall"], _curves(results)),
+    }
+
+
+def _measurements(results: Results) -> Iterable[list]:
+    for found in results.protocols:
+        for run in found.runs:
+            place = [found.name, found.dataset, run.method, run.n_bits, run.run, run.seed]
+            yield from ([*place, metric, value] for metric, value in run.values.items())
+
+
+def _summaries(results: Results) -> Iterable[list]:
+    for found in results.protocols:
+        groups: dict[tuple, list[float]] = {}
+        for run in found.runs:
+            for metric, value in run.values.items():
+                groups.setdefault((run.method, run.n_bits, metric), []).append(value)
+        for (method, n_bits, metric), values in groups.items():
+            if (summary := summarize(values)) is not None:
+                yield [found.name, found.dataset, method, n_bits, metric, summary.mean, summary.deviation, summary.n]
+
+
+def _curves(results: Results) -> Iterable[list]:
+    for found in results.protocols:
+        for run in found.runs:
+            curve = run.curve or {"radius": [], "precision": [], "recall": []}
+            for point in zip(curve["radius"], curve["precision"], curve["recall"], strict=True):
+                yield [found.name, found.dataset, run.method, run.n_bits, run.run, *point]

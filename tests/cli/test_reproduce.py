@@ -1,0 +1,99 @@
+"""`starshl reproduce` and `starshl report`."""
+
+import json
+
+import pytest
+
+from starshl.cli.reproduce import _time
+from starshl.evaluation.records import RECORD_FORMAT
+
+
+@pytest.fixture
+def places(tmp_path):
+    return ("--records", tmp_path / "records", "--output", tmp_path / "report", "--jobs", 1)
+
+
+FAST = ("reproduce", "--figure", "digits", "--quick", "--bits", "8,12", "--methods", "lsh,float", "--runs", 1)
+
+
+def test_reproduce_runs_writes_a_report_and_runs_nothing_twice(answer, places, tmp_path):
+    first, second = answer(*FAST, *places), answer(*FAST, *places)
+    assert (first["n_runs"], first["n_done_now"], first["n_done_before"]) == (3, 3, 0)
+    assert (second["n_done_now"], second["n_done_before"]) == (0, 3)
+    assert first["report"] == str(tmp_path / "report" / "report.html")
+    assert {path.name for path in (tmp_path / "report").iterdir()} == {
+        *("report.html", "report.md", "measurements.csv", "summary.csv", "curves.csv")
+    }
+
+
+def test_reproduce_tells_progress_and_time_left_on_standard_error(starshl, places):
+    found = starshl(*FAST, *places)
+    assert found.exit_code == 0
+    assert "3/3 runs, 0 s left: " in found.stderr
+    assert found.stdout.startswith("3 runs: 3 done now, 0 before, 0 failed")
+
+
+def test_a_failed_run_gives_exit_code_one_and_the_others_are_done(starshl, places):
+    words = ("reproduce", "--quick", "--bits", 400, "--methods", "1-agh,lsh", "--runs", 1, *places)
+    found = starshl(*words)
+    assert found.exit_code == 1
+    assert "Failed: 1-AGH, 400 bits" in found.stderr
+    assert "2 runs: 2 done now, 0 before, 1 failed" in found.stdout
+    again = starshl(*words, "--json")
+    assert again.exit_code == 1
+    assert json.loads(again.stdout)["n_done_now"] == 0
+
+
+def test_report_is_written_from_records_alone(starshl, answer, places, tmp_path):
+    starshl(*FAST, *places)
+    found = answer("report", tmp_path / "records", "-o", tmp_path / "other", "--markdown", tmp_path / "results.md")
+    assert found["n_runs"] == 3
+    assert {claim["verdict"] for claim in found["claims"]} == {"not measured"}
+    assert (tmp_path / "results.md").read_text() == (tmp_path / "other" / "report.md").read_text()
+    assert (tmp_path / "other" / "report.html").read_text() == (tmp_path / "report" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--figure", "pendigit"), "There is no figure 'pendigit'. Nearest are"),
+        (("--figure", "digits", "--methods", "khs"), "There is no method 'khs' to compare. Nearest are"),
+        (("--methods", "ssh"), "ssh takes no part in digits"),
+        (("--bits", "8,x"), "--bits has 'x'"),
+        (("--bits", "0"), "bits is 0"),
+        (("--runs", "0"), "runs is 0"),
+    ],
+)
+def test_bad_options_are_refused_in_a_sentence(starshl, places, words, told):
+    found = starshl("reproduce", *words, *places)
+    assert found.exit_code == 2
+    assert told in found.stderr
+    assert found.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", [("reproduce", "--quick", "--records"), ("report",)])
+def test_records_of_another_version_are_refused(starshl, tmp_path, command):
+    folder = tmp_path / "records"
+    folder.mkdir()
+    (folder / "starshl-records.json").write_text(json.dumps({"format": RECORD_FORMAT + 1}))
+    found = starshl(*command, folder)
+    assert found.exit_code == 2
+    assert f"records of format {RECORD_FORMAT + 1}" in found.stderr
+
+
+@pytest.mark.parametrize(("content", "told"), [(None, "There is no folder"), ("x", "not a folder of run records")])
+def test_report_refuses_what_is_no_folder_of_records(starshl, tmp_path, content, told):
+    folder = tmp_path / "records"
+    if content:
+        folder.mkdir()
+        (folder / "thesis.txt").write_text(content)
+    found = starshl("report", folder, "-o", tmp_path / "report")
+    assert found.exit_code == 2
+    assert told in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0 s"), (59.6, "1 min 00 s"), (61, "1 min 01 s"), (7260, "2 h 01 min")]
+)
+def test_time_left_is_told_in_words(seconds, text):
+    assert _time(seconds) == text

@@ -1,0 +1,135 @@
+"""Doing the runs: each once, whatever dies on the way."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+from starshl.evaluation import RecordFolder
+from starshl.experiments import execute, figure, make_plan, scores_of
+
+FAST = ["lsh", "sph", "float"]
+
+
+def plan_of(methods=FAST, n_runs=2, bits=(8,)):
+    return make_plan([figure("digits")], bits=list(bits), methods=list(methods), n_runs=n_runs, quick=True).jobs
+
+
+def digests(folder):
+    return {record.key.file_name: record.digests for record in folder}
+
+
+def test_finished_runs_are_never_repeated(tmp_path):
+    folder = RecordFolder(tmp_path)
+    first = execute(plan_of(), folder)
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.run")}
+    second = execute(plan_of(), folder)
+    assert (first.n_done, first.n_reused, second.n_done, second.n_reused) == (6, 0, 0, 6)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.run")} == times
+
+
+def test_workers_give_the_same_codes_as_one_process(tmp_path):
+    folders = [RecordFolder(tmp_path / name) for name in ("one", "two")]
+    seen = []
+    execute(plan_of(), folders[0])
+    outcome = execute(plan_of(), folders[1], n_jobs=2, report=seen.append)
+    assert outcome.n_done == 6
+    assert digests(folders[0]) == digests(folders[1])
+    assert [progress.n_done for progress in seen] == [1, 2, 3, 4, 5, 6]
+    assert seen[-1].seconds_left == 0
+
+
+def test_a_method_that_fails_is_recorded_and_the_rest_goes_on(tmp_path):
+    folder = RecordFolder(tmp_path)
+    # An anchor graph of 300 anchors has no 400 smooth functions.
+    jobs = plan_of(["1-agh", "lsh"], n_runs=1, bits=[400])
+    outcome = execute(jobs, folder)
+    [(title, message)] = outcome.failed.items()
+    assert title.startswith("1-AGH, 400 bits")
+    assert "n_bits is 400" in message
+    assert {record.key.method: record.status for record in folder} == {"1-AGH": "failed", "LSH": "ok"}
+    again = execute(jobs, folder)
+    assert (again.n_done, list(again.failed)) == (0, [title])
+    assert execute(jobs, folder, retry_failed=True).n_done == 1
+
+
+def test_scores_are_kept_and_made_anew_when_the_record_changes(tmp_path):
+    folder = RecordFolder(tmp_path)
+    execute(plan_of(["lsh"], n_runs=1), folder)
+    [record] = folder
+    [kept] = tmp_path.rglob("*.scores.json")
+    assert scores_of(folder, record)["precision_at"][10] > 0.1
+    flipped = replace(record, arrays=record.arrays | {"query": ~record.arrays["query"] & 0xFF})
+    before = kept.read_text()
+    assert scores_of(folder, flipped)["precision_at"] != scores_of(folder, record)["precision_at"]
+    assert kept.read_text() == before
+    kept.write_text("{")
+    assert scores_of(folder, record)["precision_at"][10] > 0.1
+
+
+SCRIPT = """
+import sys
+from starshl.evaluation import RecordFolder
+from starshl.experiments import execute, figure, make_plan
+
+if __name__ == "__main__":
+    jobs = make_plan([figure("digits")], bits=[4, 6, 8], methods=["lsh", "sph"], n_runs=2, quick=True).jobs
+    report = lambda progress: print("done", flush=True)
+    outcome = execute(jobs, RecordFolder(sys.argv[1]), n_jobs=int(sys.argv[2]), report=report)
+    print("outcome", outcome.n_done, outcome.n_reused, flush=True)
+"""
+
+
+def start(tmp_path, n_jobs):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    words = [sys.executable, str(script), str(tmp_path / "records"), str(n_jobs)]
+    return subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=os.environ.copy())
+
+
+def test_a_kill_loses_no_finished_run(tmp_path):
+    n_jobs = 2
+    process = start(tmp_path, n_jobs)
+    for _ in range(3):
+        assert process.stdout.readline() == "done\n"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    wait_until_quiet(tmp_path / "records")
+    times = {path: path.stat().st_mtime_ns for path in (tmp_path / "records").rglob("*.run")}
+    assert len(times) >= 3
+    output = start(tmp_path, n_jobs).communicate()[0].split("\n")
+    assert f"outcome {12 - len(times)} {len(times)}" in output
+    assert times.items() <= {path: path.stat().st_mtime_ns for path in (tmp_path / "records").rglob("*.run")}.items()
+    assert len(RecordFolder(tmp_path / "records")) == 12
+
+
+def wait_until_quiet(records):
+    """Wait for the workers of a killed process, which end after the run that they are at."""
+    count = -1
+    while count != (count := len(list(records.rglob("*.run")))):
+        time.sleep(1.0)
+
+
+def test_a_worker_that_is_killed_costs_its_run_alone(tmp_path):
+    folder = RecordFolder(tmp_path)
+    jobs = plan_of(["starshl-paper", "lsh", "sph"], n_runs=1, bits=[45])
+    seen = []
+
+    def kill_all_once(progress):
+        if not seen:
+            for worker in multiprocessing.active_children():
+                worker.kill()
+                worker.join()
+        seen.append(progress.title)
+
+    outcome = execute(jobs, folder, n_jobs=2, report=kill_all_once)
+    # The first to finish is SPH; *SHL is under way then, and LSH goes to a worker that has just died.
+    assert seen[0].startswith("SPH")
+    [(title, message)] = outcome.failed.items()
+    assert title.startswith("*SHL, paper settings")
+    assert "memory may have run out" in message
+    assert {record.key.method for record in folder if record.ok} == {"LSH", "SPH"}
+    assert len(folder) == 3

@@ -1,0 +1,71 @@
+"""The sections beside retrieval, on figures made by hand."""
+
+from starshl.reports.document import Chart, Table, Text
+from starshl.reports.studies import labels_section, transductive_section, unsupervised_section
+
+INDUCTIVE, TRANSDUCTIVE = "*SHL, paper settings", "*SHL transductive, paper settings"
+
+
+def blocks_of(section, kind):
+    return [block for block in section.blocks if isinstance(block, kind)]
+
+
+def transductive(made):
+    values = {("one-vs-one SVC", None): [{"accuracy": 0.9}, {"accuracy": 0.92}]}
+    for n_bits, base in ((4, 0.5), (15, 0.7)):
+        runs = [{"accuracy": base + e, "accuracy, hinge": base + e + 0.02} for e in (0.0, 0.01)]
+        values[INDUCTIVE, n_bits] = runs
+        values[TRANSDUCTIVE, n_bits] = [{"accuracy, transductive": run["accuracy, hinge"]} for run in runs]
+    return transductive_section(made("transductive-vowel", values).protocols[0])
+
+
+def test_transductive_section_has_three_lines_a_setting_and_the_svc(made):
+    [chart] = blocks_of(transductive(made), Chart)
+    assert [series.name for series in chart.series] == [
+        "inductive, Hamming (paper settings)",
+        "inductive, hinge (paper settings)",
+        "transductive (paper settings)",
+        "one-vs-one SVC",
+    ]
+    assert chart.series[0].x == (4, 15)
+    assert chart.series[-1].y == (0.91, 0.91)
+
+
+def test_transductive_section_tells_the_gain_over_both_ways_of_decoding(made):
+    section = transductive(made)
+    text = " ".join(line for block in blocks_of(section, Text) for line in block.lines)
+    assert "by +0.020 against the nearest codeword by Hamming distance" in text
+    assert "by +0.000 against the nearest codeword by hinge distance" in text
+    gains = blocks_of(section, Table)[-1]
+    assert ("transductive minus inductive by Hamming, paper settings", "15", "+0.020") in [r[:3] for r in gains.rows]
+
+
+def test_labels_section_joins_the_protocols_of_a_data_set_in_the_order_of_labels(made):
+    def few(n_labels, accuracy):
+        values = {
+            ("*SHL, graph kernel", 32): [{"accuracy": accuracy, "P@10": 0.5}],
+            ("SSH", 32): [{"accuracy, nearest code": 0.4, "P@10": 0.6}],
+        }
+        return made(f"labels-digits-{n_labels}", values).protocols[0]
+
+    section = labels_section([few(20, 0.9), few(1, 0.3), few(5, 0.8)])
+    [chart] = blocks_of(section, Chart)
+    assert chart.ticks == (1, 5, 20)
+    assert chart.series[0].y == (0.3, 0.8, 0.9)
+    accuracy, precision = blocks_of(section, Table)
+    assert accuracy.rows == (("*SHL, graph kernel", "0.300", "0.800", "0.900"), ("SSH", "0.400", "0.400", "0.400"))
+    assert accuracy.strong == {(1, 1), (0, 2), (0, 3)}
+    assert precision.strong == {(1, 1), (1, 2), (1, 3)}
+    assert "With 1 label a class SSH is best" in blocks_of(section, Text)[1].lines[0]
+
+
+def test_unsupervised_section_compares_clusters_alike_and_as_assigned(made):
+    values = {
+        ("*SHL", 32): [{"P@10": 0.7, "mAP": 0.5, "ARI, codes": 0.6, "ARI, assigned": 0.61}],
+        ("ITQ", 32): [{"P@10": 0.8, "mAP": 0.4, "ARI, codes": 0.5}],
+    }
+    section = unsupervised_section(made("unsupervised-digits", values).protocols[0])
+    [table] = blocks_of(section, Table)
+    assert table.rows[0] == ("*SHL", "0.700", "0.500", "0.600", "0.610")
+    assert table.rows[1][-1] == "-"
+    assert any("*SHL does not win: place 2 of 2, -0.100 to ITQ" in line for line in blocks_of(section, Text)[1].lines)
