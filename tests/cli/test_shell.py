@@ -50,6 +50,7 @@ def test_ctrl_c_exits_130_without_a_traceback():
     process = subprocess.Popen(
         [*STARSHL, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=obey_interrupts
     )
+    assert process.stderr.readline().startswith("compiling")
     assert process.stderr.readline().startswith("learning:")
     process.send_signal(signal.SIGINT)
     out, errors = process.communicate(timeout=60)
