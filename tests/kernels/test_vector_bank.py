@@ -12,6 +12,7 @@ from starshl.kernels import (
     NormalizedPolynomial,
     VectorBank,
     compute_grams,
+    expand_over_rows,
     paper_kernels,
 )
 from starshl.kernels._exp_loops import exp_of_nonpositive
@@ -68,6 +69,18 @@ def test_bytes_do_not_depend_on_the_number_of_threads(rows):
 def test_only_kernels_that_the_loops_know_are_covered():
     assert KernelMix.covers(paper_kernels())
     assert not KernelMix.covers([Gaussian(1.0), GraphGaussian()])
+
+
+def test_float32_rows_of_very_different_length_keep_exact_dot_products(rows):
+    X = rows.astype(np.float32)
+    X[::2] *= 1000
+    assert not KernelMix.covers([NormalizedLinear()], X)
+    assert KernelMix.covers([NormalizedLinear()], X.astype(np.float64))
+    assert KernelMix.covers([Gaussian(1.0)], X)
+    weights, coefficients = np.ones((1, 1)), np.eye(1, len(X))
+    cosines = expand_over_rows([NormalizedLinear()], X, X, weights, coefficients)[:, 0]
+    exact = NormalizedLinear()(X.astype(np.float64), X[:1].astype(np.float64))[:, 0]
+    assert np.abs(cosines - exact).max() < 1e-6
 
 
 @pytest.mark.parametrize(("precision", "error"), [(np.float32, 2e-7), (np.float64, 1e-15)])

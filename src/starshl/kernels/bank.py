@@ -97,7 +97,7 @@ def expand_over_rows(
     scores = np.zeros((len(samples), len(coefficients)), dtype=dtype)
     if len(support) == 0:
         return scores  # a user's function need not take an empty block
-    if KernelMix.covers(kernels):
+    if KernelMix.covers(kernels, samples, support):
         evaluate_all = _fused_evaluation(kernels, support, dtype)
     else:
         evaluate_all = partial(_plain_evaluation, kernels, support)

@@ -22,6 +22,7 @@ __all__ = ["KernelMix", "VectorBank"]
 _TILE = 512  # rows; fixed, because BLAS sums depend on the shape of their blocks
 _FEW_ROWS = 64  # where every kernel of a tile is kept
 _SQUARINGS = 4  # in a row
+_NORM_RANGE = 100.0  # of float32 rows
 _SPARSE = 0.02  # share of entries below which products skip the zeros
 # A Gaussian of e^-cutoff or less is no different from zero beside a diagonal of one.
 _CUTOFF = {np.dtype(np.float32): 23.0, np.dtype(np.float64): 46.0}
@@ -48,9 +49,19 @@ class KernelMix:
         self.cutoff = self.dtype.type(_CUTOFF[self.dtype])
 
     @staticmethod
-    def covers(kernels: Sequence[Kernel]) -> bool:
-        """Tell whether the compiled loops know all these kernels."""
-        return all(type(kernel) in (Gaussian, NormalizedLinear, NormalizedPolynomial) for kernel in kernels)
+    def covers(kernels: Sequence[Kernel], *blocks: np.ndarray) -> bool:
+        """Tell whether the compiled loops know all these kernels and compute them exactly enough on these rows.
+
+        Dot products are recovered from distances, which costs digits where norms differ widely; float32 has few.
+        """
+        if not all(type(kernel) in (Gaussian, NormalizedLinear, NormalizedPolynomial) for kernel in kernels):
+            return False
+        is_narrow = any(block.dtype == np.float32 for block in blocks)
+        if not is_narrow or all(isinstance(kernel, Gaussian) for kernel in kernels):
+            return True
+        norms = np.concatenate([np.einsum("ij,ij->i", block, block, dtype=np.float64) for block in blocks])
+        positive = norms[norms > 0]
+        return len(positive) == 0 or positive.max() <= _NORM_RANGE**2 * positive.min()
 
     def scales(self, norms: np.ndarray) -> np.ndarray:
         """Return what normalizes each dot-product kernel, shape (n_dots, n_rows)."""

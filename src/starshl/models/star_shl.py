@@ -101,6 +101,7 @@ class StarSHL(BaseHasher):
     assignments_ : codeword index of every training row, nearest by hinge distance where unlabeled
     n_reassigned_ : how often an unlabeled row changed its codeword after its first assignment
     n_flipped_ : how many codeword bits training changed
+    n_relaxed_ : how often a codeword constraint was dropped for a bit, because its column violated it already
     n_constant_bits_ : bits whose training labels are all equal
 
     References
@@ -289,6 +290,7 @@ class StarSHL(BaseHasher):
         self.n_iter_ = state.n_iter
         self.n_reassigned_ = state.n_moved
         self.n_flipped_ = state.n_flipped
+        self.n_relaxed_ = state.n_dropped
         self.n_constant_bits_ = int(state.is_constant.sum())
 
     def _label_training_rows(self, samples, rows, state: State, labels: PartialLabels) -> None:

@@ -81,7 +81,7 @@ def prepare_bank(
     # A preset counts rows as every other statistic does; a listed kernel is told of all rows.
     row_weights = cost if isinstance(settings.kernels, str) else weights
     fitted = fit_kernels(kernels, samples, row_weights)
-    is_fused = KernelMix.covers(fitted)
+    is_fused = KernelMix.covers(fitted, samples)
     _require_matrices(settings, samples, n_stored=1 if is_fused else len(fitted))
     if is_fused:
         return fitted, VectorBank(fitted, samples, settings.n_jobs)
