@@ -15,8 +15,8 @@ from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial, ScaledGau
 __all__ = ["check_gram", "fit_kernels", "is_built_in", "paper_kernels", "resolve_kernels", "scaled_kernels"]
 
 _PAPER_SIGMAS = tuple(2.0**k for k in (-7, -5, -3, -1, 0, 1, 3, 5, 7))
-# Narrower Gaussians memorize rows, wider ones repeat the linear and polynomial kernels beside them: measured on
-# seven data sets, this range loses nothing to any single best bandwidth.
+# Narrower Gaussians memorize rows, wider ones repeat the linear and polynomial kernels beside them. On six data sets
+# this range stays within .01 of the best of nine other ranges and single bandwidths, in precision at 10.
 _SCALED_FACTORS = (2**-1.5, 2**-1.0, 2**-0.5, 1.0)
 _SUBSET = 300  # rows of a kernel matrix whose eigenvalues are looked at
 
