@@ -1,9 +1,7 @@
-"""Retrieval that the methods cited in the paper reach on digits, and laws that hold for several of them."""
+"""Retrieval that the methods cited in the paper reach on unit_digits, and laws that hold for several of them."""
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
-from sklearn.preprocessing import normalize
 
 from starshl.baselines import (
     LAMP,
@@ -18,24 +16,7 @@ from starshl.baselines import (
     SelfTaughtHash,
     SemanticHashing,
 )
-from starshl.evaluation import mean_average_precision, precision_at
 from starshl.supervision import pairs_from_labels
-
-
-@pytest.fixture(scope="module")
-def digits():
-    """1,000 training rows of unit length, which are the database, and 797 queries."""
-    X, y = load_digits(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(X))
-    X, y = normalize(X[order]), y[order]
-    return X[:1000], y[:1000], X[1000:], y[1000:]
-
-
-def retrieval(hasher, split):
-    X, y, queries, y_queries = split
-    hasher.fit(X, y)
-    codes = hasher.encode(queries), hasher.encode(X), y_queries, y
-    return precision_at(*codes), mean_average_precision(*codes)
 
 
 # Figures of independent prototypes on another split, which moves both by about .03.
@@ -47,13 +28,13 @@ def retrieval(hasher, split):
         (LDAHash(8, n_components=50, random_state=0), 0.77, 0.63),
     ],
 )
-def test_retrieval_on_digits_is_near_known_figures(hasher, precision, average, digits):
-    found = retrieval(hasher, digits)
+def test_retrieval_on_digits_is_near_known_figures(hasher, precision, average, unit_digits, retrieval):
+    found = retrieval(hasher, unit_digits)
     assert np.abs(np.subtract(found, [precision, average])).max() < 0.06
 
 
-def test_lda_codes_much_longer_than_the_classes_get_worse(digits):
-    short, long = (retrieval(LDAHash(n_bits, random_state=0), digits) for n_bits in (8, 32))
+def test_lda_codes_much_longer_than_the_classes_get_worse(unit_digits, retrieval):
+    short, long = (retrieval(LDAHash(n_bits, random_state=0), unit_digits) for n_bits in (8, 32))
     assert long[1] < short[1] - 0.1
 
 
@@ -72,9 +53,9 @@ def test_lda_codes_much_longer_than_the_classes_get_worse(digits):
     ],
     ids=lambda value: type(value).__name__ if hasattr(value, "fit") else "",
 )
-def test_learned_codes_find_more_than_random_ones(hasher, margin, digits):
-    random = np.mean([retrieval(LSHash(16, random_state=seed), digits)[0] for seed in range(3)])
-    assert retrieval(hasher.set_params(random_state=0), digits)[0] > random + margin
+def test_learned_codes_find_more_than_random_ones(hasher, margin, unit_digits, retrieval):
+    random = np.mean([retrieval(LSHash(16, random_state=seed), unit_digits)[0] for seed in range(3)])
+    assert retrieval(hasher.set_params(random_state=0), unit_digits)[0] > random + margin
 
 
 @pytest.mark.parametrize(
@@ -82,8 +63,8 @@ def test_learned_codes_find_more_than_random_ones(hasher, margin, digits):
     [LDAHash(8), LDAHash(8, method="dif"), BoostSSC(8), ParamSensitiveHash(8, random_state=0)],
     ids=["LDAHash", "DIF", "BoostSSC", "ParamSensitiveHash"],
 )
-def test_permuting_rows_permutes_codes(hasher, digits):
-    X, y = digits[0][:300], digits[1][:300]
+def test_permuting_rows_permutes_codes(hasher, unit_digits):
+    X, y = unit_digits[0][:300], unit_digits[1][:300]
     first, second, similarity = pairs_from_labels(y, 2000, random_state=0)
     order = np.random.default_rng(1).permutation(300)
     place = np.argsort(order)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 from sklearn.preprocessing import normalize
 
 from starshl.baselines import (
@@ -23,27 +22,10 @@ from starshl.baselines import (
     SpectralHash,
     SphericalHash,
 )
-from starshl.evaluation import mean_average_precision, precision_at
-
-
-@pytest.fixture(scope="module")
-def digits():
-    """1,000 training rows of unit length, which are the database, and 797 queries."""
-    X, y = load_digits(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(X))
-    X, y = normalize(X[order]), y[order]
-    return X[:1000], y[:1000], X[1000:], y[1000:]
 
 
 def seeded(hasher, seed):
     return hasher.set_params(random_state=seed) if "random_state" in hasher.get_params() else hasher
-
-
-def retrieval(hasher, split):
-    X, y, queries, y_queries = split
-    hasher.fit(X, y)
-    codes = hasher.encode(queries), hasher.encode(X), y_queries, y
-    return precision_at(*codes), mean_average_precision(*codes)
 
 
 # Figures of independent prototypes on another split. Random directions and anchors move P@10 by about .02 and mAP
@@ -68,22 +50,22 @@ def retrieval(hasher, split):
         (CodewordSVM(16), 1, 0.98, 0.99),
     ],
 )
-def test_retrieval_on_digits_is_near_known_figures(hasher, n_seeds, precision, average, digits):
-    found = np.mean([retrieval(seeded(hasher, seed), digits) for seed in range(n_seeds)], axis=0)
+def test_retrieval_on_digits_is_near_known_figures(hasher, n_seeds, precision, average, unit_digits, retrieval):
+    found = np.mean([retrieval(seeded(hasher, seed), unit_digits) for seed in range(n_seeds)], axis=0)
     assert np.abs(found - [precision, average]).max() < 0.06
 
 
 # The prototype stopped earlier, when a sweep gained less than a thousandth of the objective.
 @pytest.mark.parametrize(("supervised", "precision", "average"), [(False, 0.73, 0.54), (True, 0.76, 0.59)])
-def test_bre_on_digits_is_no_worse_than_known_figures(supervised, precision, average, digits):
-    found = retrieval(BRE(16, supervised=supervised, n_train=400, random_state=0), digits)
+def test_bre_on_digits_is_no_worse_than_known_figures(supervised, precision, average, unit_digits, retrieval):
+    found = retrieval(BRE(16, supervised=supervised, n_train=400, random_state=0), unit_digits)
     assert found[0] > precision - 0.02
     assert found[1] > average - 0.02
 
 
-def test_second_layer_keeps_average_precision_that_more_eigenvectors_lose(digits):
-    one = retrieval(AnchorGraphHash(32, random_state=0), digits)
-    two = retrieval(AnchorGraphHash(32, layers=2, random_state=0), digits)
+def test_second_layer_keeps_average_precision_that_more_eigenvectors_lose(unit_digits, retrieval):
+    one = retrieval(AnchorGraphHash(32, random_state=0), unit_digits)
+    two = retrieval(AnchorGraphHash(32, layers=2, random_state=0), unit_digits)
     assert two[1] > one[1] + 0.1
 
 
@@ -118,8 +100,8 @@ def test_second_layer_keeps_average_precision_that_more_eigenvectors_lose(digits
         "CodewordSVM",
     ],
 )
-def test_permuting_rows_permutes_codes(make, digits):
-    X, y = digits[0][:300], digits[1][:300]
+def test_permuting_rows_permutes_codes(make, unit_digits):
+    X, y = unit_digits[0][:300], unit_digits[1][:300]
     order = np.random.default_rng(1).permutation(300)
     codes = make(X[:60]).fit(X, y).transform(X)
     permuted = make(X[:60]).fit(X[order], y[order]).transform(X[order])
@@ -147,7 +129,7 @@ needs_mnist = pytest.mark.skipif("STARSHL_DATA" not in os.environ, reason="STARS
         pytest.param(5000, 32, marks=pytest.mark.slow),
     ],
 )
-def test_supervision_pays_on_mnist(n_train, n_bits):
+def test_supervision_pays_on_mnist(n_train, n_bits, retrieval):
     split = mnist_split(n_train, 1000)
     lsh, itq, cca, ksh = (
         retrieval(seeded(hasher, 0), split)[0]
@@ -166,7 +148,7 @@ def test_supervision_pays_on_mnist(n_train, n_bits):
 
 
 @needs_mnist
-def test_anchor_graphs_rank_mnist_better_than_the_distance_they_are_built_on():
+def test_anchor_graphs_rank_mnist_better_than_the_distance_they_are_built_on(retrieval):
     split = mnist_split(5000, 300)
     X, y, queries, y_queries = split
     # Ranks of Euclidean distances have no ties.

@@ -9,8 +9,9 @@ import numpy as np
 
 from .._threads import run_all, single_threaded_blas, tiles
 from .base import Kernel
+from .pairs import PairTable
 from .vector_bank import KernelMix
-from .vectors import PairTable, VectorKernel
+from .vectors import VectorKernel
 
 __all__ = ["GramBank", "compute_grams", "expand_over_rows"]
 

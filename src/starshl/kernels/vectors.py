@@ -17,7 +17,6 @@ __all__ = [
     "Gaussian",
     "NormalizedLinear",
     "NormalizedPolynomial",
-    "PairTable",
     "ScaledGaussian",
     "VectorKernel",
     "as_floats",
