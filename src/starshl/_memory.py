@@ -1,10 +1,14 @@
-"""Memory: refuse work that would make the machine swap, before it starts."""
+"""Memory: refuse work that would make the machine swap, before it starts, and use what was taken again."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["available_bytes", "require_memory"]
+import numpy as np
+
+__all__ = ["Scratch", "available_bytes", "require_memory"]
 
 _MEMINFO = Path("/proc/meminfo")
 
@@ -26,3 +30,27 @@ def require_memory(n_bytes: int, what: str, advice: str) -> None:
         raise MemoryError(
             f"{what} needs about {n_bytes / 2**30:.1f} GiB, and {available / 2**30:.1f} GiB are available. {advice}"
         )
+
+
+class Scratch:
+    """Square matrices handed out and taken back, because touching fresh memory can take longer than filling it."""
+
+    def __init__(self):
+        self._idle: list[np.ndarray] = []
+
+    @contextmanager
+    def matrix(self, n_rows: int, dtype: np.dtype, advice: str) -> Iterator[np.ndarray]:
+        """Lend an uninitialized (n_rows, n_rows) matrix, or raise MemoryError with some advice."""
+        n_entries = n_rows * n_rows
+        try:
+            flat = self._idle.pop()
+        except IndexError:
+            flat = np.empty(0, dtype=dtype)
+        if len(flat) < n_entries:
+            del flat
+            require_memory(n_entries * np.dtype(dtype).itemsize, f"A kernel matrix of {n_rows:,} rows", advice)
+            flat = np.empty(n_entries, dtype=dtype)
+        try:
+            yield flat[:n_entries].reshape(n_rows, n_rows)
+        finally:
+            self._idle.append(flat)

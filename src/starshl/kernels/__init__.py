@@ -5,8 +5,9 @@ from .base import Kernel
 from .callables import CallableKernel
 from .choice import check_gram, fit_kernels, is_built_in, paper_kernels, resolve_kernels, scaled_kernels
 from .graph import FittedGraphGaussian, GraphGaussian
+from .mix import KernelMix
 from .strings import SpectrumKernel
-from .vector_bank import KernelMix, VectorBank
+from .vector_bank import VectorBank
 from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial, ScaledGaussian
 
 BUILT_IN_KERNELS = {

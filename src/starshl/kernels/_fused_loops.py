@@ -2,39 +2,48 @@
 
 A stretch stays in the fastest cache while every kernel is computed on it. Gaussians come in order of rising rate. One
 whose rate is 2^s times that of the one before is the latter squared s times; and where one is below e^-cutoff on a
-whole stretch, so are all that follow: the narrow Gaussians of a bank, nearly identity matrices, cost next to nothing.
+whole stretch, so are all that follow: narrow Gaussians cost next to nothing.
 
 Arguments that all functions share: ``squared`` holds squared distances, (n_rows, n_columns). ``dots`` is (biases,
 degrees, weights): kernel p is ((a.b + biases[p]) * row_scales[p] * column_scales[p])^degrees[p]. ``gaussians`` is
 (rates, squarings, weights): kernel m is exp(-rates[m] * squared); squarings[m] is s as above, or -1 where no power of
-two fits.
+two fits. All arrays must be contiguous, or the loops are not vectorized.
 """
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import overload
 
 from ._exp_loops import exp_of_nonpositive
 
 _STRETCH = 256
+_SQUARE = 16  # side of the pieces that a block is transposed in
 
 
 @njit(cache=True, nogil=True)
-def combine_symmetric(squared, norms, scales, dots, gaussians, cutoff, out):
-    """Fill ``out`` with the weighted sum of all kernels: compute the upper half and mirror it, tile by tile."""
-    n_rows = squared.shape[0]
+def sum_block(
+    squared, row_norms, column_norms, row_scales, column_scales, dots, gaussians, cutoff, top, left, out
+):  # fmt: skip
+    """Write the weighted sum of all kernels over a block to out[top:, left:] and, mirrored, to out[left:, top:]."""
+    n_rows, n_columns = squared.shape
+    block = np.empty((n_rows, n_columns), squared.dtype)
     values = np.empty(_STRETCH, squared.dtype)
-    for top in range(0, n_rows, _STRETCH):
-        bottom = min(top + _STRETCH, n_rows)
-        for start in range(top, n_rows, _STRETCH):
-            stop = min(start + _STRETCH, n_rows)
-            for i in range(top, bottom):
-                _sum_stretch(
-                    squared[i, start:stop], norms[i], norms[start:stop], scales, i, scales, start,
-                    dots, gaussians, cutoff, values[: stop - start], out[i, start:stop],
-                )  # fmt: skip
-            for j in range(start, stop):
-                for i in range(top, min(bottom, j)):
-                    out[j, i] = out[i, j]
+    for i in range(n_rows):
+        for start in range(0, n_columns, _STRETCH):
+            stop = min(start + _STRETCH, n_columns)
+            _sum_stretch(
+                squared[i, start:stop], row_norms[i], column_norms[start:stop], row_scales, i, column_scales, start,
+                dots, gaussians, cutoff, values[: stop - start], block[i, start:stop],
+            )  # fmt: skip
+        if top != left:
+            out[top + i, left : left + n_columns] = block[i]
+    for above in range(0, n_rows, _SQUARE):
+        below = min(above + _SQUARE, n_rows)
+        for start in range(0, n_columns, _SQUARE):
+            for j in range(start, min(start + _SQUARE, n_columns)):
+                for i in range(above, below):
+                    # A block on the diagonal mirrors its own upper half: rounding is not symmetric, a kernel must be.
+                    out[left + j, top + i] = block[j, i] if top == left and j < i else block[i, j]
 
 
 @njit(cache=True, nogil=True)
@@ -85,7 +94,7 @@ def _sum_stretch(
         _add(weights[m], values, total)
 
 
-@njit(nogil=True)
+@njit(nogil=True, fastmath={"contract"})
 def _dot_kernel(table, row_norm, column_norms, bias, row_scale, column_scales, degree, values):
     half = table.dtype.type(0.5)
     shift = half * row_norm + bias
@@ -101,7 +110,7 @@ def _dot_kernel(table, row_norm, column_norms, bias, row_scale, column_scales, d
             values[j] = values[j] ** degree
 
 
-@njit(nogil=True)
+@njit(nogil=True, fastmath={"contract"})
 def _gaussian(table, rate, n_squarings, values):
     """Overwrite ``values``; if n_squarings is not -1, they hold the Gaussian before."""
     if n_squarings < 0:
@@ -119,37 +128,39 @@ def _gaussian(table, rate, n_squarings, values):
                 values[j] *= values[j]
 
 
-@njit(nogil=True)
+@njit(nogil=True, fastmath={"contract"})
 def _add(weight, values, total):
     for j in range(total.shape[0]):
         total[j] += weight * values[j]
 
 
-# Without these flags a minimum is taken one number at a time; there are no NaN in a table of distances.
-@njit(nogil=True, fastmath={"nnan", "nsz"})
+def _bits(number):
+    """Return the bits of a number >= 0 as an integer; these are in the same order as the numbers."""
+
+
+def _number(bits):
+    """Return the number of which these are the bits."""
+
+
+@overload(_bits, inline="always")
+def _choose_bits(number):
+    if number == types.float32:
+        return lambda number: np.int32(np.float32(number).view(np.int32))
+    return lambda number: np.int64(np.float64(number).view(np.int64))
+
+
+@overload(_number, inline="always")
+def _choose_number(bits):
+    if bits == types.int32:
+        return lambda bits: np.int32(bits).view(np.float32)
+    return lambda bits: np.int64(bits).view(np.float64)
+
+
+@njit(nogil=True)
 def _smallest(values):
-    least = values[0]
+    """Return the smallest of some numbers >= 0; as integers, because only their minimum is vectorized."""
+    least = _bits(values[0])
     for j in range(values.shape[0]):
-        least = min(least, values[j])
-    return least
-
-
-@njit(cache=True, nogil=True)
-def count_beyond(values, threshold):
-    """Return how many entries are larger than the threshold."""
-    n_found = 0
-    for i in range(values.shape[0]):
-        for j in range(values.shape[1]):
-            n_found += values[i, j] > threshold
-    return n_found
-
-
-@njit(cache=True, nogil=True)
-def add_sparse_products(values, coefficients, threshold, out):
-    """out[i, b] += sum_j values[i, j] coefficients[j, b] over the entries larger than the threshold."""
-    for i in range(values.shape[0]):
-        for j in range(values.shape[1]):
-            value = values[i, j]
-            if value > threshold:
-                for b in range(coefficients.shape[1]):
-                    out[i, b] += value * coefficients[j, b]
+        bits = _bits(values[j])
+        least = bits if bits < least else least
+    return _number(least)

@@ -7,10 +7,11 @@ from functools import partial
 
 import numpy as np
 
+from .._memory import Scratch
 from .._threads import run_all, single_threaded_blas, tiles
 from .base import Kernel
+from .mix import KernelMix
 from .pairs import PairTable
-from .vector_bank import KernelMix
 from .vectors import VectorKernel
 
 __all__ = ["GramBank", "compute_grams", "expand_over_rows"]
@@ -28,23 +29,30 @@ class GramBank:
 
     def __init__(self, grams: np.ndarray, n_jobs: int | None = None):
         self.grams = grams
+        self.dtype = grams.dtype
         self.n_jobs = n_jobs
+        self.scratch = Scratch()
         self.n_kernels, self.n_rows = grams.shape[:2]
 
-    def combine(self, weights: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        """Return sum_m weights[m] K_m over all rows, or over the rows given."""
-        weights = weights.astype(self.grams.dtype)
-        if rows is None:
-            flat = self.grams.reshape(self.n_kernels, -1)
-            return (weights @ flat).reshape(self.n_rows, self.n_rows)
-        combined = np.zeros((len(rows), len(rows)), dtype=self.grams.dtype)
+    def combine(self, weights: np.ndarray, rows: np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
+        """Return sum_m weights[m] K_m over all rows, or over the rows given, in ``out`` if it is given."""
+        weights = weights.astype(self.dtype)
+        rows = np.arange(self.n_rows) if rows is None else rows
+        combined = np.empty((len(rows), len(rows)), dtype=self.dtype) if out is None else out
+        if len(rows) == self.n_rows:
+            np.matmul(weights, self.grams.reshape(self.n_kernels, -1), out=combined.reshape(-1))
+            return combined
+        combined[:] = 0
         for weight, gram in zip(weights, self.grams, strict=True):
             if weight:
                 combined += weight * gram[np.ix_(rows, rows)]
         return combined
 
-    def expand(self, coefficients: np.ndarray) -> np.ndarray:
-        """Return K_m @ c for every kernel and every row c of coefficients, (n, n_kernels, n_rows), in float64."""
+    def expand(self, coefficients: np.ndarray, accuracy: float = 0.0) -> np.ndarray:
+        """Return K_m @ c for every kernel and every row c of coefficients, (n, n_kernels, n_rows), in float64.
+
+        ``accuracy`` is for banks that can be faster where less will do.
+        """
         columns = np.ascontiguousarray(np.asarray(coefficients, dtype=np.float64).T)
         expansions = np.empty((self.n_kernels, self.n_rows, columns.shape[1]))
 
@@ -126,12 +134,11 @@ def _fused_evaluation(kernels: Sequence[Kernel], support: np.ndarray, dtype) -> 
     """Return a function that does the same by the compiled loops, in the precision asked for."""
     mix = KernelMix(kernels, dtype)
     support = support.astype(dtype, copy=False)
-    norms = np.einsum("ij,ij->i", support, support, dtype=np.float64)
-    scales = mix.scales(norms)
+    columns = mix.scales(support)
 
     def evaluate_all(block: np.ndarray) -> Iterator[np.ndarray]:
-        table = PairTable(block, support)
-        found = mix.evaluate(table.squared_distances, table.norms[0], norms, scales)
+        found = np.empty((len(kernels), len(block), len(support)), dtype=dtype)
+        mix.evaluate(PairTable(block, support).squared_distances, mix.scales(block), columns, found)
         return (found[mix.order.index(m)] for m in range(len(kernels)))
 
     return evaluate_all

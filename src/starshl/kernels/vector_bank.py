@@ -1,7 +1,7 @@
-"""VectorBank: kernels on vectors, computed when asked for from one stored table of squared distances.
+"""VectorBank: kernels on vectors, computed when asked for from one table of squared distances.
 
 Storing every kernel takes n_kernels matrices of memory, and reading them back takes longer than computing them anew.
-Stored is one matrix, in the precision of the rows.
+Stored is half a matrix of distances, in the precision of the rows, or nothing.
 """
 
 from __future__ import annotations
@@ -10,157 +10,103 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
+from joblib import effective_n_jobs
 
-from .._threads import run_all, single_threaded_blas, tiles
-from ._fused_loops import add_sparse_products, combine_symmetric, count_beyond, evaluate_each
+from .._memory import Scratch
+from .._threads import disjoint_pairs, run_all, single_threaded_blas, tiles
 from .base import Kernel
-from .pairs import PairTable
-from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial
+from .close_pairs import ClosePairs
+from .distances import TILE, DistanceTiles
+from .mix import KernelMix
 
-__all__ = ["KernelMix", "VectorBank"]
+__all__ = ["VectorBank"]
 
-_TILE = 512  # rows; fixed, because BLAS sums depend on the shape of their blocks
-_FEW_ROWS = 64  # where every kernel of a tile is kept
-_SQUARINGS = 4  # in a row
-_NORM_RANGE = 100.0  # of float32 rows
-_SPARSE = 0.02  # share of entries below which products skip the zeros
-# A Gaussian of e^-cutoff or less is no different from zero beside a diagonal of one.
-_CUTOFF = {np.dtype(np.float32): 23.0, np.dtype(np.float64): 46.0}
-
-
-class KernelMix:
-    """A list of kernels, and weighted sums of them, in the form that the compiled loops want."""
-
-    def __init__(self, kernels: Sequence[Kernel], dtype: np.dtype):
-        self.n_kernels = len(kernels)
-        self.dtype = np.dtype(dtype)
-        self.dots = [m for m, kernel in enumerate(kernels) if not isinstance(kernel, Gaussian)]
-        self.biases = np.array([getattr(kernels[m], "bias", 0.0) for m in self.dots], dtype=self.dtype)
-        self.degrees = np.array([getattr(kernels[m], "degree", 1) for m in self.dots], dtype=np.int64)
-        largest = float(np.finfo(self.dtype).max)
-        rates = {
-            m: min(0.5 / kernel.sigma / kernel.sigma, largest)
-            for m, kernel in enumerate(kernels)
-            if isinstance(kernel, Gaussian)
-        }
-        self.gaussians = sorted(rates, key=rates.get)
-        self.rates = np.array([rates[m] for m in self.gaussians], dtype=self.dtype)
-        self.squarings = _squarings([rates[m] for m in self.gaussians])
-        self.cutoff = self.dtype.type(_CUTOFF[self.dtype])
-
-    @staticmethod
-    def covers(kernels: Sequence[Kernel], *blocks: np.ndarray) -> bool:
-        """Tell whether the compiled loops know all these kernels and compute them exactly enough on these rows.
-
-        Dot products are recovered from distances, which costs digits where norms differ widely; float32 has few.
-        """
-        if not all(type(kernel) in (Gaussian, NormalizedLinear, NormalizedPolynomial) for kernel in kernels):
-            return False
-        is_narrow = any(block.dtype == np.float32 for block in blocks)
-        if not is_narrow or all(isinstance(kernel, Gaussian) for kernel in kernels):
-            return True
-        norms = np.concatenate([np.einsum("ij,ij->i", block, block, dtype=np.float64) for block in blocks])
-        positive = norms[norms > 0]
-        return len(positive) == 0 or positive.max() <= _NORM_RANGE**2 * positive.min()
-
-    def scales(self, norms: np.ndarray) -> np.ndarray:
-        """Return what normalizes each dot-product kernel, shape (n_dots, n_rows)."""
-        shifted = norms + self.biases[:, None].astype(np.float64)
-        scales = np.divide(1.0, np.sqrt(shifted), out=np.zeros_like(shifted), where=shifted > 0)
-        return scales.astype(self.dtype)
-
-    @property
-    def order(self) -> list[int]:
-        """The positions of the kernels in the order of :meth:`evaluate`."""
-        return [*self.dots, *self.gaussians]
-
-    def evaluate(self, squared, row_norms, column_norms, column_scales) -> np.ndarray:
-        """Return every kernel over a block of squared distances, (n_kernels, n_rows, n_columns), in ``order``."""
-        values = np.empty((self.n_kernels, *squared.shape), dtype=self.dtype)
-        row_norms, column_norms = row_norms.astype(self.dtype), column_norms.astype(self.dtype)
-        evaluate_each(
-            squared,
-            row_norms,
-            column_norms,
-            self.scales(row_norms.astype(np.float64)),
-            column_scales,
-            *self.weighted(np.ones(self.n_kernels)),
-            values,
-        )
-        return values
-
-    def weighted(self, weights: np.ndarray) -> tuple:
-        """Return the arguments of the compiled loops that say which sum is asked for."""
-        weights = np.asarray(weights, dtype=self.dtype)
-        dots = (self.biases, self.degrees, weights[self.dots])
-        return dots, (self.rates, self.squarings, weights[self.gaussians]), self.cutoff
-
-
-def _squarings(rates: list[float]) -> np.ndarray:
-    """Return for each rate how often the Gaussian before it must be squared to give its own, or -1.
-
-    Squaring doubles the relative error, so after a few squarings an exponential is computed anew.
-    """
-    steps = np.full(len(rates), -1, dtype=np.int64)
-    n_squared = 0
-    for m in range(1, len(rates)):
-        power = np.log2(rates[m] / rates[m - 1])
-        if abs(power - round(power)) < 1e-9 and n_squared + power <= _SQUARINGS:
-            steps[m] = round(power)
-        n_squared = n_squared + steps[m] if steps[m] >= 0 else 0
-    return steps
+_NARROW = 0.01  # share of entries that are not negligible, up to which a Gaussian is kept as a sparse matrix
+_LOOKED_AT = 512  # rows from which that share is estimated
 
 
 class VectorBank:
     """The kernels between all training rows; see :class:`starshl.kernels.bank.GramBank` for what solvers ask of it."""
 
-    def __init__(self, kernels: Sequence[Kernel], rows: np.ndarray, n_jobs: int | None = None):
-        self.mix = KernelMix(kernels, rows.dtype)
+    def __init__(
+        self, kernels: Sequence[Kernel], rows: np.ndarray, n_jobs: int | None = None, *, stores_distances: bool = True
+    ):
         self.n_kernels, self.n_rows = len(kernels), len(rows)
+        self.dtype = rows.dtype
         self.n_jobs = n_jobs
-        norms = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-        self.norms, self.scales = norms.astype(rows.dtype), self.mix.scales(norms)
-        self.squared = self._squared_distances(rows)
+        self.scratch = Scratch()
+        self.distances = DistanceTiles(rows, n_jobs, stored=stores_distances)
+        everything = KernelMix(kernels, rows.dtype)
+        self.narrow = self._narrow_kernels(everything)
+        self.wide = [m for m in range(self.n_kernels) if m not in self.narrow]
+        self.mix = KernelMix([kernels[m] for m in self.wide], rows.dtype)
+        self.scales = self.mix.scales(rows)
+        rates = everything.rates[[everything.gaussians.index(m) for m in self.narrow]]
+        self.close = ClosePairs(self.distances, rates, float(everything.cutoff), n_jobs)
 
-    def _squared_distances(self, rows: np.ndarray) -> np.ndarray:
-        squared = np.empty((self.n_rows, self.n_rows), dtype=rows.dtype)
-        blocks = tiles(self.n_rows, _TILE)
+    def _narrow_kernels(self, mix: KernelMix) -> list[int]:
+        """Return the Gaussians that are zero on nearly all pairs of rows."""
+        some = np.unique(np.linspace(0, self.n_rows - 1, min(_LOOKED_AT, self.n_rows)).astype(np.int64))
+        squared = self.distances.between(some, some)
+        shares = [np.mean(rate * squared < mix.cutoff) - 1.0 / len(some) for rate in mix.rates]
+        return [m for m, share in zip(mix.gaussians, shares, strict=True) if share <= _NARROW]
 
-        def fill(first: slice, second: slice) -> None:
-            block = PairTable(rows[first], rows[second]).squared_distances
-            squared[first, second] = block
-            if first != second:
-                squared[second, first] = block.T
-
-        pairs = [(first, second) for n, first in enumerate(blocks) for second in blocks[n:]]
-        with single_threaded_blas():
-            run_all([partial(fill, *pair) for pair in pairs], self.n_jobs)
-        return squared
-
-    def combine(self, weights: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
-        """Return sum_m weights[m] K_m over all rows, or over the rows given."""
-        squared, norms, scales = self.squared, self.norms, self.scales
-        if rows is not None:
-            squared, norms = squared[np.ix_(rows, rows)], norms[rows]
-            scales = np.ascontiguousarray(scales[:, rows])
-        combined = np.empty_like(squared)
-        combine_symmetric(squared, norms, scales, *self.mix.weighted(weights), combined)
+    def combine(self, weights: np.ndarray, rows: np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
+        """Return sum_m weights[m] K_m over all rows, or over the rows given in rising order."""
+        rows = np.arange(self.n_rows) if rows is None else rows
+        combined = np.empty((len(rows), len(rows)), dtype=self.dtype) if out is None else out
+        weighted = self.mix.weighted(weights[self.wide])
+        pieces = tiles(len(rows), TILE)
+        for number, first in enumerate(pieces):
+            for second in pieces[number:]:
+                above, left = rows[first], rows[second]
+                squared = self.distances.between(above, left)
+                scales = self.scales.take(above), self.scales.take(left)
+                self.mix.add_up(squared, *scales, weighted, first.start, second.start, combined)
+        self.close.add_to(combined, weights[self.narrow], rows)
         return combined
 
-    def expand(self, coefficients: np.ndarray) -> np.ndarray:
-        """Return K_m @ c for every kernel and every row c of coefficients, (n, n_kernels, n_rows), in float64."""
+    def expand(self, coefficients: np.ndarray, accuracy: float = 0.0) -> np.ndarray:
+        """Return K_m @ c for every kernel and every row c of coefficients, (n, n_kernels, n_rows), in float64.
+
+        Sums are taken in float32 where that is as exact as ``accuracy``.
+        """
         columns = np.ascontiguousarray(np.asarray(coefficients, dtype=np.float64).T)
         expansions = np.zeros((self.n_kernels, self.n_rows, columns.shape[1]))
-        threshold = np.exp(-float(self.mix.cutoff))
+        expansions[self.narrow] = self.close.multiply(columns)
+        dtype = self._precision(columns, accuracy)
+        columns = columns.astype(dtype)
+        order = [self.wide[m] for m in self.mix.order]
+        spare = [
+            (np.empty(len(order) * TILE * TILE, self.dtype), np.empty(len(order) * TILE * TILE, dtype))
+            for _ in range(effective_n_jobs(self.n_jobs))
+        ]
 
-        def fill(rows: slice) -> None:
-            blocks = self.mix.evaluate(self.squared[rows], self.norms[rows], self.norms, self.scales)
-            for m, values in zip(self.mix.order, blocks, strict=True):
-                if m in self.mix.gaussians and count_beyond(values, threshold) < _SPARSE * values.size:
-                    add_sparse_products(values, columns, threshold, expansions[m, rows])
-                else:
-                    expansions[m, rows] = values.astype(np.float64) @ columns
+        def add(first: int, second: int) -> None:
+            buffers = spare.pop()
+            rows, others = self.distances.blocks[first], self.distances.blocks[second]
+            squared = self.distances.tile(first, second)
+            shape = len(order), *squared.shape
+            values, precise = (buffer[: np.prod(shape)].reshape(shape) for buffer in buffers)
+            self.mix.evaluate(squared, self.scales.take(rows), self.scales.take(others), values)
+            if dtype == self.dtype:
+                precise = values
+            else:
+                precise[:] = values
+            products = precise.reshape(-1, shape[2]) @ columns[others]
+            expansions[order, rows] += products.reshape(shape[0], shape[1], -1)
+            if first != second:
+                expansions[order, others] += np.matmul(precise.transpose(0, 2, 1), columns[rows])
+            spare.append(buffers)
 
-        with single_threaded_blas():
-            run_all([partial(fill, rows) for rows in tiles(self.n_rows, _FEW_ROWS)], self.n_jobs)
+        if order:
+            with single_threaded_blas():
+                for pairs in disjoint_pairs(self.distances.n_blocks):
+                    run_all([partial(add, *pair) for pair in pairs], self.n_jobs)
         return expansions.transpose(2, 0, 1)
+
+    def _precision(self, columns: np.ndarray, accuracy: float) -> np.dtype:
+        """Return the precision in which products are summed: float64 unless rounding to float32 does no harm."""
+        largest = np.sqrt(np.max(np.sum(columns**2, axis=0), initial=0.0))
+        rounding = 4.0 * float(np.finfo(np.float32).eps) * largest
+        return self.dtype if rounding <= accuracy else np.dtype(np.float64)

@@ -82,7 +82,12 @@ def ascend_pairs(K, gradient, eta, low, high, tol, max_iter):
         for start in range(0, n_rows, _STRETCH):
             stop = min(start + _STRETCH, n_rows)
             gain = _fill_gains(
-                falling_keys[start:stop], top, row[start:stop], diagonal[start:stop], diagonal[rising], gains[start:stop]
+                falling_keys[start:stop],
+                top,
+                row[start:stop],
+                diagonal[start:stop],
+                diagonal[rising],
+                gains[start:stop],
             )
             if gain > best:
                 best, where = gain, start

@@ -1,18 +1,21 @@
 """New hash functions for several bits, fitted side by side and proposed only if they cost no more than the old ones.
 
-Bits share the kernels, so their expansions are computed together: each kernel is evaluated once for all bits.
+The SVM of a bit is solved on its active rows only: those with a coefficient or at the margin. Whether the solution
+holds for all rows is seen when it is expanded over them, which has to be done anyway, and for all bits together, so
+that each kernel is evaluated once. Only the last pass insists; between sweeps, rows found at fault are active next time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._threads import run_all
+from ._svm_loops import violation_of
 from .result import DualSolution
 
 if TYPE_CHECKING:
@@ -21,10 +24,14 @@ if TYPE_CHECKING:
 __all__ = ["Proposal", "propose", "quadratic_forms"]
 
 _TIGHTEST = 1e-8  # SVM tolerance beyond which rounding, not the solver, decides
-_TRIES = 3  # solves of one SVM, each ten times tighter, before a sweep keeps what it had
+_ROUNDS = 20  # of the last pass, each with more active rows or a tighter tolerance
 _ROUNDING = 1e-12
 # The last pass must end with weights and coefficients that belong together; in float32 that may cost a rounding error.
 _LAST_SLACK = 1e-7
+_NEAR = 0.05  # beyond the margin, up to which a row is active
+_FEW = 1500  # rows that are all active from the start
+_FIRST_SHARE = 3  # of more rows, one in three is active at first
+_EXPANSION_ERROR = 0.02  # of an expansion, as a share of the SVM tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +49,13 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """One bit that still needs a function costing at most ``allowed``."""
+    """One bit that needs a function costing at most ``allowed``: a start, the rows to look at and how exactly."""
 
     bit: int
     labels: np.ndarray
     start: np.ndarray
+    active: np.ndarray
+    tol: float
     allowed: float
 
 
@@ -55,8 +64,7 @@ def propose(
 ) -> list[Proposal | None]:
     """Return a hash function for each bit, or None where none was found that costs no more than the present one.
 
-    An inexact SVM may cost more than what was there; its tolerance is then tightened, in a persistent search to the
-    end, otherwise a few times.
+    A persistent search goes on with more active rows and a tighter tolerance until the SVM holds on all rows, too.
     """
     proposals: dict[int, Proposal | None] = dict.fromkeys(bits)
     attempts = []
@@ -65,22 +73,22 @@ def propose(
         if np.all(labels == labels[0]):
             proposals[bit] = _constant(labels[0], problem)
         else:
-            allowed = _hinge_cost(problem, rows, labels, state.scores[rows, bit]) + state.penalty[bit]
-            attempts.append(_Attempt(bit, labels, state.coefficients[bit, rows], allowed))
-    if not attempts:
-        return [proposals[bit] for bit in bits]
-    tasks = [partial(_solve, problem, state, rows, attempt, persistent) for attempt in attempts]
-    solutions = run_all(tasks, problem.n_jobs)
-    coefficients = np.zeros((len(attempts), problem.bank.n_rows))
-    coefficients[:, rows] = [solution.coefficients for solution in solutions]
+            attempts.append(_first_attempt(problem, state, rows, bit, labels))
     slack = 1.0 + (_LAST_SLACK if persistent else _ROUNDING)
-    for attempt, solution, own, expansions in zip(
-        attempts, solutions, coefficients, problem.bank.expand(coefficients), strict=True
-    ):
-        weights = state.weights[attempt.bit]
-        proposal = _evaluate(problem, rows, attempt.labels, weights, solution, own, expansions)
-        if proposal.value <= attempt.allowed * slack:
-            proposals[attempt.bit] = proposal
+    for _ in range(_ROUNDS if persistent else 1):
+        found = _try_all(problem, state, rows, attempts)
+        unfinished = []
+        for attempt, proposal in zip(attempts, found, strict=True):
+            if proposal.value <= attempt.allowed * slack:
+                proposals[attempt.bit] = proposal
+                is_done = proposal.violation <= problem.svm.tol
+            else:
+                is_done = False
+            if not is_done:
+                unfinished.append(_harder(attempt, proposal, rows))
+        attempts = [attempt for attempt in unfinished if attempt is not None]
+        if not attempts:
+            break
     return [proposals[bit] for bit in bits]
 
 
@@ -93,37 +101,95 @@ def quadratic_forms(expansions: np.ndarray, coefficients: np.ndarray) -> np.ndar
     return np.maximum(0.0, centered @ coefficients)
 
 
-def _solve(problem: Problem, state: State, rows: np.ndarray, attempt: _Attempt, persistent: bool) -> DualSolution:
-    """Solve one SVM as exactly as it takes to cost no more than allowed."""
-    everywhere = len(rows) == problem.bank.n_rows
-    K = problem.bank.combine(state.weights[attempt.bit], None if everywhere else rows)
-    upper = problem.C * problem.cost[rows]
-    start, tol, n_tries = attempt.start, problem.svm.tol, 0
-    while True:
-        solution = problem.svm.solve(K, attempt.labels, upper, start=start, tol=tol)
-        n_tries += 1
-        value = _hinge_cost(problem, rows, attempt.labels, solution.products + solution.intercept)
-        value += 0.5 * float(solution.coefficients @ solution.products)
-        if value <= attempt.allowed or tol <= _TIGHTEST or (n_tries == _TRIES and not persistent):
-            problem.on_progress(state.n_iter, None)
-            return solution
-        start, tol = solution.coefficients, max(tol / 10.0, _TIGHTEST)
+def _first_attempt(problem: Problem, state: State, rows: np.ndarray, bit: int, labels: np.ndarray) -> _Attempt:
+    scores, start = state.scores[rows, bit], state.coefficients[bit, rows]
+    if len(rows) <= _FEW:
+        active = np.ones(len(rows), dtype=bool)
+    elif np.isinf(state.penalty[bit]):
+        active = _some_of_each(state.assignments[rows])
+    else:
+        active = (start != 0.0) | (labels * scores < 1.0 + _NEAR)
+    allowed = _hinge_cost(problem, rows, labels, scores) + state.penalty[bit]
+    return _Attempt(bit, labels, start, active, problem.svm.tol, allowed)
+
+
+def _some_of_each(groups: np.ndarray) -> np.ndarray:
+    """Mark one row in three of each group, and the first of each."""
+    order = np.argsort(groups, kind="stable")
+    first_of_group = np.searchsorted(groups[order], groups[order])
+    chosen = np.empty(len(groups), dtype=bool)
+    chosen[order] = (np.arange(len(groups)) - first_of_group) % _FIRST_SHARE == 0
+    return chosen
+
+
+def _harder(attempt: _Attempt, proposal: Proposal, rows: np.ndarray) -> _Attempt | None:
+    """Return the next attempt after one that was not good enough, or None if nothing is left to be tried."""
+    at_fault = attempt.labels * proposal.scores[rows] < 1.0 + _NEAR
+    active = attempt.active | at_fault
+    tol = attempt.tol if np.any(active & ~attempt.active) else attempt.tol / 10.0
+    if tol < _TIGHTEST:
+        return None
+    return replace(attempt, start=proposal.coefficients[rows], active=active, tol=tol)
+
+
+def _try_all(problem: Problem, state: State, rows: np.ndarray, attempts: Sequence[_Attempt]) -> list[Proposal]:
+    """Solve one SVM for each attempt and look at the result on all rows."""
+    if not attempts:
+        return []
+    solutions = run_all([partial(_solve, problem, state, rows, attempt) for attempt in attempts], problem.n_jobs)
+    coefficients = np.zeros((len(attempts), problem.bank.n_rows))
+    for own, attempt, solution in zip(coefficients, attempts, solutions, strict=True):
+        own[rows[attempt.active]] = solution.coefficients
+    expansions = problem.bank.expand(coefficients, _EXPANSION_ERROR * min(attempt.tol for attempt in attempts))
+    return [
+        _evaluate(problem, rows, attempt, state.weights[attempt.bit], solution.intercept, *parts)
+        for attempt, solution, *parts in zip(attempts, solutions, coefficients, expansions, strict=True)
+    ]
+
+
+def _solve(problem: Problem, state: State, rows: np.ndarray, attempt: _Attempt) -> DualSolution:
+    """Solve one SVM on its active rows, aiming a little beyond the margin.
+
+    Stopped at a tolerance, a solution leaves rows inside the margin by about as much, and at a large C these cost more
+    than all else. With half of the tolerance spent on a wider margin they cost nothing. The SVM of margin s is that of
+    margin 1 with C / s, multiplied by s.
+    """
+    active = attempt.active
+    inside = rows[active]
+    margin = 1.0 + attempt.tol / 4.0
+    upper = problem.C * problem.cost[inside]
+    bank = problem.bank
+    with bank.scratch.matrix(len(inside), bank.dtype, "Use fewer rows, float32 rows or fewer threads (n_jobs).") as K:
+        bank.combine(state.weights[attempt.bit], inside, K)
+        solution = problem.svm.solve(
+            K, attempt.labels[active], upper / margin, start=attempt.start[active] / margin, tol=attempt.tol / 2.0
+        )
+    problem.on_progress(state.n_iter, None)
+    return replace(
+        solution,
+        coefficients=np.clip(margin * solution.coefficients, -upper, upper),
+        intercept=margin * solution.intercept,
+    )
 
 
 def _evaluate(
     problem: Problem,
     rows: np.ndarray,
-    labels: np.ndarray,
+    attempt: _Attempt,
     weights: np.ndarray,
-    solution: DualSolution,
+    intercept: float,
     coefficients: np.ndarray,
     expansions: np.ndarray,
 ) -> Proposal:
     """Return the objective of one bit (paper Eq. 6) and all that goes with it."""
     forms = quadratic_forms(expansions, coefficients)
-    scores = weights @ expansions + solution.intercept
-    value = _hinge_cost(problem, rows, labels, scores[rows]) + 0.5 * float(weights @ forms)
-    return Proposal(coefficients, solution.intercept, scores, forms, solution.violation, value)
+    products = weights @ expansions
+    scores = products + intercept
+    value = _hinge_cost(problem, rows, attempt.labels, scores[rows]) + 0.5 * float(weights @ forms)
+    upper = problem.C * problem.cost[rows]
+    low, high = np.where(attempt.labels > 0, 0.0, -upper), np.where(attempt.labels > 0, upper, 0.0)
+    violation, _, _ = violation_of(attempt.labels - products[rows], coefficients[rows], low, high)
+    return Proposal(coefficients, intercept, scores, forms, float(max(violation, 0.0)), value)
 
 
 def _constant(label: float, problem: Problem) -> Proposal:

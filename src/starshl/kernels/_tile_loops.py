@@ -1,0 +1,85 @@
+"""Compiled loops: reading from a table that is kept in square tiles, and the few pairs of rows that are close."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(inline="always")
+def tile_number(first, second, n_blocks):
+    """Return where the tile of two blocks is stored; first <= second."""
+    return first * (2 * n_blocks - first + 1) // 2 + second - first
+
+
+@njit(cache=True, nogil=True)
+def gather(tiles, n_blocks, rows, columns, out):
+    """out[i, j] = the table's entry for rows[i] and columns[j], both in rising order."""
+    size = tiles.shape[1]
+    for i in range(rows.shape[0]):
+        first, here = rows[i] // size, rows[i] % size
+        j = 0
+        while j < columns.shape[0]:
+            second = columns[j] // size
+            stop = j
+            while stop < columns.shape[0] and columns[stop] // size == second:
+                stop += 1
+            offset = second * size
+            if first <= second:
+                line = tiles[tile_number(first, second, n_blocks), here]
+                for k in range(j, stop):
+                    out[i, k] = line[columns[k] - offset]
+            else:
+                tile = tiles[tile_number(second, first, n_blocks)]
+                for k in range(j, stop):
+                    out[i, k] = tile[columns[k] - offset, here]
+            j = stop
+
+
+@njit(cache=True, nogil=True)
+def count_below(table, limit):
+    """Return how many entries are smaller than the limit."""
+    n_found = 0
+    for i in range(table.shape[0]):
+        for j in range(table.shape[1]):
+            n_found += table[i, j] < limit
+    return n_found
+
+
+@njit(cache=True, nogil=True)
+def find_below(table, limit, n_found):
+    """Return the rows, columns and values of the entries smaller than the limit, of which there are ``n_found``."""
+    rows, columns = np.empty(n_found, np.int32), np.empty(n_found, np.int32)
+    values = np.empty(n_found, table.dtype)
+    k = 0
+    for i in range(table.shape[0]):
+        for j in range(table.shape[1]):
+            if table[i, j] < limit:
+                rows[k], columns[k], values[k] = i, j, table[i, j]
+                k += 1
+    return rows, columns, values
+
+
+@njit(cache=True, nogil=True)
+def add_sparse(starts, columns, values, rows, positions, out):
+    """out[i, positions[j]] += the sparse entry of rows[i] and column j, where positions[j] is not negative."""
+    for i in range(rows.shape[0]):
+        for k in range(starts[rows[i]], starts[rows[i] + 1]):
+            position = positions[columns[k]]
+            if position >= 0:
+                out[i, position] += values[k]
+
+
+@njit(cache=True, nogil=True)
+def multiply_sparse(starts, columns, values, first, last, coefficients, out):
+    """out[m, i] += sum_j values[m, (i, j)] coefficients[j] for the rows from ``first`` to ``last``."""
+    for m in range(values.shape[0]):
+        for i in range(first, last):
+            for k in range(starts[i], starts[i + 1]):
+                value = np.float64(values[m, k])
+                if value != 0.0:
+                    _add_row(value, coefficients[columns[k]], out[m, i])
+
+
+@njit(nogil=True)
+def _add_row(value, row, out):
+    for b in range(out.shape[0]):
+        out[b] += value * row[b]

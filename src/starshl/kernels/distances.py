@@ -1,0 +1,64 @@
+"""Squared distances between all training rows, in square tiles on and above the diagonal."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from .._threads import run_all, single_threaded_blas, tiles
+from ._tile_loops import gather, tile_number
+from .pairs import PairTable
+
+__all__ = ["TILE", "DistanceTiles"]
+
+TILE = 384  # rows; fixed, because BLAS sums depend on the shape of their blocks
+
+
+class DistanceTiles:
+    """A symmetric table of squared distances, half of it stored, or none: then tiles are computed when asked for.
+
+    Stored, a table of n rows takes n^2 / 2 numbers. Blocks of rows are numbered from 0 to ``n_blocks - 1``.
+    """
+
+    def __init__(self, rows: np.ndarray, n_jobs: int | None = None, *, stored: bool = True):
+        self.rows = rows
+        self.blocks = tiles(len(rows), TILE)
+        self.n_blocks = len(self.blocks)
+        self.stored = None
+        if stored:
+            self._store(n_jobs)
+
+    @staticmethod
+    def stored_bytes(n_rows: int, itemsize: int) -> int:
+        """Return the memory that a stored table takes."""
+        n_blocks = -(-n_rows // TILE)
+        return n_blocks * (n_blocks + 1) // 2 * TILE * TILE * itemsize
+
+    def _store(self, n_jobs: int | None) -> None:
+        pairs = [(first, second) for first in range(self.n_blocks) for second in range(first, self.n_blocks)]
+        stored = np.empty((len(pairs), TILE, TILE), dtype=self.rows.dtype)
+
+        def fill(number: int, first: int, second: int) -> None:
+            tile = self.tile(first, second)
+            stored[number, : tile.shape[0], : tile.shape[1]] = tile
+
+        with single_threaded_blas():
+            run_all([partial(fill, number, *pair) for number, pair in enumerate(pairs)], n_jobs)
+        self.stored = stored
+
+    def tile(self, first: int, second: int) -> np.ndarray:
+        """Return the squared distances between the rows of two blocks, first <= second."""
+        rows, columns = self.blocks[first], self.blocks[second]
+        if self.stored is None:
+            return PairTable(self.rows[rows], self.rows[columns]).squared_distances
+        tile = self.stored[tile_number(first, second, self.n_blocks)]
+        return np.ascontiguousarray(tile[: rows.stop - rows.start, : columns.stop - columns.start])
+
+    def between(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Return the squared distances between rows given by their indices, in rising order."""
+        if self.stored is None:
+            return PairTable(self.rows[rows], self.rows[columns]).squared_distances
+        out = np.empty((len(rows), len(columns)), dtype=self.rows.dtype)
+        gather(self.stored, self.n_blocks, rows, columns, out)
+        return out

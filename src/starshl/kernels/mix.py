@@ -1,0 +1,111 @@
+"""KernelMix: a list of kernels on vectors, evaluated together from squared distances by compiled loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._fused_loops import evaluate_each, sum_block
+from .base import Kernel
+from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial
+
+__all__ = ["KernelMix"]
+
+_SQUARINGS = 4  # in a row
+_NORM_RANGE = 100.0  # of float32 rows
+# A Gaussian of e^-cutoff or less is no different from zero beside a diagonal of one.
+_CUTOFF = {np.dtype(np.float32): 23.0, np.dtype(np.float64): 46.0}
+
+
+@dataclass(frozen=True, slots=True)
+class RowScales:
+    """Squared norms of rows, and what normalizes each dot-product kernel on them, (n_dots, n_rows)."""
+
+    norms: np.ndarray
+    scales: np.ndarray
+
+    def take(self, rows: slice | np.ndarray) -> RowScales:
+        return RowScales(self.norms[rows], np.ascontiguousarray(self.scales[:, rows]))
+
+
+class KernelMix:
+    """A list of kernels, and weighted sums of them, in the form that the compiled loops want."""
+
+    def __init__(self, kernels: Sequence[Kernel], dtype: np.dtype):
+        self.n_kernels = len(kernels)
+        self.dtype = np.dtype(dtype)
+        self.dots = [m for m, kernel in enumerate(kernels) if not isinstance(kernel, Gaussian)]
+        self.biases = np.array([getattr(kernels[m], "bias", 0.0) for m in self.dots], dtype=self.dtype)
+        self.degrees = np.array([getattr(kernels[m], "degree", 1) for m in self.dots], dtype=np.int64)
+        largest = float(np.finfo(self.dtype).max)
+        rates = {
+            m: min(0.5 / kernel.sigma / kernel.sigma, largest)
+            for m, kernel in enumerate(kernels)
+            if isinstance(kernel, Gaussian)
+        }
+        self.gaussians = sorted(rates, key=rates.get)
+        self.rates = np.array([rates[m] for m in self.gaussians], dtype=self.dtype)
+        self.squarings = _squarings([rates[m] for m in self.gaussians])
+        self.cutoff = self.dtype.type(_CUTOFF[self.dtype])
+
+    @staticmethod
+    def covers(kernels: Sequence[Kernel], *blocks: np.ndarray) -> bool:
+        """Tell whether the compiled loops know all these kernels and compute them exactly enough on these rows.
+
+        Dot products are recovered from distances, which costs digits where norms differ widely; float32 has few.
+        """
+        if not all(type(kernel) in (Gaussian, NormalizedLinear, NormalizedPolynomial) for kernel in kernels):
+            return False
+        is_narrow = any(block.dtype == np.float32 for block in blocks)
+        if not is_narrow or all(isinstance(kernel, Gaussian) for kernel in kernels):
+            return True
+        norms = np.concatenate([np.einsum("ij,ij->i", block, block, dtype=np.float64) for block in blocks])
+        positive = norms[norms > 0]
+        return len(positive) == 0 or positive.max() <= _NORM_RANGE**2 * positive.min()
+
+    def scales(self, rows: np.ndarray) -> RowScales:
+        """Return what the dot-product kernels need to know of some rows."""
+        norms = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        shifted = norms + self.biases[:, None].astype(np.float64)
+        scales = np.divide(1.0, np.sqrt(shifted), out=np.zeros_like(shifted), where=shifted > 0)
+        return RowScales(norms.astype(self.dtype), scales.astype(self.dtype))
+
+    @property
+    def order(self) -> list[int]:
+        """The positions of the kernels in the order of :meth:`evaluate`."""
+        return [*self.dots, *self.gaussians]
+
+    def evaluate(self, squared: np.ndarray, rows: RowScales, columns: RowScales, out: np.ndarray) -> None:
+        """Fill ``out`` with every kernel over a block of squared distances, (n_kernels, n_rows, n_columns).
+
+        The kernels are in ``order``.
+        """
+        weighted = self.weighted(np.ones(self.n_kernels))
+        evaluate_each(squared, rows.norms, columns.norms, rows.scales, columns.scales, *weighted, out)
+
+    def add_up(self, squared, rows: RowScales, columns: RowScales, weighted: tuple, top: int, left: int, out) -> None:
+        """Write a weighted sum over a block to out[top:, left:] and, mirrored, to out[left:, top:]."""
+        sum_block(squared, rows.norms, columns.norms, rows.scales, columns.scales, *weighted, top, left, out)
+
+    def weighted(self, weights: np.ndarray) -> tuple:
+        """Return the arguments of the compiled loops that say which sum is asked for."""
+        weights = np.asarray(weights, dtype=self.dtype)
+        dots = (self.biases, self.degrees, weights[self.dots])
+        return dots, (self.rates, self.squarings, weights[self.gaussians]), self.cutoff
+
+
+def _squarings(rates: list[float]) -> np.ndarray:
+    """Return for each rate how often the Gaussian before it must be squared to give its own, or -1.
+
+    Squaring doubles the relative error, so after a few squarings an exponential is computed anew.
+    """
+    steps = np.full(len(rates), -1, dtype=np.int64)
+    n_squared = 0
+    for m in range(1, len(rates)):
+        power = np.log2(rates[m] / rates[m - 1])
+        if abs(power - round(power)) < 1e-9 and n_squared + power <= _SQUARINGS:
+            steps[m] = round(power)
+        n_squared = n_squared + steps[m] if steps[m] >= 0 else 0
+    return steps
