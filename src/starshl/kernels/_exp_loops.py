@@ -1,7 +1,8 @@
 """Compiled exponentials of numbers that are not positive, written so that the compiler can vectorize them.
 
 exp(x) = 2^k exp(r) with k = round(x / log 2) and |r| <= log(2) / 2; exp(r) is a polynomial; 2^k is put together from
-its bits or, in float32, k is added to the bits of the exponent. The largest relative error is 1e-7 in float32 and 4e-16 in float64.
+its bits or, in float32, k is added to the bits of the exponent. The largest relative error is 1e-7 in float32 and
+4e-16 in float64.
 """
 
 import numpy as np

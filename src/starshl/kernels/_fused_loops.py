@@ -17,7 +17,7 @@ from numba.extending import overload
 from ._exp_loops import exp_of_nonpositive
 
 _STRETCH = 256
-_SQUARE = 16  # side of the pieces that a block is transposed in
+_BAND = 32  # rows that are transposed together
 
 
 @njit(cache=True, nogil=True)
@@ -26,8 +26,8 @@ def sum_block(
 ):  # fmt: skip
     """Write the weighted sum of all kernels over a block to out[top:, left:] and, mirrored, to out[left:, top:]."""
     n_rows, n_columns = squared.shape
-    block = np.empty((n_rows, n_columns), squared.dtype)
     values = np.empty(_STRETCH, squared.dtype)
+    block, mirrored = np.empty((n_rows, n_columns), squared.dtype), np.empty((n_columns, n_rows), squared.dtype)
     for i in range(n_rows):
         for start in range(0, n_columns, _STRETCH):
             stop = min(start + _STRETCH, n_columns)
@@ -35,15 +35,33 @@ def sum_block(
                 squared[i, start:stop], row_norms[i], column_norms[start:stop], row_scales, i, column_scales, start,
                 dots, gaussians, cutoff, values[: stop - start], block[i, start:stop],
             )  # fmt: skip
-        if top != left:
-            out[top + i, left : left + n_columns] = block[i]
-    for above in range(0, n_rows, _SQUARE):
-        below = min(above + _SQUARE, n_rows)
-        for start in range(0, n_columns, _SQUARE):
-            for j in range(start, min(start + _SQUARE, n_columns)):
-                for i in range(above, below):
-                    # A block on the diagonal mirrors its own upper half: rounding is not symmetric, a kernel must be.
-                    out[left + j, top + i] = block[j, i] if top == left and j < i else block[i, j]
+    if top == left:
+        for i in range(n_rows):
+            for j in range(i):
+                block[i, j] = block[j, i]  # rounding is not symmetric, a kernel must be
+    # Rows of the result are far apart in memory, so each is written once a block, not once an entry.
+    for i in range(n_rows):
+        _copy(block[i], out[top + i, left : left + n_columns])
+    if top != left:
+        _transpose(block, mirrored)
+        for j in range(n_columns):
+            _copy(mirrored[j], out[left + j, top : top + n_rows])
+
+
+@njit(nogil=True)
+def _copy(source, target):
+    for j in range(target.shape[0]):
+        target[j] = source[j]
+
+
+@njit(nogil=True)
+def _transpose(block, mirrored):
+    for start in range(0, block.shape[0], _BAND):
+        band = block[start : start + _BAND]
+        for j in range(block.shape[1]):
+            target = mirrored[j, start : start + _BAND]
+            for i in range(target.shape[0]):
+                target[i] = band[i, j]
 
 
 @njit(cache=True, nogil=True)
@@ -71,6 +89,23 @@ def evaluate_each(squared, row_norms, column_norms, row_scales, column_scales, d
                     if squarings[m] >= 0:
                         values[:] = out[k - 1, i, start:stop]
                     _gaussian(table, rates[m], squarings[m], values)
+
+
+@njit(cache=True, nogil=True)
+def add_forms(values, row_factors, column_factors, out):
+    """out[k] += sum_ij row_factors[i] values[k, i, j] column_factors[j], in float64."""
+    for k in range(values.shape[0]):
+        for i in range(values.shape[1]):
+            if row_factors[i] != 0.0:
+                out[k] += row_factors[i] * _dot(values[k, i], column_factors)
+
+
+@njit(nogil=True, fastmath={"contract", "reassoc"})
+def _dot(values, factors):
+    total = 0.0
+    for j in range(values.shape[0]):
+        total += values[j] * factors[j]
+    return total
 
 
 @njit(nogil=True)

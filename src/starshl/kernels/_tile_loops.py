@@ -14,24 +14,30 @@ def tile_number(first, second, n_blocks):
 def gather(tiles, n_blocks, rows, columns, out):
     """out[i, j] = the table's entry for rows[i] and columns[j], both in rising order."""
     size = tiles.shape[1]
+    blocks, offsets = columns // size, columns % size
     for i in range(rows.shape[0]):
         first, here = rows[i] // size, rows[i] % size
-        j = 0
-        while j < columns.shape[0]:
-            second = columns[j] // size
-            stop = j
-            while stop < columns.shape[0] and columns[stop] // size == second:
+        start = 0
+        while start < columns.shape[0]:
+            second = blocks[start]
+            stop = start
+            if second == blocks[-1]:
+                stop = columns.shape[0]
+            while stop < columns.shape[0] and blocks[stop] == second:
                 stop += 1
-            offset = second * size
             if first <= second:
-                line = tiles[tile_number(first, second, n_blocks), here]
-                for k in range(j, stop):
-                    out[i, k] = line[columns[k] - offset]
+                _pick(tiles[tile_number(first, second, n_blocks), here], offsets[start:stop], out[i, start:stop])
             else:
                 tile = tiles[tile_number(second, first, n_blocks)]
-                for k in range(j, stop):
-                    out[i, k] = tile[columns[k] - offset, here]
-            j = stop
+                for k in range(start, stop):
+                    out[i, k] = tile[offsets[k], here]
+            start = stop
+
+
+@njit(nogil=True)
+def _pick(line, offsets, out):
+    for k in range(offsets.shape[0]):
+        out[k] = line[offsets[k]]
 
 
 @njit(cache=True, nogil=True)

@@ -14,6 +14,7 @@ from joblib import effective_n_jobs
 
 from .._memory import Scratch
 from .._threads import disjoint_pairs, run_all, single_threaded_blas, tiles
+from ._fused_loops import add_forms
 from .base import Kernel
 from .close_pairs import ClosePairs
 from .distances import TILE, DistanceTiles
@@ -65,6 +66,25 @@ class VectorBank:
                 self.mix.add_up(squared, *scales, weighted, first.start, second.start, combined)
         self.close.add_to(combined, weights[self.narrow], rows)
         return combined
+
+    def quadratic_forms(self, coefficients: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return c' K_m c for every kernel, where c holds the coefficients of the rows given in rising order."""
+        used = coefficients != 0.0
+        coefficients, rows = coefficients[used], rows[used]
+        forms = np.zeros(self.n_kernels)
+        forms[self.narrow] = self.close.quadratic_forms(coefficients, rows)
+        found = np.zeros(len(self.wide))
+        pieces = tiles(len(rows), TILE)
+        buffer = np.empty(len(self.wide) * TILE * TILE, dtype=self.dtype)
+        for number, first in enumerate(pieces):
+            for second in pieces[number:]:
+                squared = self.distances.between(rows[first], rows[second])
+                values = buffer[: len(self.wide) * squared.size].reshape(len(self.wide), *squared.shape)
+                self.mix.evaluate(squared, self.scales.take(rows[first]), self.scales.take(rows[second]), values)
+                twice = 1.0 if first == second else 2.0
+                add_forms(values, twice * coefficients[first], coefficients[second], found)
+        forms[[self.wide[m] for m in self.mix.order]] = found
+        return np.maximum(forms, 0.0)
 
     def expand(self, coefficients: np.ndarray, accuracy: float = 0.0) -> np.ndarray:
         """Return K_m @ c for every kernel and every row c of coefficients, (n, n_kernels, n_rows), in float64.

@@ -194,8 +194,8 @@ class BlockDescent:
         state.scores[:, bit] = proposal.scores
         state.violation[bit] = proposal.violation
         state.is_constant[bit] = proposal.is_constant
-        state.used_weights[bit] = state.weights[bit]
-        state.penalty[bit] = 0.5 * float(state.weights[bit] @ proposal.quadratic_forms)
+        state.weights[bit] = state.used_weights[bit] = proposal.weights
+        state.penalty[bit] = 0.5 * float(proposal.weights @ proposal.quadratic_forms)
         if not last:
             self._update_weights(bit, proposal.quadratic_forms)
 

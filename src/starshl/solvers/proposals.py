@@ -2,7 +2,7 @@
 
 The SVM of a bit is solved on its active rows only: those with a coefficient or at the margin. Whether the solution
 holds for all rows is seen when it is expanded over them, which has to be done anyway, and for all bits together, so
-that each kernel is evaluated once. Only the last pass insists; between sweeps, rows found at fault are active next time.
+that each kernel is evaluated once. Only the last pass insists; between sweeps, rows at fault are active next time.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from .._threads import run_all
 from ._svm_loops import violation_of
+from .kernel_weights import kernel_weights
 from .result import DualSolution
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ _LAST_SLACK = 1e-7
 _NEAR = 0.05  # beyond the margin, up to which a row is active
 _FEW = 1500  # rows that are all active from the start
 _FIRST_SHARE = 3  # of more rows, one in three is active at first
+_WEIGHT_STEPS = 6  # of the kernel weights on these rows, at most
 _EXPANSION_ERROR = 0.02  # of an expansion, as a share of the SVM tolerance
 
 
@@ -42,6 +44,7 @@ class Proposal:
     intercept: float
     scores: np.ndarray
     quadratic_forms: np.ndarray
+    weights: np.ndarray
     violation: float
     value: float
     is_constant: bool = False
@@ -54,9 +57,11 @@ class _Attempt:
     bit: int
     labels: np.ndarray
     start: np.ndarray
+    weights: np.ndarray
     active: np.ndarray
     tol: float
     allowed: float
+    learns_weights: bool = False
 
 
 def propose(
@@ -71,7 +76,7 @@ def propose(
     for bit in bits:
         labels = state.codewords[state.assignments[rows], bit].astype(np.float64)
         if np.all(labels == labels[0]):
-            proposals[bit] = _constant(labels[0], problem)
+            proposals[bit] = _constant(labels[0], problem, state.weights[bit])
         else:
             attempts.append(_first_attempt(problem, state, rows, bit, labels))
     slack = 1.0 + (_LAST_SLACK if persistent else _ROUNDING)
@@ -103,14 +108,16 @@ def quadratic_forms(expansions: np.ndarray, coefficients: np.ndarray) -> np.ndar
 
 def _first_attempt(problem: Problem, state: State, rows: np.ndarray, bit: int, labels: np.ndarray) -> _Attempt:
     scores, start = state.scores[rows, bit], state.coefficients[bit, rows]
+    is_first = np.isinf(state.penalty[bit])
     if len(rows) <= _FEW:
         active = np.ones(len(rows), dtype=bool)
-    elif np.isinf(state.penalty[bit]):
+    elif is_first:
         active = _some_of_each(state.assignments[rows])
     else:
         active = (start != 0.0) | (labels * scores < 1.0 + _NEAR)
     allowed = _hinge_cost(problem, rows, labels, scores) + state.penalty[bit]
-    return _Attempt(bit, labels, start, active, problem.svm.tol, allowed)
+    learns_weights = is_first and not active.all()
+    return _Attempt(bit, labels, start, state.weights[bit], active, problem.svm.tol, allowed, learns_weights)
 
 
 def _some_of_each(groups: np.ndarray) -> np.ndarray:
@@ -136,18 +143,35 @@ def _try_all(problem: Problem, state: State, rows: np.ndarray, attempts: Sequenc
     """Solve one SVM for each attempt and look at the result on all rows."""
     if not attempts:
         return []
-    solutions = run_all([partial(_solve, problem, state, rows, attempt) for attempt in attempts], problem.n_jobs)
+    tasks = [partial(_fit, problem, state, rows, attempt) for attempt in attempts]
+    solved = run_all(tasks, problem.n_jobs)
     coefficients = np.zeros((len(attempts), problem.bank.n_rows))
-    for own, attempt, solution in zip(coefficients, attempts, solutions, strict=True):
+    for own, (attempt, solution) in zip(coefficients, solved, strict=True):
         own[rows[attempt.active]] = solution.coefficients
     expansions = problem.bank.expand(coefficients, _EXPANSION_ERROR * min(attempt.tol for attempt in attempts))
     return [
-        _evaluate(problem, rows, attempt, state.weights[attempt.bit], solution.intercept, *parts)
-        for attempt, solution, *parts in zip(attempts, solutions, coefficients, expansions, strict=True)
+        _evaluate(problem, rows, attempt, solution.intercept, *parts)
+        for (attempt, solution), *parts in zip(solved, coefficients, expansions, strict=True)
     ]
 
 
-def _solve(problem: Problem, state: State, rows: np.ndarray, attempt: _Attempt) -> DualSolution:
+def _fit(problem: Problem, state: State, rows: np.ndarray, attempt: _Attempt) -> tuple[_Attempt, DualSolution]:
+    """Solve one SVM; on a sample of the rows, where that is cheap, in turn with its kernel weights."""
+    solution = _solve(problem, rows, attempt)
+    for _ in range(_WEIGHT_STEPS if attempt.learns_weights else 0):
+        forms = problem.bank.quadratic_forms(solution.coefficients, rows[attempt.active])
+        weights = kernel_weights(attempt.weights**2 * forms, problem.kernel_norm, attempt.weights)
+        if np.abs(weights - attempt.weights).max() <= problem.tol:
+            break
+        start = np.zeros(len(rows))
+        start[attempt.active] = solution.coefficients
+        attempt = replace(attempt, weights=weights, start=start)
+        solution = _solve(problem, rows, attempt)
+    problem.on_progress(state.n_iter, None)
+    return attempt, solution
+
+
+def _solve(problem: Problem, rows: np.ndarray, attempt: _Attempt) -> DualSolution:
     """Solve one SVM on its active rows, aiming a little beyond the margin.
 
     Stopped at a tolerance, a solution leaves rows inside the margin by about as much, and at a large C these cost more
@@ -160,11 +184,10 @@ def _solve(problem: Problem, state: State, rows: np.ndarray, attempt: _Attempt) 
     upper = problem.C * problem.cost[inside]
     bank = problem.bank
     with bank.scratch.matrix(len(inside), bank.dtype, "Use fewer rows, float32 rows or fewer threads (n_jobs).") as K:
-        bank.combine(state.weights[attempt.bit], inside, K)
+        bank.combine(attempt.weights, inside, K)
         solution = problem.svm.solve(
             K, attempt.labels[active], upper / margin, start=attempt.start[active] / margin, tol=attempt.tol / 2.0
         )
-    problem.on_progress(state.n_iter, None)
     return replace(
         solution,
         coefficients=np.clip(margin * solution.coefficients, -upper, upper),
@@ -176,27 +199,27 @@ def _evaluate(
     problem: Problem,
     rows: np.ndarray,
     attempt: _Attempt,
-    weights: np.ndarray,
     intercept: float,
     coefficients: np.ndarray,
     expansions: np.ndarray,
 ) -> Proposal:
     """Return the objective of one bit (paper Eq. 6) and all that goes with it."""
+    weights, labels = attempt.weights, attempt.labels
     forms = quadratic_forms(expansions, coefficients)
     products = weights @ expansions
     scores = products + intercept
-    value = _hinge_cost(problem, rows, attempt.labels, scores[rows]) + 0.5 * float(weights @ forms)
+    value = _hinge_cost(problem, rows, labels, scores[rows]) + 0.5 * float(weights @ forms)
     upper = problem.C * problem.cost[rows]
-    low, high = np.where(attempt.labels > 0, 0.0, -upper), np.where(attempt.labels > 0, upper, 0.0)
-    violation, _, _ = violation_of(attempt.labels - products[rows], coefficients[rows], low, high)
-    return Proposal(coefficients, intercept, scores, forms, float(max(violation, 0.0)), value)
+    low, high = np.where(labels > 0, 0.0, -upper), np.where(labels > 0, upper, 0.0)
+    violation, _, _ = violation_of(labels - products[rows], coefficients[rows], low, high)
+    return Proposal(coefficients, intercept, scores, forms, weights, float(max(violation, 0.0)), value)
 
 
-def _constant(label: float, problem: Problem) -> Proposal:
+def _constant(label: float, problem: Problem, weights: np.ndarray) -> Proposal:
     """One label only: the constant function costs nothing, and no SVM is needed to find it."""
     n_rows = problem.bank.n_rows
     forms = np.zeros(problem.bank.n_kernels)
-    return Proposal(np.zeros(n_rows), label, np.full(n_rows, label), forms, 0.0, 0.0, is_constant=True)
+    return Proposal(np.zeros(n_rows), label, np.full(n_rows, label), forms, weights, 0.0, 0.0, is_constant=True)
 
 
 def _hinge_cost(problem: Problem, rows: np.ndarray, labels: np.ndarray, scores: np.ndarray) -> float:
