@@ -48,11 +48,14 @@ class GramBank:
                 combined += weight * gram[np.ix_(rows, rows)]
         return combined
 
-    def quadratic_forms(self, coefficients: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return c' K_m c for every kernel, where c holds the coefficients of the rows given."""
-        used = coefficients != 0.0
-        coefficients, rows = coefficients[used], rows[used]
-        return np.array([max(0.0, coefficients @ gram[np.ix_(rows, rows)] @ coefficients) for gram in self.grams])
+    def take(self, rows: np.ndarray) -> GramBank:
+        """Return a bank of some of the rows."""
+        return GramBank(self.grams[:, rows[:, None], rows], self.n_jobs)
+
+    def quadratic_forms(self, coefficients: np.ndarray) -> np.ndarray:
+        """Return c' K_m c for every kernel, where c holds one coefficient a row."""
+        used = np.flatnonzero(coefficients)
+        return np.array([max(0.0, coefficients[used] @ gram[used] @ coefficients) for gram in self.grams])
 
     def expand(self, coefficients: np.ndarray, accuracy: float = 0.0) -> np.ndarray:
         """Return K_m @ c for every kernel and every row c of coefficients, (n, n_kernels, n_rows), in float64.

@@ -40,11 +40,12 @@ class ClosePairs:
         total = weights.astype(self.values.dtype) @ self.values
         add_sparse(self.starts, self.columns, total, rows, positions, matrix)
 
-    def quadratic_forms(self, coefficients: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return c' G c for each Gaussian, where c holds the coefficients of some rows."""
-        everywhere = np.zeros((len(self.starts) - 1, 1))
-        everywhere[rows, 0] = coefficients
-        return self.multiply(everywhere)[:, rows, 0] @ coefficients
+    def quadratic_forms(self, coefficients: np.ndarray) -> np.ndarray:
+        """Return c' G c for each Gaussian, where c holds one coefficient a row."""
+        n_rows = len(coefficients)
+        products = np.zeros((len(self.values), n_rows, 1))
+        multiply_sparse(self.starts, self.columns, self.values, 0, n_rows, coefficients.reshape(-1, 1), products)
+        return products[:, :, 0] @ coefficients
 
     def multiply(self, coefficients: np.ndarray) -> np.ndarray:
         """Return each Gaussian times the columns of ``coefficients``, (n_gaussians, n_rows, n_columns)."""

@@ -59,6 +59,14 @@ class DistanceTiles:
         """Return the squared distances between rows given by their indices, in rising order."""
         if self.stored is None:
             return PairTable(self.rows[rows], self.rows[columns]).squared_distances
+        first, second = rows[0] // TILE, columns[0] // TILE
+        if first <= second and _is_block(rows, self.blocks[first]) and _is_block(columns, self.blocks[second]):
+            return self.tile(first, second)
         out = np.empty((len(rows), len(columns)), dtype=self.rows.dtype)
         gather(self.stored, self.n_blocks, rows, columns, out)
         return out
+
+
+def _is_block(rows: np.ndarray, block: slice) -> bool:
+    """Tell whether the rows, in rising order, are just those of a block."""
+    return len(rows) == block.stop - block.start and rows[0] == block.start and rows[-1] == block.stop - 1

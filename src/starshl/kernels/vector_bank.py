@@ -32,6 +32,7 @@ class VectorBank:
     def __init__(
         self, kernels: Sequence[Kernel], rows: np.ndarray, n_jobs: int | None = None, *, stores_distances: bool = True
     ):
+        self.kernels, self.rows = list(kernels), rows
         self.n_kernels, self.n_rows = len(kernels), len(rows)
         self.dtype = rows.dtype
         self.n_jobs = n_jobs
@@ -67,21 +68,24 @@ class VectorBank:
         self.close.add_to(combined, weights[self.narrow], rows)
         return combined
 
-    def quadratic_forms(self, coefficients: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return c' K_m c for every kernel, where c holds the coefficients of the rows given in rising order."""
-        used = coefficients != 0.0
-        coefficients, rows = coefficients[used], rows[used]
-        forms = np.zeros(self.n_kernels)
-        forms[self.narrow] = self.close.quadratic_forms(coefficients, rows)
-        found = np.zeros(len(self.wide))
-        pieces = tiles(len(rows), TILE)
+    def take(self, rows: np.ndarray) -> VectorBank:
+        """Return a bank of some of the rows."""
+        return VectorBank(self.kernels, self.rows[rows], self.n_jobs)
+
+    def quadratic_forms(self, coefficients: np.ndarray) -> np.ndarray:
+        """Return c' K_m c for every kernel, where c holds one coefficient a row."""
+        forms, found = np.zeros(self.n_kernels), np.zeros(len(self.wide))
+        forms[self.narrow] = self.close.quadratic_forms(coefficients)
         buffer = np.empty(len(self.wide) * TILE * TILE, dtype=self.dtype)
-        for number, first in enumerate(pieces):
-            for second in pieces[number:]:
-                squared = self.distances.between(rows[first], rows[second])
+        rows = np.flatnonzero(coefficients)
+        pieces = tiles(len(rows), TILE)
+        for number, piece in enumerate(pieces):
+            for other in pieces[number:]:
+                first, second = rows[piece], rows[other]
+                squared = self.distances.between(first, second)
                 values = buffer[: len(self.wide) * squared.size].reshape(len(self.wide), *squared.shape)
-                self.mix.evaluate(squared, self.scales.take(rows[first]), self.scales.take(rows[second]), values)
-                twice = 1.0 if first == second else 2.0
+                self.mix.evaluate(squared, self.scales.take(first), self.scales.take(second), values)
+                twice = 1.0 if piece == other else 2.0
                 add_forms(values, twice * coefficients[first], coefficients[second], found)
         forms[[self.wide[m] for m in self.mix.order]] = found
         return np.maximum(forms, 0.0)

@@ -16,23 +16,17 @@ import numpy as np
 
 from .._threads import run_all
 from ._svm_loops import violation_of
-from .kernel_weights import kernel_weights
-from .result import DualSolution
+from .attempts import Attempt, active_rows, harder, learn_weights, sample_of, solve
 
 if TYPE_CHECKING:
     from .block_descent import Problem, State
 
 __all__ = ["Proposal", "propose", "quadratic_forms"]
 
-_TIGHTEST = 1e-8  # SVM tolerance beyond which rounding, not the solver, decides
-_ROUNDS = 20  # of the last pass, each with more active rows or a tighter tolerance
+_ROUNDS = 30  # of the last pass, each with more active rows or a tighter tolerance
 _ROUNDING = 1e-12
 # The last pass must end with weights and coefficients that belong together; in float32 that may cost a rounding error.
 _LAST_SLACK = 1e-7
-_NEAR = 0.05  # beyond the margin, up to which a row is active
-_FEW = 1500  # rows that are all active from the start
-_FIRST_SHARE = 3  # of more rows, one in three is active at first
-_WEIGHT_STEPS = 6  # of the kernel weights on these rows, at most
 _EXPANSION_ERROR = 0.02  # of an expansion, as a share of the SVM tolerance
 
 
@@ -50,20 +44,6 @@ class Proposal:
     is_constant: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    """One bit that needs a function costing at most ``allowed``: a start, the rows to look at and how exactly."""
-
-    bit: int
-    labels: np.ndarray
-    start: np.ndarray
-    weights: np.ndarray
-    active: np.ndarray
-    tol: float
-    allowed: float
-    learns_weights: bool = False
-
-
 def propose(
     problem: Problem, state: State, rows: np.ndarray, bits: Sequence[int], *, persistent: bool
 ) -> list[Proposal | None]:
@@ -79,21 +59,19 @@ def propose(
             proposals[bit] = _constant(labels[0], problem, state.weights[bit])
         else:
             attempts.append(_first_attempt(problem, state, rows, bit, labels))
+    if np.isinf(state.penalty).all():
+        attempts = _learn_on_sample(problem, state, rows, attempts)
     slack = 1.0 + (_LAST_SLACK if persistent else _ROUNDING)
     for _ in range(_ROUNDS if persistent else 1):
-        found = _try_all(problem, state, rows, attempts)
         unfinished = []
-        for attempt, proposal in zip(attempts, found, strict=True):
-            if proposal.value <= attempt.allowed * slack:
+        for attempt, proposal in zip(attempts, _try_all(problem, state, rows, attempts), strict=True):
+            is_cheap = proposal.value <= attempt.allowed * slack
+            if is_cheap:
                 proposals[attempt.bit] = proposal
-                is_done = proposal.violation <= problem.svm.tol
-            else:
-                is_done = False
-            if not is_done:
-                unfinished.append(_harder(attempt, proposal, rows))
+            if not is_cheap or proposal.violation > problem.svm.tol:
+                margins = attempt.labels * proposal.scores[rows]
+                unfinished.append(harder(attempt, proposal.coefficients[rows], margins))
         attempts = [attempt for attempt in unfinished if attempt is not None]
-        if not attempts:
-            break
     return [proposals[bit] for bit in bits]
 
 
@@ -106,99 +84,65 @@ def quadratic_forms(expansions: np.ndarray, coefficients: np.ndarray) -> np.ndar
     return np.maximum(0.0, centered @ coefficients)
 
 
-def _first_attempt(problem: Problem, state: State, rows: np.ndarray, bit: int, labels: np.ndarray) -> _Attempt:
+def _first_attempt(problem: Problem, state: State, rows: np.ndarray, bit: int, labels: np.ndarray) -> Attempt:
+    """Go on from the function that the bit has now."""
     scores, start = state.scores[rows, bit], state.coefficients[bit, rows]
-    is_first = np.isinf(state.penalty[bit])
-    if len(rows) <= _FEW:
-        active = np.ones(len(rows), dtype=bool)
-    elif is_first:
-        active = _some_of_each(state.assignments[rows])
-    else:
-        active = (start != 0.0) | (labels * scores < 1.0 + _NEAR)
     allowed = _hinge_cost(problem, rows, labels, scores) + state.penalty[bit]
-    learns_weights = is_first and not active.all()
-    return _Attempt(bit, labels, start, state.weights[bit], active, problem.svm.tol, allowed, learns_weights)
+    active = active_rows(start, labels * scores)
+    return Attempt(bit, labels, start, state.weights[bit], active, problem.svm.tol, allowed)
 
 
-def _some_of_each(groups: np.ndarray) -> np.ndarray:
-    """Mark one row in three of each group, and the first of each."""
-    order = np.argsort(groups, kind="stable")
-    first_of_group = np.searchsorted(groups[order], groups[order])
-    chosen = np.empty(len(groups), dtype=bool)
-    chosen[order] = (np.arange(len(groups)) - first_of_group) % _FIRST_SHARE == 0
-    return chosen
+def _learn_on_sample(problem: Problem, state: State, rows: np.ndarray, attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Start all bits from kernel weights and coefficients of a sample of the rows, where both are cheap to learn.
+
+    The weights of different bits are much alike, so that those of the first are a good start for the others.
+    """
+    chosen = sample_of(state.assignments[rows])
+    if chosen is None or not attempts:
+        return list(attempts)
+    bank = problem.bank.take(rows[chosen])
+    upper = problem.C * problem.cost[rows[chosen]]
+
+    def learn(attempt: Attempt, weights: np.ndarray) -> Attempt:
+        labels = attempt.labels[chosen]
+        if np.all(labels == labels[0]):
+            return attempt
+        everyone = np.ones(len(labels), dtype=bool)
+        small = replace(attempt, labels=labels, start=np.zeros(len(labels)), active=everyone, weights=weights)
+        small = learn_weights(problem, bank, upper, small)
+        start = np.zeros(len(rows))
+        start[chosen] = small.start
+        return replace(attempt, weights=small.weights, start=start, active=chosen)
+
+    first = learn(attempts[0], attempts[0].weights)
+    return [first, *run_all([partial(learn, other, first.weights) for other in attempts[1:]], problem.n_jobs)]
 
 
-def _harder(attempt: _Attempt, proposal: Proposal, rows: np.ndarray) -> _Attempt | None:
-    """Return the next attempt after one that was not good enough, or None if nothing is left to be tried."""
-    at_fault = attempt.labels * proposal.scores[rows] < 1.0 + _NEAR
-    active = attempt.active | at_fault
-    tol = attempt.tol if np.any(active & ~attempt.active) else attempt.tol / 10.0
-    if tol < _TIGHTEST:
-        return None
-    return replace(attempt, start=proposal.coefficients[rows], active=active, tol=tol)
-
-
-def _try_all(problem: Problem, state: State, rows: np.ndarray, attempts: Sequence[_Attempt]) -> list[Proposal]:
+def _try_all(problem: Problem, state: State, rows: np.ndarray, attempts: Sequence[Attempt]) -> list[Proposal]:
     """Solve one SVM for each attempt and look at the result on all rows."""
     if not attempts:
         return []
-    tasks = [partial(_fit, problem, state, rows, attempt) for attempt in attempts]
-    solved = run_all(tasks, problem.n_jobs)
+    upper = problem.C * problem.cost[rows]
+
+    def fit(attempt: Attempt):
+        solution = solve(problem, problem.bank, upper, rows, attempt)
+        problem.on_progress(state.n_iter, None)
+        return solution
+
+    solutions = run_all([partial(fit, attempt) for attempt in attempts], problem.n_jobs)
     coefficients = np.zeros((len(attempts), problem.bank.n_rows))
-    for own, (attempt, solution) in zip(coefficients, solved, strict=True):
-        own[rows[attempt.active]] = solution.coefficients
+    coefficients[:, rows] = [solution.coefficients for solution in solutions]
     expansions = problem.bank.expand(coefficients, _EXPANSION_ERROR * min(attempt.tol for attempt in attempts))
     return [
         _evaluate(problem, rows, attempt, solution.intercept, *parts)
-        for (attempt, solution), *parts in zip(solved, coefficients, expansions, strict=True)
+        for attempt, solution, *parts in zip(attempts, solutions, coefficients, expansions, strict=True)
     ]
-
-
-def _fit(problem: Problem, state: State, rows: np.ndarray, attempt: _Attempt) -> tuple[_Attempt, DualSolution]:
-    """Solve one SVM; on a sample of the rows, where that is cheap, in turn with its kernel weights."""
-    solution = _solve(problem, rows, attempt)
-    for _ in range(_WEIGHT_STEPS if attempt.learns_weights else 0):
-        forms = problem.bank.quadratic_forms(solution.coefficients, rows[attempt.active])
-        weights = kernel_weights(attempt.weights**2 * forms, problem.kernel_norm, attempt.weights)
-        if np.abs(weights - attempt.weights).max() <= problem.tol:
-            break
-        start = np.zeros(len(rows))
-        start[attempt.active] = solution.coefficients
-        attempt = replace(attempt, weights=weights, start=start)
-        solution = _solve(problem, rows, attempt)
-    problem.on_progress(state.n_iter, None)
-    return attempt, solution
-
-
-def _solve(problem: Problem, rows: np.ndarray, attempt: _Attempt) -> DualSolution:
-    """Solve one SVM on its active rows, aiming a little beyond the margin.
-
-    Stopped at a tolerance, a solution leaves rows inside the margin by about as much, and at a large C these cost more
-    than all else. With half of the tolerance spent on a wider margin they cost nothing. The SVM of margin s is that of
-    margin 1 with C / s, multiplied by s.
-    """
-    active = attempt.active
-    inside = rows[active]
-    margin = 1.0 + attempt.tol / 4.0
-    upper = problem.C * problem.cost[inside]
-    bank = problem.bank
-    with bank.scratch.matrix(len(inside), bank.dtype, "Use fewer rows, float32 rows or fewer threads (n_jobs).") as K:
-        bank.combine(attempt.weights, inside, K)
-        solution = problem.svm.solve(
-            K, attempt.labels[active], upper / margin, start=attempt.start[active] / margin, tol=attempt.tol / 2.0
-        )
-    return replace(
-        solution,
-        coefficients=np.clip(margin * solution.coefficients, -upper, upper),
-        intercept=margin * solution.intercept,
-    )
 
 
 def _evaluate(
     problem: Problem,
     rows: np.ndarray,
-    attempt: _Attempt,
+    attempt: Attempt,
     intercept: float,
     coefficients: np.ndarray,
     expansions: np.ndarray,

@@ -1,0 +1,105 @@
+"""One SVM on some of the rows: where it starts, which rows are active, and what to try when that was not enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .kernel_weights import kernel_weights
+from .result import DualSolution
+
+if TYPE_CHECKING:
+    from .block_descent import Problem
+
+__all__ = ["Attempt", "active_rows", "harder", "learn_weights", "sample_of", "solve"]
+
+_TIGHTEST = 1e-8  # SVM tolerance beyond which rounding, not the solver, decides
+_NEAR = 0.05  # beyond the margin, up to which a row is active
+_FEW = 1500  # rows that are all active at all times
+_GROWTH = 2000  # active rows that may join at least at a time
+_SAMPLE = (750, 4000)  # rows, at least and at most, of the sample that the first kernel weights are learned on
+_WEIGHT_STEPS = 6  # of the kernel weights on a sample, at most
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One bit that needs a function costing at most ``allowed``: a start, the rows to look at and how exactly."""
+
+    bit: int
+    labels: np.ndarray
+    start: np.ndarray
+    weights: np.ndarray
+    active: np.ndarray
+    tol: float
+    allowed: float
+
+
+def active_rows(coefficients: np.ndarray, margins: np.ndarray) -> np.ndarray:
+    """Mark the rows with a coefficient and those inside the margin or near it, the worst first if they are many."""
+    if len(margins) <= _FEW:
+        return np.ones(len(margins), dtype=bool)
+    active = coefficients != 0.0
+    n_supporting = int(active.sum())
+    others = np.flatnonzero(~active & (margins < 1.0 + _NEAR))
+    n_joining = max(n_supporting, _GROWTH)
+    if len(others) > n_joining:
+        others = others[np.argsort(margins[others], kind="stable")[:n_joining]]
+    active[others] = True
+    return active
+
+
+def sample_of(groups: np.ndarray) -> np.ndarray | None:
+    """Mark a quarter of the rows, up to a limit, evenly in each group and one of each at least; None if rows are few."""
+    if len(groups) <= _FEW:
+        return None
+    step = len(groups) / np.clip(len(groups) // 4, *_SAMPLE)
+    order = np.argsort(groups, kind="stable")
+    place = np.arange(len(groups)) - np.searchsorted(groups[order], groups[order])
+    chosen = np.empty(len(groups), dtype=bool)
+    chosen[order] = (place == 0) | (np.floor(place / step) > np.floor((place - 1) / step))
+    return chosen
+
+
+def harder(attempt: Attempt, coefficients: np.ndarray, margins: np.ndarray) -> Attempt | None:
+    """Return the next attempt after one that was not good enough, or None if nothing is left to be tried."""
+    active = attempt.active | active_rows(coefficients, margins)
+    tol = attempt.tol if np.any(active & ~attempt.active) else attempt.tol / 10.0
+    if tol < _TIGHTEST:
+        return None
+    return replace(attempt, start=coefficients, active=active, tol=tol)
+
+
+def solve(problem: Problem, bank, upper: np.ndarray, rows: np.ndarray, attempt: Attempt) -> DualSolution:
+    """Solve one SVM on its active rows, aiming a little beyond the margin; ``rows`` says where they are in the bank.
+
+    Stopped at a tolerance, a solution leaves rows inside the margin by about as much, and at a large C these cost more
+    than all else. With half of the tolerance spent on a wider margin they cost nothing. The SVM of margin s is that of
+    margin 1 with C / s, multiplied by s.
+    """
+    active = attempt.active
+    margin = 1.0 + attempt.tol / 4.0
+    inside, upper = rows[active], upper[active]
+    with bank.scratch.matrix(len(inside), bank.dtype, "Use fewer rows, float32 rows or fewer threads (n_jobs).") as K:
+        bank.combine(attempt.weights, inside, K)
+        solution = problem.svm.solve(
+            K, attempt.labels[active], upper / margin, start=attempt.start[active] / margin, tol=attempt.tol / 2.0
+        )
+    coefficients = np.zeros(len(active))
+    coefficients[active] = np.clip(margin * solution.coefficients, -upper, upper)
+    return replace(solution, coefficients=coefficients, intercept=margin * solution.intercept)
+
+
+def learn_weights(problem: Problem, bank, upper: np.ndarray, attempt: Attempt) -> Attempt:
+    """Solve an SVM on all rows of a bank in turn with its kernel weights; return where to go on from."""
+    rows = np.arange(bank.n_rows)
+    for _ in range(_WEIGHT_STEPS):
+        coefficients = solve(problem, bank, upper, rows, attempt).coefficients
+        norms = attempt.weights**2 * bank.quadratic_forms(coefficients)
+        weights = kernel_weights(norms, problem.kernel_norm, attempt.weights)
+        moved = np.abs(weights - attempt.weights).max()
+        attempt = replace(attempt, weights=weights, start=coefficients)
+        if moved <= problem.tol:
+            break
+    return attempt
