@@ -51,7 +51,7 @@ def active_rows(coefficients: np.ndarray, margins: np.ndarray) -> np.ndarray:
 
 
 def sample_of(groups: np.ndarray) -> np.ndarray | None:
-    """Mark a quarter of the rows, up to a limit, evenly in each group and one of each at least; None if rows are few."""
+    """Mark a quarter of the rows, up to a limit, evenly in each group and one of each at least; None for few rows."""
     if len(groups) <= _FEW:
         return None
     step = len(groups) / np.clip(len(groups) // 4, *_SAMPLE)
