@@ -1,4 +1,4 @@
-"""Memory: refuse work that would make the machine swap, before it starts, and use what was taken again."""
+"""Memory: how much is free, and matrices that are used again and again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["Scratch", "available_bytes", "require_memory"]
+__all__ = ["Scratch", "available_bytes"]
 
 _MEMINFO = Path("/proc/meminfo")
 
@@ -23,32 +23,32 @@ def available_bytes() -> int | None:
     return 1024 * int(found[0]) if found else None
 
 
-def require_memory(n_bytes: int, what: str, advice: str) -> None:
-    """Raise MemoryError if ``n_bytes`` are not available; the message names the work and a way out."""
-    available = available_bytes()
-    if available is not None and n_bytes > available:
-        raise MemoryError(
-            f"{what} needs about {n_bytes / 2**30:.1f} GiB, and {available / 2**30:.1f} GiB are available. {advice}"
-        )
-
-
 class Scratch:
-    """Square matrices handed out and taken back, because touching fresh memory can take longer than filling it."""
+    """Square matrices handed out and taken back, because touching fresh memory can take longer than filling it.
 
-    def __init__(self):
+    ``limit`` is the largest size of one, in bytes.
+    """
+
+    def __init__(self, limit: float = float("inf")):
+        self.limit = limit
         self._idle: list[np.ndarray] = []
 
     @contextmanager
-    def matrix(self, n_rows: int, dtype: np.dtype, advice: str) -> Iterator[np.ndarray]:
-        """Lend an uninitialized (n_rows, n_rows) matrix, or raise MemoryError with some advice."""
+    def matrix(self, n_rows: int, dtype: np.dtype) -> Iterator[np.ndarray]:
+        """Lend an uninitialized (n_rows, n_rows) matrix, or raise MemoryError."""
         n_entries = n_rows * n_rows
+        n_bytes = n_entries * np.dtype(dtype).itemsize
+        if n_bytes > self.limit:
+            raise MemoryError(
+                f"The kernel matrix of {n_rows:,} active rows takes {n_bytes / 2**30:.2g} GiB, and max_memory leaves "
+                f"{self.limit / 2**30:.2g} GiB to each thread. Use fewer rows, float32 rows (half as much), fewer "
+                "threads (n_jobs) or a larger max_memory."
+            )
         try:
             flat = self._idle.pop()
         except IndexError:
             flat = np.empty(0, dtype=dtype)
         if len(flat) < n_entries:
-            del flat
-            require_memory(n_entries * np.dtype(dtype).itemsize, f"A kernel matrix of {n_rows:,} rows", advice)
             flat = np.empty(n_entries, dtype=dtype)
         try:
             yield flat[:n_entries].reshape(n_rows, n_rows)

@@ -296,8 +296,22 @@ def test_verbose_shows_a_bar_with_the_objective_on_standard_error(capsys):
     assert f"{hasher.objective_history_[-1]:.6g}" in shown.err
 
 
-def test_rows_whose_kernels_do_not_fit_into_memory_are_refused_at_once(monkeypatch):
-    monkeypatch.setattr("starshl._memory.available_bytes", lambda: 20_000)
-    with pytest.raises(MemoryError, match=r"Fitting 36 rows needs about .* are available\. Use fewer rows"):
+def test_active_rows_whose_matrix_does_not_fit_into_memory_are_refused(monkeypatch):
+    monkeypatch.setattr("starshl.models.training.available_bytes", lambda: 40_000)
+    with pytest.raises(MemoryError, match=r"36 active rows takes .* to each thread\. Use fewer rows"):
         StarSHL(4, n_jobs=2).fit(X3, Y3)
     StarSHL(4, n_jobs=1).fit(X3[::2].astype(np.float32), Y3[::2])
+    with pytest.raises(MemoryError, match="36 active rows"):
+        StarSHL(4, max_memory=1e-5).fit(X3, Y3)
+
+
+def test_stored_kernels_that_do_not_fit_into_memory_are_refused():
+    with pytest.raises(MemoryError, match=r"stores 1 kernel matrices of .* max_memory leaves"):
+        StarSHL(4, kernels=[lambda a, b: float(a @ b)], max_memory=1e-5).fit(X3, Y3)
+
+
+def test_distances_that_do_not_fit_into_memory_are_computed_anew_with_the_same_result(monkeypatch):
+    stored = StarSHL(6, random_state=0).fit(X3, Y3)
+    monkeypatch.setattr("starshl.kernels.DistanceTiles.stored_bytes", staticmethod(lambda *sizes: np.inf))
+    computed = StarSHL(6, random_state=0, max_memory=1.0).fit(X3, Y3)
+    assert computed.decision_function(X3).tobytes() == stored.decision_function(X3).tobytes()

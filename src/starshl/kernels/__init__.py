@@ -4,6 +4,7 @@ from .bank import GramBank, compute_grams, expand_over_rows
 from .base import Kernel
 from .callables import CallableKernel
 from .choice import check_gram, fit_kernels, is_built_in, paper_kernels, resolve_kernels, scaled_kernels
+from .distances import DistanceTiles
 from .graph import FittedGraphGaussian, GraphGaussian
 from .mix import KernelMix
 from .strings import SpectrumKernel
@@ -26,6 +27,7 @@ BUILT_IN_KERNELS = {
 __all__ = [
     "BUILT_IN_KERNELS",
     "CallableKernel",
+    "DistanceTiles",
     "FittedGraphGaussian",
     "Gaussian",
     "GramBank",

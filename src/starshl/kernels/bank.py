@@ -27,11 +27,11 @@ class GramBank:
     matrix with the dual coefficients of several bits.
     """
 
-    def __init__(self, grams: np.ndarray, n_jobs: int | None = None):
+    def __init__(self, grams: np.ndarray, n_jobs: int | None = None, scratch: Scratch | None = None):
         self.grams = grams
         self.dtype = grams.dtype
         self.n_jobs = n_jobs
-        self.scratch = Scratch()
+        self.scratch = scratch or Scratch()
         self.n_kernels, self.n_rows = grams.shape[:2]
 
     def combine(self, weights: np.ndarray, rows: np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
@@ -50,7 +50,7 @@ class GramBank:
 
     def take(self, rows: np.ndarray) -> GramBank:
         """Return a bank of some of the rows."""
-        return GramBank(self.grams[:, rows[:, None], rows], self.n_jobs)
+        return GramBank(self.grams[:, rows[:, None], rows], self.n_jobs, self.scratch)
 
     def quadratic_forms(self, coefficients: np.ndarray) -> np.ndarray:
         """Return c' K_m c for every kernel, where c holds one coefficient a row."""

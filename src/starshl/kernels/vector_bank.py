@@ -30,13 +30,19 @@ class VectorBank:
     """The kernels between all training rows; see :class:`starshl.kernels.bank.GramBank` for what solvers ask of it."""
 
     def __init__(
-        self, kernels: Sequence[Kernel], rows: np.ndarray, n_jobs: int | None = None, *, stores_distances: bool = True
+        self,
+        kernels: Sequence[Kernel],
+        rows: np.ndarray,
+        n_jobs: int | None = None,
+        scratch: Scratch | None = None,
+        *,
+        stores_distances: bool = True,
     ):
         self.kernels, self.rows = list(kernels), rows
         self.n_kernels, self.n_rows = len(kernels), len(rows)
         self.dtype = rows.dtype
         self.n_jobs = n_jobs
-        self.scratch = Scratch()
+        self.scratch = scratch or Scratch()
         self.distances = DistanceTiles(rows, n_jobs, stored=stores_distances)
         everything = KernelMix(kernels, rows.dtype)
         self.narrow = self._narrow_kernels(everything)
@@ -70,7 +76,7 @@ class VectorBank:
 
     def take(self, rows: np.ndarray) -> VectorBank:
         """Return a bank of some of the rows."""
-        return VectorBank(self.kernels, self.rows[rows], self.n_jobs)
+        return VectorBank(self.kernels, self.rows[rows], self.n_jobs, self.scratch)
 
     def quadratic_forms(self, coefficients: np.ndarray) -> np.ndarray:
         """Return c' K_m c for every kernel, where c holds one coefficient a row."""
@@ -83,7 +89,7 @@ class VectorBank:
             for other in pieces[number:]:
                 first, second = rows[piece], rows[other]
                 squared = self.distances.between(first, second)
-                values = buffer[: len(self.wide) * squared.size].reshape(len(self.wide), *squared.shape)
+                values = _shaped(buffer, len(self.wide), *squared.shape)
                 self.mix.evaluate(squared, self.scales.take(first), self.scales.take(second), values)
                 twice = 1.0 if piece == other else 2.0
                 add_forms(values, twice * coefficients[first], coefficients[second], found)
@@ -96,41 +102,54 @@ class VectorBank:
         Sums are taken in float32 where that is as exact as ``accuracy``.
         """
         columns = np.ascontiguousarray(np.asarray(coefficients, dtype=np.float64).T)
-        expansions = np.zeros((self.n_kernels, self.n_rows, columns.shape[1]))
+        expansions = np.empty((self.n_kernels, *columns.shape))
         expansions[self.narrow] = self.close.multiply(columns)
+        expansions[[self.wide[m] for m in self.mix.order]] = self._expand_wide(columns, accuracy)
+        return expansions.transpose(2, 0, 1)
+
+    def _expand_wide(self, columns: np.ndarray, accuracy: float) -> np.ndarray:
+        """Return the products of the kernels that are not sparse, in the order of the mix."""
         dtype = self._precision(columns, accuracy)
-        columns = columns.astype(dtype)
-        order = [self.wide[m] for m in self.mix.order]
-        spare = [
-            (np.empty(len(order) * TILE * TILE, self.dtype), np.empty(len(order) * TILE * TILE, dtype))
-            for _ in range(effective_n_jobs(self.n_jobs))
-        ]
+        columns = columns.astype(dtype, copy=False)
+        n_kernels, n_columns = len(self.wide), columns.shape[1]
+        sums = np.zeros((n_kernels, *columns.shape), dtype=dtype)
+        if n_kernels == 0:
+            return sums
+        # Buffers of the threads, because touching fresh memory for each tile would take longer than the products.
+        sizes = (
+            (n_kernels * TILE * TILE, self.dtype),
+            (n_kernels * TILE * TILE, dtype),
+            (n_kernels * TILE * n_columns, dtype),
+        )
+        spare = [[np.empty(*size) for size in sizes] for _ in range(effective_n_jobs(self.n_jobs))]
 
         def add(first: int, second: int) -> None:
-            buffers = spare.pop()
+            own, precise, room = buffers = spare.pop()
             rows, others = self.distances.blocks[first], self.distances.blocks[second]
             squared = self.distances.tile(first, second)
-            shape = len(order), *squared.shape
-            values, precise = (buffer[: np.prod(shape)].reshape(shape) for buffer in buffers)
+            values = _shaped(own, n_kernels, *squared.shape)
             self.mix.evaluate(squared, self.scales.take(rows), self.scales.take(others), values)
-            if dtype == self.dtype:
-                precise = values
-            else:
-                precise[:] = values
-            products = precise.reshape(-1, shape[2]) @ columns[others]
-            expansions[order, rows] += products.reshape(shape[0], shape[1], -1)
+            if dtype != self.dtype:
+                narrow, values = values, _shaped(precise, *values.shape)
+                values[:] = narrow
+            sums[:, rows] += np.matmul(values, columns[others], out=_shaped(room, n_kernels, len(squared), n_columns))
             if first != second:
-                expansions[order, others] += np.matmul(precise.transpose(0, 2, 1), columns[rows])
+                room = _shaped(room, n_kernels, squared.shape[1], n_columns)
+                sums[:, others] += np.matmul(values.transpose(0, 2, 1), columns[rows], out=room)
             spare.append(buffers)
 
-        if order:
-            with single_threaded_blas():
-                for pairs in disjoint_pairs(self.distances.n_blocks):
-                    run_all([partial(add, *pair) for pair in pairs], self.n_jobs)
-        return expansions.transpose(2, 0, 1)
+        with single_threaded_blas():
+            for pairs in disjoint_pairs(self.distances.n_blocks):
+                run_all([partial(add, *pair) for pair in pairs], self.n_jobs)
+        return sums
 
     def _precision(self, columns: np.ndarray, accuracy: float) -> np.dtype:
         """Return the precision in which products are summed: float64 unless rounding to float32 does no harm."""
         largest = np.sqrt(np.max(np.sum(columns**2, axis=0), initial=0.0))
-        rounding = 4.0 * float(np.finfo(np.float32).eps) * largest
+        rounding = 8.0 * float(np.finfo(np.float32).eps) * largest
         return self.dtype if rounding <= accuracy else np.dtype(np.float64)
+
+
+def _shaped(buffer: np.ndarray, *shape: int) -> np.ndarray:
+    """Return the beginning of a flat buffer as an array."""
+    return buffer[: int(np.prod(shape))].reshape(shape)

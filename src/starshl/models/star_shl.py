@@ -76,6 +76,9 @@ class StarSHL(BaseHasher):
         Largest KKT violation of a bit's SVM.
     n_jobs : int, default=None
         Threads; None is one, -1 all. Results do not depend on it.
+    max_memory : float, default=None
+        GiB that kernels may take during a fit; None is three quarters of what is free. Distances between training
+        rows are stored if they fit, and otherwise computed whenever they are needed, which takes longer.
     random_state : int, RandomState or None, default=None
         Seeds random codewords and kernel weights, the choice among equally good separated codewords, and
         k-means.
@@ -143,6 +146,7 @@ class StarSHL(BaseHasher):
         tol=1e-3,
         svm_tol=1e-3,
         n_jobs=None,
+        max_memory=None,
         random_state=None,
         verbose=0,
     ):
@@ -161,6 +165,7 @@ class StarSHL(BaseHasher):
         self.tol = tol
         self.svm_tol = svm_tol
         self.n_jobs = n_jobs
+        self.max_memory = max_memory
         self.random_state = random_state
         self.verbose = verbose
 
@@ -269,6 +274,8 @@ class StarSHL(BaseHasher):
         check_number(self.tol, "tol", low=0)
         check_number(self.svm_tol, "svm_tol", low=0, strict=True)
         check_n_jobs(self.n_jobs)
+        if self.max_memory is not None:
+            check_number(self.max_memory, "max_memory", low=0, strict=True)
         if self.n_codewords is not None:
             check_integer(self.n_codewords, "n_codewords", low=1)
 

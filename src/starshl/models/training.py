@@ -10,10 +10,11 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
-from .._memory import require_memory
+from .._memory import Scratch, available_bytes
 from .._progress import sweep_progress
 from .._validation import PartialLabels
 from ..kernels import (
+    DistanceTiles,
     GramBank,
     Kernel,
     KernelMix,
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["choose_classes", "choose_start", "descend", "prepare_bank", "warn_about"]
 
+_FREE_SHARE = 0.75  # of the free memory that a fit may take for kernels
+_TABLE_SHARE = 0.65  # of that, what is stored all the time; the rest is for the matrices of active rows
 _FIT = 3  # stack level of the line that called fit, seen from a function that fit calls
 
 
@@ -81,26 +84,37 @@ def prepare_bank(
     # A preset counts rows as every other statistic does; a listed kernel is told of all rows.
     row_weights = cost if isinstance(settings.kernels, str) else weights
     fitted = fit_kernels(kernels, samples, row_weights)
-    is_fused = KernelMix.covers(fitted, samples)
-    _require_matrices(settings, samples, n_stored=1 if is_fused else len(fitted))
-    if is_fused:
-        return fitted, VectorBank(fitted, samples, settings.n_jobs)
+    budget = _memory_budget(settings)
+    scratch = Scratch((1.0 - _TABLE_SHARE) * budget / effective_n_jobs(settings.n_jobs))
+    if KernelMix.covers(fitted, samples):
+        fits = DistanceTiles.stored_bytes(len(samples), samples.dtype.itemsize) <= _TABLE_SHARE * budget
+        return fitted, VectorBank(fitted, samples, settings.n_jobs, scratch, stores_distances=fits)
+    _require_grams(samples, len(fitted), _TABLE_SHARE * budget)
     grams = compute_grams(fitted, samples, settings.n_jobs)
     for position, (kernel, gram) in enumerate(zip(fitted, grams, strict=True)):
         if not is_built_in(kernel):
             check_gram(gram, f"The Gram matrix of kernels[{position}]", rng)
-    return fitted, GramBank(grams, settings.n_jobs)
+    return fitted, GramBank(grams, settings.n_jobs, scratch)
 
 
-def _require_matrices(settings: StarSHL, samples: np.ndarray, n_stored: int) -> None:
-    """Refuse rows whose kernel matrices do not fit into memory: those stored, and one a thread."""
+def _memory_budget(settings: StarSHL) -> float:
+    """Return the bytes that kernels may take."""
+    if settings.max_memory is not None:
+        return settings.max_memory * 2**30
+    available = available_bytes()
+    return np.inf if available is None else _FREE_SHARE * available
+
+
+def _require_grams(samples: np.ndarray, n_kernels: int, budget: float) -> None:
+    """Refuse rows whose stored kernel matrices do not fit into memory."""
     n_rows = len(samples)
-    bytes_each = n_rows**2 * (4 if samples.dtype == np.float32 else 8)
-    require_memory(
-        (n_stored + effective_n_jobs(settings.n_jobs)) * bytes_each,
-        f"Fitting {n_rows:,} rows",
-        "Use fewer rows, float32 rows (half as much) or fewer threads (n_jobs).",
-    )
+    n_bytes = n_kernels * n_rows**2 * (4 if samples.dtype == np.float32 else 8)
+    if n_bytes > budget:
+        raise MemoryError(
+            f"Fitting {n_rows:,} rows stores {n_kernels} kernel matrices of {n_bytes / 2**30:.2g} GiB together, and "
+            f"max_memory leaves {budget / 2**30:.2g} GiB to them. Use fewer rows, fewer kernels, a larger max_memory "
+            "or, for vectors, the built-in kernels, which need not be stored."
+        )
 
 
 def choose_start(

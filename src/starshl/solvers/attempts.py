@@ -62,13 +62,17 @@ def sample_of(groups: np.ndarray) -> np.ndarray | None:
     return chosen
 
 
-def harder(attempt: Attempt, coefficients: np.ndarray, margins: np.ndarray) -> Attempt | None:
-    """Return the next attempt after one that was not good enough, or None if nothing is left to be tried."""
+def harder(attempt: Attempt, coefficients: np.ndarray, margins: np.ndarray, *, tighter: bool) -> Attempt | None:
+    """Return the next attempt after one that was not good enough, or None if nothing is left to be tried.
+
+    More active rows come first, then a tighter tolerance if that is wanted.
+    """
     active = attempt.active | active_rows(coefficients, margins)
-    tol = attempt.tol if np.any(active & ~attempt.active) else attempt.tol / 10.0
-    if tol < _TIGHTEST:
-        return None
-    return replace(attempt, start=coefficients, active=active, tol=tol)
+    if np.any(active & ~attempt.active):
+        return replace(attempt, start=coefficients, active=active)
+    if tighter and attempt.tol > _TIGHTEST:
+        return replace(attempt, start=coefficients, tol=max(attempt.tol / 10.0, _TIGHTEST))
+    return None
 
 
 def solve(problem: Problem, bank, upper: np.ndarray, rows: np.ndarray, attempt: Attempt) -> DualSolution:
@@ -81,7 +85,7 @@ def solve(problem: Problem, bank, upper: np.ndarray, rows: np.ndarray, attempt: 
     active = attempt.active
     margin = 1.0 + attempt.tol / 4.0
     inside, upper = rows[active], upper[active]
-    with bank.scratch.matrix(len(inside), bank.dtype, "Use fewer rows, float32 rows or fewer threads (n_jobs).") as K:
+    with bank.scratch.matrix(len(inside), bank.dtype) as K:
         bank.combine(attempt.weights, inside, K)
         solution = problem.svm.solve(
             K, attempt.labels[active], upper / margin, start=attempt.start[active] / margin, tol=attempt.tol / 2.0

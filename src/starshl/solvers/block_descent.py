@@ -180,7 +180,9 @@ class BlockDescent:
             self._commit(bit, proposal, last=last)
 
     def _propose(self, bits: Sequence[int], *, last: bool = False) -> list[Proposal | None]:
-        return propose(self.problem, self.state, self.rows, bits, persistent=last)
+        # Where rows are about to be assigned by the result, it must be right for all of them.
+        exact = bool(self.problem.free.any())
+        return propose(self.problem, self.state, self.rows, bits, exact=exact, last=last)
 
     def _commit(self, bit: int, proposal: Proposal | None, *, last: bool = False) -> None:
         """Take a new hash function and, except in the last pass, the kernel weights that are best for it."""

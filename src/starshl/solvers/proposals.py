@@ -2,7 +2,7 @@
 
 The SVM of a bit is solved on its active rows only: those with a coefficient or at the margin. Whether the solution
 holds for all rows is seen when it is expanded over them, which has to be done anyway, and for all bits together, so
-that each kernel is evaluated once. Only the last pass insists; between sweeps, rows at fault are active next time.
+that each kernel is evaluated once. If it does not, the rows at fault become active, at once or in the next sweep.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _ROUNDS = 30  # of the last pass, each with more active rows or a tighter tolera
 _ROUNDING = 1e-12
 # The last pass must end with weights and coefficients that belong together; in float32 that may cost a rounding error.
 _LAST_SLACK = 1e-7
-_EXPANSION_ERROR = 0.02  # of an expansion, as a share of the SVM tolerance
+_EXPANSION_ERROR = 0.05  # of an expansion, as a share of the SVM tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,12 @@ class Proposal:
 
 
 def propose(
-    problem: Problem, state: State, rows: np.ndarray, bits: Sequence[int], *, persistent: bool
+    problem: Problem, state: State, rows: np.ndarray, bits: Sequence[int], *, exact: bool, last: bool
 ) -> list[Proposal | None]:
     """Return a hash function for each bit, or None where none was found that costs no more than the present one.
 
-    A persistent search goes on with more active rows and a tighter tolerance until the SVM holds on all rows, too.
+    An exact search goes on with more active rows until the SVM holds on all rows, the last one also with a tighter
+    tolerance until it costs no more.
     """
     proposals: dict[int, Proposal | None] = dict.fromkeys(bits)
     attempts = []
@@ -59,19 +60,21 @@ def propose(
             proposals[bit] = _constant(labels[0], problem, state.weights[bit])
         else:
             attempts.append(_first_attempt(problem, state, rows, bit, labels))
-    if np.isinf(state.penalty).all():
+    if np.isinf(state.penalty).all() and not exact:
         attempts = _learn_on_sample(problem, state, rows, attempts)
-    slack = 1.0 + (_LAST_SLACK if persistent else _ROUNDING)
-    for _ in range(_ROUNDS if persistent else 1):
+    slack = 1.0 + (_LAST_SLACK if last else _ROUNDING)
+    for _ in range(_ROUNDS if exact or last else 1):
         unfinished = []
         for attempt, proposal in zip(attempts, _try_all(problem, state, rows, attempts), strict=True):
             is_cheap = proposal.value <= attempt.allowed * slack
             if is_cheap:
                 proposals[attempt.bit] = proposal
-            if not is_cheap or proposal.violation > problem.svm.tol:
+            if proposal.violation > problem.svm.tol or (last and not is_cheap):
                 margins = attempt.labels * proposal.scores[rows]
-                unfinished.append(harder(attempt, proposal.coefficients[rows], margins))
+                unfinished.append(harder(attempt, proposal.coefficients[rows], margins, tighter=last))
         attempts = [attempt for attempt in unfinished if attempt is not None]
+        if not attempts:
+            break
     return [proposals[bit] for bit in bits]
 
 
