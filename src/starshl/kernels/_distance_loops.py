@@ -5,21 +5,35 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def squared_distances(inner, norms_a, norms_b, A, B, threshold):
+def turn_into_distances(inner, norms_a, norms_b, A, B, threshold):
     """Turn inner products into |a|^2 + |b|^2 - 2 a.b, in place.
 
     Where the three terms nearly cancel, the difference is summed directly, so that equal rows have
     distance exactly zero in any precision.
     """
-    n_rows, n_columns = inner.shape
-    for i in range(n_rows):
-        norm = norms_a[i]
-        for j in range(n_columns):
-            both = norm + norms_b[j]
-            squared = both - 2.0 * np.float64(inner[i, j])
-            if squared <= threshold * both:
-                squared = 0.0
-                for d in range(A.shape[1]):
-                    gap = np.float64(A[i, d]) - np.float64(B[j, d])
-                    squared += gap * gap
-            inner[i, j] = squared
+    for i in range(inner.shape[0]):
+        row = inner[i]
+        if _subtract(row, norms_a[i], norms_b, threshold) > 0:
+            for j in range(row.shape[0]):
+                if row[j] <= threshold * (norms_a[i] + norms_b[j]):
+                    row[j] = _squared_distance(A[i], B[j])
+
+
+@njit(nogil=True)
+def _subtract(row, norm, norms_b, threshold):
+    """Subtract and return how many results have lost their digits; without branches, to be vectorized."""
+    n_lost = 0
+    for j in range(row.shape[0]):
+        both = norm + norms_b[j]
+        row[j] = both - 2.0 * np.float64(row[j])
+        n_lost += row[j] <= threshold * both
+    return n_lost
+
+
+@njit(nogil=True)
+def _squared_distance(a, b):
+    squared = 0.0
+    for d in range(a.shape[0]):
+        gap = np.float64(a[d]) - np.float64(b[d])
+        squared += gap * gap
+    return squared

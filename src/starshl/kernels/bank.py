@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,13 +11,14 @@ from .._memory import Scratch
 from .._threads import run_all, single_threaded_blas, tiles
 from .base import Kernel
 from .mix import KernelMix
-from .pairs import PairTable
+from .pairs import PairTable, squared_distances, squared_norms
 from .vectors import VectorKernel
 
 __all__ = ["GramBank", "compute_grams", "expand_over_rows"]
 
 _TILE = 512  # rows; fixed, because BLAS sums depend on the shape of their blocks
-_FEW_ROWS = 128  # where every kernel of a tile is kept
+_FEW_ROWS = 256  # to be encoded together
+_FEW_SUPPORT = 512  # rows that they meet at a time
 
 
 class GramBank:
@@ -111,46 +112,55 @@ def expand_over_rows(
     dtype = samples.dtype if samples.dtype == np.float32 else np.float64
     used = np.flatnonzero(weights.any(axis=0))
     kernels = [kernels[m] for m in used]
-    columns = [(weights[:, m, None] * coefficients).T.astype(dtype) for m in used]
+    columns = np.array([(weights[:, m, None] * coefficients).T for m in used], dtype=dtype)
     scores = np.zeros((len(samples), len(coefficients)), dtype=dtype)
-    if len(support) == 0:
+    if len(support) == 0 or len(used) == 0:
         return scores  # a user's function need not take an empty block
     if KernelMix.covers(kernels, samples, support):
-        evaluate_all = _fused_evaluation(kernels, support, dtype)
+        fill = _fused_expansion(kernels, samples, support, columns, scores)
     else:
-        evaluate_all = partial(_plain_evaluation, kernels, support)
-
-    def fill(rows: slice) -> None:
-        for values, column in zip(evaluate_all(samples[rows]), columns, strict=True):
-            scores[rows] += values.astype(dtype, copy=False) @ column
-
+        fill = _plain_expansion(kernels, samples, support, columns, scores)
     with single_threaded_blas():
         run_all([partial(fill, rows) for rows in tiles(len(samples), _FEW_ROWS)], n_jobs)
     return scores
 
 
-def _plain_evaluation(kernels: Sequence[Kernel], support, block) -> Iterator[np.ndarray]:
-    """Yield the values of each kernel between a block of samples and the support."""
-    table = PairTable(block, support)
-    for kernel in kernels:
-        if isinstance(kernel, VectorKernel):
-            yield kernel.evaluate(table)
-        else:
-            yield checked_block(kernel, kernel(block, support), len(block), len(support))
+def _plain_expansion(kernels: Sequence[Kernel], samples, support, columns, scores) -> Callable[[slice], None]:
+    """Return a function that fills in the scores of some samples, one kernel after the other."""
+
+    def fill(rows: slice) -> None:
+        table = PairTable(samples[rows], support)
+        for kernel, column in zip(kernels, columns, strict=True):
+            if isinstance(kernel, VectorKernel):
+                values = kernel.evaluate(table)
+            else:
+                values = checked_block(kernel, kernel(samples[rows], support), len(samples[rows]), len(support))
+            scores[rows] += values.astype(scores.dtype, copy=False) @ column
+
+    return fill
 
 
-def _fused_evaluation(kernels: Sequence[Kernel], support: np.ndarray, dtype) -> Callable[[np.ndarray], Iterator]:
-    """Return a function that does the same by the compiled loops, in the precision asked for."""
+def _fused_expansion(kernels: Sequence[Kernel], samples, support, columns, scores) -> Callable[[slice], None]:
+    """Return a function that does the same by the compiled loops, on tiles that stay in the cache."""
+    dtype = scores.dtype
     mix = KernelMix(kernels, dtype)
-    support = support.astype(dtype, copy=False)
-    columns = mix.scales(support)
+    samples, support = samples.astype(dtype, copy=False), support.astype(dtype, copy=False)
+    scales, norms = mix.scales(support), squared_norms(support)
+    columns = columns[mix.order]
 
-    def evaluate_all(block: np.ndarray) -> Iterator[np.ndarray]:
-        found = np.empty((len(kernels), len(block), len(support)), dtype=dtype)
-        mix.evaluate(PairTable(block, support).squared_distances, mix.scales(block), columns, found)
-        return (found[mix.order.index(m)] for m in range(len(kernels)))
+    def fill(rows: slice) -> None:
+        block = samples[rows]
+        own_scales, own_norms = mix.scales(block), squared_norms(block)
+        buffer = np.empty(len(kernels) * len(block) * _FEW_SUPPORT, dtype=dtype)
+        for piece in tiles(len(support), _FEW_SUPPORT):
+            squared = squared_distances(block, support[piece], (own_norms, norms[piece]))
+            shape = len(kernels), len(block), piece.stop - piece.start
+            values = buffer[: np.prod(shape)].reshape(shape)
+            mix.evaluate(squared, own_scales, scales.take(piece), values)
+            for value, column in zip(values, columns, strict=True):
+                scores[rows] += value @ column[piece]
 
-    return evaluate_all
+    return fill
 
 
 def checked_block(kernel: Kernel, block: np.ndarray, n_rows: int, n_columns: int) -> np.ndarray:

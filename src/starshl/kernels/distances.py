@@ -8,7 +8,7 @@ import numpy as np
 
 from .._threads import run_all, single_threaded_blas, tiles
 from ._tile_loops import gather, tile_number
-from .pairs import PairTable
+from .pairs import squared_distances, squared_norms
 
 __all__ = ["TILE", "DistanceTiles"]
 
@@ -23,6 +23,7 @@ class DistanceTiles:
 
     def __init__(self, rows: np.ndarray, n_jobs: int | None = None, *, stored: bool = True):
         self.rows = rows
+        self.norms = squared_norms(rows)
         self.blocks = tiles(len(rows), TILE)
         self.n_blocks = len(self.blocks)
         self.stored = None
@@ -51,14 +52,17 @@ class DistanceTiles:
         """Return the squared distances between the rows of two blocks, first <= second."""
         rows, columns = self.blocks[first], self.blocks[second]
         if self.stored is None:
-            return PairTable(self.rows[rows], self.rows[columns]).squared_distances
+            return self._compute(rows, columns)
         tile = self.stored[tile_number(first, second, self.n_blocks)]
         return np.ascontiguousarray(tile[: rows.stop - rows.start, : columns.stop - columns.start])
+
+    def _compute(self, rows, columns) -> np.ndarray:
+        return squared_distances(self.rows[rows], self.rows[columns], (self.norms[rows], self.norms[columns]))
 
     def between(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return the squared distances between rows given by their indices, in rising order."""
         if self.stored is None:
-            return PairTable(self.rows[rows], self.rows[columns]).squared_distances
+            return self._compute(rows, columns)
         first, second = rows[0] // TILE, columns[0] // TILE
         if first <= second and _is_block(rows, self.blocks[first]) and _is_block(columns, self.blocks[second]):
             return self.tile(first, second)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ._fused_loops import evaluate_each, sum_block
 from .base import Kernel
+from .pairs import squared_norms
 from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial
 
 __all__ = ["KernelMix"]
@@ -61,13 +62,13 @@ class KernelMix:
         is_narrow = any(block.dtype == np.float32 for block in blocks)
         if not is_narrow or all(isinstance(kernel, Gaussian) for kernel in kernels):
             return True
-        norms = np.concatenate([np.einsum("ij,ij->i", block, block, dtype=np.float64) for block in blocks])
+        norms = np.concatenate([squared_norms(block) for block in blocks])
         positive = norms[norms > 0]
         return len(positive) == 0 or positive.max() <= _NORM_RANGE**2 * positive.min()
 
     def scales(self, rows: np.ndarray) -> RowScales:
         """Return what the dot-product kernels need to know of some rows."""
-        norms = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        norms = squared_norms(rows)
         shifted = norms + self.biases[:, None].astype(np.float64)
         scales = np.divide(1.0, np.sqrt(shifted), out=np.zeros_like(shifted), where=shifted > 0)
         return RowScales(norms.astype(self.dtype), scales.astype(self.dtype))
