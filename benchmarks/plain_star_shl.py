@@ -1,6 +1,6 @@
 """*SHL written as plainly as possible: float64, every Gram matrix stored, scikit-learn's SVC for each bit.
 
-Shares no code with the package, so that agreement in tests/oracles and ratios in fit_speed.py mean something. No
+Shares no code with the package, so that agreement in tests/oracles and ratios in speed.py mean something. No
 warm starts, no checks; NumPy where NumPy does it.
 """
 

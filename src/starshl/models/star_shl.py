@@ -96,6 +96,7 @@ class StarSHL(BaseHasher):
     support_ : indices of the training rows with a coefficient that is not zero
     support_samples_ : these rows
     norms_ : array of shape (n_bits,), the norm of each hash function
+    violations_ : array of shape (n_bits,), the KKT violation of each SVM over all training rows
     objective_history_ : J after sweep 0, after each sweep and after the last SVM pass; never rises
     surrogate_history_ : the hinge part of J (paper Eq. 2) at the same points
     distortion_history_ : the Hamming distortion (paper Eq. 1) at the same points
@@ -290,6 +291,7 @@ class StarSHL(BaseHasher):
         self.dual_coef_[:, rows] = state.coefficients
         self.intercept_ = state.intercept
         self.norms_ = np.sqrt(2.0 * state.penalty)
+        self.violations_ = state.violation
         self.support_ = np.flatnonzero(np.any(self.dual_coef_, axis=0))
         self.objective_history_ = np.array(state.objective)
         self.surrogate_history_ = np.array(state.surrogate)

@@ -1,0 +1,216 @@
+"""Training and encoding beside a plain implementation and one matrix product: `python benchmarks/speed.py --help`.
+
+Every part prints a table. Both sides of a ratio are measured in the same run, warm, on float32 MNIST pixels and with
+the same number of threads. Peak memory is that of the whole process, so start one part at a time to read it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+import warnings
+
+import numpy as np
+from plain_star_shl import PlainStarSHL, paper_grams
+
+from starshl import StarSHL, datasets
+from starshl.codebooks import random_codewords
+from starshl.evaluation import precision_at
+
+
+def timed(action):
+    """Return the result, wall seconds and CPU seconds."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    result = action()
+    return result, time.perf_counter() - wall, time.process_time() - cpu
+
+
+def best_of(n_times, action):
+    return min(timed(action)[1] for _ in range(n_times))
+
+
+def product_seconds(A, B):
+    """Time A @ B.T into memory that has been touched before."""
+    out = np.empty((len(A), len(B)), dtype=A.dtype)
+    return best_of(4, lambda: np.matmul(A, B.T, out=out))
+
+
+def training_rows(n_rows, seed=0):
+    mnist = datasets.get("mnist")
+    order = np.random.RandomState(seed).permutation(np.flatnonzero(mnist.split == 0))[:n_rows]
+    return scaled(mnist.X[order]), mnist.y[order]
+
+
+def test_rows():
+    mnist = datasets.get("mnist")
+    rows = mnist.split == 1
+    return scaled(mnist.X[rows]), mnist.y[rows]
+
+
+def scaled(pixels):
+    return (pixels / 255.0).astype(np.float32)
+
+
+def random_start(n_bits):
+    rng = np.random.RandomState(1)
+    codewords = random_codewords(10, n_bits, rng, distinct=False)
+    weights = rng.uniform(size=(n_bits, 11))
+    return {"codewords": codewords, "kernel_weights": weights / weights.sum(axis=1, keepdims=True)}
+
+
+def compile_loops(options):
+    """Fit once on each way that the solver takes, before a clock runs."""
+    X, y = training_rows(2000)
+    for hasher in (StarSHL.paper(2, random_state=0, n_jobs=options.jobs), StarSHL(2, random_state=0)):
+        hasher.fit(X, y).transform(X[:300])
+
+
+def peak_gib():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def show(columns, *rows):
+    widths = [max(len(str(row[k])) for row in (columns, *rows)) for k in range(len(columns))]
+    for row in (columns, *rows):
+        print("  ".join(str(cell).rjust(width) for cell, width in zip(row, widths, strict=True)), flush=True)
+
+
+def fit_plainly(X, y, n_bits, max_iter):
+    X = X.astype(np.float64)
+    settings = {"C": 1000.0, "tol": 0.05, "svm_tol": 1e-3, "max_iter": max_iter}
+    start = random_start(n_bits)
+    labeled = np.ones(len(y), dtype=bool)
+    return PlainStarSHL(paper_grams(X, X), y, labeled, start["codewords"], start["kernel_weights"], **settings).fit(
+        late=False
+    )
+
+
+def fit(options):
+    """Full fit with the paper's settings, beside the plain implementation and one X @ X.T."""
+    X, y = training_rows(options.rows)
+    product = product_seconds(X, X)
+    hasher = StarSHL.paper(options.bits, **random_start(options.bits), n_jobs=options.jobs)
+    _, ours, ours_cpu = timed(lambda: hasher.fit(X, y))
+    peak = peak_gib()
+    rows = [("starshl", f"{ours:.2f}", f"{ours_cpu:.2f}", hasher.n_iter_, f"{ours / product:.0f}", f"{peak:.2f}", "1")]
+    if not options.without_plain:
+        plain, theirs, theirs_cpu = timed(lambda: fit_plainly(X, y, options.bits, options.plain_sweeps or 20))
+        name = "plain"
+        if options.plain_sweeps:
+            # Sweep 0 and the last pass cost what a sweep costs; the reference needs at least as many sweeps as ours.
+            share = (hasher.n_iter_ + 2) / (plain.n_iter + 2)
+            theirs, theirs_cpu, name = theirs * share, theirs_cpu * share, f"plain, from {plain.n_iter} sweeps"
+        rows.append((
+            name, f"{theirs:.2f}", f"{theirs_cpu:.2f}", plain.n_iter, f"{theirs / product:.0f}", f"{peak_gib():.2f}",
+            f"{theirs / ours:.1f}",
+        ))  # fmt: skip
+    print(f"N = {options.rows:,}, {options.bits} bits, paper settings; one float32 X @ X.T takes {product:.3f} s")
+    show(("", "wall s", "CPU s", "sweeps", "x product", "peak GiB", "ratio"), *rows)
+
+
+def reference(options):
+    """The plain implementation alone: CPU seconds of one sweep with 8 bits."""
+    rows = []
+    for n_rows in (500, 1000, 2000, 3000):
+        X, y = training_rows(n_rows)
+        grams, _, gram_cpu = timed(lambda X=X: paper_grams(X.astype(np.float64), X.astype(np.float64)))
+        start = random_start(8)
+        plain = PlainStarSHL(
+            grams, y, np.ones(n_rows, dtype=bool), start["codewords"], start["kernel_weights"], C=1000.0, svm_tol=1e-3
+        )
+        everyone = np.arange(n_rows)
+        _, _, sweep_cpu = timed(lambda plain=plain, rows=everyone: [plain.solve_bit(b, rows) for b in range(8)])
+        rows.append((n_rows, f"{gram_cpu:.2f}", f"{sweep_cpu:.2f}", f"{gram_cpu + sweep_cpu:.2f}"))
+    show(("N", "11 Gram matrices", "one sweep, 8 bits", "CPU s"), *rows)
+
+
+def growth(options):
+    """Fit time over the number of rows, 16 bits; the exponent is the slope of a line through the logarithms."""
+    sizes = [2500, 5000, 10000, 20000]
+    for name, make in (
+        ("paper settings", lambda: StarSHL.paper(16, random_state=0, n_jobs=options.jobs)),
+        ("default settings", lambda: StarSHL(16, random_state=0, n_jobs=options.jobs)),
+    ):
+        seconds, rows = [], []
+        for n_rows in sizes:
+            X, y = training_rows(n_rows)
+            hasher, wall, cpu = timed(lambda X=X, y=y, make=make: make().fit(X, y))
+            seconds.append(wall)
+            rows.append((n_rows, f"{wall:.2f}", f"{cpu:.2f}", hasher.n_iter_, f"{wall / (hasher.n_iter_ + 2):.2f}"))
+        show(("N", "wall s", "CPU s", "sweeps", "s a sweep"), *rows)
+        print(f"{name}: exponent {np.polyfit(np.log(sizes), np.log(seconds), 1)[0]:.2f}")
+
+
+def modes(options):
+    """Wall seconds of a sweep: all labels, a tenth of the labels, none."""
+    X, y = training_rows(options.rows)
+    few = np.where(np.arange(len(y)) < len(y) // 10, y, -1)
+    rows, base = [], None
+    for name, labels, others in (
+        ("supervised", y, {}), ("semi-supervised", few, {}), ("unsupervised", None, {"n_codewords": 10}),
+    ):  # fmt: skip
+        hasher = StarSHL(options.bits, random_state=0, n_jobs=options.jobs, **others)
+        _, wall, _ = timed(lambda hasher=hasher, labels=labels: hasher.fit(X, labels))
+        each = wall / (hasher.n_iter_ + 2)
+        base = base or each
+        rows.append((name, f"{wall:.2f}", hasher.n_iter_, hasher.n_reassigned_, f"{each:.2f}", f"{each / base:.2f}"))
+    print(f"N = {options.rows:,}, {options.bits} bits, default settings")
+    show(("", "wall s", "sweeps", "rows moved", "s a sweep", "ratio"), *rows)
+
+
+def encode(options):
+    """Encoding 10,000 images, all bits and kernels, beside the bare product of images and support rows."""
+    X, y = training_rows(options.rows)
+    images, _ = test_rows()
+    rows = []
+    for name, hasher in (
+        ("default settings", StarSHL(options.bits, random_state=0, n_jobs=options.jobs)),
+        ("paper settings", StarSHL.paper(options.bits, random_state=0, n_jobs=options.jobs)),
+    ):
+        hasher.fit(X, y)
+        product = product_seconds(images, hasher.support_samples_)
+        encoding = best_of(4, lambda hasher=hasher: hasher.encode(images))
+        rows.append((name, len(hasher.support_), f"{product:.3f}", f"{encoding:.3f}", f"{encoding / product:.2f}"))
+    print(f"N = {options.rows:,}, {options.bits} bits")
+    show(("", "support rows", "product s", "encode s", "ratio"), *rows)
+
+
+def full(options):
+    """An exact fit on all 60,000 images, default settings, and its P@10 on the 10,000 test images."""
+    X, y = training_rows(60000)
+    images, answers = test_rows()
+    hasher = StarSHL(options.bits, random_state=0, n_jobs=options.jobs, verbose=1)
+    _, wall, cpu = timed(lambda: hasher.fit(X, y))
+    peak = peak_gib()
+    database, encoding, _ = timed(lambda: hasher.encode(X))
+    precision = precision_at(hasher.encode(images), database, answers, y, 10)
+    print(f"N = 60,000, {options.bits} bits, default settings")
+    show(
+        ("minutes", "CPU min", "sweeps", "peak GiB", "largest KKT violation", "P@10", "accuracy", "encode s"),
+        (
+            f"{wall / 60:.1f}", f"{cpu / 60:.1f}", hasher.n_iter_, f"{peak:.1f}", f"{hasher.violations_.max():.2e}",
+            f"{precision:.4f}", f"{hasher.score(images, answers):.4f}", f"{encoding:.1f}",
+        ),
+    )  # fmt: skip
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parts = parser.add_subparsers(required=True, metavar="part")
+    for action in (fit, reference, growth, modes, encode, full):
+        part = parts.add_parser(action.__name__, help=action.__doc__)
+        part.add_argument("--rows", type=int, default=10000 if action is encode else 3000)
+        part.add_argument("--bits", type=int, default=64 if action is full else 16)
+        part.add_argument("--jobs", type=int, default=2)
+        part.add_argument("--plain-sweeps", type=int, help="stop the plain side early and extrapolate")
+        part.add_argument("--without-plain", action="store_true")
+        part.set_defaults(action=action)
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    compile_loops(options)
+    options.action(options)
+
+
+if __name__ == "__main__":
+    main()
