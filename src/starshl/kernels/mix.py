@@ -12,7 +12,7 @@ from .base import Kernel
 from .pairs import squared_norms
 from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial
 
-__all__ = ["KernelMix"]
+__all__ = ["KernelMix", "RowScales"]
 
 _SQUARINGS = 4  # in a row
 _NORM_RANGE = 100.0  # of float32 rows

@@ -18,11 +18,12 @@ from ._fused_loops import add_forms
 from .base import Kernel
 from .close_pairs import ClosePairs
 from .distances import TILE, DistanceTiles
-from .mix import KernelMix
+from .mix import KernelMix, RowScales
 
 __all__ = ["VectorBank"]
 
 _NARROW = 0.01  # share of entries that are not negligible, up to which a Gaussian is kept as a sparse matrix
+_FEW_COLUMNS = 0.6  # share of rows with a coefficient, below which the others are left out of expansions
 _LOOKED_AT = 512  # rows from which that share is estimated
 
 
@@ -89,7 +90,7 @@ class VectorBank:
             for other in pieces[number:]:
                 first, second = rows[piece], rows[other]
                 squared = self.distances.between(first, second)
-                values = _shaped(buffer, len(self.wide), *squared.shape)
+                values = _shaped(buffer, (len(self.wide), *squared.shape))
                 self.mix.evaluate(squared, self.scales.take(first), self.scales.take(second), values)
                 twice = 1.0 if piece == other else 2.0
                 add_forms(values, twice * coefficients[first], coefficients[second], found)
@@ -109,39 +110,44 @@ class VectorBank:
 
     def _expand_wide(self, columns: np.ndarray, accuracy: float) -> np.ndarray:
         """Return the products of the kernels that are not sparse, in the order of the mix."""
-        dtype = self._precision(columns, accuracy)
-        columns = columns.astype(dtype, copy=False)
-        n_kernels, n_columns = len(self.wide), columns.shape[1]
-        sums = np.zeros((n_kernels, *columns.shape), dtype=dtype)
-        if n_kernels == 0:
+        sums = np.zeros((len(self.wide), *columns.shape), dtype=self._precision(columns, accuracy))
+        if len(self.wide) == 0:
             return sums
+        columns = columns.astype(sums.dtype, copy=False)
+        support = np.flatnonzero(columns.any(axis=1))
         # Buffers of the threads, because touching fresh memory for each tile would take longer than the products.
-        sizes = (
-            (n_kernels * TILE * TILE, self.dtype),
-            (n_kernels * TILE * TILE, dtype),
-            (n_kernels * TILE * n_columns, dtype),
-        )
-        spare = [[np.empty(*size) for size in sizes] for _ in range(effective_n_jobs(self.n_jobs))]
-
-        def add(first: int, second: int) -> None:
-            own, precise, room = buffers = spare.pop()
-            rows, others = self.distances.blocks[first], self.distances.blocks[second]
-            squared = self.distances.tile(first, second)
-            values = _shaped(own, n_kernels, *squared.shape)
-            self.mix.evaluate(squared, self.scales.take(rows), self.scales.take(others), values)
-            if dtype != self.dtype:
-                narrow, values = values, _shaped(precise, *values.shape)
-                values[:] = narrow
-            sums[:, rows] += np.matmul(values, columns[others], out=_shaped(room, n_kernels, len(squared), n_columns))
-            if first != second:
-                room = _shaped(room, n_kernels, squared.shape[1], n_columns)
-                sums[:, others] += np.matmul(values.transpose(0, 2, 1), columns[rows], out=room)
-            spare.append(buffers)
-
+        spare = [_Buffers(self, sums) for _ in range(effective_n_jobs(self.n_jobs))]
         with single_threaded_blas():
-            for pairs in disjoint_pairs(self.distances.n_blocks):
-                run_all([partial(add, *pair) for pair in pairs], self.n_jobs)
+            if len(support) < _FEW_COLUMNS * self.n_rows:
+                blocks = self.distances.blocks
+                run_all(
+                    [partial(self._add_support, rows, support, columns, sums, spare) for rows in blocks], self.n_jobs
+                )
+            else:
+                for pairs in disjoint_pairs(self.distances.n_blocks):
+                    run_all([partial(self._add_pair, *pair, columns, sums, spare) for pair in pairs], self.n_jobs)
         return sums
+
+    def _add_pair(self, first: int, second: int, columns, sums, spare) -> None:
+        """Add what the rows of two blocks contribute to each other; a kernel is symmetric and is evaluated once."""
+        buffers = spare.pop()
+        rows, others = self.distances.blocks[first], self.distances.blocks[second]
+        squared = self.distances.tile(first, second)
+        values = buffers.evaluate(squared, self.scales.take(rows), self.scales.take(others))
+        sums[:, rows] += buffers.multiply(values, columns[others])
+        if first != second:
+            sums[:, others] += buffers.multiply(values.transpose(0, 2, 1), columns[rows])
+        spare.append(buffers)
+
+    def _add_support(self, rows: slice, support: np.ndarray, columns, sums, spare) -> None:
+        """Fill in the sums of one block of rows over the rows whose coefficients are not zero."""
+        buffers = spare.pop()
+        inside, scales = np.arange(rows.start, rows.stop), self.scales.take(rows)
+        for piece in tiles(len(support), TILE):
+            others = support[piece]
+            values = buffers.evaluate(self.distances.between(inside, others), scales, self.scales.take(others))
+            sums[:, rows] += buffers.multiply(values, columns[others])
+        spare.append(buffers)
 
     def _precision(self, columns: np.ndarray, accuracy: float) -> np.dtype:
         """Return the precision in which products are summed: float64 unless rounding to float32 does no harm."""
@@ -150,6 +156,28 @@ class VectorBank:
         return self.dtype if rounding <= accuracy else np.dtype(np.float64)
 
 
-def _shaped(buffer: np.ndarray, *shape: int) -> np.ndarray:
+class _Buffers:
+    """Room for the kernels of a tile and their products, used again and again by one thread."""
+
+    def __init__(self, bank: VectorBank, sums: np.ndarray):
+        n_kernels, _, n_columns = sums.shape
+        self.mix = bank.mix
+        self.values = np.empty(n_kernels * TILE * TILE, dtype=bank.dtype)
+        self.precise = self.values if sums.dtype == bank.dtype else np.empty(len(self.values), dtype=sums.dtype)
+        self.products = np.empty(n_kernels * TILE * n_columns, dtype=sums.dtype)
+
+    def evaluate(self, squared: np.ndarray, rows: RowScales, columns: RowScales) -> np.ndarray:
+        shape = self.mix.n_kernels, *squared.shape
+        values, precise = _shaped(self.values, shape), _shaped(self.precise, shape)
+        self.mix.evaluate(squared, rows, columns, values)
+        if self.precise is not self.values:
+            precise[:] = values
+        return precise
+
+    def multiply(self, values: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return np.matmul(values, columns, out=_shaped(self.products, (*values.shape[:2], columns.shape[1])))
+
+
+def _shaped(buffer: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Return the beginning of a flat buffer as an array."""
     return buffer[: int(np.prod(shape))].reshape(shape)
