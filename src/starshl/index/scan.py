@@ -127,7 +127,7 @@ class ScanIndex(HammingIndex):
         if scores is not None:
             weights = self._score_weights(scores, codes)
             positions, distances = self._by_score(queries, weights, k, distances[:, -1], mask)
-        return Neighbors(self.ids[positions], distances)
+        return Neighbors(self.ids.take(positions), distances)
 
     def search_radius(self, codes: BinaryCodes, radius: int, *, where: Where = None) -> RadiusNeighbors:
         """Return all items within ``radius`` (inclusive) of each code; ``where`` is as in :meth:`search`."""
