@@ -9,7 +9,7 @@ they are taken apart. The tables of a tile of codes stay in the nearest cache wh
 import numpy as np
 from numba import njit
 
-from ..codes._hamming_loops import popcount
+from ..codes._hamming_loops import lowest_bit, popcount
 
 PIECE_BITS = 5
 N_VALUES = 1 << PIECE_BITS
@@ -84,10 +84,9 @@ def rows_at(words, first, word, distance, rows, n_rows):
         # An unsigned index cannot count from the end: without that case this is a vector loop.
         bits |= np.uint64(popcount(words[np.uint64(row)] ^ word) == wanted) << np.uint64(row - first)
     while bits:
-        rest = bits & (bits - np.uint64(1))
-        rows[n_rows] = first + np.int64(popcount((bits ^ rest) - np.uint64(1)))
+        rows[n_rows] = first + lowest_bit(bits)
         n_rows += 1
-        bits = rest
+        bits &= bits - np.uint64(1)
     return n_rows
 
 
