@@ -119,7 +119,7 @@ class ScanIndex(HammingIndex):
         k = self._check_k(k)
         mask = self._mask(where)
         if mask is not None:
-            k = min(k, int(np.count_nonzero(mask)))
+            k = _passing(mask, k)
         if k == 0 or not len(codes):
             return Neighbors(np.empty((len(codes), k), np.int64), np.empty((len(codes), k), np.int32))
         queries = to_planes(codes)
@@ -188,6 +188,12 @@ class ScanIndex(HammingIndex):
             order = np.lexsort((ids[positions[span]], penalties, distances[span]))[:k]
             best[q] = starts[q] + order
         return positions[best], distances[best]
+
+
+def _passing(mask: np.ndarray, k: int) -> int:
+    """Return how many pass the mask, but at most k; where many do, the first ones tell without counting all."""
+    n_first = np.count_nonzero(mask[: 64 * k])
+    return k if n_first >= k else min(k, int(np.count_nonzero(mask)))
 
 
 def empty_planes(n_bits: int, n_rows: int = 0) -> np.ndarray:
