@@ -127,3 +127,14 @@ def test_parquet_columns_become_vectors_ids_and_metadata(tmp_path):
     parquet.write_table(ragged, tmp_path / "ragged.parquet")
     with pytest.raises(ValueError, match=r"lengths \[1, 3\]; all must agree"):
         read_table(tmp_path / "ragged.parquet")
+
+
+def test_a_damaged_archive_of_vectors_is_refused_with_a_sentence(tmp_path):
+    np.savez_compressed(tmp_path / "rows.npz", X=np.random.default_rng(0).random((50, 4)), key=np.arange(50))
+    content = bytearray((tmp_path / "rows.npz").read_bytes())
+    (tmp_path / "cut.npz").write_bytes(content[:-40])
+    content[300] ^= 1
+    (tmp_path / "flipped.npz").write_bytes(content)
+    for name in ("cut.npz", "flipped.npz"):
+        with pytest.raises(ValueError, match="is not a readable array file"):
+            read_table(tmp_path / name, ids="key")

@@ -7,7 +7,7 @@ import pytest
 
 from starshl.cli._columns import labels_from_text
 from starshl.cli._csv import _look_at
-from starshl.cli.io import read_labels, read_table
+from starshl.cli.io import read_labels, read_rows
 
 
 def write(path, text):
@@ -17,15 +17,15 @@ def write(path, text):
 
 def test_a_csv_without_header_has_numbered_columns(tmp_path):
     path = write(tmp_path / "t.csv", "1,2,0\n3,4,1\n")
-    assert read_table(path).X.tolist() == [[1, 2, 0], [3, 4, 1]]
-    table = read_table(path, labels="-1", drop=["0"])
+    assert read_rows(path).X.tolist() == [[1, 2, 0], [3, 4, 1]]
+    table = read_rows(path, labels="-1", drop=["0"])
     assert (table.X.tolist(), table.y.tolist(), table.names) == ([[2], [4]], [0, 1], None)
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 def test_a_csv_with_header_finds_columns_by_name(separator, tmp_path):
     text = 'id,a,"b c",kind\nr1,1,2,x\n\nr2,3,4,""\n'.replace(",", separator)
-    table = read_table(write(tmp_path / "t.csv", "\ufeff" + text), labels="kind", drop=["id"])
+    table = read_rows(write(tmp_path / "t.csv", "\ufeff" + text), labels="kind", drop=["id"])
     assert (table.X.tolist(), table.names) == ([[1, 2], [3, 4]], ("a", "b c"))
     assert table.y.tolist() == ["x", None]
 
@@ -49,7 +49,7 @@ def test_a_header_is_told_from_a_row_with_text(text, has_header, tmp_path):
 
 def test_columns_of_a_model_are_found_in_any_order_and_among_others(tmp_path):
     path = write(tmp_path / "t.csv", "note,b,a\nhello,1,2\n")
-    assert read_table(path, keep=["a", "b"]).X.tolist() == [[2, 1]]
+    assert read_rows(path, keep=["a", "b"]).X.tolist() == [[2, 1]]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_labels_in_text_are_integers_if_all_are_and_empty_or_minus_one_is_unlabe
 def test_parquet_keeps_names_precision_and_missing_labels(tmp_path):
     columns = {"a": np.array([1, 2], np.float32), "b": np.array([3, 4], np.float32), "kind": ["x", None]}
     parquet.write_table(arrow.table(columns), tmp_path / "t.parquet")
-    table = read_table(tmp_path / "t.parquet", labels="kind")
+    table = read_rows(tmp_path / "t.parquet", labels="kind")
     assert (table.X.tolist(), table.X.dtype, table.names) == ([[1, 3], [2, 4]], np.float32, ("a", "b"))
     assert table.y.tolist() == ["x", None]
     parquet.write_table(arrow.table({"label": [3, None]}), tmp_path / "y.parquet")
@@ -88,4 +88,4 @@ def test_labels_come_from_files_of_their_own(tmp_path):
 
 def test_float32_arrays_stay_float32(tmp_path):
     np.save(tmp_path / "x.npy", np.ones((2, 2), np.float32))
-    assert read_table(tmp_path / "x.npy").X.dtype == np.float32
+    assert read_rows(tmp_path / "x.npy").X.dtype == np.float32

@@ -51,9 +51,10 @@ def test_within_finds_every_row_of_the_ball_in_order(n_bits, radius):
         assert distances[starts[q] : starts[q + 1]].tolist() == of_query[order].tolist()
 
 
-@pytest.mark.parametrize("share", [0.01, 0.3])
-def test_a_mask_hides_rows_from_both_searches(share):
-    codes, queries = random_codes(40_000, 64), random_codes(3, 64, seed=1)
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.9])
+@pytest.mark.parametrize("n_queries", [3, 40, 70])
+def test_a_mask_hides_rows_from_both_searches(share, n_queries):
+    codes, queries = random_codes(40_000, 64), random_codes(n_queries, 64, seed=1)
     mask = np.random.default_rng(2).random(len(codes)) < share
     allowed = np.flatnonzero(mask)
     planes, query_planes = to_planes(codes), to_planes(queries)
@@ -62,7 +63,7 @@ def test_a_mask_hides_rows_from_both_searches(share):
     order = np.argsort(expected, axis=1, kind="stable")[:, :20]
     assert np.array_equal(rows, allowed[order])
     starts, rows, _ = within(planes, query_planes, 18, 64, mask=mask)
-    for q in range(3):
+    for q in range(n_queries):
         found = rows[starts[q] : starts[q + 1]]
         assert sorted(found.tolist()) == allowed[expected[q] <= 18].tolist()
 

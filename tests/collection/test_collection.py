@@ -136,6 +136,115 @@ def test_a_reader_sees_what_a_writer_has_stored(folder, rows):
             reader.remove([1])
 
 
+def refuse_to_read_all(monkeypatch, reader):
+    def fail():
+        raise AssertionError("the reader read every item again")
+
+    monkeypatch.setattr(reader, "_read_all", fail)
+
+
+def assert_reads_like_a_new_reader(folder, reader, rows):
+    with Collection(folder, read_only=True) as fresh:
+        assert reader.ids.tolist() == fresh.ids.tolist()
+        assert reader.codes(reader.ids) == fresh.codes(fresh.ids)
+        assert reader.search(rows[:5], k=7) == fresh.search(rows[:5], k=7)
+
+
+def test_a_reader_reads_only_what_a_writer_has_changed(folder, rows, monkeypatch):
+    with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
+        refuse_to_read_all(monkeypatch, reader)
+        writer.add(rows[:3], ids=[1000, 1001, -5])
+        assert_reads_like_a_new_reader(folder, reader, rows)
+        writer.remove([0, 1000])
+        writer.upsert(rows[[7, 8]], ids=[1001, 2000])
+        writer.update([3], [{"label": "new"}])
+        writer.add(rows[:1], ids=[0])
+        assert_reads_like_a_new_reader(folder, reader, rows)
+        writer.remove(writer.ids)
+        assert len(reader) == 0
+        assert reader.get([]) == []
+
+
+def forget_the_log(connection):
+    connection.execute("DROP TABLE changes")
+    connection.execute("DELETE FROM facts WHERE name LIKE 'log_%'")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "UPDATE changes SET id = id + 1 WHERE id = 1001",
+        "DELETE FROM changes WHERE id = 1001",
+        "UPDATE facts SET value = value + 2 WHERE name = 'log_start'",
+        "UPDATE facts SET value = value - 1 WHERE name = 'log_start'",
+        "UPDATE facts SET value = value - 1 WHERE name = 'log_end'",
+        "DELETE FROM facts WHERE name = 'log_sum'",
+        "UPDATE facts SET value = 'x' WHERE name = 'log_sum'",
+    ],
+)
+def test_a_damaged_log_is_refused(folder, rows, spoil):
+    with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
+        writer.add(rows[:3], ids=[1000, 1001, 1002])
+        writer._store._connection.execute(spoil)
+        with pytest.raises(CollectionFormatError, match="damaged"):
+            len(reader)
+        with pytest.raises(CollectionFormatError, match="damaged"):
+            Collection(folder, read_only=True)
+
+
+def test_a_file_of_a_version_without_a_log_gets_one(folder, rows, monkeypatch):
+    connection = sqlite3.connect(folder / "items.sqlite")
+    forget_the_log(connection)
+    connection.commit()
+    connection.close()
+    with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
+        refuse_to_read_all(monkeypatch, reader)
+        writer.add(rows[:3], ids=[1000, 1001, 1002])
+        assert_reads_like_a_new_reader(folder, reader, rows)
+
+
+def test_changes_by_a_version_without_a_log_are_not_missed(folder, rows):
+    with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
+        writer.add(rows[:3], ids=[1000, 1001, 1002])
+        with writer._writing():
+            writer._store._log_changes = lambda generation: None
+            writer._store.delete([5])
+        del writer._store._log_changes
+        writer._generation = -1
+        assert 5 not in reader.ids
+        writer.add(rows[:1], ids=[1003])
+        assert_reads_like_a_new_reader(folder, reader, rows)
+
+
+def test_a_full_log_starts_again(folder, rows, monkeypatch):
+    monkeypatch.setattr("starshl.collection.store._LOG_ROOM", 10)
+    with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
+        for first in range(1000, 1060, 6):
+            writer.add(rows[:6], ids=np.arange(first, first + 6))
+            if first % 4 == 0:
+                assert_reads_like_a_new_reader(folder, reader, rows)
+        writer.add(rows[:20], ids=np.arange(2000, 2020))
+        assert_reads_like_a_new_reader(folder, reader, rows)
+        n_logged = writer._store._connection.execute("SELECT count(*) FROM changes").fetchone()[0]
+        assert n_logged <= 10
+
+
+def test_a_reader_follows_to_a_new_hasher(folder, rows):
+    other = LSHash(40, random_state=1).fit(rows)
+    with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
+        writer.replace_hasher(other, np.arange(60), rows)
+        assert reader.n_bits == 40
+        assert_reads_like_a_new_reader(folder, reader, rows)
+
+
+def test_a_damaged_change_is_refused_by_a_reader(folder, rows):
+    with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
+        writer.add(rows[:3], ids=[1000, 1001, 1002])
+        writer._store._connection.execute("UPDATE items SET code = x'000000' WHERE id = 1001")
+        with pytest.raises(CollectionFormatError, match=r"1001 .* does not match its checksum"):
+            reader.search(rows[:1])
+
+
 def test_a_second_writer_is_refused(folder):
     with Collection(folder), pytest.raises(CollectionError, match="Another process is writing"):
         Collection(folder)

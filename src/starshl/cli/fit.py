@@ -180,12 +180,12 @@ def read_training_rows(
     source: Path, labels: str | None, no_labels: bool, drop: list[str] | None
 ) -> tuple[Table, np.ndarray | None]:
     """Read rows, and labels from the same file or from one of their own."""
-    from .io import READABLE, read_labels, read_table
+    from .io import READABLE, read_labels, read_rows
 
     if labels is not None and no_labels:
         raise ValueError("--labels and --no-labels contradict each other. Leave one of them out.")
     label_file = Path(labels) if labels is not None else None
     if label_file is not None and label_file.suffix.lower() in READABLE and label_file.is_file():
-        return read_table(source, drop=drop), read_labels(label_file)
-    table = read_table(source, labels=labels, drop=drop)
+        return read_rows(source, drop=drop), read_labels(label_file)
+    table = read_rows(source, labels=labels, drop=drop)
     return table, None if no_labels else table.y

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ..codes import BinaryCodes
 
-__all__ = ["Table", "check_output", "read_labels", "read_table", "rows_for", "write_codes", "write_labels"]
+__all__ = ["Table", "check_output", "read_labels", "read_rows", "rows_for", "write_codes", "write_labels"]
 
 READABLE = (".npy", ".npz", ".csv", ".parquet")
 
@@ -26,7 +26,7 @@ class Table:
     y: np.ndarray | None = None
 
 
-def read_table(
+def read_rows(
     path: Path, *, labels: str | None = None, drop: list[str] | None = None, keep: list[str] | None = None
 ) -> Table:
     """Read rows and labels from one file.
@@ -57,7 +57,7 @@ def read_table(
 def rows_for(hasher, path: Path, *, labels: str | None = None, drop: list[str] | None = None) -> Table:
     """Read rows for a fitted hasher: by its column names if both sides have them."""
     names = getattr(hasher, "feature_names_in_", None)
-    return read_table(path, labels=labels, drop=drop, keep=None if names is None else list(names))
+    return read_rows(path, labels=labels, drop=drop, keep=None if names is None else list(names))
 
 
 def read_labels(path: Path) -> np.ndarray:
@@ -72,7 +72,9 @@ def read_labels(path: Path) -> np.ndarray:
         from ._parquet import read_parquet_labels
 
         return read_parquet_labels(path)
-    arrays = _load_arrays(path)
+    from ..collection.tables import load_arrays
+
+    arrays = load_arrays(path)
     name = "y" if "y" in arrays else None if len(arrays) > 1 else next(iter(arrays), None)
     if name is None:
         raise ValueError(f"{str(path)!r} holds the arrays {_listed(arrays)}; call the one with the labels 'y'.")
@@ -149,7 +151,9 @@ def _without_objects(labels: np.ndarray) -> np.ndarray:
 def _read_arrays(path: Path, labels: str | None, drop: list[str] | None) -> Table:
     if drop:
         raise ValueError(f"--drop names columns, and {str(path)!r} has none. Leave it out, or use a .csv or .parquet.")
-    arrays = _load_arrays(path)
+    from ..collection.tables import load_arrays
+
+    arrays = load_arrays(path)
     if path.suffix.lower() == ".npy":
         if labels is not None:
             raise ValueError(
@@ -165,23 +169,6 @@ def _read_arrays(path: Path, labels: str | None, drop: list[str] | None) -> Tabl
             f"{str(path)!r} holds the arrays {_listed(arrays)} and no {labels!r}, nor is there such a file."
         )
     return Table(arrays["X"], y=arrays.get(name))
-
-
-def _load_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of a .npz, or that of a .npy as X; never unpickle."""
-    import numpy as np
-
-    try:
-        found = np.load(path, allow_pickle=False)
-        if isinstance(found, np.ndarray):
-            return {"X": found}
-        with found:
-            return {name: found[name] for name in found.files}
-    except Exception as error:  # a damaged file raises whatever zipfile, zlib, struct and tokenize raise
-        raise ValueError(
-            f"{str(path)!r} is not a readable array file ({error}). It is damaged, or holds Python objects: "
-            "save arrays of numbers or text again with numpy.save or numpy.savez."
-        ) from error
 
 
 def _check_numbers(table: Table, path: Path) -> None:

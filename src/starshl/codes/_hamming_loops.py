@@ -28,11 +28,14 @@ def popcount(typing_context, word):
 @njit(cache=True, nogil=True)
 def fill_distances(planes, first, n_rows, query, distances):
     """Write the distances of rows first ... first + n_rows - 1 to the query into ``distances``."""
-    for i in range(n_rows):
-        distances[i] = np.uint64(popcount(planes[0, first + i] ^ query[0]))
+    # The words are taken out first: a store to ``distances`` might change them, for all that the compiler knows.
+    words, word = planes[0, first : first + n_rows], query[0]
+    for i in range(len(words)):
+        distances[i] = np.uint64(popcount(words[i] ^ word))
     for p in range(1, planes.shape[0]):
-        for i in range(n_rows):
-            distances[i] += np.uint64(popcount(planes[p, first + i] ^ query[p]))
+        words, word = planes[p, first : first + n_rows], query[p]
+        for i in range(len(words)):
+            distances[i] += np.uint64(popcount(words[i] ^ word))
 
 
 @njit(cache=True, nogil=True)
@@ -59,6 +62,22 @@ def next_near_chunk(planes, first, stop, query, limit, distances):
     if first < stop:
         fill_distances(planes, first, min(CHUNK, stop - first), query, distances)
     return first
+
+
+@njit(cache=True, nogil=True)
+def near_bits(distances, start, stop, limit):
+    """Return a word with a bit for each of at most 64 distances, set if it is at most ``limit``."""
+    bits, most = np.uint64(0), np.uint64(limit)
+    for i in range(start, stop):
+        # An unsigned index cannot count from the end: without that case this is a vector loop.
+        bits |= np.uint64(distances[np.uint64(i)] <= most) << np.uint64(i - start)
+    return bits
+
+
+@njit(cache=True, nogil=True)
+def lowest_bit(bits):
+    """Return the number of the lowest set bit."""
+    return np.int64(popcount((bits ^ (bits - np.uint64(1))) >> np.uint64(1)))
 
 
 @njit(cache=True, nogil=True)
@@ -196,13 +215,17 @@ def rows_within(planes, start, stop, queries, radii, mask, few_pass):
                 if n_found + n_rows > len(hits):
                     hits = np.concatenate((hits, np.empty_like(hits)))
                     hit_distances = np.concatenate((hit_distances, np.empty_like(hit_distances)))
-                for i in range(n_rows):
-                    row = numbers[first + i] if few_pass else first + i
-                    if np.int64(found[i]) <= radii[q] and (not mask.size or mask[row]):
+                for half in range(0, n_rows, 64):
+                    near = near_bits(found, half, min(half + 64, n_rows), radii[q])
+                    while near:
+                        i = half + lowest_bit(near)
+                        near &= near - np.uint64(1)
+                        row = numbers[first + i] if few_pass else first + i
+                        # Written always and kept by moving on: a filter is as hard to predict as a coin.
                         hits[n_found, 0] = q
                         hits[n_found, 1] = row
                         hit_distances[n_found] = found[i]
-                        n_found += 1
+                        n_found += 1 if mask.size == 0 else np.int64(mask[row])
                 first = next_near_chunk(source, first + CHUNK, last_row, queries[q], radii[q], found)
     return hits[:n_found, 0].copy(), hits[:n_found, 1].copy(), hit_distances[:n_found].copy()
 

@@ -92,7 +92,7 @@ def nearest(
     n_rows = planes.shape[1] if n_rows is None else n_rows
     n_queries = queries.shape[1]
     spans, passing = _or(item_starts, _ONE_EACH), _or(mask, _EVERY_ROW)
-    scan = partial(_scan_nearest, planes, queries.T, k, n_bits, spans, passing, _few_pass(mask))
+    scan = partial(_scan_nearest, planes, queries.T, k, n_bits, spans, passing, _few_pass(mask, n_queries))
     parts = run_all((partial(scan, *task) for task in _tasks(n_rows, n_queries)), n_jobs)
     # Pieces of rows stand side by side, pieces of queries below each other.
     axis = 0 if _cut_by_queries(n_queries) else 1
@@ -126,7 +126,7 @@ def within(
     by_query = np.ascontiguousarray(queries.T)
     radii = np.minimum(np.broadcast_to(np.asarray(radii, np.int64), len(by_query)), n_bits)
 
-    few_pass = _few_pass(mask)
+    few_pass = _few_pass(mask, len(by_query))
 
     def scan(piece: slice, some: slice):
         numbers, rows, distances = loops.rows_within(
@@ -163,9 +163,16 @@ def _cut_by_queries(n_queries: int) -> bool:
     return n_queries >= 2 * _QUERIES_A_TASK
 
 
-def _few_pass(mask: np.ndarray | None) -> bool:
-    """Tell whether gathering the rows that pass costs less than meeting all the others."""
-    return mask is not None and 16 * int(np.count_nonzero(mask)) < len(mask)
+def _few_pass(mask: np.ndarray | None, n_queries: int) -> bool:
+    """Tell whether gathering the rows that pass costs less than meeting all the others.
+
+    A task gathers a tile once for all its queries, and in the time that this takes for a row, the scan passes
+    eight. Where very few pass, there are no near rows to stop at, and every chunk would be looked through.
+    """
+    if mask is None:
+        return False
+    n_hidden = len(mask) - int(np.count_nonzero(mask))
+    return 16 * n_hidden > 15 * len(mask) or min(n_queries, _QUERIES_A_TASK) * n_hidden > 8 * len(mask)
 
 
 def _or(array: np.ndarray | None, otherwise: np.ndarray) -> np.ndarray:

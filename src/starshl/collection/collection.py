@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..base import BaseHasher
 from ..codes import BinaryCodes
 from ..exceptions import CollectionError, CollectionFormatError
-from ..index import HammingIndex, make_index
+from ..index import make_index
 from ..index.base import check_ids, next_ids
+from ..index.scan import ScanIndex
 from .export import write_rows
 from .filters import compile_filter
 from .folder import appearing_folder, code_length, load_model, lock_for_writing, save_model
@@ -79,7 +80,7 @@ class Collection:
         self.n_jobs = n_jobs
         self._lock = threading.RLock()
         self._kernels = kernels
-        self._index: HammingIndex | None = None
+        self._index: ScanIndex | None = None
         self._generation = -1
         if not (self.folder / _DATABASE).is_file():
             raise FileNotFoundError(f"There is no collection in {str(self.folder)!r}. Make one with Collection.create.")
@@ -340,23 +341,45 @@ class Collection:
             raise CollectionError("This collection was opened read-only; open it again to change it.")
 
     def _refresh(self) -> None:
-        """Read model and codes again if the file has changed since."""
+        """Read what has changed in the file since."""
         generation = self._store.fact("generation")
         if generation == self._generation:
             return
-        self._hasher = load_model(self.folder, self._store.fact("model"), self._kernels)
+        if self._generation < 0 or not self._catch_up():
+            self._read_all()
+        self._generation = generation
+
+    def _catch_up(self) -> bool:
+        """Read the items that changed, if the file still tells which; return whether that was enough."""
+        changed = self._store.changed_since(self._generation)
+        if changed is None or self._store.fact("model") != self._model:
+            return False
+        rows = self._store.rows(self._store.present(changed))
+        ids, codes = self._unpacked(rows)
+        changed = np.array(changed, np.int64)
+        self._index.remove(changed[self._index._find(changed) >= 0])
+        self._index.add(codes, ids)
+        return len(self._index) == self._store.fact("n_items")
+
+    def _read_all(self) -> None:
+        """Read model and codes."""
+        self._model = self._store.fact("model")
+        self._hasher = load_model(self.folder, self._model, self._kernels)
         n_bits = code_length(self._hasher)
         if self._store.fact("n_bits") != n_bits:
             raise CollectionFormatError(
                 f"The codes have {self._store.fact('n_bits')} bits, those of the model {n_bits}: the "
                 "collection is damaged. Restore it from a copy."
             )
-        rows = [(row.id, row.code) for row in self._store.all_rows()]
-        width = -(-n_bits // 8)
-        packed = np.frombuffer(b"".join(code for _, code in rows), np.uint8).reshape(len(rows), width)
-        ids = np.array([item for item, _ in rows], np.int64)
-        self._index = make_index(BinaryCodes(packed, n_bits), ids, n_jobs=self.n_jobs)
-        self._generation = generation
+        ids, codes = self._unpacked(self._store.all_rows())
+        self._index = make_index(codes, ids, n_jobs=self.n_jobs)
+
+    def _unpacked(self, rows: Iterable[Row]) -> tuple[np.ndarray, BinaryCodes]:
+        """Return ids and codes of rows."""
+        n_bits = code_length(self._hasher)
+        rows = [(row.id, row.code) for row in rows]
+        packed = np.frombuffer(b"".join(code for _, code in rows), np.uint8).reshape(len(rows), -(-n_bits // 8))
+        return np.array([item for item, _ in rows], np.int64), BinaryCodes(packed, n_bits)
 
     def _discard_old_models(self) -> None:
         # Not when they are replaced: a reader may be about to load the one that its state of the file names.

@@ -28,6 +28,11 @@ CREATE TABLE items (
   checksum INTEGER NOT NULL
 );
 """
+# Which ids a transaction has changed, for readers that hold the state before it. Files of versions that kept no such
+# log, and files that such a version has written since, lack what is missing here: their readers read all items again.
+_LOG = "CREATE TABLE IF NOT EXISTS changes (generation INTEGER NOT NULL, id INTEGER NOT NULL)"
+_LOG_FACTS = ("log_start", "log_end", "log_sum")
+_LOG_ROOM = 4_000
 _CHOSEN = "id IN (SELECT value FROM json_each(?))"
 _SUM_MODULUS = 1 << 62
 
@@ -44,6 +49,19 @@ class Row(NamedTuple):
     def checksum(self) -> int:
         text = json.dumps([self.reference, self.metadata]).encode()
         return zlib.crc32(text, zlib.crc32(struct.pack("<q", self.id) + self.code))
+
+
+class _Log(NamedTuple):
+    """Pairs of generation and id: what changed after generation ``start`` and up to ``end``."""
+
+    start: int
+    end: int
+    entries: list[tuple[int, int]]
+
+
+def _log_sum(entries: Iterable[tuple[int, int]]) -> int:
+    """Return the sum of the checksums of pairs of integers."""
+    return sum(zlib.crc32(struct.pack("<qq", *entry)) for entry in entries)
 
 
 class Store:
@@ -101,8 +119,10 @@ class Store:
         """Change the file: everything inside is in, or nothing."""
         with self._explained():
             self._connection.execute("BEGIN IMMEDIATE")
+            self._changed = []
             try:
                 yield
+                self._log_changes(self.fact("generation") + 1)
                 self._set("generation", self.fact("generation") + 1)
                 self._connection.execute("COMMIT")
             except BaseException:
@@ -129,12 +149,20 @@ class Store:
 
     def delete(self, ids: list[int]) -> None:
         """Delete rows; only inside :meth:`writing`."""
+        self._changed += ids
         chosen = [json.dumps(ids)]
         n_gone, total = self._connection.execute(
             f"SELECT count(*), coalesce(sum(checksum), 0) FROM items WHERE {_CHOSEN}", chosen
         ).fetchone()
         self._connection.execute(f"DELETE FROM items WHERE {_CHOSEN}", chosen)
         self._count(-n_gone, -total)
+
+    def changed_since(self, generation: int) -> list[int] | None:
+        """Return the ids that may have changed since a generation, or None if the log does not tell."""
+        log = self._read_log()
+        if log is None or generation < log.start or log.end != self.fact("generation"):
+            return None
+        return sorted({item for changed_in, item in log.entries if changed_in > generation})
 
     def present(self, ids: list[int]) -> list[int]:
         """Return those of the ids that are stored."""
@@ -162,6 +190,7 @@ class Store:
                 f"{str(self.path)!r} holds {n_items} items where {self.fact('n_items')} were written: the "
                 "file is damaged. Restore it from a copy."
             )
+        self._read_log()
 
     def matching(self, condition: str, parameters: list) -> list[int]:
         """Return the ids whose row meets a condition of :func:`compile_filter`."""
@@ -206,6 +235,40 @@ class Store:
     def _count(self, n_items: int, checksums: int) -> None:
         self._set("n_items", self.fact("n_items") + n_items)
         self._set("checksum_sum", (self.fact("checksum_sum") + checksums) % _SUM_MODULUS)
+
+    def _log_changes(self, generation: int) -> None:
+        """Note what this transaction has changed; start a new log if the old one is full or has gaps."""
+        log = self._read_log()
+        start, entries = generation - 1, [(generation, item) for item in self._changed]
+        if log is not None and log.end == generation - 1 and len(log.entries) + len(entries) <= _LOG_ROOM:
+            start, entries = log.start, log.entries + entries
+        elif len(entries) > _LOG_ROOM:
+            start, entries = generation, []
+        self._connection.execute(_LOG)
+        if log is None or start != log.start:
+            self._connection.execute("DELETE FROM changes")
+        new = [entry for entry in entries if entry[0] == generation]
+        self._connection.executemany("INSERT INTO changes VALUES (?, ?)", new)
+        for name, value in zip(_LOG_FACTS, (start, generation, _log_sum([(start, generation), *entries])), strict=True):
+            self._set(name, value)
+
+    def _read_log(self) -> _Log | None:
+        """Return the log, or None if the file has none; refuse a damaged one."""
+        logged = self._connection.execute("SELECT count(*) FROM facts WHERE name LIKE 'log_%'").fetchone()[0]
+        if not logged:
+            return None
+        start, end, total = (self.fact(name) for name in _LOG_FACTS)
+        log = _Log(start, end, self._connection.execute("SELECT generation, id FROM changes").fetchall())
+        try:
+            intact = _log_sum([(start, end), *log.entries]) == total
+        except (TypeError, struct.error):
+            intact = False
+        if not intact:
+            raise CollectionFormatError(
+                f"The log of changes in {str(self.path)!r} does not match its checksum: the file is damaged. "
+                "Restore it from a copy."
+            )
+        return log
 
     def _set(self, name: str, value: Any) -> None:
         self._connection.execute("REPLACE INTO facts VALUES (?, ?)", [name, value])

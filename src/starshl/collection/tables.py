@@ -10,7 +10,7 @@ import numpy as np
 
 from .._extras import require
 
-__all__ = ["Table", "read_table"]
+__all__ = ["Table", "load_arrays", "read_table"]
 
 
 class Table(NamedTuple):
@@ -65,27 +65,34 @@ def read_table(path: str | os.PathLike, *, vectors: str | None = None, ids: str 
     return Table(X, found, metadata or [{} for _ in range(len(X))])
 
 
+def load_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Return the arrays of a .npz, or that of a .npy as X; never unpickle."""
+    try:
+        found = np.load(path, allow_pickle=False)
+        if isinstance(found, np.ndarray):
+            return {"X": found}
+        with found:
+            return {name: found[name] for name in found.files}
+    except Exception as error:  # a damaged file raises whatever zipfile, zlib, struct and tokenize raise
+        raise ValueError(
+            f"{str(path)!r} is not a readable array file ({error}). It is damaged, or holds Python objects: "
+            "save arrays of numbers or text again with numpy.save or numpy.savez."
+        ) from error
+
+
 def _read_npy(path: Path, vectors: str | None) -> tuple[np.ndarray, dict[str, list]]:
     if vectors is not None:
         raise ValueError(f"A .npy file has one array and no columns; leave out {vectors!r}.")
-    return _load(path), {}
+    return load_arrays(path)["X"], {}
 
 
 def _read_npz(path: Path, vectors: str | None) -> tuple[np.ndarray, dict[str, list]]:
     name = vectors or "X"
-    with _load(path) as archive:
-        if name not in archive:
-            raise ValueError(f"{str(path)!r} has no array {name!r}; it has {', '.join(archive)}.")
-        X = archive[name]
-        others = {key: archive[key] for key in archive if key != name}
-    return X, {key: values.tolist() for key, values in others.items() if values.shape == (len(X),)}
-
-
-def _load(path: Path):
-    try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise ValueError(f"{str(path)!r} is not a readable NumPy file ({error}).") from error
+    arrays = load_arrays(path)
+    if name not in arrays:
+        raise ValueError(f"{str(path)!r} has no array {name!r}; it has {', '.join(arrays)}.")
+    X = arrays.pop(name)
+    return X, {key: values.tolist() for key, values in arrays.items() if values.shape == X.shape[:1]}
 
 
 def _read_parquet(path: Path, vectors: str | None) -> tuple[np.ndarray, dict[str, list]]:

@@ -30,10 +30,10 @@ def same_code(planes, row, others, other):
 
 
 @njit(cache=True, nogil=True)
-def make_table(planes, rows, n_rows):
+def make_table(planes, rows, n_rows, slots_a_row=2):
     """Return a hash table of so many different rows: slots of their numbers, -1 where empty."""
     n_slots = 16
-    while n_slots < 2 * n_rows:
+    while n_slots < slots_a_row * n_rows:
         n_slots *= 2
     table = np.full(n_slots, -1, np.int32)
     for number in range(n_rows):

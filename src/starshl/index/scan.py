@@ -119,7 +119,7 @@ class ScanIndex(HammingIndex):
         k = self._check_k(k)
         mask = self._mask(where)
         if mask is not None:
-            k = min(k, int(np.count_nonzero(mask)))
+            k = _passing(mask, k)
         if k == 0 or not len(codes):
             return Neighbors(np.empty((len(codes), k), np.int64), np.empty((len(codes), k), np.int32))
         queries = to_planes(codes)
@@ -127,7 +127,7 @@ class ScanIndex(HammingIndex):
         if scores is not None:
             weights = self._score_weights(scores, codes)
             positions, distances = self._by_score(queries, weights, k, distances[:, -1], mask)
-        return Neighbors(self.ids[positions], distances)
+        return Neighbors(self.ids.take(positions), distances)
 
     def search_radius(self, codes: BinaryCodes, radius: int, *, where: Where = None) -> RadiusNeighbors:
         """Return all items within ``radius`` (inclusive) of each code; ``where`` is as in :meth:`search`."""
@@ -188,6 +188,12 @@ class ScanIndex(HammingIndex):
             order = np.lexsort((ids[positions[span]], penalties, distances[span]))[:k]
             best[q] = starts[q] + order
         return positions[best], distances[best]
+
+
+def _passing(mask: np.ndarray, k: int) -> int:
+    """Return how many pass the mask, but at most k; where many do, the first ones tell without counting all."""
+    n_first = np.count_nonzero(mask[: 64 * k])
+    return k if n_first >= k else min(k, int(np.count_nonzero(mask)))
 
 
 def empty_planes(n_bits: int, n_rows: int = 0) -> np.ndarray:
