@@ -1,8 +1,8 @@
 """Fewer support rows for a fitted StarSHL: its scores are learned anew by a smaller kernel expansion.
 
-Encoding costs one kernel evaluation a support row, and most rows of a training set are support rows. Rows of numbers
-are replaced by fewer rows that are free to move, under one Gaussian, all found by gradient descent. Other samples cannot
-move: the best are chosen, one by one, and the kernels stay.
+A code costs one evaluation of the kernels a support row, and most rows of a training set are support rows. Rows of
+numbers are replaced by fewer ones that may lie anywhere, under one Gaussian, found by gradient descent. Other samples
+cannot move: the best are chosen, one by one, and the kernels stay.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ __all__ = ["compress_star_shl"]
 
 _SHARE = 10  # support rows for each one that is kept, if nobody says how many
 _RIDGE = 1e-6  # of the mean square of a feature
-_START_WIDTH = 0.3  # of the Gaussian, in root mean squared distances between rows
+_START_WIDTH = 0.25  # of the Gaussian, in root mean squared distances between rows
+_NOISY_COPIES, _NOISE = 3, 0.5  # of each row, and in standard deviations of its features
 _BATCH = 128
-_LEAST_EPOCHS, _LEAST_STEPS = 30, 1500
+_LEAST_EPOCHS, _LEAST_STEPS = 10, 1500
 # Step sizes: a row's entries in standard deviations of their features, coefficients of scores that are cut to [-1, 1].
 _ROW_STEP, _COEFFICIENT_STEP, _RATE_STEP = 0.1, 0.03, 0.01
 
@@ -43,30 +44,42 @@ def compress_star_shl(hasher: StarSHL, n_support: int | None, X, random_state) -
     support = hasher.support_samples_
     rows = support
     if X is not None:
-        rows = np.concatenate([support, read_samples(hasher, X, hasher.sample_kind_, fitting=False)])
+        further = read_samples(hasher, X, hasher.sample_kind_, fitting=False)
+        rows = np.concatenate([support, further.astype(support.dtype, copy=False)])
+    rng = check_random_state(random_state)
+    may_move = hasher.sample_kind_ == "vectors" and all(is_built_in(kernel) for kernel in hasher.kernels_)
+    if may_move:
+        rows = _with_noisy_copies(rows, rng)
     # Only the sign of a score is kept in a code: how far it lies beyond the margin need not be learned.
     targets = np.clip(hasher._scores(rows), -1.0, 1.0)
     with single_threaded_blas():
-        if hasher.sample_kind_ == "vectors" and all(is_built_in(kernel) for kernel in hasher.kernels_):
-            new_support, kernel, coefficients, intercept = _move_rows(
-                rows, targets, n_support, check_random_state(random_state)
-            )
-            kernels, weights = [kernel], np.ones(1)
+        if may_move:
+            new_support, kernel, coefficients, intercept = _move_rows(rows, targets, n_support, rng)
+            kernels, weights, gram = [kernel], np.ones(1), kernel(new_support, new_support)
         else:
-            kernels, weights = hasher.kernels_, hasher.kernel_weights_.mean(axis=0)
+            kernels, weights = list(hasher.kernels_), hasher.kernel_weights_.mean(axis=0)
             values = _mix(kernels, weights, rows, support)
             chosen = _choose_columns(values, targets, n_support)
-            new_support = support[chosen]
+            new_support, gram = support[chosen], values[np.ix_(chosen, chosen)]
             coefficients, intercept = _regress(values[:, chosen], targets)
-        gram = _mix(kernels, weights, new_support, new_support)
-    return _rebuild(hasher, new_support, kernels, weights, coefficients, intercept, gram)
+        norms = _norms(coefficients, gram)
+    return _rebuilt(
+        hasher,
+        kernels_=kernels,
+        kernel_weights_=np.tile(weights, (len(coefficients), 1)),
+        support_=np.arange(len(new_support)),
+        support_samples_=new_support,
+        dual_coef_=coefficients,
+        intercept_=intercept,
+        norms_=norms,
+    )
 
 
 def _check_n_support(hasher: StarSHL, n_support: int | None) -> int:
     if hasher.sample_kind_ == "precomputed":
         raise ValueError(
-            "This hasher was fitted on precomputed kernels and holds no samples, so it cannot be compressed. Fit it with "
-            "kernels=[function] on the samples themselves, or on the kernel matrix of fewer rows."
+            "This hasher was fitted on precomputed kernels and holds no samples, so it cannot be compressed. Fit it on "
+            "the samples with kernels=[function], or on the kernel matrix of fewer rows."
         )
     n_found = len(hasher.support_)
     if n_found < 2:
@@ -80,6 +93,13 @@ def _check_n_support(hasher: StarSHL, n_support: int | None) -> int:
             f"{n_found}, or use the hasher as it is."
         )
     return n_support
+
+
+def _with_noisy_copies(rows: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
+    """Return the rows and copies with noise: around a row, too, the scores shall be those of the hasher."""
+    deviations = rows.std(axis=0, dtype=np.float64)
+    noisy = [rows + _NOISE * deviations * rng.standard_normal(rows.shape) for _ in range(_NOISY_COPIES)]
+    return np.concatenate([rows, *noisy]).astype(rows.dtype)
 
 
 def _move_rows(
@@ -163,8 +183,8 @@ class _Adam:
             value -= np.float32(scale) * step * mean / (np.sqrt(square) + np.float32(1e-12))
 
 
-def _mix(kernels: list[Kernel], weights: np.ndarray, rows, support) -> np.ndarray:
-    """Return the weighted sum of kernels, in float64."""
+def _mix(kernels: list[Kernel], weights: np.ndarray, rows: np.ndarray, support: np.ndarray) -> np.ndarray:
+    """Return the weighted sum of the kernels, (n_rows, n_support), in float64."""
     values = np.zeros((len(rows), len(support)))
     for kernel, weight in zip(kernels, weights, strict=True):
         values += weight * kernel(rows, support)
@@ -174,8 +194,8 @@ def _mix(kernels: list[Kernel], weights: np.ndarray, rows, support) -> np.ndarra
 def _choose_columns(values: np.ndarray, targets: np.ndarray, n_chosen: int) -> np.ndarray:
     """Return the columns that, each in its turn, lower the squared error of a regression on those chosen most.
 
-    Orthogonal least squares (Chen, Cowan and Grant 1991): a column counts by its part orthogonal to those chosen before.
-    O(n_rows n_columns n_chosen).
+    Orthogonal least squares (Chen, Cowan and Grant 1991): a column counts by its part orthogonal to those before it.
+    Fewer are returned if they span the rest. O(n_rows n_columns n_chosen).
     """
     values = values - values.mean(axis=0)
     norms = np.einsum("ij,ij->j", values, values)
@@ -209,29 +229,19 @@ def _regress(features: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.
     return coefficients / size, intercept
 
 
-def _rebuild(
-    hasher: StarSHL,
-    support: np.ndarray,
-    kernels: list[Kernel],
-    weights: np.ndarray,
-    coefficients: np.ndarray,
-    intercept: np.ndarray,
-    gram: np.ndarray,
-) -> StarSHL:
-    """Return a fitted hasher of the same settings, classes and codewords, whose training rows are its support."""
+def _norms(coefficients: np.ndarray, gram: np.ndarray) -> np.ndarray:
+    """Return the norm of each kernel expansion; rounding may make the square of a tiny one negative."""
+    return np.sqrt(np.maximum(np.einsum("bs,bs->b", coefficients @ gram, coefficients), 0.0))
+
+
+def _rebuilt(hasher: StarSHL, **replaced) -> StarSHL:
+    """Return a hasher of the same settings, classes and codewords, to which its support is all the training rows."""
     small = clone(hasher)
-    replaced = ("support_samples_", "dual_coef_", "assignments_", "transduction_")
+    replaced |= {"assignments_": None, "transduction_": None}
     kept = {name: value for name, value in hasher._packable_state().items() if name not in replaced}
-    for name, value in deepcopy(kept).items():
+    for name, value in (deepcopy(kept) | replaced).items():
         setattr(small, name, value)
-    small.support_ = np.arange(len(support))
-    small.support_samples_ = support
-    small.kernels_ = list(kernels)
-    small.kernel_weights_ = np.tile(weights, (hasher.codewords_.shape[1], 1))
-    small.dual_coef_ = coefficients
-    small.intercept_ = intercept
-    small.norms_ = np.sqrt(np.maximum(np.einsum("bs,st,bt->b", coefficients, gram, coefficients, optimize=True), 0.0))
-    scores = small._scores(support)
+    scores = small._scores(small.support_samples_)
     small.assignments_ = hinge_distances(scores, small.codewords_).argmin(axis=1)
     small.transduction_ = small.classes_[small._nearest_classes(scores)].astype(hasher.transduction_.dtype)
     return small
