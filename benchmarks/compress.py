@@ -40,7 +40,7 @@ def main():
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--bits", type=int, default=32)
     parser.add_argument("--paper", action="store_true", help="the paper's settings instead of the defaults")
-    shares = {"default": [2, 4, 8, 10, 16, 32, 64], "help": "how many support rows for each new one"}
+    shares = {"default": [4, 10, 16, 32, 64], "help": "how many support rows for each new one"}
     parser.add_argument("--shares", type=int, nargs="+", **shares)
     parser.add_argument("--seeds", type=int, default=1, help="compress by so many seeds and print means")
     parser.add_argument("--model", type=Path, help="a file for the fitted hasher: written if missing, else read")

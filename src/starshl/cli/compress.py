@@ -33,8 +33,8 @@ def compress_model(model: Path, output: Path, support: int | None, seed: int) ->
     hasher = load_model(model)
     if not hasattr(hasher, "compress"):
         raise ValueError(
-            f"{str(model)!r} holds a {type(hasher).__name__}; only StarSHL can be compressed, because it keeps training "
-            "rows to encode with. Use the model as it is."
+            f"{str(model)!r} holds a {type(hasher).__name__}; only StarSHL can be compressed, because it keeps "
+            "training rows to encode with. Use the model as it is."
         )
     small = hasher.compress(support, random_state=seed)
     small.save(output)

@@ -32,7 +32,7 @@ _RIDGE = 1e-6  # of the mean square of a feature
 _START_WIDTH = 0.25  # of the Gaussian, in root mean squared distances between rows
 _NOISY_COPIES, _NOISE = 3, 0.5  # of each row, and in standard deviations of its features
 _BATCH = 128
-_LEAST_EPOCHS, _LEAST_STEPS = 10, 1500
+_LEAST_EPOCHS, _LEAST_STEPS = 10, 3000
 # Step sizes: a row's entries in standard deviations of their features, coefficients of scores that are cut to [-1, 1].
 _ROW_STEP, _COEFFICIENT_STEP, _RATE_STEP = 0.1, 0.03, 0.01
 
