@@ -149,3 +149,11 @@ def test_help_of_every_command_is_plain_text(words, starshl):
     assert found.exit_code == 0
     assert "Usage:" in found.stdout
     assert found.stdout.isascii()
+
+
+def test_compress_saves_what_the_library_would_make_of_the_model(files, blobs, tmp_path, answer):
+    hasher = load(files / "model.safetensors")
+    found = answer("compress", files / "model.safetensors", "--support", 5, "--seed", 2, "-o", tmp_path / "small")
+    assert (found["n_support"], found["n_support_before"]) == (5, len(hasher.support_))
+    expected = hasher.compress(5, random_state=2)
+    np.testing.assert_array_equal(load(tmp_path / "small").transform(blobs[0]), expected.transform(blobs[0]))

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..exceptions import MissingExtraError
-from . import data, demo, encode, fit, index, info, methods, predict, report, reproduce
+from . import compress, data, demo, encode, fit, index, info, methods, predict, report, reproduce
 
 __all__ = ["app", "main"]
 
@@ -91,6 +91,7 @@ app = typer.Typer(
 app.command("fit")(fit.fit)
 app.command("encode")(encode.encode)
 app.command("predict")(predict.predict)
+app.command("compress")(compress.compress)
 app.command("info")(info.info)
 app.command("methods")(methods.methods)
 app.command("demo")(demo.demo)

@@ -1,0 +1,41 @@
+"""``starshl compress``: a model file that encodes faster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .options import AsJson, Model, load_model, print_json
+
+__all__ = ["compress", "compress_model"]
+
+Output = Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the smaller model.")]
+Support = Annotated[
+    int | None,
+    typer.Option("--support", "-s", metavar="N", help="Support rows to keep; a tenth of those there are by default."),
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Same seed, same bytes.")]
+
+
+def compress(model: Model, output: Output, support: Support = None, seed: Seed = 0, as_json: AsJson = False) -> None:
+    """Write a model of fewer support rows, which encodes faster; its codes differ, so encode a database again."""
+    found = compress_model(model, output, support, seed)
+    if as_json:
+        print_json(found)
+    else:
+        typer.echo(f"{found['n_support']:,} support rows instead of {found['n_support_before']:,}: {output}")
+
+
+def compress_model(model: Path, output: Path, support: int | None, seed: int) -> dict[str, Any]:
+    """Compress one model file into another; return what `--json` prints."""
+    hasher = load_model(model)
+    if not hasattr(hasher, "compress"):
+        raise ValueError(
+            f"{str(model)!r} holds a {type(hasher).__name__}; only StarSHL can be compressed, because it keeps "
+            "training rows to encode with. Use the model as it is."
+        )
+    small = hasher.compress(support, random_state=seed)
+    small.save(output)
+    return {"output": str(output), "n_support": len(small.support_), "n_support_before": len(hasher.support_)}
