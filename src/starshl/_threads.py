@@ -72,18 +72,3 @@ def run_all(tasks: Iterable[Callable[[], object]], n_jobs: int | None = None) ->
 def tiles(n_rows: int, size: int) -> list[slice]:
     """Cut ``range(n_rows)`` into slices of ``size`` rows; the cut never depends on the machine."""
     return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
-
-
-def disjoint_pairs(n_blocks: int) -> list[list[tuple[int, int]]]:
-    """Return all pairs (i, j), i <= j, of blocks in rounds within which no block occurs twice.
-
-    Tasks of one round may each change both of their blocks, side by side; round after round, every block is changed
-    in the same order whatever the number of threads. The rounds are those of a tournament.
-    """
-    rounds = [[(block, block) for block in range(n_blocks)]]
-    n_seats = n_blocks + n_blocks % 2  # with an odd number one block sits out
-    for shift in range(n_seats - 1):
-        seats = [0, *((shift + seat) % (n_seats - 1) + 1 for seat in range(n_seats - 1))]
-        meeting = [sorted((seats[k], seats[-1 - k])) for k in range(n_seats // 2)]
-        rounds.append([(first, second) for first, second in meeting if second < n_blocks])
-    return rounds

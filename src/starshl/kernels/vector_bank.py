@@ -13,7 +13,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from .._memory import Scratch
-from .._threads import disjoint_pairs, run_all, single_threaded_blas, tiles
+from .._threads import run_all, single_threaded_blas, tiles
 from ._fused_loops import add_forms
 from .base import Kernel
 from .close_pairs import ClosePairs
@@ -23,7 +23,6 @@ from .mix import KernelMix, RowScales
 __all__ = ["VectorBank"]
 
 _NARROW = 0.01  # share of entries that are not negligible, up to which a Gaussian is kept as a sparse matrix
-_FEW_COLUMNS = 0.6  # share of rows with a coefficient, below which the others are left out of expansions
 _LOOKED_AT = 512  # rows from which that share is estimated
 
 
@@ -117,29 +116,12 @@ class VectorBank:
         support = np.flatnonzero(columns.any(axis=1))
         # Buffers of the threads, because touching fresh memory for each tile would take longer than the products.
         spare = [_Buffers(self, sums) for _ in range(effective_n_jobs(self.n_jobs))]
+        tasks = [partial(self._fill, rows, support, columns, sums, spare) for rows in self.distances.blocks]
         with single_threaded_blas():
-            if len(support) < _FEW_COLUMNS * self.n_rows:
-                blocks = self.distances.blocks
-                run_all(
-                    [partial(self._add_support, rows, support, columns, sums, spare) for rows in blocks], self.n_jobs
-                )
-            else:
-                for pairs in disjoint_pairs(self.distances.n_blocks):
-                    run_all([partial(self._add_pair, *pair, columns, sums, spare) for pair in pairs], self.n_jobs)
+            run_all(tasks, self.n_jobs)
         return sums
 
-    def _add_pair(self, first: int, second: int, columns, sums, spare) -> None:
-        """Add what the rows of two blocks contribute to each other; a kernel is symmetric and is evaluated once."""
-        buffers = spare.pop()
-        rows, others = self.distances.blocks[first], self.distances.blocks[second]
-        squared = self.distances.tile(first, second)
-        values = buffers.evaluate(squared, self.scales.take(rows), self.scales.take(others))
-        sums[:, rows] += buffers.multiply(values, columns[others])
-        if first != second:
-            sums[:, others] += buffers.multiply(values.transpose(0, 2, 1), columns[rows])
-        spare.append(buffers)
-
-    def _add_support(self, rows: slice, support: np.ndarray, columns, sums, spare) -> None:
+    def _fill(self, rows: slice, support: np.ndarray, columns, sums, spare) -> None:
         """Fill in the sums of one block of rows over the rows whose coefficients are not zero."""
         buffers = spare.pop()
         inside, scales = np.arange(rows.start, rows.stop), self.scales.take(rows)
