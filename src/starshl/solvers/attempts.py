@@ -19,7 +19,7 @@ _TIGHTEST = 1e-8  # SVM tolerance beyond which rounding, not the solver, decides
 _NEAR = 0.05  # beyond the margin, up to which a row is active
 _FEW = 1500  # rows that are all active at all times
 _GROWTH = 2000  # active rows that may join at least at a time
-_SAMPLE = (750, 8000)  # rows, at least and at most, of the sample that the first kernel weights are learned on
+_SAMPLE = (750, 4000)  # rows, at least and at most, of the sample that the first kernel weights are learned on
 _WEIGHT_STEPS = 6  # of the kernel weights on a sample, at most
 
 
@@ -43,7 +43,7 @@ def active_rows(coefficients: np.ndarray, margins: np.ndarray) -> np.ndarray:
     active = coefficients != 0.0
     n_supporting = int(active.sum())
     others = np.flatnonzero(~active & (margins < 1.0 + _NEAR))
-    n_joining = max(2 * n_supporting, _GROWTH)
+    n_joining = max(3 * n_supporting, _GROWTH)
     if len(others) > n_joining:
         others = others[np.argsort(margins[others], kind="stable")[:n_joining]]
     active[others] = True

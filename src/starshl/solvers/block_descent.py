@@ -24,6 +24,8 @@ from .proposals import Proposal, propose, quadratic_forms
 
 __all__ = ["BlockDescent", "Problem", "State"]
 
+_CLOSE = 0.05  # KKT violation over all rows, up to which kernel weights learned from an SVM are taken for good
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -107,6 +109,7 @@ class BlockDescent:
         self.all_rows = np.flatnonzero(costly)
         self.first_rows = np.flatnonzero(costly & ~problem.free) if problem.late else self.all_rows
         self.rows = self.first_rows
+        self.is_settled = np.zeros(self.n_bits, dtype=bool)
         self.occupied = np.bincount(state.assignments[self.first_rows], minlength=self.n_codewords) > 0
 
     def run(self) -> State:
@@ -124,6 +127,7 @@ class BlockDescent:
                     n_changes = self._reassign() + self._update_all_codewords()
                     self._record()
                     state.converged = settled and n_changes == 0
+                    self.is_settled[:] = False
             if len(self.idle_rows):
                 self._reassign(self.idle_rows)
         return state
@@ -139,30 +143,31 @@ class BlockDescent:
         self._record()
 
     def _sweep(self) -> bool:
-        """Visit every bit once, reassigning free rows before each; return whether nothing moved.
+        """Visit every bit that is not settled, reassigning free rows before each; return whether nothing moved.
 
         Bits are fitted ahead of their turn, several side by side. As long as no row moves, that is what fitting them
         one by one would give; when one does, the bits after it are fitted anew, fewer at a time.
         """
         state = self.state
         weights_before = state.weights.copy()
-        n_changes, bit, n_ahead = 0, 0, self.n_bits
-        while bit < self.n_bits:
-            n_changes += self._reassign()
-            ahead = range(bit, min(bit + n_ahead, self.n_bits))
-            n_ahead = min(2 * n_ahead, self.n_bits)
+        n_changes, n_ahead = self._reassign(), self.n_bits
+        waiting = list(np.flatnonzero(~self.is_settled))
+        while waiting:
+            ahead, n_ahead = waiting[:n_ahead], min(2 * n_ahead, self.n_bits)
             for bit, proposal in zip(ahead, self._propose(ahead), strict=True):
-                n_moved = self._reassign() if bit > ahead[0] else 0
+                n_moved = self._reassign() if bit != ahead[0] else 0
                 n_changes += n_moved
                 if n_moved:
                     n_ahead = max(1, len(ahead) // 2)
                     break
                 self._commit(bit, proposal)
                 n_changes += self._update_codewords(bit)
-            else:
-                bit += 1
-        moved = float(np.abs(state.weights - weights_before).max())
-        return n_changes == 0 and moved <= self.problem.tol
+                waiting.remove(bit)
+        moved = np.abs(state.weights - weights_before).max(axis=1)
+        # The SVM of a bit depends on the others through its labels alone, which change with assignments and codewords.
+        is_close = state.violation <= max(_CLOSE, self.problem.svm.tol)
+        self.is_settled = (moved <= self.problem.tol) & is_close & (n_changes == 0)
+        return n_changes == 0 and bool(self.is_settled.all())
 
     def _reassign(self, rows: np.ndarray | None = None) -> int:
         """Move rows (the free ones) to their nearest codeword; return how many moved."""

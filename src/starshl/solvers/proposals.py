@@ -27,6 +27,7 @@ _ROUNDS = 30  # of the last pass, each with more active rows or a tighter tolera
 _ROUNDING = 1e-12
 # The last pass must end with weights and coefficients that belong together; in float32 that may cost a rounding error.
 _LAST_SLACK = 1e-7
+_HARDLY = 0.01
 _EXPANSION_ERROR = 0.05  # of an expansion, as a share of the SVM tolerance
 
 
@@ -49,8 +50,8 @@ def propose(
 ) -> list[Proposal | None]:
     """Return a hash function for each bit, or None where none was found that costs no more than the present one.
 
-    An exact search goes on with more active rows until the SVM holds on all rows, the last one also with a tighter
-    tolerance until it costs no more.
+    More rows become active until a function costs no more and, in an exact search, until it holds on all rows. The
+    last search tightens the tolerance, too.
     """
     proposals: dict[int, Proposal | None] = dict.fromkeys(bits)
     attempts = []
@@ -62,14 +63,17 @@ def propose(
             attempts.append(_first_attempt(problem, state, rows, bit, labels))
     if np.isinf(state.penalty).all() and not exact:
         attempts = _learn_on_sample(problem, state, rows, attempts)
+    if last:
+        attempts = [_at_the_end(state, attempt) for attempt in attempts]
     slack = 1.0 + (_LAST_SLACK if last else _ROUNDING)
-    for _ in range(_ROUNDS if exact or last else 1):
+    for _ in range(_ROUNDS):
         unfinished = []
         for attempt, proposal in zip(attempts, _try_all(problem, state, rows, attempts), strict=True):
             is_cheap = proposal.value <= attempt.allowed * slack
+            holds = proposal.violation <= problem.svm.tol
             if is_cheap:
                 proposals[attempt.bit] = proposal
-            if proposal.violation > problem.svm.tol or (last and not is_cheap):
+            if ((last or not holds) and not is_cheap) or ((last or exact) and not holds):
                 margins = attempt.labels * proposal.scores[rows]
                 unfinished.append(harder(attempt, proposal.coefficients[rows], margins, tighter=last))
         attempts = [attempt for attempt in unfinished if attempt is not None]
@@ -93,6 +97,12 @@ def _first_attempt(problem: Problem, state: State, rows: np.ndarray, bit: int, l
     allowed = _hinge_cost(problem, rows, labels, scores) + state.penalty[bit]
     active = active_rows(start, labels * scores)
     return Attempt(bit, labels, start, state.weights[bit], active, problem.svm.tol, allowed)
+
+
+def _at_the_end(state: State, attempt: Attempt) -> Attempt:
+    """Ask for a tighter tolerance at once where the weights hardly moved, for there is next to nothing to be gained."""
+    moved = np.abs(state.weights[attempt.bit] - state.used_weights[attempt.bit]).max()
+    return replace(attempt, tol=attempt.tol / 10.0) if moved < _HARDLY else attempt
 
 
 def _learn_on_sample(problem: Problem, state: State, rows: np.ndarray, attempts: Sequence[Attempt]) -> list[Attempt]:
