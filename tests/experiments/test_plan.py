@@ -108,6 +108,13 @@ def test_a_data_set_that_cannot_be_had_is_left_out_and_named(monkeypatch):
         planning._loaded.cache_clear()
 
 
+def test_a_plan_can_be_cut_to_some_data_sets():
+    plan = make_plan([figure("unsupervised")], methods=["k-means"], data_sets=["digits"], n_runs=1)
+    assert {job.protocol.dataset for job in plan.jobs} == {"digits"}
+    with pytest.raises(ValueError, match=r"usps is not used by digits\. There you find digits"):
+        make_plan([figure("digits")], data_sets=["usps"])
+
+
 def test_unknown_names_are_refused_with_the_nearest():
     with pytest.raises(ValueError, match=r"no figure 'pendigit'. Nearest are .*pendigits"):
         figure("pendigit")

@@ -42,9 +42,9 @@ def test_rows_with_a_coefficient_and_rows_near_the_margin_are_active():
 
 
 @pytest.mark.usefixtures("few_rows_are_active")
-def test_the_worst_rows_join_first():
-    margins = np.linspace(1.0, -1.0, 100)
-    assert np.flatnonzero(attempts.active_rows(np.zeros(100), margins)).tolist() == list(range(70, 100))
+def test_of_many_rows_inside_the_margin_evenly_spaced_ones_join():
+    margins = np.linspace(1.0, -1.0, 90)
+    assert np.flatnonzero(attempts.active_rows(np.zeros(90), margins)).tolist() == list(range(0, 90, 3))
 
 
 @pytest.mark.usefixtures("few_rows_are_active")

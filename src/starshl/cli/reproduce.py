@@ -34,6 +34,10 @@ Methods = Annotated[
     str | None,
     typer.Option("--methods", "-m", metavar="NAME,...", help="Rows of the tables, such as starshl,ksh; default: all."),
 ]
+DataSets = Annotated[
+    str | None,
+    typer.Option("--data", "-d", metavar="NAME,...", help="Data sets, such as digits,usps; default: all of a figure."),
+]
 Runs = Annotated[int | None, typer.Option("--runs", "-r", metavar="N", help="Runs of each protocol; default: all.")]
 Quick = Annotated[bool, typer.Option("--quick", help="A few hundred rows, two runs, three lengths: a first look.")]
 Records = Annotated[
@@ -51,6 +55,7 @@ def reproduce(
     figure: Figures = None,
     bits: Bits = None,
     methods: Methods = None,
+    data: DataSets = None,
     runs: Runs = None,
     quick: Quick = False,
     records: Records = Path("starshl-records"),
@@ -73,7 +78,12 @@ def reproduce(
     lengths = None if bits is None else [_length(text) for text in _split(bits)]
     folder = RecordFolder(records)
     plan = make_plan(
-        figures, bits=lengths, methods=None if methods is None else _split(methods), n_runs=runs, quick=quick
+        figures,
+        bits=lengths,
+        methods=None if methods is None else _split(methods),
+        data_sets=None if data is None else _split(data),
+        n_runs=runs,
+        quick=quick,
     )
     with telling_progress() as report:
         outcome = execute(plan.jobs, folder, n_jobs=jobs, retry_failed=retry_failed, report=report)

@@ -68,6 +68,7 @@ def make_plan(
     *,
     bits: Sequence[int] | None = None,
     methods: Sequence[str] | None = None,
+    data_sets: Sequence[str] | None = None,
     n_runs: int | None = None,
     quick: bool = False,
 ) -> Plan:
@@ -80,6 +81,8 @@ def make_plan(
         Code lengths instead of each figure's own.
     methods : sequence of str, default=None
         Keys of contestants; None is all of each figure.
+    data_sets : sequence of str, default=None
+        Names of data sets; None is all of each figure.
     n_runs : int, default=None
         Runs of each protocol, at most as many as it has.
     quick : bool, default=False
@@ -93,11 +96,14 @@ def make_plan(
     ['LSH, 8 bits, retrieval-digits run 0', 'float search, retrieval-digits run 0']
     """
     wanted = None if methods is None else {contestant(name).key for name in methods}
-    _check_choices(figures, bits, wanted, n_runs)
+    entries = [each.quick() if quick else each for each in figures]
+    _check_choices(entries, bits, wanted, data_sets, n_runs)
     jobs: dict[str, Job] = {}
     unavailable: dict[str, str] = {}
-    for entry in (each.quick() if quick else each for each in figures):
+    for entry in entries:
         for protocol in entry.protocols:
+            if data_sets is not None and protocol.dataset not in data_sets:
+                continue
             try:
                 dataset = _loaded(protocol.dataset)
             except (DatasetUnavailableError, DownloadError) as error:
@@ -110,7 +116,7 @@ def make_plan(
     return Plan(tuple(jobs.values()), unavailable)
 
 
-def _check_choices(figures, bits, wanted, n_runs) -> None:
+def _check_choices(figures, bits, wanted, data_sets, n_runs) -> None:
     for value in bits or ():
         check_integer(value, "bits", low=1)
     if n_runs is not None:
@@ -120,6 +126,12 @@ def _check_choices(figures, bits, wanted, n_runs) -> None:
         raise ValueError(
             f"{', '.join(strangers)} takes no part in {', '.join(entry.name for entry in figures)}. "
             f"There you find {', '.join(key for key in CONTESTANTS if key in taking_part)}."
+        )
+    used = list(dict.fromkeys(protocol.dataset for entry in figures for protocol in entry.protocols))
+    if data_sets is not None and (strangers := sorted(set(data_sets) - set(used))):
+        raise ValueError(
+            f"{', '.join(strangers)} is not used by {', '.join(entry.name for entry in figures)}. "
+            f"There you find {', '.join(used)}."
         )
 
 

@@ -59,7 +59,8 @@ class StarSHL(BaseHasher):
     n_codewords : int, default=None
         Number of clusters if no row has a label; otherwise the number of classes, which may be left out.
     kernel_weights : None, "random" or array of shape (n_bits, n_kernels), default=None
-        Kernel weights to start from: equal, random (summing to one), or given.
+        Kernel weights to start from: equal, random (summing to one), or given. With more than 1,500 rows, all labeled,
+        bits after the first start from what the first has learned on a sample.
     update_codewords : bool, default=True
         Let training change the codewords.
     codeword_constraint : {"distinct", "nonconstant", "none"}, default="distinct"
