@@ -104,6 +104,18 @@ def test_the_objective_never_rises_and_threads_change_no_byte(some_digits, mode)
 
 
 @pytest.mark.usefixtures("few_rows_are_active")
+@pytest.mark.parametrize("solver", ["smo", "libsvm"])
+def test_a_class_of_one_row_among_many_is_learned(some_digits, solver):
+    X = some_digits[0]
+    y = np.zeros(400, dtype=int)
+    y[201] = 1
+    y[390:] = -1
+    hasher = StarSHL(3, random_state=0, solver=solver).fit(X, y)
+    assert hasher.predict(X[[201]]) == 1
+    assert hasher.score(X[:390], y[:390]) == 1.0
+
+
+@pytest.mark.usefixtures("few_rows_are_active")
 def test_precomputed_kernels_take_the_same_way(some_digits):
     X, y = some_digits
     gram = np.exp(-((X[:, None] - X[None]) ** 2).sum(-1) / 8.0)

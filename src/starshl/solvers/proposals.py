@@ -96,6 +96,8 @@ def _first_attempt(problem: Problem, state: State, rows: np.ndarray, bit: int, l
     scores, start = state.scores[rows, bit], state.coefficients[bit, rows]
     allowed = _hinge_cost(problem, rows, labels, scores) + state.penalty[bit]
     active = active_rows(start, labels * scores)
+    if not active.any() or np.all(labels[active] == labels[active][0]):
+        active |= labels != (labels[active][0] if active.any() else 0.0)  # an SVM needs rows of both labels
     return Attempt(bit, labels, start, state.weights[bit], active, problem.svm.tol, allowed)
 
 
