@@ -92,6 +92,7 @@ def test_defaults_are_the_contract():
         "tol": 1e-3,
         "svm_tol": 1e-3,
         "n_jobs": None,
+        "max_memory": None,
         "random_state": None,
         "verbose": 0,
     }
