@@ -18,7 +18,7 @@ __all__ = ["Attempt", "active_rows", "harder", "learn_weights", "sample_of", "so
 _TIGHTEST = 1e-8  # SVM tolerance beyond which rounding, not the solver, decides
 _NEAR = 0.05  # beyond the margin, up to which a row is active
 _FEW = 1500  # rows that are all active at all times
-_GROWTH = 2000  # active rows that may join at least at a time
+_GROWTH = 4000  # active rows that may join at least at a time
 _SAMPLE = (750, 4000)  # rows, at least and at most, of the sample that the first kernel weights are learned on
 _WEIGHT_STEPS = 6  # of the kernel weights on a sample, at most
 
@@ -46,10 +46,10 @@ def active_rows(coefficients: np.ndarray, margins: np.ndarray) -> np.ndarray:
     active = coefficients != 0.0
     n_supporting = int(active.sum())
     others = np.flatnonzero(~active & (margins < 1.0 + _NEAR))
-    if len(others) == 0:
-        return active
     n_joining = max(3 * n_supporting, _GROWTH)
-    active[others[:: -(-len(others) // n_joining)]] = True
+    if len(others) > n_joining:
+        others = others[np.linspace(0, len(others) - 1, n_joining).astype(np.int64)]
+    active[others] = True
     return active
 
 
