@@ -115,7 +115,8 @@ def wait_until_quiet(records):
 
 def test_a_worker_that_is_killed_costs_its_run_alone(tmp_path):
     folder = RecordFolder(tmp_path)
-    jobs = plan_of(["starshl-paper", "lsh", "sph"], n_runs=1, bits=[45])
+    # All rows, so that *SHL takes seconds and is under way when the first run is done.
+    jobs = make_plan([figure("digits")], bits=[45], methods=["starshl-paper", "lsh", "sph"], n_runs=1).jobs
     seen = []
 
     def kill_all_once(progress):
