@@ -10,6 +10,7 @@ import numpy as np
 
 __all__ = ["Scratch", "available_bytes"]
 
+_ROOM = 3  # times the entries of a matrix: room for others that are larger by 70 %
 _MEMINFO = Path("/proc/meminfo")
 
 
@@ -49,7 +50,8 @@ class Scratch:
         except IndexError:
             flat = np.empty(0, dtype=dtype)
         if len(flat) < n_entries:
-            flat = np.empty(n_entries, dtype=dtype)
+            # What lies beyond the matrix is not touched and takes no memory until a larger one needs it.
+            flat = np.empty(_ROOM * n_entries, dtype=dtype)
         try:
             yield flat[:n_entries].reshape(n_rows, n_rows)
         finally:

@@ -16,8 +16,8 @@ from numba.extending import overload
 
 from ._exp_loops import exp_of_nonpositive
 
-_STRETCH = 256
-_BAND = 32  # rows that are transposed together
+_STRETCH = 384
+_BAND = 64  # rows whose sums stay in the cache until they are written out
 
 
 @njit(cache=True, nogil=True)
@@ -27,25 +27,27 @@ def sum_block(
     """Write the weighted sum of all kernels over a block to out[top:, left:] and, mirrored, to out[left:, top:]."""
     n_rows, n_columns = squared.shape
     values = np.empty(_STRETCH, squared.dtype)
-    block, mirrored = np.empty((n_rows, n_columns), squared.dtype), np.empty((n_columns, n_rows), squared.dtype)
-    for i in range(n_rows):
-        for start in range(0, n_columns, _STRETCH):
-            stop = min(start + _STRETCH, n_columns)
-            _sum_stretch(
-                squared[i, start:stop], row_norms[i], column_norms[start:stop], row_scales, i, column_scales, start,
-                dots, gaussians, cutoff, values[: stop - start], block[i, start:stop],
-            )  # fmt: skip
+    band, mirrored = np.empty((_BAND, n_columns), squared.dtype), np.empty((n_columns, _BAND), squared.dtype)
+    for first in range(0, n_rows, _BAND):
+        last = min(first + _BAND, n_rows)
+        for i in range(first, last):
+            for start in range(0, n_columns, _STRETCH):
+                stop = min(start + _STRETCH, n_columns)
+                _sum_stretch(
+                    squared[i, start:stop], row_norms[i], column_norms[start:stop], row_scales, i, column_scales, start,
+                    dots, gaussians, cutoff, values[: stop - start], band[i - first, start:stop],
+                )  # fmt: skip
+        # Rows of the result are far apart in memory, so each is written a stretch at a time, not entry by entry.
+        for i in range(first, last):
+            _copy(band[i - first], out[top + i, left : left + n_columns])
+        if top != left:
+            _transpose(band, mirrored)
+            for j in range(n_columns):
+                _copy(mirrored[j], out[left + j, top + first : top + last])
     if top == left:
         for i in range(n_rows):
             for j in range(i):
-                block[i, j] = block[j, i]  # rounding is not symmetric, a kernel must be
-    # Rows of the result are far apart in memory, so each is written once a block, not once an entry.
-    for i in range(n_rows):
-        _copy(block[i], out[top + i, left : left + n_columns])
-    if top != left:
-        _transpose(block, mirrored)
-        for j in range(n_columns):
-            _copy(mirrored[j], out[left + j, top : top + n_rows])
+                out[top + i, left + j] = out[top + j, left + i]  # rounding is not symmetric, a kernel must be
 
 
 @njit(nogil=True)
@@ -55,13 +57,10 @@ def _copy(source, target):
 
 
 @njit(nogil=True)
-def _transpose(block, mirrored):
-    for start in range(0, block.shape[0], _BAND):
-        band = block[start : start + _BAND]
-        for j in range(block.shape[1]):
-            target = mirrored[j, start : start + _BAND]
-            for i in range(target.shape[0]):
-                target[i] = band[i, j]
+def _transpose(band, mirrored):
+    for j in range(band.shape[1]):
+        for i in range(band.shape[0]):
+            mirrored[j, i] = band[i, j]
 
 
 @njit(cache=True, nogil=True)
@@ -86,9 +85,7 @@ def evaluate_each(squared, row_norms, column_norms, row_scales, column_scales, d
                 if rates[m] * nearest >= cutoff:
                     values[:] = 0
                 else:
-                    if squarings[m] >= 0:
-                        values[:] = out[k - 1, i, start:stop]
-                    _gaussian(table, rates[m], squarings[m], values)
+                    _gaussian(table, rates[m], squarings[m], out[k - 1, i, start:stop], values)
 
 
 @njit(cache=True, nogil=True)
@@ -119,48 +116,82 @@ def _sum_stretch(
     for p in range(dot_weights.shape[0]):
         if dot_weights[p] != 0:
             factors = column_scales[p, start:stop]
-            _dot_kernel(table, row_norm, column_norms, biases[p], row_scales[p, row], factors, degrees[p], values)
-            _add(dot_weights[p], values, total)
+            if degrees[p] == 2:
+                _add_square(table, row_norm, column_norms, biases[p], row_scales[p, row], factors, dot_weights[p], total)
+            else:
+                _dot_kernel(table, row_norm, column_norms, biases[p], row_scales[p, row], factors, degrees[p], values)
+                _add(dot_weights[p], values, total)
     nearest = _smallest(table)
     for m in range(rates.shape[0]):
         if rates[m] * nearest >= cutoff:
             return
-        _gaussian(table, rates[m], squarings[m], values)
-        _add(weights[m], values, total)
+        _add_gaussian(table, rates[m], squarings[m], weights[m], values, total)
 
 
 @njit(nogil=True, fastmath={"contract"})
 def _dot_kernel(table, row_norm, column_norms, bias, row_scale, column_scales, degree, values):
     half = table.dtype.type(0.5)
     shift = half * row_norm + bias
+    for j in range(table.shape[0]):
+        values[j] = (shift + half * (column_norms[j] - table[j])) * (row_scale * column_scales[j])
     if degree == 2:
         for j in range(table.shape[0]):
-            cosine = (shift + half * (column_norms[j] - table[j])) * (row_scale * column_scales[j])
-            values[j] = cosine * cosine
-    else:
-        for j in range(table.shape[0]):
-            values[j] = (shift + half * (column_norms[j] - table[j])) * (row_scale * column_scales[j])
-    if degree > 2:
+            values[j] *= values[j]
+    elif degree > 2:
         for j in range(table.shape[0]):
             values[j] = values[j] ** degree
 
 
 @njit(nogil=True, fastmath={"contract"})
-def _gaussian(table, rate, n_squarings, values):
-    """Overwrite ``values``; if n_squarings is not -1, they hold the Gaussian before."""
+def _gaussian(table, rate, n_squarings, wider, values):
+    """Fill ``values``; if n_squarings is not -1, they are powers of those of the Gaussian before, ``wider``."""
     if n_squarings < 0:
         for j in range(table.shape[0]):
             values[j] = exp_of_nonpositive(-rate * table[j])
+    elif n_squarings == 4:
+        for j in range(table.shape[0]):
+            second = wider[j] * wider[j]
+            fourth = second * second
+            eighth = fourth * fourth
+            values[j] = eighth * eighth
+    else:
+        for j in range(table.shape[0]):
+            values[j] = wider[j] * wider[j]
+        for _ in range(n_squarings - 1):
+            for j in range(table.shape[0]):
+                values[j] *= values[j]
+
+
+@njit(nogil=True, fastmath={"contract"})
+def _add_square(table, row_norm, column_norms, bias, row_scale, column_scales, weight, total):
+    half = table.dtype.type(0.5)
+    shift = half * row_norm + bias
+    for j in range(table.shape[0]):
+        cosine = (shift + half * (column_norms[j] - table[j])) * (row_scale * column_scales[j])
+        total[j] += weight * (cosine * cosine)
+
+
+@njit(nogil=True, fastmath={"contract"})
+def _add_gaussian(table, rate, n_squarings, weight, values, total):
+    """Add a Gaussian to a sum, leaving it in ``values``; if n_squarings is not -1, these hold the Gaussian before."""
+    if n_squarings < 0:
+        for j in range(table.shape[0]):
+            values[j] = exp_of_nonpositive(-rate * table[j])
+            total[j] += weight * values[j]
     elif n_squarings == 4:
         for j in range(table.shape[0]):
             second = values[j] * values[j]
             fourth = second * second
             eighth = fourth * fourth
             values[j] = eighth * eighth
+            total[j] += weight * values[j]
     else:
-        for _ in range(n_squarings):
+        for _ in range(n_squarings - 1):
             for j in range(table.shape[0]):
                 values[j] *= values[j]
+        for j in range(table.shape[0]):
+            values[j] *= values[j]
+            total[j] += weight * values[j]
 
 
 @njit(nogil=True, fastmath={"contract"})
