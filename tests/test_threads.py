@@ -1,6 +1,9 @@
 from contextlib import ExitStack
+from threading import Barrier, get_ident
+from time import sleep
 
 import numpy as np
+import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from starshl._threads import run_all, single_threaded_blas, tiles
@@ -35,6 +38,34 @@ def test_overlapping_holders_keep_the_limit_until_the_last_one_ends():
 def test_results_come_in_the_order_of_the_tasks():
     tasks = [lambda i=i: i**2 for i in range(20)]
     assert run_all(tasks, n_jobs=4) == run_all(tasks, n_jobs=1) == [i**2 for i in range(20)]
+
+
+def test_the_caller_works_beside_one_thread_less_than_asked_for():
+    meeting = Barrier(3, timeout=10)
+
+    def meet():
+        meeting.wait()  # passes only if three tasks run at the same time
+        return get_ident()
+
+    assert get_ident() in run_all([meet] * 3, n_jobs=3)
+
+
+def test_an_error_is_raised_when_running_tasks_are_done_and_the_others_are_left_out():
+    finished = []
+
+    def fail():
+        raise ValueError("no")
+
+    def finish():
+        sleep(0.001)
+        finished.append(True)
+
+    with pytest.raises(ValueError, match="no"):
+        run_all([fail, *[finish] * 500], n_jobs=2)
+    n_finished = len(finished)
+    assert n_finished < 500
+    sleep(0.01)
+    assert len(finished) == n_finished
 
 
 def test_tiles_cover_the_rows_once():

@@ -1,10 +1,10 @@
 """Threads that never change a result: fixed pieces of work, BLAS single-threaded inside each piece."""
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
-from threading import Lock
+from threading import Lock, Thread
 
 import scipy.linalg  # noqa: F401  (loads SciPy's own BLAS before the controller looks for libraries)
 from joblib import effective_n_jobs
@@ -54,19 +54,40 @@ def single_threaded_blas() -> Iterator[None]:
 
 
 def run_all(tasks: Iterable[Callable[[], object]], n_jobs: int | None = None) -> list:
-    """Run independent tasks on ``n_jobs`` threads; return their results in the order of the tasks."""
+    """Run independent tasks on ``n_jobs`` threads; return their results in the order of the tasks.
+
+    The calling thread is one of them, so that a search of a fraction of a millisecond need not wait for others to
+    start. If a task fails, those not yet begun are left out and the error is raised when the others are done.
+    """
     tasks = list(tasks)
     # Counting the cores reads files; a single task, one row to encode, need not wait for that.
     n_threads = min(effective_n_jobs(n_jobs), len(tasks)) if len(tasks) > 1 else 1
     if n_threads == 1:
         return [task() for task in tasks]
-    with ThreadPoolExecutor(n_threads) as pool:
-        futures = [pool.submit(task) for task in tasks]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    results, errors, waiting = [None] * len(tasks), [], deque(range(len(tasks)))
+
+    def work() -> None:
+        with suppress(IndexError):
+            while True:
+                number = waiting.popleft()
+                try:
+                    results[number] = tasks[number]()
+                except BaseException as error:
+                    waiting.clear()
+                    errors.append(error)
+
+    helpers = [Thread(target=work) for _ in range(n_threads - 1)]
+    for helper in helpers:
+        helper.start()
+    try:
+        work()
+    finally:
+        waiting.clear()
+        for helper in helpers:
+            helper.join()
+    if errors:
+        raise errors[0]
+    return results
 
 
 def tiles(n_rows: int, size: int) -> list[slice]:

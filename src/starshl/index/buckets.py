@@ -18,8 +18,9 @@ __all__ = ["BucketIndex"]
 
 # Tables pay when buckets are large, and must not weigh much beside the items that they find.
 _ITEMS_A_BUCKET_FOR_SLOTS = 8
-_QUERIES_A_TASK = 4096
-_DISTANCES_FOR_THREADS = 1 << 22
+_QUERIES_A_TASK = 1024
+_QUERIES_LOOKED_AT = 256
+_DISTANCES_FOR_THREADS = 1 << 21
 
 _EVERY_ITEM = np.empty(0, np.bool_)
 
@@ -186,20 +187,25 @@ class BucketIndex(ScanIndex):
         positions = np.empty((queries.shape[1], k), np.int64)
         distances = np.empty((queries.shape[1], k), np.int32)
         done = np.zeros(queries.shape[1], np.bool_)
-        matches = loops.look_up(self._buckets.planes, self._slots, queries)
-        look = partial(self._take_nearest, queries, mask, matches, positions, distances, done)
-        # Starting threads costs more than a few thousand queries that equal a stored code.
-        pays = np.count_nonzero(matches < 0) * len(self._buckets) >= _DISTANCES_FOR_THREADS
-        tasks = (partial(look, some) for some in tiles(len(done), _QUERIES_A_TASK))
-        run_all(tasks, self.n_jobs if pays else 1)
+        look = partial(self._take_nearest, queries, mask, positions, distances, done)
+        tasks = [partial(look, some) for some in tiles(len(done), _QUERIES_A_TASK)]
+        run_all(tasks, self.n_jobs if self._threads_pay(queries) else 1)
         if not done.all():
             rest = np.ascontiguousarray(queries[:, ~done])
             positions[~done], distances[~done] = self._scan(rest, k, mask)
         return positions, distances
 
-    def _take_nearest(self, queries, mask, matches, positions, distances, done, some: slice) -> None:
+    def _threads_pay(self, queries: np.ndarray) -> bool:
+        """Starting a thread costs as much as thousands of queries that equal a stored code; the first ones tell."""
+        if queries.shape[1] * len(self._buckets) < _DISTANCES_FOR_THREADS:
+            return False
+        first = np.ascontiguousarray(queries[:, :_QUERIES_LOOKED_AT])
+        share = np.mean(loops.look_up(self._buckets.planes, self._slots, first) < 0)
+        return share * queries.shape[1] * len(self._buckets) >= _DISTANCES_FOR_THREADS
+
+    def _take_nearest(self, queries, mask, positions, distances, done, some: slice) -> None:
         """Answer the queries whose nearest buckets hold k items that pass."""
-        buckets = self._buckets
+        buckets, queries = self._buckets, np.ascontiguousarray(queries[:, some])
         # Where k exceeds the usual bucket, the nearest ones are seldom enough: leave those queries to the scan.
         enough = self._near is not None and positions.shape[1] * len(buckets) <= len(buckets.ids)
         members_of_nearest(
@@ -208,8 +214,8 @@ class BucketIndex(ScanIndex):
             buckets.starts,
             buckets.ids,
             _EVERY_ITEM if mask is None else mask,
-            matches[some],
-            _words(queries[:, some]),
+            loops.look_up(buckets.planes, self._slots, queries),
+            _words(queries),
             positions[some],
             distances[some],
             done[some],

@@ -117,7 +117,9 @@ def _sum_stretch(
         if dot_weights[p] != 0:
             factors = column_scales[p, start:stop]
             if degrees[p] == 2:
-                _add_square(table, row_norm, column_norms, biases[p], row_scales[p, row], factors, dot_weights[p], total)
+                _add_square(
+                    table, row_norm, column_norms, biases[p], row_scales[p, row], factors, dot_weights[p], total
+                )
             else:
                 _dot_kernel(table, row_norm, column_norms, biases[p], row_scales[p, row], factors, degrees[p], values)
                 _add(dot_weights[p], values, total)
