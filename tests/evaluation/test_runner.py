@@ -18,6 +18,7 @@ from starshl.baselines import LSHash
 from starshl.evaluation import (
     RecordFolder,
     cluster_agreement,
+    codeword_accuracy,
     histograms_of,
     knn_accuracy,
     mean_average_precision,
@@ -163,6 +164,11 @@ def test_methods_see_only_the_labels_they_may(protocol_name, fit_on, n_rows, n_l
         assert (y[300:] == -1).all()
 
 
+def transductive_rows(data):
+    X = np.concatenate([data.X_train, data.X_query])
+    return X, np.concatenate([data.y_train, np.full(len(data.X_query), -1)])
+
+
 def test_codeword_methods_are_scored_by_all_their_predictions():
     data = digits_data("labels-digits-20", n_train=400, n_query=60)
     record = run(lambda n_bits, seed: StarSHL(n_bits, random_state=seed), data, "StarSHL", 12, fit_on="train+query")
@@ -170,6 +176,9 @@ def test_codeword_methods_are_scored_by_all_their_predictions():
     found = score(record)
     assert found["accuracy"] == pytest.approx(np.mean(record.arrays["predicted_query"] == data.y_query))
     assert found["accuracy_transductive"] == pytest.approx(np.mean(record.arrays["transduced_query"] == data.y_query))
+    fitted = StarSHL(12, random_state=record.key.seed).fit(*transductive_rows(data))
+    expected = codeword_accuracy(fitted.encode(data.X_query), data.y_query, fitted.codewords_, fitted.classes_)
+    assert found["accuracy_expected"] == pytest.approx(expected)
     # 20 labels a class of digits: far above the chance of 0.1.
     assert min(found["accuracy"], found["accuracy_hinge"], found["accuracy_transductive"]) > 0.7
     agreement = cluster_agreement(record)

@@ -10,7 +10,7 @@ from ..codes import BinaryCodes
 from ._histogram_loops import neighbor_votes
 from .histograms import QUERIES_PER_TILE, check_codes, relevance_labels, words_of
 
-__all__ = ["codeword_accuracy", "knn_accuracy"]
+__all__ = ["codeword_accuracy", "codeword_hits", "knn_accuracy"]
 
 
 def codeword_accuracy(codes: BinaryCodes, y, codewords: BinaryCodes | np.ndarray, classes) -> float:
@@ -44,10 +44,14 @@ def codeword_accuracy(codes: BinaryCodes, y, codewords: BinaryCodes | np.ndarray
         )
     if not check_labels(y, len(codes)).labeled.all():
         raise ValueError("y has unlabeled rows; accuracy needs the label of every code. Leave them out.")
-    distances = codes.distances(codewords)
+    return float(codeword_hits(codes.distances(codewords), y, classes).mean())
+
+
+def codeword_hits(distances: np.ndarray, y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return for each row the share of its nearest codewords that stand for its class."""
     nearest = distances == distances.min(axis=1, keepdims=True)
-    right = y.reshape(-1, 1) == classes[None, :]
-    return float(((nearest & right).sum(axis=1) / nearest.sum(axis=1)).mean())
+    right = np.reshape(y, (-1, 1)) == np.reshape(classes, (1, -1))
+    return (nearest & right).sum(axis=1) / nearest.sum(axis=1)
 
 
 def knn_accuracy(

@@ -10,6 +10,7 @@ Arrays of a record, where the method can give them:
 ``y_database``        classes, and ``y_query``, ``y_train``
 ``labeled``           which database rows carried a label in training, if they are the training rows
 ``predicted_query``   what ``predict`` says of the queries
+``codeword_hits``     the share of a query's nearest codewords, by Hamming distance, that stand for its class
 ``hinge_query``       the class of the codeword nearest by hinge distance
 ``transduced_query``  what ``transduction_`` says of queries that took part in training, unlabeled
 ``transduced_train``  what ``transduction_`` says of the training rows
@@ -30,6 +31,7 @@ import numpy as np
 
 from .._threads import run_all, single_threaded_blas, tiles
 from .._validation import check_choice, check_integer
+from .accuracy import codeword_hits
 from .records import Record, RunKey
 from .resources import machine, peak_memory, versions
 from .splits import Split, SplitData
@@ -228,6 +230,8 @@ def _predictions(fitted, data: SplitData, fit_on: str) -> dict[str, np.ndarray]:
     if hasattr(fitted, "codeword_distances"):
         nearest = fitted.codeword_distances(data.X_query, metric="hinge").argmin(axis=1)
         found["hinge_query"] = small(fitted.classes_[nearest])
+        distances = fitted.codeword_distances(data.X_query)
+        found["codeword_hits"] = codeword_hits(distances, data.y_query, fitted.classes_)
     if hasattr(fitted, "transduction_") and fit_on != "labeled":
         n_train = len(data.X_train)
         found["transduced_train"] = small(fitted.transduction_[:n_train])

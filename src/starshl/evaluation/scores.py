@@ -30,10 +30,11 @@ def score(record: Record, *, n_jobs: int | None = None) -> dict[str, Any]:
     """Return all retrieval and accuracy figures that a record allows, as numbers, lists and dicts.
 
     With codes: ``precision_at`` (by list length), ``list_size_10``, ``mean_average_precision``, ``curve``
-    (radius, precision, recall; micro) and ``curve_macro``, ``pr_area``, ``lookup`` (radius 2), ``occupancy``
+    (radius, precision, recall; micro) and ``curve_macro``, ``pr_area`` (steps), ``lookup`` (radius 2), ``occupancy``
     of the database, and ``accuracy_knn`` (by number of neighbors, among the database rows that carried a
-    label in training). With predictions: ``accuracy``, ``accuracy_hinge``, ``accuracy_transductive``. A float
-    search has ``precision_at`` alone. A failed run has nothing to score.
+    label in training). With predictions: ``accuracy`` (where there are codewords, the nearest by Hamming distance,
+    ties by hinge distance), ``accuracy_expected`` (the same with ties at random), ``accuracy_hinge`` and
+    ``accuracy_transductive``. A float search has ``precision_at`` alone. A failed run has nothing to score.
     """
     if not record.ok:
         raise ValueError(f"The run of {record.key.method!r} failed ({record.message}); there is nothing to score.")
@@ -47,6 +48,8 @@ def score(record: Record, *, n_jobs: int | None = None) -> dict[str, Any]:
     for name, (predicted, true) in _PREDICTIONS.items():
         if predicted in record.arrays:
             found[name] = float(np.mean(record.arrays[predicted] == record.arrays[true]))
+    if "codeword_hits" in record.arrays:
+        found["accuracy_expected"] = float(np.mean(record.arrays["codeword_hits"]))
     return found
 
 
@@ -90,7 +93,7 @@ def _retrieval(histograms: HammingHistograms) -> dict[str, Any]:
         "n_without_relevant": micro.n_without_relevant,
         "curve": _as_lists(micro),
         "curve_macro": _as_lists(macro),
-        "pr_area": pr_area(micro),
+        "pr_area": pr_area(micro, rule="step"),
         "lookup": asdict(lookup(histograms, 2)),
     }
 

@@ -12,7 +12,7 @@ from ..evaluation import Record, RecordFolder, cluster_agreement, score
 
 __all__ = ["scores_of"]
 
-_SCORES_FORMAT = 1
+_SCORES_FORMAT = 2
 _BY_NUMBER = ("precision_at", "accuracy_knn")
 
 

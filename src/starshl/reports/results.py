@@ -182,6 +182,7 @@ def _values(record: Record, scores: dict[str, Any]) -> Iterable[tuple[str, float
         "mean_average_precision": "mAP",
         "pr_area": "PR area",
         "accuracy": "accuracy",
+        "accuracy_expected": "accuracy, ties at random",
         "accuracy_hinge": "accuracy, hinge",
         "accuracy_transductive": "accuracy, transductive",
     }
