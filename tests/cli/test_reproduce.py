@@ -30,7 +30,7 @@ def test_reproduce_tells_progress_and_time_left_on_standard_error(starshl, place
     found = starshl(*FAST, *places)
     assert found.exit_code == 0
     assert "3/3 runs, 0 s left: " in found.stderr
-    assert found.stdout.startswith("3 runs: 3 done now, 0 before, 0 failed")
+    assert found.stdout.startswith("3 runs: 3 now, 0 before; 0 of all failed")
 
 
 def test_a_failed_run_gives_exit_code_one_and_the_others_are_done(starshl, places):
@@ -38,7 +38,7 @@ def test_a_failed_run_gives_exit_code_one_and_the_others_are_done(starshl, place
     found = starshl(*words)
     assert found.exit_code == 1
     assert "Failed: 1-AGH, 400 bits" in found.stderr
-    assert "2 runs: 2 done now, 0 before, 1 failed" in found.stdout
+    assert "2 runs: 2 now, 0 before; 1 of all failed" in found.stdout
     again = starshl(*words, "--json")
     assert again.exit_code == 1
     assert json.loads(again.stdout)["n_done_now"] == 0
@@ -61,7 +61,10 @@ def test_report_is_written_from_records_alone(starshl, answer, places, tmp_path)
         (("--methods", "ssh"), "ssh takes no part in digits"),
         (("--bits", "8,x"), "--bits has 'x'"),
         (("--bits", "0"), "bits is 0"),
+        (("--bits", ""), "--bits is empty"),
+        (("--figure", ","), "--figure is empty"),
         (("--runs", "0"), "runs is 0"),
+        (("--runs", "99"), "runs is 99; it must be an integer from 1 to 5"),
     ],
 )
 def test_bad_options_are_refused_in_a_sentence(starshl, places, words, told):
@@ -69,6 +72,7 @@ def test_bad_options_are_refused_in_a_sentence(starshl, places, words, told):
     assert found.exit_code == 2
     assert told in found.stderr
     assert found.stderr.count("\n") == 1
+    assert not places[1].exists()
 
 
 @pytest.mark.parametrize("command", [("reproduce", "--quick", "--records"), ("report",)])

@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 
+from starshl.baselines import LSHash
 from starshl.evaluation import RecordFolder
 from starshl.experiments import execute, figure, make_plan, scores_of
 
@@ -29,6 +30,15 @@ def test_finished_runs_are_never_repeated(tmp_path):
     second = execute(plan_of(), folder)
     assert (first.n_done, first.n_reused, second.n_done, second.n_reused) == (6, 0, 0, 6)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.run")} == times
+
+
+def test_a_run_of_a_method_whose_defaults_have_changed_is_repeated(tmp_path, monkeypatch):
+    folder = RecordFolder(tmp_path)
+    execute(plan_of(), folder)
+    monkeypatch.setitem(LSHash.__init__.__kwdefaults__, "center", False)
+    again = execute(plan_of(), folder)
+    n_hashed = sum(job.contestant == "lsh" for job in plan_of())
+    assert (again.n_done, again.n_reused) == (n_hashed, 6 - n_hashed)
 
 
 def test_workers_give_the_same_codes_as_one_process(tmp_path):
@@ -72,6 +82,7 @@ def test_scores_are_kept_and_made_anew_when_the_record_changes(tmp_path):
 
 SCRIPT = """
 import sys
+from starshl.baselines import LSHash
 from starshl.evaluation import RecordFolder
 from starshl.experiments import execute, figure, make_plan
 

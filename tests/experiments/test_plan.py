@@ -7,7 +7,7 @@ import pytest
 
 from starshl.datasets import Dataset
 from starshl.evaluation import RecordFolder
-from starshl.exceptions import DatasetUnavailableError
+from starshl.exceptions import ChecksumError, DatasetUnavailableError, DownloadError
 from starshl.experiments import CONTESTANTS, FIGURES, contestant, figure, make_plan
 from starshl.experiments import plan as planning
 from starshl.experiments.figures import figures_named
@@ -87,14 +87,15 @@ def test_two_layers_drop_their_last_bit_at_an_odd_length(digits):
     assert np.array_equal(odd.encode(X).to_signs(), even.transform(X)[:, :7])
 
 
-def test_a_data_set_that_cannot_be_had_is_left_out_and_named(monkeypatch):
+@pytest.mark.parametrize("reason", [ChecksumError, DatasetUnavailableError, DownloadError])
+def test_a_data_set_that_cannot_be_had_is_left_out_and_named(monkeypatch, reason):
     rng = np.random.default_rng(0)
     digits = Dataset("digits", rng.random((1797, 4)), np.arange(1797) % 10, None, tuple("0123456789"))
 
-    def get(name):
+    def get(name, progress):
         if name == "digits":
             return digits
-        raise DatasetUnavailableError(f"no {name} here")
+        raise reason(f"no {name} here")
 
     monkeypatch.setattr(planning.datasets, "get", get)
     planning._loaded.cache_clear()
@@ -102,7 +103,7 @@ def test_a_data_set_that_cannot_be_had_is_left_out_and_named(monkeypatch):
         plan = make_plan([figure("digits"), figure("usps")], bits=[8], methods=["lsh"], n_runs=1, quick=True)
         assert plan.unavailable == {"usps": "no usps here"}
         assert len(plan.jobs) == 1
-        with pytest.raises(DatasetUnavailableError, match="no usps here"):
+        with pytest.raises(DatasetUnavailableError, match="no usps here"):  # nothing is left to be run
             make_plan([figure("usps")], bits=[8], n_runs=1)
     finally:
         planning._loaded.cache_clear()

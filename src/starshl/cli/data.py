@@ -55,7 +55,10 @@ def path(name: Name, as_json: AsJson = False) -> None:
     with _errors_told():
         about = datasets.describe(name)
     if about.path is None and about.where != "package":
-        typer.echo(f"{name} is not on this machine; `starshl data get {name}` may fetch it.", err=True)
+        advice = (
+            "there is no public download" if about.where == "unavailable" else f"`starshl data get {name}` may fetch it"
+        )
+        typer.echo(f"{name} is not on this machine; {advice}.", err=True)
         raise typer.Exit(_FAILURE)
     _print_place(name, as_json)
 

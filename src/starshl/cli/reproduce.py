@@ -74,17 +74,16 @@ def reproduce(
     from ..experiments.figures import figures_named
     from ..reports import write_report
 
-    figures = figures_named([name for text in figure or ["digits"] for name in _split(text)])
-    lengths = None if bits is None else [_length(text) for text in _split(bits)]
-    folder = RecordFolder(records)
+    figures = figures_named([name for text in figure or ["digits"] for name in _split(text, "--figure")])
     plan = make_plan(
         figures,
-        bits=lengths,
-        methods=None if methods is None else _split(methods),
-        data_sets=None if data is None else _split(data),
+        bits=None if bits is None else [_length(text) for text in _split(bits, "--bits")],
+        methods=None if methods is None else _split(methods, "--methods"),
+        data_sets=None if data is None else _split(data, "--data"),
         n_runs=runs,
         quick=quick,
     )
+    folder = RecordFolder(records)
     with telling_progress() as report:
         outcome = execute(plan.jobs, folder, n_jobs=jobs, retry_failed=retry_failed, report=report)
     written = write_report(records, output, n_jobs=jobs)
@@ -96,8 +95,11 @@ def reproduce(
         raise typer.Exit(EXIT_SOME_FAILED)
 
 
-def _split(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
+def _split(text: str, option: str) -> list[str]:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise ValueError(f"{option} is empty; leave it out for the default, or name something.")
+    return parts
 
 
 def _length(text: str) -> int:
@@ -125,8 +127,8 @@ def _print(plan: Plan, outcome: Outcome, records: Path, page: Path) -> None:
     for name, message in plan.unavailable.items():
         typer.echo(f"Left out: {name}: {message}", err=True)
     typer.echo(
-        f"{len(plan.jobs)} runs: {outcome.n_done} done now, {outcome.n_reused} before, {len(outcome.failed)} failed; "
-        f"records in {records}"
+        f"{len(plan.jobs)} runs: {outcome.n_done} now, {outcome.n_reused} before; {len(outcome.failed)} of all failed. "
+        f"Records in {records}"
     )
     typer.echo(f"Report: {page}")
 

@@ -17,7 +17,7 @@ from .metrics import (
 from .occupancy import Occupancy, occupancy
 from .protocols import PROTOCOLS, Protocol, protocol, protocols
 from .records import Record, RecordFolder, RunKey
-from .runner import planned_key, run, run_classifier, run_float_search, run_key
+from .runner import parameters_of, planned_key, run, run_classifier, run_float_search, run_key
 from .scores import cluster_agreement, histograms_of, score
 from .splits import Rows, Split, SplitData, split_data
 
@@ -45,6 +45,7 @@ __all__ = [
     "lookup",
     "mean_average_precision",
     "occupancy",
+    "parameters_of",
     "planned_key",
     "pr_area",
     "precision_at",

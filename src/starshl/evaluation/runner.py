@@ -36,7 +36,7 @@ from .records import Record, RunKey
 from .resources import machine, peak_memory, versions
 from .splits import Split, SplitData
 
-__all__ = ["planned_key", "run", "run_classifier", "run_float_search", "run_key"]
+__all__ = ["parameters_of", "planned_key", "run", "run_classifier", "run_float_search", "run_key"]
 
 TRAINING_ROWS = ("train", "labeled", "train+query")
 
@@ -204,7 +204,7 @@ def _recorded(make: Callable[[], Any], work: Callable, key: RunKey, data: SplitD
         message=message,
         seconds=seconds,
         peak_bytes=memory.peak_bytes,
-        parameters=_parameters(made),
+        parameters=parameters_of(made),
         versions=versions(),
         machine=machine(),
         warnings=sorted({f"{entry.category.__name__}: {entry.message}" for entry in caught}),
@@ -246,7 +246,8 @@ def small(labels: np.ndarray) -> np.ndarray:
     return labels.astype(np.min_scalar_type(int(labels.max(initial=0))))
 
 
-def _parameters(made) -> dict[str, str]:
+def parameters_of(made) -> dict[str, str]:
+    """Return the parameters of an estimator as text, as they are recorded."""
     if not hasattr(made, "get_params"):
         return {}
     return {name: repr(value) for name, value in made.get_params(deep=False).items()}

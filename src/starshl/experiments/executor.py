@@ -52,7 +52,7 @@ def execute(
     retry_failed: bool = False,
     report: Callable[[Progress], None] = lambda progress: None,
 ) -> Outcome:
-    """Do all runs that the folder has no record of.
+    """Do all runs that the folder has no record of, or one of a method whose parameters were others.
 
     Parameters
     ----------
@@ -68,11 +68,12 @@ def execute(
     outcome = Outcome()
     pending = []
     for job in jobs:
-        if not folder.finished(job.key, retry_failed=retry_failed):
+        record = folder.load(job.key) if folder.finished(job.key, retry_failed=retry_failed) else None
+        # A default that was changed since is not in the key.
+        if record is None or (record.ok and record.parameters != job.parameters()):
             pending.append(job)
             continue
         outcome.n_reused += 1
-        record = folder.load(job.key)
         if not record.ok:
             outcome.failed[job.title] = record.message
     n_workers = min(effective_n_jobs(n_jobs), len(pending))

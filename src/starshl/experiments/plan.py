@@ -9,8 +9,18 @@ from functools import lru_cache
 from .. import datasets
 from .._validation import check_integer
 from ..datasets import Dataset
-from ..evaluation import Protocol, Record, RunKey, planned_key, run, run_classifier, run_float_search, split_data
-from ..exceptions import DatasetUnavailableError, DownloadError
+from ..evaluation import (
+    Protocol,
+    Record,
+    RunKey,
+    parameters_of,
+    planned_key,
+    run,
+    run_classifier,
+    run_float_search,
+    split_data,
+)
+from ..exceptions import ChecksumError, DatasetUnavailableError, DownloadError
 from .figures import Figure
 from .lineup import CONTESTANTS, Contestant, Sizes, contestant
 
@@ -34,6 +44,16 @@ class Job:
         """What a progress line says."""
         bits = "" if self.n_bits is None else f", {self.n_bits} bits"
         return f"{self.key.method}{bits}, {self.protocol.name} run {self.run}"
+
+    def parameters(self) -> dict[str, str]:
+        """Return all parameters of the method, defaults included, as a record of this run has them."""
+        chosen = CONTESTANTS[self.contestant]
+        if chosen.kind == "search":
+            return {}
+        if chosen.kind == "classifier":
+            return parameters_of(chosen.make(self.key.seed))
+        sizes = _sizes(self.protocol, _loaded(self.protocol.dataset))
+        return parameters_of(chosen.build(self.n_bits, self.key.seed, sizes))
 
     def perform(self) -> Record:
         """Do the run and return its record; a method that raises gives a failed one."""
@@ -106,7 +126,7 @@ def make_plan(
                 continue
             try:
                 dataset = _loaded(protocol.dataset)
-            except (DatasetUnavailableError, DownloadError) as error:
+            except (ChecksumError, DatasetUnavailableError, DownloadError) as error:
                 unavailable[protocol.dataset] = str(error)
                 continue
             for job in _jobs_of(entry, protocol, dataset, bits, wanted, n_runs):
@@ -120,7 +140,8 @@ def _check_choices(figures, bits, wanted, data_sets, n_runs) -> None:
     for value in bits or ():
         check_integer(value, "bits", low=1)
     if n_runs is not None:
-        check_integer(n_runs, "runs", low=1)
+        most = max(protocol.n_runs for entry in figures for protocol in entry.protocols)
+        check_integer(n_runs, "runs", low=1, high=most)
     taking_part = {key for entry in figures for key in entry.contestants}
     if wanted is not None and (strangers := sorted(wanted - taking_part)):
         raise ValueError(
@@ -175,7 +196,7 @@ def _sizes(protocol: Protocol, dataset: Dataset) -> Sizes:
 
 @lru_cache(maxsize=2)
 def _loaded(name: str) -> Dataset:
-    return datasets.get(name)
+    return datasets.get(name, progress=True)
 
 
 @lru_cache(maxsize=1)
