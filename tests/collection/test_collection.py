@@ -63,6 +63,30 @@ def test_filters_choose_by_metadata(folder, rows, where, expected):
 
 
 @pytest.mark.parametrize(
+    "name",
+    ["é", "日本", "🙂", "a\\b", "\\u00e9", "a\nb", "\t", "\x7f", "a/b", "a.b", "[0]", "$", "a'b", "half \ud800"],
+)
+def test_filters_find_every_name_that_metadata_can_have(folder, rows, name):
+    def found(collection, where):
+        return sorted(hit.id for hit in collection.search(rows[:1], k=60, where=where)[0])
+
+    with Collection(folder) as collection:
+        collection.update([4, 5, 6], [{name: 1, "other": 0}, {name: 2}, {"other": 1}])
+        assert found(collection, {name: 1}) == [4]
+        assert found(collection, {name: {"!=": 1}}) == [5]
+        assert found(collection, {name: {">": 0}}) == [4, 5]
+        assert found(collection, {name: {"in": [2, 3]}}) == [5]
+
+
+def test_text_that_looks_like_an_escaped_nul_is_no_nul(folder, rows):
+    metadata = {"a": r"\u0000", r"\u0000": r"\\u0000"}
+    with Collection(folder) as collection:
+        collection.update([4], [metadata])
+        assert collection.get([4])[0].metadata == metadata
+        assert [hit.id for hit in collection.search(rows[:1], where={"a": r"\u0000"})[0]] == [4]
+
+
+@pytest.mark.parametrize(
     ("where", "message"),
     [
         ({}, "it must be a dictionary"),
@@ -73,6 +97,10 @@ def test_filters_choose_by_metadata(folder, rows, where, expected):
         ({"label": None}, "with a NoneType"),
         ({'la"bel': 1}, "cannot name a metadata field"),
         ({"label": 2**70}, "does not fit in 64 bits"),
+        ({"la\0bel": 1}, "without double quotes and NUL"),
+        ({"label": "a\0b"}, "holds no NUL characters"),
+        ({"label": {"in": ["a", "\0"]}}, "holds no NUL characters"),
+        ({"label": "\ud800"}, "half of a surrogate pair"),
     ],
 )
 def test_bad_filters_are_refused(folder, rows, where, message):
@@ -259,6 +287,9 @@ def test_a_second_writer_is_refused(folder):
         (lambda c, X: c.add(X[:2], metadata=[{}]), ValueError, "1 dictionaries of metadata for 2 items"),
         (lambda c, X: c.add(X[:1], metadata=[{"a": object()}]), ValueError, "cannot be stored"),
         (lambda c, X: c.add(X[:1], metadata=[{"a": float("nan")}]), ValueError, "cannot be stored"),
+        (lambda c, X: c.add(X[:1], metadata=[{"a\0b": 1}]), ValueError, "a NUL character"),
+        (lambda c, X: c.update([1], [{"a": ["b\0"]}]), ValueError, "a NUL character"),
+        (lambda c, X: c.update([1], [{"a": "\\\0"}]), ValueError, "a NUL character"),
         (lambda c, X: c.add(X[:1], references=[3]), ValueError, "references must be 1 texts"),
         (lambda c, X: c.add(), ValueError, "either X or codes"),
         (lambda c, X: c.add(X[:1, :5]), ValueError, "5 features"),

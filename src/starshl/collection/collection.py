@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,6 +29,8 @@ __all__ = ["Collection", "Hit", "Item"]
 
 _DATABASE = "items.sqlite"
 _LOCK = "writer.lock"
+# In JSON text: a backslash that is not itself escaped begins the escape of a NUL character.
+_ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 class Item(NamedTuple):
@@ -140,7 +143,7 @@ class Collection:
         ids : array of int, default=None
             New ids; the next free ones if None.
         metadata : list of dict, default=None
-            What JSON can hold, one dictionary an item.
+            What JSON can hold, without NUL characters, one dictionary an item.
         references : list of str or None, default=None
             Where the picture or text is, one an item.
         """
@@ -400,7 +403,10 @@ def _metadata_texts(metadata, n_items: int) -> list[str]:
     try:
         if not all(isinstance(entry, Mapping) for entry in metadata):
             raise TypeError("an entry is not a dictionary")
-        return [json.dumps(dict(entry), allow_nan=False, sort_keys=True) for entry in metadata]
+        texts = [json.dumps(dict(entry), allow_nan=False, sort_keys=True) for entry in metadata]
+        if any(_ESCAPED_NUL.search(text) for text in texts):
+            raise ValueError("a name or a text in it has a NUL character, which ends a text for SQLite")
+        return texts
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"The metadata cannot be stored ({error}). Give one dictionary an item, of what JSON can hold."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -71,10 +72,27 @@ def _scalar(field: str, value: Any) -> Any:
             f"The filter compares {field!r} with a {type(value).__name__}; strings, numbers and booleans can "
             "be compared."
         )
+    if isinstance(value, str):
+        _check_text(field, value)
     return value
 
 
+def _check_text(field: str, value: str) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"The filter compares {field!r} with {value!r}, which is not Unicode text: it has half of a surrogate "
+            "pair. Give whole characters."
+        ) from error
+    if "\0" in value:
+        raise ValueError(
+            f"The filter compares {field!r} with {value!r}; metadata holds no NUL characters. Leave them out."
+        )
+
+
 def _path(field: str) -> str:
-    if not isinstance(field, str) or not field or '"' in field:
-        raise ValueError(f"{field!r} cannot name a metadata field; use text without double quotes.")
-    return f'$."{field}"'
+    if not isinstance(field, str) or not field or '"' in field or "\0" in field:
+        raise ValueError(f"{field!r} cannot name a metadata field; use text without double quotes and NUL characters.")
+    # SQLite compares the name in a path with the stored JSON letter by letter, so it needs the same escapes.
+    return f"$.{json.dumps(field)}"
