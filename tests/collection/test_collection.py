@@ -324,15 +324,47 @@ def test_a_full_disk_loses_nothing_and_says_so(folder, rows):
 def test_an_error_in_the_middle_of_a_batch_leaves_nothing_of_it(folder, rows, monkeypatch):
     with Collection(folder) as collection:
         before = state_of(collection)
-
-        def die(*arguments):
-            raise KeyboardInterrupt
-
         monkeypatch.setattr(collection._store, "_count", die)
         with pytest.raises(KeyboardInterrupt):
             collection.add(rows)
         monkeypatch.undo()
         assert state_of(collection) == before
+
+
+def die(*arguments):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("step", ["remove", "add"])
+def test_a_change_interrupted_once_it_is_stored_is_not_forgotten(folder, rows, monkeypatch, step):
+    with Collection(folder) as collection:
+        monkeypatch.setattr(collection._index, step, die)
+        with pytest.raises(KeyboardInterrupt):
+            collection.upsert(rows[50:51], ids=[0])
+        monkeypatch.undo()
+        collection.upsert(rows[51:52], ids=[1])
+        assert collection.codes([0, 1]) == collection.codes([50, 51])
+        assert_reads_like_a_new_reader(folder, collection, rows)
+
+
+def test_an_interrupted_removal_is_not_forgotten(folder, rows, monkeypatch):
+    with Collection(folder) as collection:
+        monkeypatch.setattr(collection._index, "remove", die)
+        with pytest.raises(KeyboardInterrupt):
+            collection.remove([59])
+        monkeypatch.undo()
+        assert collection.add(rows[:1]).tolist() == [59]
+        assert_reads_like_a_new_reader(folder, collection, rows)
+
+
+def test_a_reader_interrupted_while_it_catches_up_reads_everything_again(folder, rows, monkeypatch):
+    with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
+        writer.upsert(rows[50:51], ids=[0])
+        monkeypatch.setattr(reader._index, "add", die)
+        with pytest.raises(KeyboardInterrupt):
+            len(reader)
+        monkeypatch.undo()
+        assert_reads_like_a_new_reader(folder, reader, rows)
 
 
 def test_a_folder_without_write_permission_can_be_read(folder, rows, monkeypatch):

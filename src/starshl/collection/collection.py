@@ -172,8 +172,8 @@ class Collection:
                 if len(missing):
                     raise KeyError(f"The id {missing[0]} is not in the collection; nothing was removed.")
                 self._store.delete(ids.tolist())
-            self._index.remove(ids)
-            self._generation += 1
+            with self._following(self._generation + 1):
+                self._index.remove(ids)
 
     def get(self, ids) -> list[Item]:
         """Return items by id."""
@@ -298,9 +298,9 @@ class Collection:
                     )
                 packed = [code.tobytes() for code in codes.packed]
                 self._store.put(map(Row, ids.tolist(), packed, references, texts))
-            self._index.remove(present)
-            self._index.add(codes, ids)
-            self._generation += 1
+            with self._following(self._generation + 1):
+                self._index.remove(present)
+                self._index.add(codes, ids)
         return ids
 
     def _encode(self, X, codes) -> BinaryCodes:
@@ -337,6 +337,8 @@ class Collection:
     def _writing(self) -> Iterator[None]:
         self._check_writable()
         with self._lock, self._store.writing():
+            # What is in memory may be older than the file: a change may have been interrupted once it was stored.
+            self._refresh()
             yield
 
     def _check_writable(self) -> None:
@@ -346,15 +348,23 @@ class Collection:
     def _refresh(self) -> None:
         """Read what has changed in the file since."""
         generation = self._store.fact("generation")
-        if generation == self._generation:
+        known = self._generation
+        if generation == known:
             return
-        if self._generation < 0 or not self._catch_up():
-            self._read_all()
+        with self._following(generation):
+            if known < 0 or not self._catch_up(known):
+                self._read_all()
+
+    @contextmanager
+    def _following(self, generation: int) -> Iterator[None]:
+        """Bring what is in memory to a generation; if that is interrupted, the next call reads everything again."""
+        self._generation = -1
+        yield
         self._generation = generation
 
-    def _catch_up(self) -> bool:
+    def _catch_up(self, known: int) -> bool:
         """Read the items that changed, if the file still tells which; return whether that was enough."""
-        changed = self._store.changed_since(self._generation)
+        changed = self._store.changed_since(known)
         if changed is None or self._store.fact("model") != self._model:
             return False
         rows = self._store.rows(self._store.present(changed))
