@@ -23,7 +23,7 @@ from ..index.scan import ScanIndex
 from .export import write_rows
 from .filters import compile_filter
 from .folder import appearing_folder, code_length, load_model, lock_for_writing, save_model
-from .store import Row, Store
+from .store import ChangedWhileRead, Row, Store
 
 __all__ = ["Collection", "Hit", "Item"]
 
@@ -249,10 +249,8 @@ class Collection:
         """Examine every page and every item; return the number of items or say what is damaged."""
         with self._lock:
             self._store.check_integrity()
-            with self._store.reading():
-                self._generation = -1
-                self._refresh()
-            return len(self._index)
+            self._generation = -1
+            return len(self)
 
     def rows(self) -> list[Row]:
         """Return every stored row by id, from one unchanging state."""
@@ -329,9 +327,15 @@ class Collection:
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        with self._lock, self._store.reading():
-            self._refresh()
-            yield
+        with self._lock:
+            try:
+                with self._store.reading():
+                    self._refresh()
+                    yield
+            except ChangedWhileRead:
+                # What was taken into memory may be as wrong as what was read.
+                self._generation = -1
+                raise
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..exceptions import CollectionError, CollectionFormatError
 
-__all__ = ["FORMAT", "Row", "Store"]
+__all__ = ["FORMAT", "ChangedWhileRead", "Row", "Store"]
 
 FORMAT = 1
 BUSY_SECONDS = 10.0
@@ -51,6 +51,10 @@ class Row(NamedTuple):
         return zlib.crc32(text, zlib.crc32(struct.pack("<q", self.id) + self.code))
 
 
+class ChangedWhileRead(CollectionError):
+    """Another process wrote to a file that was read without locks; what was read may be half old, half new."""
+
+
 class _Log(NamedTuple):
     """Pairs of generation and id: what changed after generation ``start`` and up to ``end``."""
 
@@ -69,14 +73,31 @@ class Store:
 
     def __init__(self, path: Path, *, writable: bool) -> None:
         self.path = path
+        self._writable = writable
+        self._connection: sqlite3.Connection | None = None
+        # What the file was when a connection without locks was made to it; None for other connections.
+        self._seen: tuple[int, ...] | None = None
+        self._open()
+
+    def _open(self) -> None:
+        self.close()
+        self._seen = None
+        if self._writable:
+            self._connect("rw")
+            return
         try:
-            self._connect("rw" if writable else "ro")
+            self._connect("ro")
         except CollectionError:
-            # Without a log, no process is writing; then a reader can do without the shared memory file that
-            # SQLite makes beside it, which a read-only disk does not allow.
-            if writable or path.with_name(f"{path.name}-wal").exists():
-                raise
+            # A folder or disk that may not be written has no room for the shared memory file through which SQLite
+            # locks. Without a log no process is writing now, so the file can be read without locks, for as long as
+            # it stays what it is; `reading` watches that. The order matters: whoever has written and removed the
+            # log after the first line has changed what the first line saw.
+            seen = self._state_of_file()
+            if self._has_log():
+                self._connect("ro")
+                return
             self._connect("ro", immutable=True)
+            self._seen = seen
 
     def _connect(self, mode: str, *, immutable: bool = False) -> None:
         with self._explained():
@@ -87,9 +108,24 @@ class Store:
                 isolation_level=None,
                 check_same_thread=False,
             )
-            # A transaction that was acknowledged is on the disk: with less than FULL, it may still be on its way.
-            self._connection.execute("PRAGMA synchronous = FULL")
-            self._check_format()
+            try:
+                # A transaction that was acknowledged is on the disk: with less than FULL, it may still be on its way.
+                self._connection.execute("PRAGMA synchronous = FULL")
+                self._check_format()
+            except BaseException:
+                self.close()
+                raise
+
+    def _has_log(self) -> bool:
+        return self.path.with_name(f"{self.path.name}-wal").exists()
+
+    def _state_of_file(self) -> tuple[int, ...]:
+        """Return what changes whenever the file is written or replaced."""
+        try:
+            status = self.path.stat()
+        except OSError as error:
+            raise CollectionError(f"{str(self.path)!r} cannot be read any more ({error.strerror}).") from error
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
     @classmethod
     def create(cls, path: Path, facts: dict[str, Any]) -> None:
@@ -102,12 +138,14 @@ class Store:
         connection.close()
 
     def close(self) -> None:
-        self._connection.close()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """See one unchanging state of the file."""
-        with self._explained():
+        """See one unchanging state of the file, or fail with :class:`ChangedWhileRead`."""
+        with self._watched(), self._explained():
             self._connection.execute("BEGIN")
             try:
                 yield
@@ -128,6 +166,26 @@ class Store:
             except BaseException:
                 self._end("ROLLBACK")
                 raise
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Connect again if the file was written since; without locks, refuse what is read while it is written."""
+        outdated = self._seen is not None and (self._has_log() or self._state_of_file() != self._seen)
+        if outdated or self._connection is None:
+            self._open()
+        try:
+            yield
+        except Exception as error:
+            self._check_unchanged(error)
+            raise
+        self._check_unchanged(None)
+
+    def _check_unchanged(self, found: Exception | None) -> None:
+        if self._seen is not None and self._state_of_file() != self._seen:
+            raise ChangedWhileRead(
+                f"{str(self.path)!r} was written while it was read without write permission to its folder, which "
+                "locks would need. Try again."
+            ) from found
 
     def fact(self, name: str) -> Any:
         found = self._connection.execute("SELECT value FROM facts WHERE name = ?", [name]).fetchone()
@@ -206,7 +264,7 @@ class Store:
 
     def check_integrity(self) -> None:
         """Let SQLite examine every page and every index."""
-        with self._explained():
+        with self.reading():
             findings = [row[0] for row in self._connection.execute("PRAGMA integrity_check")]
         if findings != ["ok"]:
             raise CollectionFormatError(f"{str(self.path)!r} is damaged ({findings[0]}). Restore it from a copy.")

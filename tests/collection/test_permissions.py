@@ -1,0 +1,127 @@
+"""Readers who may not write to the folder, and so cannot lock: they are told the truth or that they must try again."""
+
+import multiprocessing
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from starshl.collection import Collection
+from starshl.collection.store import ChangedWhileRead, Store
+from starshl.exceptions import CollectionError
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def no_lock_files(monkeypatch):
+    """Let SQLite fail as it does where a reader may not make the files that locking needs."""
+    real_connect = Store._connect
+
+    def connect(store, mode, *, immutable=False):
+        if mode == "ro" and not immutable and not store._has_log():
+            raise CollectionError("unable to open database file")
+        real_connect(store, mode, immutable=immutable)
+
+    monkeypatch.setattr(Store, "_connect", connect)
+
+
+def assert_reads_the_present(folder, reader, rows):
+    with Collection(folder, read_only=True) as fresh:
+        assert reader.rows() == fresh.rows()
+        assert reader.codes(reader.ids) == fresh.codes(fresh.ids)
+        assert reader.search(rows[:5], k=7) == fresh.search(rows[:5], k=7)
+
+
+def test_a_reader_without_locks_follows_the_writer(folder, rows, no_lock_files):
+    with Collection(folder, read_only=True) as reader:
+        assert reader._store._seen is not None
+        with Collection(folder) as writer:
+            writer.upsert(rows[20:40], ids=np.arange(20))
+            assert_reads_the_present(folder, reader, rows)
+            writer.remove(np.arange(10))
+            assert_reads_the_present(folder, reader, rows)
+        assert reader.verify() == 50
+
+
+def test_a_reader_without_locks_notices_what_was_written_in_between(folder, rows, no_lock_files):
+    with Collection(folder, read_only=True) as reader:
+        for first in range(3):
+            with Collection(folder) as writer:
+                writer.remove([first])
+                writer.compact()
+            assert reader._store._seen is not None
+            assert len(reader) == 59 - first
+            assert reader.verify() == 59 - first
+            assert_reads_the_present(folder, reader, rows)
+
+
+def test_a_reader_without_locks_refuses_what_is_written_meanwhile(folder, rows, no_lock_files):
+    with Collection(folder, read_only=True) as reader:
+        real_index = reader._index
+        with pytest.raises(ChangedWhileRead, match=r"was written while it was read .* Try again\."):
+            read_while_written(folder, reader, rows)
+        # What a mixture of old and new pages has left in memory must not stay, even under the right generation.
+        reader._index = real_index
+        assert_reads_the_present(folder, reader, rows)
+
+
+def read_while_written(folder, reader, rows):
+    with reader._reading():
+        with Collection(folder) as writer:
+            writer.upsert(rows[20:40], ids=np.arange(20))
+            reader._generation = writer._generation
+        raise KeyError("a row that a torn page lacks")
+
+
+def test_a_reader_whose_collection_is_gone_is_told(folder, no_lock_files):
+    with Collection(folder, read_only=True) as reader:
+        (folder / "items.sqlite").rename(folder / "elsewhere")
+        with pytest.raises(CollectionError, match="cannot be read any more"):
+            len(reader)
+        (folder / "elsewhere").rename(folder / "items.sqlite")
+        assert len(reader) == 60
+
+
+def read_as_nobody(folder, rows, channel):
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+    with Collection(folder, read_only=True) as reader:
+        channel.send(len(reader))
+        while channel.recv() == "read":
+            channel.send((len(reader), [item.metadata for item in reader.get(reader.ids)], reader.verify()))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user needs root")
+def test_another_user_reads_what_the_owner_writes(hasher, rows):
+    with tempfile.TemporaryDirectory() as parent:
+        os.chmod(parent, 0o755)
+        folder = Path(parent) / "items"
+        with Collection.create(folder, hasher) as owner:
+            owner.add(rows, metadata=[{"round": 0, "text": "x" * 200}] * 60)
+            owner.verify()
+        here, there = multiprocessing.Pipe()
+        process = multiprocessing.get_context("fork").Process(target=read_as_nobody, args=(folder, rows, there))
+        process.start()
+        try:
+            assert receive(here) == 60
+            for n_round in range(1, 4):
+                with Collection(folder) as owner:
+                    owner.upsert(rows[:40], ids=np.arange(40), metadata=[{"round": n_round}] * 40)
+                    owner.remove(np.setdiff1d(owner.ids, np.arange(40)))
+                    owner.compact()
+                here.send("read")
+                assert receive(here) == (40, [{"round": n_round}] * 40, 40)
+            here.send("stop")
+            process.join(30)
+            assert process.exitcode == 0
+        finally:
+            process.kill()
+            process.join()
+
+
+def receive(channel):
+    assert channel.poll(60), "the reader has died"
+    return channel.recv()
