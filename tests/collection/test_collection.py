@@ -3,6 +3,7 @@
 import json
 import os
 import sqlite3
+import threading
 from itertools import pairwise
 
 import numpy as np
@@ -139,6 +140,24 @@ def test_a_new_hasher_takes_all_items_along(folder, rows):
         assert collection.codes(np.arange(60)) == other.encode(rows)
         assert collection.get([7])[0].metadata["price"] == 7
     assert len(list(folder.glob("hasher-*.star"))) == 1
+
+
+def test_a_hasher_is_not_replaced_between_encoding_and_storing(folder, rows, monkeypatch):
+    other = LSHash(24, random_state=1).fit(rows)
+    with Collection(folder) as collection:
+        replacing = threading.Thread(target=collection.replace_hasher, args=(other, np.arange(60), rows))
+        real_encode = collection._encode
+
+        def encode_slowly(*arguments):
+            codes = real_encode(*arguments)
+            replacing.start()
+            replacing.join(0.5)
+            return codes
+
+        monkeypatch.setattr(collection, "_encode", encode_slowly)
+        collection.upsert(rows[:1], ids=[7])
+        replacing.join()
+        assert collection.codes(np.arange(60)) == other.encode(rows)
 
 
 def test_removed_items_are_gone_and_compact_shrinks_the_file(folder, hasher, rows):

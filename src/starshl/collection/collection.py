@@ -279,13 +279,14 @@ class Collection:
         self.close()
 
     def _put(self, X, codes, ids, metadata, references, *, replace: bool) -> np.ndarray:
-        codes = self._encode(X, codes)
-        if ids is not None:
-            ids = check_ids(ids, len(codes))
-        texts = _metadata_texts(metadata, len(codes))
-        references = _references(references, len(codes))
         with self._lock:
             with self._writing():
+                # Here, where no other thread can replace the hasher between encoding and storing.
+                codes = self._encode(X, codes)
+                if ids is not None:
+                    ids = check_ids(ids, len(codes))
+                texts = _metadata_texts(metadata, len(codes))
+                references = _references(references, len(codes))
                 if ids is None:
                     ids = next_ids(len(codes), self._index.ids.max() if len(self._index) else None)
                 present = self._store.present(ids.tolist())
