@@ -2,6 +2,8 @@
 
 import json
 import os
+import resource
+import signal
 import sqlite3
 import threading
 from itertools import pairwise
@@ -334,7 +336,7 @@ def test_a_full_disk_loses_nothing_and_says_so(folder, rows):
         before = state_of(collection)
         pages = collection._store._connection.execute("PRAGMA page_count").fetchone()[0]
         collection._store._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
-        with pytest.raises(CollectionError, match=r"disk is full\. Free some space; nothing of this"):
+        with pytest.raises(CollectionError, match=r"disk is full\. Free some space\. Nothing of this"):
             collection.add(np.repeat(rows, 40, axis=0), metadata=[{"text": "x" * 500}] * 2400)
         assert state_of(collection) == before
         assert collection.verify() == 60
@@ -411,6 +413,27 @@ def test_a_failed_creation_leaves_no_folder(tmp_path, hasher, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         Collection.create(tmp_path / "items", hasher)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_is_full_at_creation_is_told_and_nothing_is_left(tmp_path, hasher):
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, limits[1]))
+    try:
+        with pytest.raises(CollectionError, match=r"The disk may be full or failing\. The collection was not made\."):
+            Collection.create(tmp_path / "items", hasher)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_search_that_fails_does_not_speak_of_changes(folder, rows):
+    where = {f"field {number}": 1 for number in range(1500)}
+    with Collection(folder) as collection:
+        with pytest.raises(CollectionError, match=r"Give a filter with fewer conditions\. Nothing was read\."):
+            collection.search(rows[:1], where=where)
+        assert len(collection.search(rows[:1], k=3)[0]) == 3
 
 
 def test_a_newer_format_is_refused(folder):

@@ -7,7 +7,7 @@ import sqlite3
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +35,36 @@ _LOG_FACTS = ("log_start", "log_end", "log_sum")
 _LOG_ROOM = 4_000
 _CHOSEN = "id IN (SELECT value FROM json_each(?))"
 _SUM_MODULUS = 1 << 62
+
+
+_NOT_READ = "Nothing was read."
+_NOT_MADE = "The collection was not made."
+_NOT_STORED = "Nothing of this change was stored."
+# Advice by how a message of SQLite begins.
+_ADVICE = {
+    "database or disk is full": "Free some space.",
+    "disk I/O error": "The disk may be full or failing.",
+    "database is locked": "Another process is writing; try again when it has finished.",
+    "attempt to write a readonly database": "Give write permission to the folder and its files.",
+    "unable to open database file": "Give read permission to all files of the folder.",
+    "Expression tree is too large": "Give a filter with fewer conditions.",
+    "too many SQL variables": "Give a filter with fewer values.",
+}
+
+
+@contextmanager
+def _explained(path: Path, outcome: str) -> Iterator[None]:
+    """Turn an error of SQLite into one that gives advice and tells what came of it."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        advice = [text for beginning, text in _ADVICE.items() if str(error).startswith(beginning)]
+        raise CollectionError(" ".join([f"{str(path)!r}: {error}.", *advice, outcome])) from error
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        raise CollectionFormatError(
+            f"{str(path)!r} is not a readable collection ({error}): the file is damaged or of another kind. "
+            "Restore it from a copy."
+        ) from error
 
 
 class Row(NamedTuple):
@@ -100,7 +130,7 @@ class Store:
             self._seen = seen
 
     def _connect(self, mode: str, *, immutable: bool = False) -> None:
-        with self._explained():
+        with _explained(self.path, _NOT_READ):
             self._connection = sqlite3.connect(
                 f"{self.path.resolve().as_uri()}?mode={mode}&immutable={int(immutable)}",
                 uri=True,
@@ -130,12 +160,11 @@ class Store:
     @classmethod
     def create(cls, path: Path, facts: dict[str, Any]) -> None:
         """Make a new, empty file."""
-        connection = sqlite3.connect(path, isolation_level=None)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.executescript(_SCHEMA)
         start = {"format": FORMAT, "generation": 0, "n_items": 0, "checksum_sum": 0, **facts}
-        connection.executemany("INSERT INTO facts VALUES (?, ?)", start.items())
-        connection.close()
+        with _explained(path, _NOT_MADE), closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.executescript(_SCHEMA)
+            connection.executemany("INSERT INTO facts VALUES (?, ?)", start.items())
 
     def close(self) -> None:
         if self._connection is not None:
@@ -145,7 +174,7 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """See one unchanging state of the file, or fail with :class:`ChangedWhileRead`."""
-        with self._watched(), self._explained():
+        with self._watched(), _explained(self.path, _NOT_READ):
             self._connection.execute("BEGIN")
             try:
                 yield
@@ -155,7 +184,7 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Change the file: everything inside is in, or nothing."""
-        with self._explained():
+        with _explained(self.path, _NOT_STORED):
             self._connection.execute("BEGIN IMMEDIATE")
             self._changed = []
             try:
@@ -257,7 +286,7 @@ class Store:
 
     def compact(self) -> None:
         """Give space of removed items back to the file system."""
-        with self._explained():
+        with _explained(self.path, _NOT_STORED):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._connection.execute("VACUUM")
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -335,20 +364,3 @@ class Store:
         # An error such as a full disk may have ended the transaction already.
         if self._connection.in_transaction:
             self._connection.execute(how)
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.OperationalError as error:
-            advice = {
-                "database or disk is full": "Free some space; nothing of this change was stored.",
-                "database is locked": "Another process is writing; try again when it has finished.",
-                "attempt to write a readonly database": "Give write permission to the folder and its files.",
-            }.get(str(error), "Nothing of this change was stored.")
-            raise CollectionError(f"{str(self.path)!r}: {error}. {advice}") from error
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-            raise CollectionFormatError(
-                f"{str(self.path)!r} is not a readable collection ({error}): the file is damaged or of "
-                "another kind. Restore it from a copy."
-            ) from error
