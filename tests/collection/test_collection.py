@@ -331,6 +331,29 @@ def test_bad_input_changes_nothing(folder, rows, change, error, message):
         assert collection.verify() == 60
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda c, X: len(c),
+        lambda c, X: c.hasher,
+        lambda c, X: c.get([1]),
+        lambda c, X: c.search(X[:1]),
+        lambda c, X: c.add(X[:1]),
+        lambda c, X: c.update([1], [{}]),
+        lambda c, X: c.remove([1]),
+        lambda c, X: c.verify(),
+        lambda c, X: c.compact(),
+        lambda c, X: c.rows(),
+    ],
+)
+def test_a_closed_collection_says_so(folder, rows, use):
+    collection = Collection(folder)
+    collection.close()
+    collection.close()
+    with pytest.raises(CollectionError, match=r"was closed here; make a new Collection object"):
+        use(collection, rows)
+
+
 def test_a_full_disk_loses_nothing_and_says_so(folder, rows):
     with Collection(folder) as collection:
         before = state_of(collection)

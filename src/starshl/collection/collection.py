@@ -241,13 +241,14 @@ class Collection:
 
     def compact(self) -> None:
         """Give the space of removed items back to the file system."""
-        self._check_writable()
         with self._lock:
+            self._check_writable()
             self._store.compact()
 
     def verify(self) -> int:
         """Examine every page and every item; return the number of items or say what is damaged."""
         with self._lock:
+            self._check_open()
             self._store.check_integrity()
             self._generation = -1
             return len(self)
@@ -268,6 +269,7 @@ class Collection:
         with self._lock:
             if self._store is not None:
                 self._store.close()
+                self._store = None
             if self._writer_lock is not None:
                 os.close(self._writer_lock)
                 self._writer_lock = None
@@ -329,6 +331,7 @@ class Collection:
     @contextmanager
     def _reading(self) -> Iterator[None]:
         with self._lock:
+            self._check_open()
             try:
                 with self._store.reading():
                     self._refresh()
@@ -340,13 +343,21 @@ class Collection:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        self._check_writable()
-        with self._lock, self._store.writing():
-            # What is in memory may be older than the file: a change may have been interrupted once it was stored.
-            self._refresh()
-            yield
+        with self._lock:
+            self._check_writable()
+            with self._store.writing():
+                # What is in memory may be older than the file: a change may have been interrupted once it was stored.
+                self._refresh()
+                yield
+
+    def _check_open(self) -> None:
+        if self._store is None:
+            raise CollectionError(
+                f"The collection {str(self.folder)!r} was closed here; make a new Collection object to open it again."
+            )
 
     def _check_writable(self) -> None:
+        self._check_open()
         if self.read_only:
             raise CollectionError("This collection was opened read-only; open it again to change it.")
 
