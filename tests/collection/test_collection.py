@@ -14,6 +14,7 @@ import pytest
 from starshl.baselines import LSHash
 from starshl.collection import Collection
 from starshl.exceptions import CollectionError, CollectionFormatError
+from starshl.index import BucketIndex, FlatIndex
 
 
 def state_of(collection):
@@ -263,6 +264,21 @@ def test_changes_by_a_version_without_a_log_are_not_missed(folder, rows):
         assert 5 not in reader.ids
         writer.add(rows[:1], ids=[1003])
         assert_reads_like_a_new_reader(folder, reader, rows)
+
+
+def test_the_index_is_chosen_again_when_a_collection_has_doubled(tmp_path, hasher, rows, monkeypatch):
+    folder = tmp_path / "items"
+    few = np.repeat(rows[:4], 50, axis=0)
+    with Collection.create(folder, hasher) as writer, Collection(folder, read_only=True) as reader:
+        refuse_to_read_all(monkeypatch, reader)
+        writer.add(rows)
+        assert isinstance(writer._index, FlatIndex)
+        writer.add(few, ids=1000 - np.arange(200))
+        assert isinstance(writer._index, BucketIndex)
+        assert len(reader) == 260
+        assert isinstance(reader._index, BucketIndex)
+        assert_reads_like_a_new_reader(folder, reader, rows)
+        assert_reads_like_a_new_reader(folder, writer, rows)
 
 
 def test_a_full_log_starts_again(folder, rows, monkeypatch):

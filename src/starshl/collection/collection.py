@@ -300,8 +300,7 @@ class Collection:
                 packed = [code.tobytes() for code in codes.packed]
                 self._store.put(map(Row, ids.tolist(), packed, references, texts))
             with self._following(self._generation + 1):
-                self._index.remove(present)
-                self._index.add(codes, ids)
+                self._change_index(present, codes, ids)
         return ids
 
     def _encode(self, X, codes) -> BinaryCodes:
@@ -386,8 +385,7 @@ class Collection:
         rows = self._store.rows(self._store.present(changed))
         ids, codes = self._unpacked(rows)
         changed = np.array(changed, np.int64)
-        self._index.remove(changed[self._index._find(changed) >= 0])
-        self._index.add(codes, ids)
+        self._change_index(changed[self._index._find(changed) >= 0], codes, ids)
         return len(self._index) == self._store.fact("n_items")
 
     def _read_all(self) -> None:
@@ -401,7 +399,19 @@ class Collection:
                 "collection is damaged. Restore it from a copy."
             )
         ids, codes = self._unpacked(self._store.all_rows())
+        self._choose_index(codes, ids)
+
+    def _choose_index(self, codes: BinaryCodes, ids: np.ndarray) -> None:
         self._index = make_index(codes, ids, n_jobs=self.n_jobs)
+        self._n_at_choice = max(len(ids), 1)
+
+    def _change_index(self, gone, codes: BinaryCodes, ids: np.ndarray) -> None:
+        """Remove and add codes; choose the kind of index again whenever their number has doubled."""
+        self._index.remove(gone)
+        self._index.add(codes, ids)
+        if len(self._index) >= 2 * self._n_at_choice:
+            held = np.sort(self._index.ids)
+            self._choose_index(self._index.reconstruct(held), held)
 
     def _unpacked(self, rows: Iterable[Row]) -> tuple[np.ndarray, BinaryCodes]:
         """Return ids and codes of rows."""
