@@ -302,6 +302,19 @@ def test_a_reader_follows_to_a_new_hasher(folder, rows):
         assert_reads_like_a_new_reader(folder, reader, rows)
 
 
+def test_a_reader_interrupted_on_the_way_to_a_new_hasher_gets_there(folder, rows, monkeypatch):
+    other = LSHash(40, random_state=1).fit(rows)
+    with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
+        writer.replace_hasher(other, np.arange(60), rows)
+        monkeypatch.setattr(reader._store, "all_rows", die)
+        with pytest.raises(KeyboardInterrupt):
+            len(reader)
+        assert reader._hasher.n_bits == reader._index.n_bits == 24
+        monkeypatch.undo()
+        assert reader.n_bits == 40
+        assert_reads_like_a_new_reader(folder, reader, rows)
+
+
 def test_a_damaged_change_is_refused_by_a_reader(folder, rows):
     with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
         writer.add(rows[:3], ids=[1000, 1001, 1002])

@@ -383,23 +383,24 @@ class Collection:
         if changed is None or self._store.fact("model") != self._model:
             return False
         rows = self._store.rows(self._store.present(changed))
-        ids, codes = self._unpacked(rows)
+        ids, codes = _unpacked(rows, code_length(self._hasher))
         changed = np.array(changed, np.int64)
         self._change_index(changed[self._index._find(changed) >= 0], codes, ids)
         return len(self._index) == self._store.fact("n_items")
 
     def _read_all(self) -> None:
-        """Read model and codes."""
-        self._model = self._store.fact("model")
-        self._hasher = load_model(self.folder, self._model, self._kernels)
-        n_bits = code_length(self._hasher)
+        """Read model and codes; what is in memory changes only once everything is read."""
+        model = self._store.fact("model")
+        hasher = load_model(self.folder, model, self._kernels)
+        n_bits = code_length(hasher)
         if self._store.fact("n_bits") != n_bits:
             raise CollectionFormatError(
                 f"The codes have {self._store.fact('n_bits')} bits, those of the model {n_bits}: the "
                 "collection is damaged. Restore it from a copy."
             )
-        ids, codes = self._unpacked(self._store.all_rows())
+        ids, codes = _unpacked(self._store.all_rows(), n_bits)
         self._choose_index(codes, ids)
+        self._model, self._hasher = model, hasher
 
     def _choose_index(self, codes: BinaryCodes, ids: np.ndarray) -> None:
         self._index = make_index(codes, ids, n_jobs=self.n_jobs)
@@ -413,13 +414,6 @@ class Collection:
             held = np.sort(self._index.ids)
             self._choose_index(self._index.reconstruct(held), held)
 
-    def _unpacked(self, rows: Iterable[Row]) -> tuple[np.ndarray, BinaryCodes]:
-        """Return ids and codes of rows."""
-        n_bits = code_length(self._hasher)
-        rows = [(row.id, row.code) for row in rows]
-        packed = np.frombuffer(b"".join(code for _, code in rows), np.uint8).reshape(len(rows), -(-n_bits // 8))
-        return np.array([item for item, _ in rows], np.int64), BinaryCodes(packed, n_bits)
-
     def _discard_old_models(self) -> None:
         # Not when they are replaced: a reader may be about to load the one that its state of the file names.
         for path in self.folder.glob("hasher-*.star"):
@@ -429,6 +423,13 @@ class Collection:
 
 def _hit(row: Row, distance: int) -> Hit:
     return Hit(row.id, distance, row.reference, json.loads(row.metadata))
+
+
+def _unpacked(rows: Iterable[Row], n_bits: int) -> tuple[np.ndarray, BinaryCodes]:
+    """Return ids and codes of rows."""
+    rows = [(row.id, row.code) for row in rows]
+    packed = np.frombuffer(b"".join(code for _, code in rows), np.uint8).reshape(len(rows), -(-n_bits // 8))
+    return np.array([item for item, _ in rows], np.int64), BinaryCodes(packed, n_bits)
 
 
 def _metadata_texts(metadata, n_items: int) -> list[str]:
