@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["replacing_file", "write_atomically"]
+__all__ = ["replacing_file", "sync_folder", "write_atomically"]
 
 
 def write_atomically(path: str | os.PathLike, content: bytes) -> None:
@@ -40,11 +40,16 @@ def replacing_file(path: str | os.PathLike) -> Iterator[BinaryIO]:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: str | os.PathLike) -> None:
+    """Flush the names in a folder to the disk: without it, a power cut may undo a renaming."""
+    handle = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(handle)
     finally:
-        os.close(folder)
+        os.close(handle)
 
 
 def _umask() -> int:

@@ -3,11 +3,13 @@
 import multiprocessing
 import os
 import shutil
+import stat
 import time
 
 import numpy as np
 import pytest
 
+from starshl.baselines import LSHash
 from starshl.codes import BinaryCodes
 from starshl.collection import Collection
 from starshl.exceptions import CollectionError, CollectionFormatError
@@ -78,6 +80,46 @@ def test_acknowledged_batches_survive_kill(tmp_path, hasher):
 @pytest.mark.slow
 def test_acknowledged_batches_survive_two_hundred_kills(tmp_path, hasher):
     assert len(kill_cycles(tmp_path / "items", hasher, 200)) > 100
+
+
+@pytest.fixture
+def flushed(monkeypatch):
+    """Every folder that is flushed to the disk, by its number, with the names that it has then."""
+    seen = []
+    real_fsync = os.fsync
+
+    def fsync(handle):
+        status = os.fstat(handle)
+        if stat.S_ISDIR(status.st_mode):
+            seen.append((status.st_ino, os.listdir(handle)))
+        real_fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return seen
+
+
+def test_a_new_folder_has_its_name_on_the_disk(tmp_path, hasher, flushed):
+    Collection.create(tmp_path / "items", hasher).close()
+    assert (tmp_path.stat().st_ino, ["items"]) in flushed
+    names = [set(found) for number, found in flushed if number == (tmp_path / "items").stat().st_ino]
+    assert any("items.sqlite" in found for found in names)
+
+
+def test_a_new_model_has_its_name_on_the_disk_before_the_database_knows_it(folder, rows, flushed, monkeypatch):
+    other = LSHash(24, random_state=1).fit(rows)
+    with Collection(folder) as collection:
+        old = collection._model
+
+        def set_fact(name, value):
+            if name == "model":
+                assert value != old
+                assert any(number == folder.stat().st_ino and value in found for number, found in flushed)
+            real_set_fact(name, value)
+
+        real_set_fact = collection._store.set_fact
+        monkeypatch.setattr(collection._store, "set_fact", set_fact)
+        collection.replace_hasher(other, np.arange(60), rows)
+        assert collection._model != old
 
 
 def read_everything(folder):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from .._files import sync_folder
 from ..base import BaseHasher
 from ..catalog import load
 from ..exceptions import CollectionError, CollectionFormatError
@@ -30,10 +31,12 @@ def appearing_folder(folder: Path) -> Iterator[Path]:
         mask = os.umask(0)
         os.umask(mask)
         made.chmod(0o777 & ~mask)
+        sync_folder(made)
         made.rename(folder)
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
         raise
+    sync_folder(folder.parent)
 
 
 def lock_for_writing(path: Path) -> int:
@@ -62,6 +65,8 @@ def save_model(folder: Path, hasher: BaseHasher) -> str:
     hasher.save(draft)
     name = _name_of(draft)
     os.replace(draft, folder / name)
+    # Before the database names it, or a power cut could leave a database whose model has another name.
+    sync_folder(folder)
     return name
 
 
