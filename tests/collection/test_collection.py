@@ -6,6 +6,7 @@ import resource
 import signal
 import sqlite3
 import threading
+from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
@@ -508,6 +509,23 @@ def test_a_changed_or_missing_model_is_refused(folder):
         Collection(folder)
     with pytest.raises(FileNotFoundError, match="no collection"):
         Collection(folder / "nowhere")
+
+
+def test_an_export_sees_one_state(folder, rows, tmp_path, monkeypatch):
+    other = LSHash(40, random_state=1).fit(rows)
+    with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
+        real_reading = reader._store.reading
+
+        @contextmanager
+        def reading():
+            with real_reading():
+                yield
+            writer.replace_hasher(other, np.arange(60), rows)
+
+        monkeypatch.setattr(reader._store, "reading", reading)
+        reader.export(tmp_path / "items.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
+    assert {(line["n_bits"], len(line["code"])) for line in lines} == {(24, 6)}
 
 
 def test_json_lines_hold_every_item(folder, hasher, rows, tmp_path):

@@ -260,8 +260,9 @@ class Collection:
 
     def export(self, path: str | os.PathLike) -> int:
         """Write all items to a file ending in .parquet or .jsonl; return how many they are."""
-        rows = self.rows()
-        write_rows(path, rows, self.n_bits)
+        with self._reading():
+            rows, n_bits = list(self._store.all_rows()), code_length(self._hasher)
+        write_rows(path, rows, n_bits)
         return len(rows)
 
     def close(self) -> None:
