@@ -489,12 +489,16 @@ def test_a_search_that_fails_does_not_speak_of_changes(folder, rows):
         assert len(collection.search(rows[:1], k=3)[0]) == 3
 
 
-def test_a_newer_format_is_refused(folder):
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [(2, "format 2; this version of starshl reads up to 1"), (0, "format 0, and formats begin with 1"), (-1, "-1")],
+)
+def test_another_format_is_refused(folder, found, message):
     connection = sqlite3.connect(folder / "items.sqlite")
-    connection.execute("UPDATE facts SET value = 2 WHERE name = 'format'")
+    connection.execute("UPDATE facts SET value = ? WHERE name = 'format'", [found])
     connection.commit()
     connection.close()
-    with pytest.raises(CollectionFormatError, match="format 2; this version of starshl reads up to 1"):
+    with pytest.raises(CollectionFormatError, match=message):
         Collection(folder)
 
 

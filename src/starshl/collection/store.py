@@ -299,10 +299,15 @@ class Store:
             raise CollectionFormatError(f"{str(self.path)!r} is damaged ({findings[0]}). Restore it from a copy.")
 
     def _check_format(self) -> None:
-        newest = self.fact("format")
-        if newest > FORMAT:
+        found = self.fact("format")
+        if found < 1:
             raise CollectionFormatError(
-                f"{str(self.path)!r} has format {newest}; this version of starshl reads up to {FORMAT}. "
+                f"{str(self.path)!r} has format {found}, and formats begin with 1: the file is damaged. Restore it "
+                "from a copy."
+            )
+        if found > FORMAT:
+            raise CollectionFormatError(
+                f"{str(self.path)!r} has format {found}; this version of starshl reads up to {FORMAT}. "
                 "Install a newer starshl."
             )
 
