@@ -122,6 +122,25 @@ def test_a_new_model_has_its_name_on_the_disk_before_the_database_knows_it(folde
         assert collection._model != old
 
 
+@pytest.mark.parametrize("step", ["_name_of", "sync_folder"])
+def test_what_a_failed_change_of_hasher_leaves_is_removed_by_the_next_writer(folder, rows, monkeypatch, step):
+    models = list(folder.glob("*hasher*"))
+    other = LSHash(24, random_state=1).fit(rows)
+    with Collection(folder) as collection:
+        expected = collection.rows()
+        monkeypatch.setattr(f"starshl.collection.folder.{step}", lambda path: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            collection.replace_hasher(other, np.arange(60), rows)
+        monkeypatch.undo()
+        assert collection.rows() == expected
+    (folder / ".hasher.draft.x1y2.partial").write_bytes(b"half")
+    Collection(folder, read_only=True).close()
+    assert len(list(folder.glob("*hasher*"))) == len(models) + 2
+    with Collection(folder) as collection:
+        assert collection.rows() == expected
+    assert list(folder.glob("*hasher*")) == models
+
+
 def read_everything(folder):
     with Collection(folder, read_only=True) as collection:
         items = collection.get(collection.ids)

@@ -22,7 +22,7 @@ from ..index.base import check_ids, next_ids
 from ..index.scan import ScanIndex
 from .export import write_rows
 from .filters import compile_filter
-from .folder import appearing_folder, code_length, load_model, lock_for_writing, save_model
+from .folder import appearing_folder, code_length, discard_other_models, load_model, lock_for_writing, save_model
 from .store import ChangedWhileRead, Row, Store
 
 __all__ = ["Collection", "Hit", "Item"]
@@ -94,7 +94,8 @@ class Collection:
             with self._store.reading():
                 self._refresh()
                 if not read_only:
-                    self._discard_old_models()
+                    # Not when they are replaced: a reader may be about to load the one that its state names.
+                    discard_other_models(self.folder, self._model)
         except BaseException:
             self.close()
             raise
@@ -414,12 +415,6 @@ class Collection:
         if len(self._index) >= 2 * self._n_at_choice:
             held = np.sort(self._index.ids)
             self._choose_index(self._index.reconstruct(held), held)
-
-    def _discard_old_models(self) -> None:
-        # Not when they are replaced: a reader may be about to load the one that its state of the file names.
-        for path in self.folder.glob("hasher-*.star"):
-            if path.name != self._store.fact("model"):
-                path.unlink()
 
 
 def _hit(row: Row, distance: int) -> Hit:

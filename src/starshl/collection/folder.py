@@ -16,7 +16,16 @@ from ..base import BaseHasher
 from ..catalog import load
 from ..exceptions import CollectionError, CollectionFormatError
 
-__all__ = ["appearing_folder", "code_length", "load_model", "lock_for_writing", "save_model"]
+__all__ = [
+    "appearing_folder",
+    "code_length",
+    "discard_other_models",
+    "load_model",
+    "lock_for_writing",
+    "save_model",
+]
+
+_DRAFT = "hasher.draft"
 
 
 @contextmanager
@@ -61,7 +70,7 @@ def lock_for_writing(path: Path) -> int:
 
 def save_model(folder: Path, hasher: BaseHasher) -> str:
     """Save the hasher under a name made from its contents, by which the database knows exactly this one."""
-    draft = folder / "hasher.draft"
+    draft = folder / _DRAFT
     hasher.save(draft)
     name = _name_of(draft)
     os.replace(draft, folder / name)
@@ -78,6 +87,14 @@ def load_model(folder: Path, name: str, kernels) -> BaseHasher:
     if name != _name_of(path):
         raise CollectionFormatError(f"The model file {str(path)!r} was changed. Restore it from a copy.")
     return load(path, kernels=kernels)
+
+
+def discard_other_models(folder: Path, name: str) -> None:
+    """Delete the models that are not in use, and what a death while saving one has left."""
+    for pattern in ("hasher-*.star", _DRAFT, f".{_DRAFT}.*.partial"):
+        for path in folder.glob(pattern):
+            if path.name != name:
+                path.unlink()
 
 
 def code_length(hasher: BaseHasher) -> int:
