@@ -442,7 +442,7 @@ def _metadata_texts(metadata, n_items: int) -> list[str]:
         return texts
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"The metadata cannot be stored ({error}). Give one dictionary an item, of what JSON can hold."
+            f"The metadata cannot be stored ({error}). Give one dictionary an item, of what JSON can hold, without NUL."
         ) from error
 
 

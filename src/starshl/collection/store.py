@@ -36,7 +36,6 @@ _LOG_ROOM = 4_000
 _CHOSEN = "id IN (SELECT value FROM json_each(?))"
 _SUM_MODULUS = 1 << 62
 
-
 _NOT_READ = "Nothing was read."
 _NOT_MADE = "The collection was not made."
 _NOT_STORED = "Nothing of this change was stored."
@@ -46,7 +45,10 @@ _ADVICE = {
     "disk I/O error": "The disk may be full or failing.",
     "database is locked": "Another process is writing; try again when it has finished.",
     "attempt to write a readonly database": "Give write permission to the folder and its files.",
-    "unable to open database file": "Give read permission to all files of the folder.",
+    "unable to open database file": (
+        "Give read permission to all files of the folder; if a writer has died and left its log there, open the "
+        "collection for writing once."
+    ),
     "Expression tree is too large": "Give a filter with fewer conditions.",
     "too many SQL variables": "Give a filter with fewer values.",
 }
