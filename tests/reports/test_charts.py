@@ -11,6 +11,8 @@ from starshl.experiments import CONTESTANTS
 from starshl.reports.charts import LOOKS, render_chart
 from starshl.reports.document import Chart, Document, Section, Series
 from starshl.reports.page import render_page
+from starshl.reports.results import MethodRun
+from starshl.reports.retrieval import retrieval_section
 
 TOP, BOTTOM = 14, 264
 RIVALS = ("starshl-paper", "starshl", "ksh", "ksh-all", "hc-sdh", "codeword-svm")
@@ -145,3 +147,29 @@ def test_points_of_named_ticks_are_not_joined():
         "a: 0.400 ± 0.100, mAP",
         "b: 0.300, P@10",
     ]
+
+
+@pytest.fixture(scope="module")
+def curves_chart(made):
+    found = made("retrieval-digits", {}).protocols[0]
+    for run, (precision, recall) in enumerate((([0.9, 0.7, 0.1], [0.2, 0.6, 1.0]), ([0.7, 0.5, 0.1], [0.4, 0.8, 1.0]))):
+        curve = {"radius": [0, 1, 2], "precision": precision, "recall": recall}
+        found.runs.append(MethodRun("LSH", 15, run, 0, {"P@10": 0.5}, curve))
+    section = retrieval_section(found)
+    return next(b for b in section.blocks if isinstance(b, Chart) and b.title.startswith("Precision and recall"))
+
+
+def test_curves_are_averaged_by_radius_with_the_deviation_of_precision(curves_chart):
+    [line] = curves_chart.series
+    assert line.x == pytest.approx((0.3, 0.7, 1.0))
+    assert line.y == pytest.approx((0.8, 0.6, 0.1))
+    assert line.spread == pytest.approx((0.02**0.5, 0.02**0.5, 0.0))
+
+
+def test_the_deviation_of_a_curve_is_an_area_around_it(curves_chart):
+    [panel] = panels_of(curves_chart)
+    [band] = paths(panel, "band")
+    corners = [float(y) for y in re.findall(r",([\d.]+)", band.get("d"))]
+    ends = [0.8 + 0.02**0.5, 0.6 + 0.02**0.5, 0.1, 0.1, 0.6 - 0.02**0.5, 0.8 - 0.02**0.5]
+    assert [value_of(panel, y) for y in corners] == pytest.approx(ends, abs=0.003)
+    assert not paths(panel, "bar")
