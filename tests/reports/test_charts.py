@@ -138,6 +138,13 @@ def test_other_studies_keep_the_looks_of_known_methods_and_the_star_for_star_lin
     assert len(set(markers.values())) == len(names)
 
 
+def test_lines_of_the_transductive_study_have_a_color_each():
+    rows = [f"{row} ({setting})" for setting in ("paper settings", "defaults") for row in ("Hamming", "hinge", "both")]
+    lines = tuple(Series(name, (5, 15), (0.5, 0.6)) for name in (*rows, "one-vs-one SVC"))
+    page = render_page(Document("d", "s", [Section("t", "x", [Chart("t", "bits", "accuracy", lines, (5, 15))])]))
+    assert len(set(re.findall(r'<g class="series (c\d)', page))) == 7
+
+
 def test_points_of_named_ticks_are_not_joined():
     lines = (Series("a", (0, 1), (0.5, 0.4), (0.1, 0.1)), Series("b", (0,), (0.3,), (None,)))
     [panel] = panels_of(Chart("t", "measure", "value", lines, (0, 1), tick_names=("P@10", "mAP")))

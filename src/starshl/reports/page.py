@@ -6,7 +6,7 @@ from html import escape
 from importlib.resources import files
 
 from ..experiments import CONTESTANTS
-from .charts import legend_sample, render_chart
+from .charts import LOOKS, legend_sample, render_chart
 from .document import Block, Chart, Document, Pictures, Section, Table, Text
 from .png import png_data_uri
 
@@ -19,7 +19,7 @@ _RETRIEVAL_LOOKS = (
 )
 _STYLES = {CONTESTANTS[key].title: place for place, key in enumerate(_RETRIEVAL_LOOKS)}
 _STAR_STYLES = (1, 0, 13)
-_OTHER_STYLES = tuple(range(2, 13))
+_OTHER_STYLES = (*range(2, 13), 0)
 _VERDICTS = {"holds": "yes", "does not hold": "no", "not measured": "open"}
 _READING = (
     "Bars and areas reach one deviation over runs to both sides of the mean. Lines with bars are moved a little "
@@ -65,8 +65,9 @@ def _styles(names: list[str]) -> dict[str, int]:
     for name in unique:
         if name not in styles:
             order = _STAR_STYLES + _OTHER_STYLES if name.startswith("*SHL") else _OTHER_STYLES
-            taken = set(styles.values())
-            styles[name] = next((style for style in order if style not in taken), len(styles))
+            colors = {LOOKS[style].color for style in styles.values()}
+            free = [style for style in order if style not in styles.values()]
+            styles[name] = min(free, key=lambda style: LOOKS[style].color in colors, default=len(styles))
     return {name: styles[name] for name in unique}
 
 
