@@ -65,6 +65,12 @@ def test_unsupervised_section_compares_clusters_alike_and_as_assigned(made):
         ("ITQ", 32): [{"P@10": 0.8, "mAP": 0.4, "ARI, codes": 0.5}],
     }
     section = unsupervised_section(made("unsupervised-digits", values).protocols[0])
+    [chart] = blocks_of(section, Chart)
+    assert chart.tick_names == ("P@10", "mAP", "ARI, codes", "ARI, assigned")
+    assert {series.name: (series.x, series.y) for series in chart.series} == {
+        "*SHL": ((0, 1, 2, 3), (0.7, 0.5, 0.6, 0.61)),
+        "ITQ": ((0, 1, 2), (0.8, 0.4, 0.5)),
+    }
     [table] = blocks_of(section, Table)
     assert table.rows[0] == ("*SHL", "0.700", "0.500", "0.600", "0.610")
     assert table.rows[1][-1] == "-"

@@ -53,7 +53,11 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Lines over a common axis; ``ticks`` names the values of x that are marked."""
+    """Lines over a common axis; ``ticks`` are the values of x that are marked.
+
+    ``tick_names`` makes the ticks things rather than numbers, whose points no line joins. ``band`` is for lines whose x
+    is measured too: the deviation is drawn as an area, and no line is moved sideways to part the deviations.
+    """
 
     title: str
     x_label: str
@@ -61,6 +65,8 @@ class Chart:
     series: tuple[Series, ...]
     ticks: tuple[float, ...] = ()
     log_x: bool = False
+    tick_names: tuple[str, ...] = ()
+    band: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

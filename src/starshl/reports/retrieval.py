@@ -88,10 +88,11 @@ def _precision_over_recall(found: ProtocolResults, n_bits: int) -> Chart | None:
         precision, recall = (np.array([curve[name] for curve in curves]) for name in ("precision", "recall"))
         known = ~np.isnan(precision).any(axis=0)
         x, y = recall.mean(axis=0)[known], precision.mean(axis=0)[known]
-        lines.append(Series(method, tuple(x.tolist()), tuple(y.tolist())))
+        spread = precision.std(axis=0, ddof=1)[known].tolist() if len(curves) > 1 else ()
+        lines.append(Series(method, tuple(x.tolist()), tuple(y.tolist()), tuple(spread)))
     ticks = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-    title = f"Precision and recall by radius at {n_bits} bits"
-    return Chart(title, "recall", "precision", tuple(lines), ticks) if lines else None
+    title = f"Precision and recall by radius at {n_bits} bits; area: deviation of precision over runs"
+    return Chart(title, "recall", "precision", tuple(lines), ticks, band=True) if lines else None
 
 
 def _precision_table(found: ProtocolResults) -> Table:

@@ -138,4 +138,11 @@ def unsupervised_section(found: ProtocolResults) -> Section:
         values = {method: found.values(method, n_bits, metric) for method in found.methods}
         told += contest(f"At {n_bits} bits", metric, values)
     text = Text(tuple(told + few_runs(found.n_runs)))
-    return Section(section_title(found), found.name, [introduction(found), text, table])
+    lines = [
+        line_over(method, [(place, found.values(method, n_bits, metric)) for place, metric in enumerate(metrics)])
+        for method in found.methods
+    ]
+    shown = tuple(line for line in lines if line is not None)
+    title = f"Codes of {n_bits} bits without labels, by four measures"
+    chart = Chart(title, "measure", "mean and deviation", shown, tuple(range(len(metrics))), tick_names=metrics)
+    return Section(section_title(found), found.name, [introduction(found), text, chart, table])
