@@ -51,7 +51,7 @@ def test_rows_of_star_shl_lose_to_others_only():
     told = contest("Here", "P@10", {"*SHL, a": {0: 0.9}, "LSH": {0: 0.7}, "*SHL, b": {0: 0.8}, "*SHL, c": {0: 0.6}})
     assert "*SHL, a is best with P@10 0.900, 0.200 ahead of LSH" in told[0]
     assert [sentence.split(" (")[0] for sentence in told[1:]] == [
-        "Here *SHL, c does not win: place 2 of 2, 0.100 behind LSH"
+        "Here *SHL, c does not win: place 2 of 2, other rows of *SHL not counted, 0.100 behind LSH"
     ]
 
 
@@ -76,6 +76,7 @@ def test_findings_say_by_how_much_star_shl_does_not_win(made):
     assert "*SHL, paper settings does not win: place 2 of 2, 0.050 behind HC-SDH" in text
     assert "3 paired runs, clear" in text
     assert "Neither setting of *SHL is first at 1 of 1 lengths" in text
+    assert "At 45 bits *SHL, defaults took no part." in text
 
 
 def test_findings_call_a_tie_not_clear(made):

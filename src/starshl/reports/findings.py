@@ -30,7 +30,10 @@ def retrieval_findings(found: ProtocolResults) -> list[str]:
     """Return sentences about P@10, from the longest code on."""
     sentences = []
     for n_bits in found.shown_lengths:
-        sentences += contest(f"At {n_bits} bits", "P@10", _hashers_at(found, n_bits))
+        values = _hashers_at(found, n_bits)
+        sentences += contest(f"At {n_bits} bits", "P@10", values)
+        absent = [star for star in _STARS if not values.get(star)]
+        sentences += [f"At {n_bits} bits {' and '.join(absent)} took no part."] if absent else []
     sentences += _lengths_lost(found)
     sentences += _yardsticks(found)
     return sentences + few_runs(found.n_runs)
@@ -69,11 +72,12 @@ def contest(where: str, metric: str, values: Mapping[str, Mapping[int, float]]) 
     gap = told_gap(common[best], common[second], second)
     sentences = [f"{where} {best} is best with {metric} {means[0]:.{digits_apart(*means)}f}, {gap}."]
     rivals = [name for name in ranking if name in rivals]
+    alone = ", other rows of *SHL not counted" if len(ranking) - len(rivals) > 1 else ""
     for star in filter(is_star, ranking):
         above = rivals[: sum(ranking.index(rival) < ranking.index(star) for rival in rivals)]
         if above:
             gap = told_gap(common[star], common[above[0]], above[0])
-            place = f"place {len(above) + 1} of {len(rivals) + 1}"
+            place = f"place {len(above) + 1} of {len(rivals) + 1}" + alone
             sentences.append(f"{where} {star} does not win: {place}, {gap}.")
     return sentences
 
