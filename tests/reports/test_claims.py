@@ -60,7 +60,7 @@ def test_an_interval_that_includes_zero_is_not_clear(made):
     verdict = verdicts(made("paper-usps", values))["*SHL is best, at every code length"]
     assert verdict.word == "not clear"
     assert "not clear at 45 bits" in verdict.figures
-    assert "difference -" in verdict.figures
+    assert "interval -" in verdict.figures
 
 
 def test_claims_compare_only_the_runs_that_all_methods_share(made):
@@ -133,6 +133,13 @@ def test_claims_without_figures_are_not_measured(made):
     assert {verdict.word for verdict in check_claims(Results())} == {"not measured"}
     lacking = verdicts(made("paper-usps", {(STAR, 45): [{"P@10": 0.9}]}))
     assert {verdict.word for verdict in lacking.values()} == {"not measured"}
+
+
+def test_methods_without_codes_leave_transduction_not_measured(made):
+    found = verdicts(made("transductive-vowel", {("one-vs-one SVC", None): [{"accuracy": 0.5}]}))
+    verdict = found["Transductive *SHL beats inductive *SHL, at every code length"]
+    assert verdict.word == "not measured"
+    assert verdict.figures.startswith("missing: *SHL, paper settings")
 
 
 def test_lists_longer_than_a_class_say_nothing_about_flatness(made):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from .document import counted, digits_apart, interval, listed
+from .document import counted, difference, digits_apart, interval, listed
 from .results import ProtocolResults, Results
 from .statistics import Paired, paired, shared_runs, summarize
 
@@ -72,8 +72,9 @@ def _means(values: Runs) -> dict[str, float]:
     return {name: summarize(runs.values()).mean for name, runs in values.items() if runs}
 
 
-def _told(means: dict[str, float]) -> str:
-    digits = digits_apart(*means.values())
+def _told(means: dict[str, float], *bounds: float) -> str:
+    """Write means so that they can be told from each other and from the bounds that decide."""
+    digits = digits_apart(*means.values(), *bounds)
     return ", ".join(f"{name} {mean:.{digits}f}" for name, mean in means.items())
 
 
@@ -94,7 +95,8 @@ def _word(judgments: Iterable[str], complete: bool) -> str:
 
 
 def _gap_told(gap: Paired) -> str:
-    return f"difference {interval(gap)}" if gap.low is not None else counted(gap.n, "run")
+    sure = counted(gap.n, "run") if gap.low is None else f"interval {interval(gap)}"
+    return f"{difference(gap)}, {sure}"
 
 
 def _at_every_length(compare: Callable) -> Callable[[ProtocolResults], tuple[str, str]]:
@@ -109,7 +111,7 @@ def _at_every_length(compare: Callable) -> Callable[[ProtocolResults], tuple[str
         judged, told, missing = {}, [], {}
         for n_bits in sorted({*planned, *found.lengths}):
             gap, figures, absent = compare(found, n_bits)
-            for method in absent if n_bits in found.lengths else ():
+            for method in absent if n_bits in (found.lengths or planned) else ():
                 missing.setdefault(method, []).append(n_bits)
             if gap is not None:
                 judged[n_bits] = _judged(gap), gap.n
@@ -135,7 +137,7 @@ def _length_verdict(found: ProtocolResults, planned, judged: dict, told: list[st
 
 def _missing_told(found: ProtocolResults, missing: dict[str, list[int]]) -> Iterable[str]:
     for method, lengths in missing.items():
-        yield method if lengths == found.lengths else f"{method} (at {listed(lengths)} bits)"
+        yield method if len(lengths) >= len(found.lengths) else f"{method} (at {listed(lengths)} bits)"
 
 
 def _planned_runs(found: ProtocolResults) -> int:
@@ -249,14 +251,18 @@ def _losses(found: ProtocolResults, methods, n_bits: int, runs: list[int]) -> Ru
 @_at_longest(("BRE", *_UNSUPERVISED))
 def _others_degrade(found: ProtocolResults, n_bits: int, runs: list[int]):
     losses = _means(_losses(found, ("BRE", *_UNSUPERVISED), n_bits, runs))
-    return [_WON if loss > FLAT else _LOST for loss in losses.values()], f"loss from P@10 to P@50: {_told(losses)}"
+    return [
+        _WON if loss > FLAT else _LOST for loss in losses.values()
+    ], f"loss from P@10 to P@50: {_told(losses, FLAT)}"
 
 
 @_if_classes_suffice
 @_at_longest((_STAR, "KSH"))
 def _supervised_flat(found: ProtocolResults, n_bits: int, runs: list[int]):
     losses = _means(_losses(found, (_STAR, "KSH"), n_bits, runs))
-    return [_WON if loss <= FLAT else _LOST for loss in losses.values()], f"loss from P@10 to P@50: {_told(losses)}"
+    return [
+        _WON if loss <= FLAT else _LOST for loss in losses.values()
+    ], f"loss from P@10 to P@50: {_told(losses, FLAT)}"
 
 
 @_if_classes_suffice
@@ -264,7 +270,8 @@ def _supervised_flat(found: ProtocolResults, n_bits: int, runs: list[int]):
 def _two_layers_flatter(found: ProtocolResults, n_bits: int, runs: list[int]):
     losses = _losses(found, ("1-AGH", "2-AGH"), n_bits, runs)
     gap = paired(losses["1-AGH"], losses["2-AGH"])
-    return [_judged(gap)] if gap else [], f"loss from P@10 to P@50: {_told(_means(losses))}"
+    figures = f"loss from P@10 to P@50: {_told(_means(losses))}"
+    return ([_judged(gap)], f"{figures}; 1-AGH minus 2-AGH: {_gap_told(gap)}") if gap else ([], figures)
 
 
 @_at_longest((_STAR, *_OTHERS, "float search"))
