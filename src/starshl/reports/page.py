@@ -20,7 +20,13 @@ _RETRIEVAL_LOOKS = (
 _STYLES = {CONTESTANTS[key].title: place for place, key in enumerate(_RETRIEVAL_LOOKS)}
 _STAR_STYLES = (1, 0, 13)
 _OTHER_STYLES = (*range(2, 13), 0)
-_VERDICTS = {"holds": "yes", "does not hold": "no", "not measured": "open"}
+_VERDICTS = {
+    "holds": "yes",
+    "holds so far": "yes",
+    "does not hold": "no",
+    "not clear": "open",
+    "not measured": "open",
+}
 _READING = (
     "Bars and areas reach one deviation over runs to both sides of the mean. Lines with bars are moved a little "
     "sideways, so that the bars do not cover each other. In an enlarged part, a bar without a cap goes on below."
