@@ -78,7 +78,7 @@ def test_export_writes_every_item(built):
         (("build", "items", "items.npz", "-m", "model.star"), 2, "exists already"),
         (("add", "items", "nothing.parquet"), 2, "There is no file"),
         (("add", "items", "notes.txt"), 2, "vectors are read from .npy"),
-        (("add", "items", "items.npz", "--ids", "nokey"), 2, "no column 'nokey' of ids"),
+        (("add", "items", "items.npz", "--ids", "nokey"), 2, "has no column 'nokey'"),
         (("add", "items", "items.npz", "--replace"), 2, "--replace needs --ids"),
         (("remove", "items", "7"), 2, "The id 7 is not in the collection"),
         (("search", "items", "--item", "101", "-k", "51"), 2, "holds 50 items"),

@@ -173,7 +173,7 @@ def _read_arrays(path: Path, labels: str | None, drop: list[str] | None) -> Tabl
 
 def _check_numbers(table: Table, path: Path) -> None:
     """Refuse what is no table of finite numbers, naming the column."""
-    import numpy as np
+    from ..collection.tables import check_finite
 
     X = table.X
     if X.dtype.kind not in "biuf":
@@ -183,15 +183,7 @@ def _check_numbers(table: Table, path: Path) -> None:
             f"X of {str(path)!r} has shape {X.shape}; it must be (rows, features) with at least one of each. "
             "Reshape it first."
         )
-    bad = ~np.isfinite(X)
-    if bad.any():
-        *_, row, column = np.argwhere(bad)[0].tolist()
-        what = "a missing value (NaN)" if np.isnan(X[..., row, column]).any() else "infinity"
-        name = column if table.names is None else repr(table.names[column])
-        raise ValueError(
-            f"{str(path)!r} holds {what} in column {name}, first in row {row} (rows and columns count from 0); "
-            "every entry must be a finite number. Fill or drop such rows first."
-        )
+    check_finite(X, table.names, path)
 
 
 def _listed(names) -> str:
