@@ -71,6 +71,48 @@ def test_the_command_takes_a_file_and_a_label_column(digits, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+def test_a_collection_is_there_complete_or_not_at_all(digits, tmp_path, monkeypatch):
+    X, _ = digits
+    fitted = []
+    monkeypatch.setattr(LSHash, "fit", lambda self, *data: fitted.append(self))
+    for wrong in (
+        {"ids": np.zeros(600, int)},
+        {"metadata": [{"p": float("nan")}] * 600},
+        {"metadata": [{"p": object()}] * 600},
+        {"references": [1] * 600},
+    ):
+        with pytest.raises(ValueError, match=r"more than once|cannot be stored|references must be"):
+            binarize(tmp_path / "new", X, hasher=LSHash(16), **wrong)
+    assert fitted == []
+    monkeypatch.undo()
+
+    def fail(*arguments, **options):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(Collection, "add", fail)
+    with pytest.raises(OSError, match="disk is full"):
+        binarize(tmp_path / "new", X, hasher=LSHash(16))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_page_says_why_a_rival_is_left_out(digits):
+    X, y = digits
+    found = compare(X[:, :20], y, hasher=LSHash(32), n_queries=50)
+    assert sorted(found.left_out) == ["ITQ", "SignBinarizer"]
+    assert "ITQ was left out: " in found.page()
+    assert "LSHash was left out" not in found.page()
+
+
+def test_small_data_gets_a_comparison_or_a_clear_error(digits):
+    X, y = digits
+    found = compare(X[:60], y[:60], hasher=LSHash(16), rivals=[])
+    assert (found.n_queries, found.n_items) == (6, 54)
+    assert [one.recall_10_at_100 for one in found.contestants] == [None, None]
+    assert compare(X[:11], y[:11], hasher=LSHash(16), rivals=[]).n_queries == 1
+    with pytest.raises(ValueError, match=r"There are 8 rows; .* takes at least 11"):
+        compare(X[:8], hasher=LSHash(16))
+
+
 @pytest.mark.slow
 @pytest.mark.skipif("STARSHL_DATA" not in os.environ, reason="needs the AG News embeddings")
 def test_news_embeddings_keep_their_classes_in_four_bytes(tmp_path):
