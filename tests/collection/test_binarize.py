@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from starshl import StarSHL
 from starshl.baselines import LSHash
-from starshl.cli.index import app
+from starshl.cli.main import app
 from starshl.collection import Collection, binarize, compare
 
 
@@ -60,15 +60,31 @@ def test_labels_make_short_codes_more_precise_than_hyperplanes(digits, tmp_path)
 def test_the_command_takes_a_file_and_a_label_column(digits, tmp_path):
     X, y = digits
     np.savez(tmp_path / "digits.npz", X=X, y=y)
-    arguments = ["binarize", str(tmp_path / "out"), str(tmp_path / "digits.npz"), "--method", "LSHash"]
+    arguments = ["index", "binarize", str(tmp_path / "out"), str(tmp_path / "digits.npz"), "--method", "LSHash"]
     result = CliRunner().invoke(app, [*arguments, "--bits", "16", "--label", "y", "--json"])
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["n_items"] == 540
     again = CliRunner().invoke(app, arguments)
     assert (again.exit_code, "exists already" in again.stderr) == (2, True)
-    wrong = CliRunner().invoke(app, [*arguments[:1], str(tmp_path / "new"), *arguments[2:], "--label", "z"])
-    assert (wrong.exit_code, "no column 'z'; there are: y" in wrong.stderr) == (2, True)
+    wrong = CliRunner().invoke(app, [*arguments[:2], str(tmp_path / "new"), *arguments[3:], "--label", "z"])
+    assert (wrong.exit_code, "has no column 'z'; it has y" in wrong.stderr) == (2, True)
     assert not (tmp_path / "new").exists()
+
+
+def test_rows_without_labels_are_binarized_by_itq(digits, tmp_path):
+    X, y = digits
+    np.save(tmp_path / "rows.npy", X)
+    result = CliRunner().invoke(
+        app, ["index", "binarize", str(tmp_path / "new"), str(tmp_path / "rows.npy"), "-b", "16"]
+    )
+    assert result.exit_code == 0, result.output
+    assert "600 items by ITQ, the default without --label, in " in result.stdout
+    np.savez(tmp_path / "gaps.npz", X=X, y=np.where(np.arange(600) % 3, y, np.nan))
+    words = ["binarize", str(tmp_path / "gaps"), str(tmp_path / "gaps.npz"), "--label", "y", "--method", "LSHash"]
+    result = CliRunner().invoke(app, ["index", *words])
+    assert result.exit_code == 0, result.output
+    with Collection(tmp_path / "gaps", read_only=True) as collection:
+        assert [one.metadata["y"] for one in collection.get([0, 1])] == [None, 1.0]
 
 
 def test_a_collection_is_there_complete_or_not_at_all(digits, tmp_path, monkeypatch):

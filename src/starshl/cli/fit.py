@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import AsJson, Drop, Input, Jobs, print_json
+from .options import AsJson, Drop, Input, Jobs, Progress, print_json, progress_shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,10 +53,6 @@ Setting = Annotated[
     typer.Option("--set", metavar="NAME=VALUE", help="Any other parameter of the method; may be repeated."),
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Same seed, same bytes.")]
-Progress = Annotated[
-    bool | None,
-    typer.Option("--progress/--no-progress", help="A bar on standard error; by default if that is a terminal."),
-]
 
 
 def fit(
@@ -87,8 +82,7 @@ def fit(
     check_output(output)
     params = {"kernels": kernels, "C": cost, "n_codewords": n_codewords, "n_jobs": jobs}
     params = {name: value for name, value in params.items() if value is not None} | _parse_settings(settings or [])
-    shown = sys.stderr.isatty() if progress is None else progress
-    hasher = make_hasher(method, bits, params, paper=paper, seed=seed, progress=shown)
+    hasher = make_hasher(method, bits, params, paper=paper, seed=seed, progress=progress_shown(progress))
     table, y = read_training_rows(input, labels, no_labels, drop)
     found = fit_model(hasher, table, y, output)
     if as_json:

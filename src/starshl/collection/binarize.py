@@ -154,11 +154,11 @@ def compare(
     if len(X) <= _TRUE:
         raise ValueError(
             f"There are {len(X)} rows; comparing codes with vectors takes at least {_TRUE + 1}: one to hold out, and "
-            f"its {_TRUE} nearest neighbors. Give more rows, or make a collection without a comparison."
+            f"its {_TRUE} nearest neighbors. Give more rows, or use `starshl fit` and `starshl index build`."
         )
     if n_queries is None:
         n_queries = max(1, min(1000, len(X) // 10))
-    n_queries = check_integer(n_queries, "n_queries", low=1, high=len(X) - _TRUE)
+    n_queries = check_integer(n_queries, "n_queries (--queries)", low=1, high=len(X) - _TRUE)
     order = check_random_state(random_state).permutation(len(X))
     query, base = order[:n_queries], order[n_queries:]
     labels = None if y is None else np.asarray(y)

@@ -197,14 +197,18 @@ def _read(path: Path, choice: _Choice) -> _Content:
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
     content = reader(path, choice)
-    X = np.asarray(content.X)
+    X = content.X
+    _check_matrix(X, path)
+    check_finite(X, content.feature_names, path)
+    return content._replace(X=X if X.dtype in (np.float32, np.float64) else X.astype(np.float32))
+
+
+def _check_matrix(X: np.ndarray, path: Path) -> None:
     if X.ndim != 2 or X.dtype.kind not in "fiub":
         raise ValueError(
             f"The vectors of {str(path)!r} have dtype {X.dtype} and shape {X.shape}; they must be a matrix of "
             "numbers, one row an item."
         )
-    check_finite(X, content.feature_names, path)
-    return content._replace(X=X if X.dtype in (np.float32, np.float64) else X.astype(np.float32))
 
 
 def _read_npy(path: Path, choice: _Choice) -> _Content:
@@ -220,6 +224,7 @@ def _read_npz(path: Path, choice: _Choice) -> _Content:
     if name not in arrays:
         raise ValueError(f"{str(path)!r} has no array {name!r}; it has {', '.join(arrays)}.")
     X = arrays.pop(name)
+    _check_matrix(X, path)
     if not choice.others:
         return _Content(X, name, None, {})
     _check_names(choice, list(arrays), path)
