@@ -33,6 +33,16 @@ def test_float_search_is_scored_as_scikit_learn_would(digits):
     assert exact.bytes_per_item == 4 * 64
 
 
+def test_rows_without_labels_do_not_count_against_float_search(digits):
+    X, y = digits
+    some = np.where(np.arange(600) % 2, y, -1)
+    found = compare(X, some, hasher=LSHash(32), rivals=[], n_queries=50, random_state=3)
+    order = np.random.RandomState(3).permutation(600)
+    query, base = (rows[some[rows] >= 0] for rows in (order[:50], order[50:]))
+    nearest = NearestNeighbors(n_neighbors=10).fit(X[base]).kneighbors(X[query], return_distance=False)
+    assert found.contestants[0].precision_at_10 == pytest.approx(np.mean(y[base][nearest] == y[query][:, None]))
+
+
 def test_many_bits_recall_nearly_every_neighbor(digits):
     X, _ = digits
     few, many = (compare(X, hasher=LSHash(n_bits), rivals=[], n_queries=50).contestants[1] for n_bits in (4, 512))

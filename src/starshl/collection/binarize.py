@@ -185,9 +185,13 @@ def _float_search(X, index, query, base) -> tuple[np.ndarray, Contestant]:
     exact = searcher.kneighbors(X[query], return_distance=False)
     milliseconds = 1e3 * (time.perf_counter() - started) / len(query)
     precision = None
-    asked = _labeled(index, query)
-    if asked.any():
-        precision = float(np.mean(index[base][exact[asked]] == index[query][asked, None]))
+    asked, known = _labeled(index, query), _labeled(index, base)
+    if asked.any() and known.sum() >= _TRUE:
+        nearest = exact[asked]
+        if not known.all():
+            # As for codes: a neighbor without a label is neither right nor wrong.
+            nearest = searcher.fit(X[base[known]]).kneighbors(X[query[asked]], return_distance=False)
+        precision = float(np.mean(index[base[known]][nearest] == index[query][asked, None]))
     size = X.dtype.itemsize * X.shape[1]
     recall = 1.0 if len(base) > _SHORTLIST else None
     return exact, Contestant("float search", size, precision, recall, None, milliseconds)
