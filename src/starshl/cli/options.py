@@ -28,7 +28,8 @@ Input = Annotated[
     Path,
     typer.Argument(
         metavar="INPUT",
-        help="Rows to read: .npy (a matrix), .npz (X, perhaps y), .csv (with a header or without) or .parquet.",
+        help="Rows to read: .npy (a matrix), .npz (X, perhaps y), .csv (with a header or without) or "
+        ".parquet (a column a feature, or a column of lists).",
     ),
 ]
 Drop = Annotated[
