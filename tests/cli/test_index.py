@@ -34,7 +34,7 @@ def built(place):
 
 def run(place, *arguments):
     """Run a command; words that name files of the folder become their paths."""
-    endings = (".npz", ".npy", ".star", ".jsonl", ".parquet", ".txt")
+    endings = (".npz", ".npy", ".star", ".csv", ".jsonl", ".parquet", ".txt")
     made = [str(place / word) if word == "items" or word.endswith(endings) else word for word in arguments]
     return runner.invoke(app, ["index", *made])
 
@@ -76,7 +76,7 @@ def test_export_writes_every_item(built):
     [
         (("build", "items", "items.npz", "-m", "model.star"), 2, "exists already"),
         (("add", "items", "nothing.parquet"), 2, "There is no file"),
-        (("add", "items", "notes.txt"), 2, "vectors are read from .npy"),
+        (("add", "items", "notes.txt"), 2, "input may be .npy, .npz, .csv, .parquet"),
         (("add", "items", "items.npz", "--ids", "nokey"), 2, "has no column 'nokey'"),
         (("add", "items", "items.npz", "--replace"), 2, "--replace needs --ids"),
         (("remove", "items", "7"), 2, "The id 7 is not in the collection"),
@@ -181,6 +181,37 @@ def test_the_columns_of_a_model_are_found_by_name(iris):
         result = run(iris, *words)
         assert (result.exit_code, "lacks 2 of the 4 columns" in result.stderr) == (2, True)
         assert "'b', 'c'" in result.stderr
+
+
+def test_a_csv_gives_items_as_it_gives_rows_to_fit(iris):
+    X, y = load_iris(return_X_y=True)
+    lines = [
+        f"{i},{d},{c},{b},{a},{i}.png,{'xyz'[kind]}," for i, ((a, b, c, d), kind) in enumerate(zip(X, y, strict=True))
+    ]
+    (iris / "iris.csv").write_text("\n".join(["key,d,c,b,a,image,kind,note", *lines]) + "\n")
+    words = ("iris.csv", "--ids", "key", "--references", "image")
+    assert run(iris, "build", "items", *words, "-m", "model.star").exit_code == 0
+    expected = load(iris / "model.star").encode(X)
+    with Collection(iris / "items", read_only=True) as collection:
+        assert np.array_equal(collection.codes(np.arange(150)).packed, expected.packed)
+        assert collection.get([60])[0]._asdict() == {
+            "id": 60,
+            "reference": "60.png",
+            "metadata": {"kind": "y", "note": None},
+        }
+    assert run(iris, "search", "items", "iris.csv", "-k", "1").stdout.split()[:3] == ["0", "0", "0"]
+    words = (*words, "--label", "kind", "--drop", "note", "--bits", "16", "--method", "LSHash", "--json")
+    assert json.loads(run(iris, "binarize", str(iris / "new"), *words).stdout)["vectors"] == ["d", "c", "b", "a"]
+
+
+def test_a_csv_without_header_has_numbered_columns(built):
+    rows = np.load(built / "queries.npy").tolist()
+    (built / "rows.csv").write_text("\n".join(",".join(map(repr, [7 + i, *row])) for i, row in enumerate(rows)) + "\n")
+    result = run(built, "add", "items", "rows.csv", "--ids", "0")
+    assert result.exit_code == 0, result.output
+    with Collection(built / "items", read_only=True) as collection:
+        assert np.array_equal(collection.codes([7, 8]).packed, collection.codes([100, 101]).packed)
+    assert "has no column '-1'; it has 0, 1" in run(built, "add", "items", "rows.csv", "--ids", "-1").stderr
 
 
 def test_binarize_keeps_the_names_of_columns(iris):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Build, change, search, verify and export a collection.")
 
 Folder = Annotated[Path, typer.Argument(help="The folder of the collection.", metavar="FOLDER")]
-Source = Annotated[Path, typer.Argument(help="Vectors: .npy, .npz or .parquet.", metavar="FILE")]
+Source = Annotated[Path, typer.Argument(help="Vectors: .npy, .npz, .csv or .parquet.", metavar="FILE")]
 Model = Annotated[Path, typer.Option("--model", "-m", metavar="MODEL", help="A model file written by `starshl fit`.")]
 Vectors = Annotated[
     str | None,
@@ -62,12 +62,12 @@ def build(
 ) -> None:
     """Make a new collection from a file of vectors and a fitted model; other columns become metadata."""
     from ..catalog import load
-    from ..collection import read_table
     from ..collection.filling import appearing_collection
+    from ._items import read_items
 
     _check_new(folder)
     hasher = load(model)
-    table = read_table(
+    table = read_items(
         source, vectors=vectors, ids=ids, references=references, drop=_split(drop), features=_feature_names(hasher)
     )
     codes = _encode(hasher, table.X, progress)
@@ -92,13 +92,13 @@ def add(
     as_json: AsJson = False,
 ) -> None:
     """Add items from a file of vectors, all of them or none."""
-    from ..collection import read_table
+    from ._items import read_items
 
     if replace and ids is None:
         raise ValueError("--replace needs --ids: without ids, no item can be replaced.")
     with _opened(folder) as collection:
         hasher = collection.hasher
-        table = read_table(
+        table = read_items(
             source, vectors=vectors, ids=ids, references=references, drop=_split(drop), features=_feature_names(hasher)
         )
         if not replace:
@@ -132,7 +132,7 @@ def remove(
 def search(
     folder: Folder,
     source: Annotated[
-        Path | None, typer.Argument(help="Query vectors: .npy, .npz or .parquet.", metavar="[FILE]")
+        Path | None, typer.Argument(help="Query vectors: .npy, .npz, .csv or .parquet.", metavar="[FILE]")
     ] = None,
     item: Annotated[
         list[int] | None,
@@ -150,7 +150,7 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Find the nearest items of vectors in a file, or of stored items."""
-    from ..collection.tables import read_vectors
+    from ._items import read_queries
 
     if (source is None) == (not item):
         raise ValueError("Give either a file of query vectors or --item, the id of a stored item.")
@@ -161,7 +161,7 @@ def search(
     condition = _parse_filter(where)
     with _opened(folder, read_only=True, n_jobs=n_jobs) as collection, _unknown_ids_told():
         features = _feature_names(collection.hasher)
-        X = read_vectors(source, vectors=vectors, features=features) if source else None
+        X = read_queries(source, vectors=vectors, features=features) if source else None
         with _busy("searching", progress):
             if radius is None:
                 found = collection.search(X, k, items=item or None, where=condition, by_scores=by_scores)
@@ -235,12 +235,12 @@ def binarize(
     from dataclasses import asdict
 
     from ..collection import binarize as binarize_vectors
-    from ..collection import read_table
+    from ._items import read_items
     from .fit import make_hasher
 
     _check_new(folder)
     hasher = make_hasher(method or ("ITQ" if label is None else "StarSHL"), bits, {})
-    table = read_table(source, vectors=vectors, ids=ids, labels=label, references=references, drop=_split(drop))
+    table = read_items(source, vectors=vectors, ids=ids, labels=label, references=references, drop=_split(drop))
     y = None if label is None else table.labels(label)
     with _busy("fitting and comparing", progress):
         found = binarize_vectors(

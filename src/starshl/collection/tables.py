@@ -14,7 +14,17 @@ import numpy as np
 
 from .._extras import require
 
-__all__ = ["Table", "check_finite", "list_column", "load_arrays", "read_table", "read_vectors", "stack_lists"]
+__all__ = [
+    "Content",
+    "Table",
+    "check_finite",
+    "list_column",
+    "load_arrays",
+    "make_table",
+    "read_table",
+    "read_vectors",
+    "stack_lists",
+]
 
 
 class Table(NamedTuple):
@@ -42,7 +52,7 @@ class Table(NamedTuple):
         return np.array(labels, dtype=object)
 
 
-class _Content(NamedTuple):
+class Content(NamedTuple):
     """What is in a file: vectors, the one column or the many that they came from, and the values of all others."""
 
     X: np.ndarray
@@ -95,9 +105,14 @@ def read_table(
     path = Path(path)
     named = [name for name in (ids, labels, references) if name is not None]
     content = _read(path, _Choice(vectors, features, named, drop, others=True))
+    return make_table(content, path, ids=ids, labels=labels, references=references)
+
+
+def make_table(content: Content, path: Path, *, ids: str | None, labels: str | None, references: str | None) -> Table:
+    """Make ids, references and metadata of the columns beside the vectors, as :func:`read_table` describes."""
     columns = dict(content.others)
-    for name in named:
-        if name not in columns:
+    for name in (ids, labels, references):
+        if name is not None and name not in columns:
             raise ValueError(
                 f"Column {name!r} of {str(path)!r} is part of the vectors; it cannot be something else, too."
             )
@@ -189,7 +204,7 @@ def check_finite(X: np.ndarray, names: Sequence[str] | None, path: Path) -> None
         )
 
 
-def _read(path: Path, choice: _Choice) -> _Content:
+def _read(path: Path, choice: _Choice) -> Content:
     readers = {".npy": _read_npy, ".npz": _read_npz, ".parquet": _read_parquet}
     reader = readers.get(path.suffix.lower())
     if reader is None:
@@ -211,14 +226,14 @@ def _check_matrix(X: np.ndarray, path: Path) -> None:
         )
 
 
-def _read_npy(path: Path, choice: _Choice) -> _Content:
+def _read_npy(path: Path, choice: _Choice) -> Content:
     if choice.vectors is not None:
         raise ValueError(f"A .npy file has one array and no columns; leave out {choice.vectors!r}.")
     _check_names(choice, [], path)
-    return _Content(load_arrays(path)["X"], None, None, {})
+    return Content(load_arrays(path)["X"], None, None, {})
 
 
-def _read_npz(path: Path, choice: _Choice) -> _Content:
+def _read_npz(path: Path, choice: _Choice) -> Content:
     name = choice.vectors or "X"
     arrays = load_arrays(path)
     if name not in arrays:
@@ -226,7 +241,7 @@ def _read_npz(path: Path, choice: _Choice) -> _Content:
     X = arrays.pop(name)
     _check_matrix(X, path)
     if not choice.others:
-        return _Content(X, name, None, {})
+        return Content(X, name, None, {})
     _check_names(choice, list(arrays), path)
     unfit = {key: values.shape for key, values in arrays.items() if values.shape != X.shape[:1]}
     for key, shape in unfit.items():
@@ -236,7 +251,7 @@ def _read_npz(path: Path, choice: _Choice) -> _Content:
         if key not in choice.drop:
             warnings.warn(f"{problem}; it is left out.", stacklevel=4)
     kept = {key: _listed(values) for key, values in arrays.items() if key not in unfit and key not in choice.drop}
-    return _Content(X, name, None, kept)
+    return Content(X, name, None, kept)
 
 
 def _listed(values: np.ndarray) -> list:
@@ -247,7 +262,7 @@ def _listed(values: np.ndarray) -> list:
     return [None if skip else text for text, skip in zip(values.astype(str).tolist(), missing, strict=True)]
 
 
-def _read_parquet(path: Path, choice: _Choice) -> _Content:
+def _read_parquet(path: Path, choice: _Choice) -> Content:
     pyarrow = require("pyarrow", extra="parquet")
     parquet = require("pyarrow.parquet", extra="parquet")
     try:
@@ -263,9 +278,9 @@ def _read_parquet(path: Path, choice: _Choice) -> _Content:
         raise ValueError(f"{str(path)!r} is not a readable Parquet file ({error}).") from error
     columns = {name: table.column(name).to_pylist() for name in others}
     if lists:
-        return _Content(stack_lists(table.column(lists), lists, path), lists, None, columns)
+        return Content(stack_lists(table.column(lists), lists, path), lists, None, columns)
     X = np.column_stack([_numbers(table.column(name), name, path) for name in chosen])
-    return _Content(X, None, tuple(chosen), columns)
+    return Content(X, None, tuple(chosen), columns)
 
 
 def _check_names(choice: _Choice, names: Sequence[str], path: Path) -> None:
