@@ -4,10 +4,12 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_iris
 from typer.testing import CliRunner
 
 from starshl.baselines import LSHash
-from starshl.cli.index import app
+from starshl.catalog import load
+from starshl.cli.main import app
 from starshl.collection import Collection, read_table
 
 runner = CliRunner()
@@ -32,12 +34,9 @@ def built(place):
 
 def run(place, *arguments):
     """Run a command; words that name files of the folder become their paths."""
-    names = ("items", "items.npz", "queries.npy", "model.star")
-    made = [
-        str(place / word) if word in names or word.endswith((".jsonl", ".parquet", ".txt")) else word
-        for word in arguments
-    ]
-    return runner.invoke(app, made)
+    endings = (".npz", ".npy", ".star", ".csv", ".jsonl", ".parquet", ".txt")
+    made = [str(place / word) if word == "items" or word.endswith(endings) else word for word in arguments]
+    return runner.invoke(app, ["index", *made])
 
 
 def test_build_search_and_verify_agree_with_the_library(built):
@@ -77,15 +76,21 @@ def test_export_writes_every_item(built):
     [
         (("build", "items", "items.npz", "-m", "model.star"), 2, "exists already"),
         (("add", "items", "nothing.parquet"), 2, "There is no file"),
-        (("add", "items", "notes.txt"), 2, "vectors are read from .npy"),
-        (("add", "items", "items.npz", "--ids", "nokey"), 2, "no column 'nokey' of ids"),
+        (("add", "items", "notes.txt"), 2, "input may be .npy, .npz, .csv, .parquet"),
+        (("add", "items", "items.npz", "--ids", "nokey"), 2, "has no column 'nokey'"),
         (("add", "items", "items.npz", "--replace"), 2, "--replace needs --ids"),
         (("remove", "items", "7"), 2, "The id 7 is not in the collection"),
         (("search", "items", "--item", "101", "-k", "51"), 2, "holds 50 items"),
-        (("search", "items"), 2, "either X or items"),
+        (("search", "items"), 2, "either a file of query vectors or --item"),
+        (("search", "items", "queries.npy", "--item", "101"), 2, "either a file of query vectors or --item"),
+        (("search", "items", "--item", "7"), 2, "7"),
+        (("search", "items", "queries.npy", "--radius", "2", "--by-scores"), 2, "Leave one out"),
+        (("search", "items", "--item", "101", "--by-scores"), 2, "needs a file of query vectors"),
         (("search", "items", "--item", "101", "--where", "label=1"), 2, "is not JSON"),
         (("search", "items", "--item", "101", "--where", '{"label": {"~": 1}}'), 2, "uses '~'"),
-        (("verify", "nowhere"), 2, "There is no collection"),
+        (("verify", "nowhere"), 2, "There is no collection in 'nowhere'. Make one with `starshl index build`"),
+        (("add", "items", "items.npz", "--ids", "key"), 2, "50 of the ids are already in the collection"),
+        (("add", "items", "items.npz", "--vectors", "label"), 2, "must be a matrix"),
     ],
 )
 def test_bad_input_gets_one_clear_sentence(built, arguments, code, message):
@@ -107,6 +112,113 @@ def test_a_damaged_collection_fails_verification(built):
     path = built / "items" / "items.sqlite"
     path.write_bytes(path.read_bytes()[:5000])
     assert run(built, "verify", "items").exit_code == 1
+
+
+def test_a_second_writer_is_refused_with_the_code_of_every_expected_error(built):
+    with Collection(built / "items"):
+        result = run(built, "remove", "items", "100")
+        assert (result.exit_code, "Try again when it is done" in result.stderr) == (2, True)
+        assert run(built, "verify", "items").exit_code == 0
+
+
+def test_a_traceback_is_shown_if_the_environment_asks_for_it(built, monkeypatch):
+    monkeypatch.setenv("STARSHL_TRACEBACK", "1")
+    assert isinstance(run(built, "remove", "items", "7").exception, ValueError)
+
+
+def test_nothing_but_errors_is_on_standard_error_without_a_terminal(built):
+    for words in (("add", "items", "queries.npy"), ("search", "items", "queries.npy"), ("export", "items", "e.jsonl")):
+        result = run(built, *words)
+        assert (result.exit_code, result.stderr) == (0, "")
+
+
+def test_negative_ids_come_after_two_dashes(built):
+    np.savez(built / "below.npz", X=np.ones((1, 6)), key=[-5])
+    assert run(built, "add", "items", "below.npz", "--ids", "key").exit_code == 0
+    assert run(built, "remove", "items", "--", "-5").exit_code == 0
+
+
+def test_references_are_a_column_and_columns_can_be_dropped(built):
+    names = np.array([f"{i}.png" for i in range(50)])
+    X = np.load(built / "items.npz")["X"]
+    np.savez(built / "more.npz", X=X, image=names, key=np.arange(200, 250), note=names, other=names)
+    words = ("more.npz", "--ids", "key", "--references", "image", "--drop", "note,other")
+    assert run(built, "add", "items", *words).exit_code == 0
+    assert run(built, "build", str(built / "second"), *words, "-m", "model.star").exit_code == 0
+    for folder in ("items", "second"):
+        with Collection(built / folder, read_only=True) as collection:
+            assert collection.get([203])[0]._asdict() == {"id": 203, "reference": "3.png", "metadata": {}}
+
+
+@pytest.fixture
+def iris(tmp_path):
+    """A table with a model of its columns a, b, c, d; the same table with the columns reversed and one more."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    X, y = load_iris(return_X_y=True)
+    columns = {name: X[:, j] for j, name in enumerate("abcd")}
+    parquet.write_table(pyarrow.table({**columns, "kind": y}), tmp_path / "iris.parquet")
+    turned = {"extra": X[:, 0], "kind": y, **dict(reversed(columns.items()))}
+    parquet.write_table(pyarrow.table(turned), tmp_path / "turned.parquet")
+    parquet.write_table(pyarrow.table({"a": X[:, 0], "d": X[:, 1]}), tmp_path / "few.parquet")
+    words = ["fit", str(tmp_path / "iris.parquet"), "--labels", "kind", "--method", "LSHash", "--bits", "16"]
+    assert runner.invoke(app, [*words, "-o", str(tmp_path / "model.star")]).exit_code == 0
+    return tmp_path
+
+
+def test_the_columns_of_a_model_are_found_by_name(iris):
+    expected = load(iris / "model.star").encode(load_iris().data)
+    built = run(iris, "build", "items", "turned.parquet", "-m", "model.star")
+    assert built.stdout.endswith("vectors from 4 columns: a, b, c, d\n")
+    assert run(iris, "add", "items", "turned.parquet").exit_code == 0
+    with Collection(iris / "items", read_only=True) as collection:
+        assert np.array_equal(collection.codes(np.arange(300)).packed, np.tile(expected.packed, (2, 1)))
+        assert collection.get([0])[0].metadata == {"extra": 5.1, "kind": 0}
+    found = json.loads(run(iris, "search", "items", "turned.parquet", "-k", "1", "--json").stdout)
+    assert {hits[0]["distance"] for hits in found} == {0}
+    for words in (("build", "other", "few.parquet", "-m", "model.star"), ("add", "items", "few.parquet")):
+        result = run(iris, *words)
+        assert (result.exit_code, "lacks 2 of the 4 columns" in result.stderr) == (2, True)
+        assert "'b', 'c'" in result.stderr
+
+
+def test_a_csv_gives_items_as_it_gives_rows_to_fit(iris):
+    X, y = load_iris(return_X_y=True)
+    lines = [
+        f"{i},{d},{c},{b},{a},{i}.png,{'xyz'[kind]}," for i, ((a, b, c, d), kind) in enumerate(zip(X, y, strict=True))
+    ]
+    (iris / "iris.csv").write_text("\n".join(["key,d,c,b,a,image,kind,note", *lines]) + "\n")
+    words = ("iris.csv", "--ids", "key", "--references", "image")
+    assert run(iris, "build", "items", *words, "-m", "model.star").exit_code == 0
+    expected = load(iris / "model.star").encode(X)
+    with Collection(iris / "items", read_only=True) as collection:
+        assert np.array_equal(collection.codes(np.arange(150)).packed, expected.packed)
+        assert collection.get([60])[0]._asdict() == {
+            "id": 60,
+            "reference": "60.png",
+            "metadata": {"kind": "y", "note": None},
+        }
+    assert run(iris, "search", "items", "iris.csv", "-k", "1").stdout.split()[:3] == ["0", "0", "0"]
+    words = (*words, "--label", "kind", "--drop", "note", "--bits", "16", "--method", "LSHash", "--json")
+    assert json.loads(run(iris, "binarize", str(iris / "new"), *words).stdout)["vectors"] == ["d", "c", "b", "a"]
+
+
+def test_a_csv_without_header_has_numbered_columns(built):
+    rows = np.load(built / "queries.npy").tolist()
+    (built / "rows.csv").write_text("\n".join(",".join(map(repr, [7 + i, *row])) for i, row in enumerate(rows)) + "\n")
+    result = run(built, "add", "items", "rows.csv", "--ids", "0")
+    assert result.exit_code == 0, result.output
+    with Collection(built / "items", read_only=True) as collection:
+        assert np.array_equal(collection.codes([7, 8]).packed, collection.codes([100, 101]).packed)
+    assert "has no column '-1'; it has 0, 1" in run(built, "add", "items", "rows.csv", "--ids", "-1").stderr
+
+
+def test_binarize_keeps_the_names_of_columns(iris):
+    words = ("iris.parquet", "--label", "kind", "--method", "LSHash", "--bits", "16", "--json")
+    assert json.loads(run(iris, "binarize", "items", *words).stdout)["vectors"] == list("abcd")
+    found = json.loads(run(iris, "search", "items", "turned.parquet", "-k", "1", "--json").stdout)
+    assert {hits[0]["distance"] for hits in found} == {0}
 
 
 def test_parquet_columns_become_vectors_ids_and_metadata(tmp_path):

@@ -96,6 +96,17 @@ def test_report_refuses_what_is_no_folder_of_records(starshl, tmp_path, content,
     assert told in found.stderr
 
 
+def test_report_names_a_damaged_record_and_ends_with_code_1(starshl, places, tmp_path):
+    starshl("reproduce", "--quick", "--methods", "lsh,sph", "--bits", 8, "--runs", 1, *places)
+    damaged = next((tmp_path / "records").glob("*/lsh-*.run"))
+    damaged.write_bytes(b"no record")
+    found = starshl("report", tmp_path / "records", "-o", tmp_path / "report")
+    assert found.exit_code == 1
+    assert f"{damaged} is not a readable run record" in found.stderr
+    assert "model" not in found.stderr
+    assert (tmp_path / "report" / "report.html").exists()
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0, "0 s"), (59.6, "1 min 00 s"), (61, "1 min 01 s"), (7260, "2 h 01 min")]
 )

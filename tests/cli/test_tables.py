@@ -89,3 +89,40 @@ def test_labels_come_from_files_of_their_own(tmp_path):
 def test_float32_arrays_stay_float32(tmp_path):
     np.save(tmp_path / "x.npy", np.ones((2, 2), np.float32))
     assert read_rows(tmp_path / "x.npy").X.dtype == np.float32
+
+
+def test_a_parquet_column_of_lists_holds_the_rows(tmp_path, answer, starshl):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)) + 8.0 * np.eye(3)[np.arange(40) % 3], np.arange(40) % 3
+    path = tmp_path / "t.parquet"
+    lists = arrow.array(X.tolist(), arrow.large_list(arrow.float64()))
+    parquet.write_table(arrow.table({"key": np.arange(40), "v": lists, "price": X[:, 0], "topic": y}), path)
+    table = read_rows(path, labels="topic")
+    assert (table.X.tolist(), table.y.tolist(), table.names, table.vectors) == (X.tolist(), y.tolist(), None, "v")
+    model = tmp_path / "model.star"
+    assert answer("fit", path, "--labels", "topic", "--bits", 8, "--output", model)["vectors"] == "v"
+    assert answer("encode", model, path, "--output", tmp_path / "codes.npz")["n_codes"] == 40
+    assert answer("predict", model, path, "--labels", "topic")["accuracy"] == 1.0
+    both = tmp_path / "both.parquet"
+    parquet.write_table(arrow.table({"v": lists, "w": lists, "topic": y}), both)
+    words = ("encode", model, both, "--output", tmp_path / "both.npz")
+    refused = starshl(*words)
+    assert (refused.exit_code, "several columns of lists (v, w); name one with --vectors" in refused.stderr) == (
+        2,
+        True,
+    )
+    assert answer(*words, "--vectors", "w")["n_codes"] == 40
+    with np.load(tmp_path / "codes.npz") as codes, np.load(tmp_path / "both.npz") as same:
+        assert np.array_equal(codes["packed"], same["packed"])
+
+
+def test_vectors_may_be_an_array_of_any_name(tmp_path):
+    np.savez(tmp_path / "t.npz", embedding=np.ones((2, 3)), y=[0, 1])
+    assert read_rows(tmp_path / "t.npz", vectors="embedding").X.shape == (2, 3)
+    with pytest.raises(ValueError, match=r"named by --vectors"):
+        read_rows(tmp_path / "t.npz")
+    for name in ("t.npy", "t.csv"):
+        np.save(tmp_path / "t.npy", np.ones((2, 3)))
+        write(tmp_path / "t.csv", "1,2\n3,4\n")
+        with pytest.raises(ValueError, match=r"--vectors names .* Leave it out"):
+            read_rows(tmp_path / name, vectors="v")

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from starshl import StarSHL
 from starshl.baselines import LSHash
-from starshl.cli.index import app
+from starshl.cli.main import app
 from starshl.collection import Collection, binarize, compare
 
 
@@ -31,6 +31,16 @@ def test_float_search_is_scored_as_scikit_learn_would(digits):
     exact = found.contestants[0]
     assert exact.precision_at_10 == pytest.approx(np.mean(y[base][nearest] == y[query][:, None]))
     assert exact.bytes_per_item == 4 * 64
+
+
+def test_rows_without_labels_do_not_count_against_float_search(digits):
+    X, y = digits
+    some = np.where(np.arange(600) % 2, y, -1)
+    found = compare(X, some, hasher=LSHash(32), rivals=[], n_queries=50, random_state=3)
+    order = np.random.RandomState(3).permutation(600)
+    query, base = (rows[some[rows] >= 0] for rows in (order[:50], order[50:]))
+    nearest = NearestNeighbors(n_neighbors=10).fit(X[base]).kneighbors(X[query], return_distance=False)
+    assert found.contestants[0].precision_at_10 == pytest.approx(np.mean(y[base][nearest] == y[query][:, None]))
 
 
 def test_many_bits_recall_nearly_every_neighbor(digits):
@@ -60,15 +70,73 @@ def test_labels_make_short_codes_more_precise_than_hyperplanes(digits, tmp_path)
 def test_the_command_takes_a_file_and_a_label_column(digits, tmp_path):
     X, y = digits
     np.savez(tmp_path / "digits.npz", X=X, y=y)
-    arguments = ["binarize", str(tmp_path / "out"), str(tmp_path / "digits.npz"), "--method", "LSHash"]
+    arguments = ["index", "binarize", str(tmp_path / "out"), str(tmp_path / "digits.npz"), "--method", "LSHash"]
     result = CliRunner().invoke(app, [*arguments, "--bits", "16", "--label", "y", "--json"])
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["n_items"] == 540
     again = CliRunner().invoke(app, arguments)
     assert (again.exit_code, "exists already" in again.stderr) == (2, True)
-    wrong = CliRunner().invoke(app, [*arguments[:1], str(tmp_path / "new"), *arguments[2:], "--label", "z"])
-    assert (wrong.exit_code, "no column 'z'; there are: y" in wrong.stderr) == (2, True)
+    wrong = CliRunner().invoke(app, [*arguments[:2], str(tmp_path / "new"), *arguments[3:], "--label", "z"])
+    assert (wrong.exit_code, "has no column 'z'; it has y" in wrong.stderr) == (2, True)
     assert not (tmp_path / "new").exists()
+
+
+def test_rows_without_labels_are_binarized_by_itq(digits, tmp_path):
+    X, y = digits
+    np.save(tmp_path / "rows.npy", X)
+    result = CliRunner().invoke(
+        app, ["index", "binarize", str(tmp_path / "new"), str(tmp_path / "rows.npy"), "-b", "16"]
+    )
+    assert result.exit_code == 0, result.output
+    assert "600 items by ITQ, the default without --label, in " in result.stdout
+    np.savez(tmp_path / "gaps.npz", X=X, y=np.where(np.arange(600) % 3, y, np.nan))
+    words = ["binarize", str(tmp_path / "gaps"), str(tmp_path / "gaps.npz"), "--label", "y", "--method", "LSHash"]
+    result = CliRunner().invoke(app, ["index", *words])
+    assert result.exit_code == 0, result.output
+    with Collection(tmp_path / "gaps", read_only=True) as collection:
+        assert [one.metadata["y"] for one in collection.get([0, 1])] == [None, 1.0]
+
+
+def test_a_collection_is_there_complete_or_not_at_all(digits, tmp_path, monkeypatch):
+    X, _ = digits
+    fitted = []
+    monkeypatch.setattr(LSHash, "fit", lambda self, *data: fitted.append(self))
+    for wrong in (
+        {"ids": np.zeros(600, int)},
+        {"metadata": [{"p": float("nan")}] * 600},
+        {"metadata": [{"p": object()}] * 600},
+        {"references": [1] * 600},
+    ):
+        with pytest.raises(ValueError, match=r"more than once|cannot be stored|references must be"):
+            binarize(tmp_path / "new", X, hasher=LSHash(16), **wrong)
+    assert fitted == []
+    monkeypatch.undo()
+
+    def fail(*arguments, **options):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(Collection, "add", fail)
+    with pytest.raises(OSError, match="disk is full"):
+        binarize(tmp_path / "new", X, hasher=LSHash(16))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_page_says_why_a_rival_is_left_out(digits):
+    X, y = digits
+    found = compare(X[:, :20], y, hasher=LSHash(32), n_queries=50)
+    assert sorted(found.left_out) == ["ITQ", "SignBinarizer"]
+    assert "ITQ was left out: " in found.page()
+    assert "LSHash was left out" not in found.page()
+
+
+def test_small_data_gets_a_comparison_or_a_clear_error(digits):
+    X, y = digits
+    found = compare(X[:60], y[:60], hasher=LSHash(16), rivals=[])
+    assert (found.n_queries, found.n_items) == (6, 54)
+    assert [one.recall_10_at_100 for one in found.contestants] == [None, None]
+    assert compare(X[:11], y[:11], hasher=LSHash(16), rivals=[]).n_queries == 1
+    with pytest.raises(ValueError, match=r"There are 8 rows; .* takes at least 11"):
+        compare(X[:8], hasher=LSHash(16))
 
 
 @pytest.mark.slow

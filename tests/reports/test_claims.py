@@ -9,8 +9,8 @@ STAR = "*SHL, paper settings"
 UNSUPERVISED = ("1-AGH", "2-AGH", "SPH", "LSH")
 
 
-def as_in_the_paper(**changes):
-    """P@10 and P@50 at 45 bits under which every claim about digits holds."""
+def as_in_the_paper(bits=(45,), n_runs=1, **changes):
+    """P@10 and P@50 under which every claim about digits holds."""
     values = {
         STAR: (0.95, 0.949),
         "KSH": (0.90, 0.897),
@@ -20,7 +20,11 @@ def as_in_the_paper(**changes):
         "SPH": (0.60, 0.50),
         "LSH": (0.50, 0.40),
     } | {name.replace("_", "-"): value for name, value in changes.items()}
-    return {(method, 45): [{"P@10": near, "P@50": far}] for method, (near, far) in values.items()}
+    return {
+        (method, n_bits): [{"P@10": near, "P@50": far}] * n_runs
+        for method, (near, far) in values.items()
+        for n_bits in bits
+    }
 
 
 def verdicts(results):
@@ -28,9 +32,49 @@ def verdicts(results):
 
 
 def test_all_claims_about_digits_hold_on_figures_like_the_papers(made):
-    found = verdicts(made("paper-usps", as_in_the_paper()))
-    assert {verdict.word for claim, verdict in found.items() if verdict.protocol} == {"holds"}
+    found = verdicts(made("paper-usps", as_in_the_paper(bits=range(5, 50, 5), n_runs=5)))
+    assert {verdict.word for verdict in found.values() if verdict.protocol} == {"holds"}
     assert sum(verdict.holds is None for verdict in found.values()) == 2  # no other sets, no transduction
+
+
+def test_a_claim_about_every_length_holds_only_so_far_if_lengths_or_runs_are_missing(made):
+    verdict = verdicts(made("paper-usps", as_in_the_paper(bits=(5, 15, 45))))["*SHL is best, at every code length"]
+    assert verdict.word == "holds so far"
+    assert verdict.figures.startswith("(3 of 9 lengths, 1 run)")
+    few_runs = verdicts(made("paper-usps", as_in_the_paper(bits=range(5, 50, 5), n_runs=3)))
+    assert few_runs["*SHL is best, at every code length"].word == "holds so far"
+
+
+def test_a_missing_rival_is_named_and_keeps_a_claim_from_holding(made):
+    values = as_in_the_paper(bits=range(5, 50, 5), n_runs=5)
+    found = verdicts(made("paper-usps", {place: runs for place, runs in values.items() if place[0] != "KSH"}))
+    assert found["*SHL is best, at every code length"].word == "holds so far"
+    assert "missing: KSH." in found["*SHL is best, at every code length"].figures
+    verdict = found["Supervised methods (*SHL, KSH) beat the unsupervised ones"]
+    assert (verdict.word, verdict.figures) == ("not measured", "missing: KSH")
+
+
+def test_an_interval_that_includes_zero_is_not_clear(made):
+    values = as_in_the_paper(n_runs=3)
+    values["KSH", 45] = [{"P@10": value, "P@50": value} for value in (0.90, 0.94, 1.00)]
+    verdict = verdicts(made("paper-usps", values))["*SHL is best, at every code length"]
+    assert verdict.word == "not clear"
+    assert "not clear at 45 bits" in verdict.figures
+    assert "interval -" in verdict.figures
+
+
+def test_claims_compare_only_the_runs_that_all_methods_share(made):
+    values = as_in_the_paper(n_runs=2)
+    values[STAR, 45] = [{"P@10": 0.95, "P@50": 0.95}, {"P@10": 0.1, "P@50": 0.1}]
+    values["KSH", 45] = values["KSH", 45][:1]
+    verdict = verdicts(made("paper-usps", values))["*SHL is best, at every code length"]
+    assert verdict.word == "holds so far"
+    assert "1 run)" in verdict.figures
+
+
+def test_figures_that_would_look_equal_get_a_fourth_digit(made):
+    verdict = verdicts(made("paper-usps", as_in_the_paper(KSH=(0.9502, 0.95))))["*SHL is best, at every code length"]
+    assert "0.9500, best other KSH 0.9502" in verdict.figures
 
 
 @pytest.mark.parametrize(
@@ -70,15 +114,17 @@ def test_useful_means_above_euclidean_search(made, bar, holds):
 def test_transduction_must_gain_at_every_length(made):
     def values(after):
         return {
-            (STAR, 4): [{"accuracy": 0.5, "accuracy, hinge": 0.52}],
-            (STAR, 8): [{"accuracy": 0.7, "accuracy, hinge": 0.72}],
+            (STAR, 4): [{"accuracy, ties at random": 0.5, "accuracy": 0.515, "accuracy, hinge": 0.52}],
+            (STAR, 8): [{"accuracy, ties at random": 0.7, "accuracy": 0.73, "accuracy, hinge": 0.72}],
             ("*SHL transductive, paper settings", 4): [{"accuracy, transductive": 0.51}],
             ("*SHL transductive, paper settings", 8): [{"accuracy, transductive": after}],
         }
 
     claim = "Transductive *SHL beats inductive *SHL, at every code length"
-    assert verdicts(made("transductive-vowel", values(0.72)))[claim].holds is True
-    refuted = verdicts(made("transductive-vowel", values(0.70)))[claim]
+    verdict = verdicts(made("transductive-vowel", values(0.72)))[claim]
+    assert verdict.word == "holds so far"
+    assert "ties at random 0.700, transductive 0.720, ties by hinge 0.730, hinge 0.720" in verdict.figures
+    refuted = verdicts(made("transductive-vowel", values(0.69)))[claim]
     assert refuted.holds is False
     assert "not at 8 bits" in refuted.figures
 
@@ -87,6 +133,13 @@ def test_claims_without_figures_are_not_measured(made):
     assert {verdict.word for verdict in check_claims(Results())} == {"not measured"}
     lacking = verdicts(made("paper-usps", {(STAR, 45): [{"P@10": 0.9}]}))
     assert {verdict.word for verdict in lacking.values()} == {"not measured"}
+
+
+def test_methods_without_codes_leave_transduction_not_measured(made):
+    found = verdicts(made("transductive-vowel", {("one-vs-one SVC", None): [{"accuracy": 0.5}]}))
+    verdict = found["Transductive *SHL beats inductive *SHL, at every code length"]
+    assert verdict.word == "not measured"
+    assert verdict.figures.startswith("missing: *SHL, paper settings")
 
 
 def test_lists_longer_than_a_class_say_nothing_about_flatness(made):

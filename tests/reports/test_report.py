@@ -164,7 +164,7 @@ def test_lines_of_a_chart_differ_in_more_than_color():
     figure = ET.fromstring(render_chart(Chart("t", "x", "y", series), {f"m{k}": k for k in range(13)}))
     looks = set()
     for group in figure.iter("g"):
-        line = next(path for path in group if path.get("class") == "line")
-        mark = next(path for path in group if path.get("class") == "mark")
+        line = next(path for path in group.iter("path") if path.get("class") == "line")
+        mark = next(path for path in group.iter("path") if path.get("class") == "mark")
         looks.add((line.get("stroke-dasharray"), mark.get("d")))
     assert len(looks) == 13

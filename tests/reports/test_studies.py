@@ -1,6 +1,7 @@
 """The sections beside retrieval, on figures made by hand."""
 
 from starshl.reports.document import Chart, Table, Text
+from starshl.reports.retrieval import table_of_means
 from starshl.reports.studies import labels_section, transductive_section, unsupervised_section
 
 INDUCTIVE, TRANSDUCTIVE = "*SHL, paper settings", "*SHL transductive, paper settings"
@@ -13,31 +14,59 @@ def blocks_of(section, kind):
 def transductive(made):
     values = {("one-vs-one SVC", None): [{"accuracy": 0.9}, {"accuracy": 0.92}]}
     for n_bits, base in ((4, 0.5), (15, 0.7)):
-        runs = [{"accuracy": base + e, "accuracy, hinge": base + e + 0.02} for e in (0.0, 0.01)]
+        runs = [
+            {"accuracy, ties at random": base + e, "accuracy": base + e + 0.01, "accuracy, hinge": base + e + 0.02}
+            for e in (0.0, 0.01)
+        ]
         values[INDUCTIVE, n_bits] = runs
         values[TRANSDUCTIVE, n_bits] = [{"accuracy, transductive": run["accuracy, hinge"]} for run in runs]
     return transductive_section(made("transductive-vowel", values).protocols[0])
 
 
-def test_transductive_section_has_three_lines_a_setting_and_the_svc(made):
+def test_transductive_section_has_four_lines_a_setting_and_the_svc(made):
     [chart] = blocks_of(transductive(made), Chart)
     assert [series.name for series in chart.series] == [
-        "inductive, Hamming (paper settings)",
-        "inductive, hinge (paper settings)",
-        "transductive (paper settings)",
+        "*SHL inductive, Hamming (paper settings)",
+        "*SHL inductive, Hamming, ties by hinge (paper settings)",
+        "*SHL inductive, hinge (paper settings)",
+        "*SHL transductive (paper settings)",
         "one-vs-one SVC",
     ]
     assert chart.series[0].x == (4, 15)
     assert chart.series[-1].y == (0.91, 0.91)
 
 
-def test_transductive_section_tells_the_gain_over_both_ways_of_decoding(made):
+def test_transductive_section_tells_the_gain_over_each_way_of_decoding(made):
     section = transductive(made)
     text = " ".join(line for block in blocks_of(section, Text) for line in block.lines)
-    assert "by +0.020 against the nearest codeword by Hamming distance" in text
+    assert "by +0.020 against the nearest codeword by Hamming distance, ties at random" in text
     assert "by +0.000 against the nearest codeword by hinge distance" in text
     gains = blocks_of(section, Table)[-1]
-    assert ("transductive minus inductive by Hamming, paper settings", "15", "+0.020") in [r[:3] for r in gains.rows]
+    assert ("transductive minus inductive, Hamming (paper settings)", "15", "+0.020") in [r[:3] for r in gains.rows]
+
+
+def test_transductive_section_says_where_star_shl_loses_and_never_to_itself(made):
+    text = [line for block in blocks_of(transductive(made), Text) for line in block.lines]
+    assert any("one-vs-one SVC is best with accuracy" in line for line in text)
+    losses = [line for line in text if "does not win" in line]
+    assert len(losses) == 4
+    assert all("behind one-vs-one SVC" in line for line in losses)
+
+
+def test_records_without_ties_at_random_lack_that_row(made):
+    values = {(INDUCTIVE, 4): [{"accuracy": 0.5, "accuracy, hinge": 0.6}]}
+    [chart] = blocks_of(transductive_section(made("transductive-vowel", values).protocols[0]), Chart)
+    assert [series.name for series in chart.series] == [
+        "*SHL inductive, Hamming, ties by hinge (paper settings)",
+        "*SHL inductive, hinge (paper settings)",
+    ]
+
+
+def test_a_mean_of_fewer_runs_is_marked_and_bold_counts_shared_runs_only():
+    cells = {"LSH": [{0: 0.5, 1: 0.9}], "KSH": [{0: 0.6}]}
+    table = table_of_means("t", ("method", "P@10"), cells)
+    assert table.rows == (("LSH", "0.700 ± 0.283"), ("KSH", "0.600 (1 run)"))
+    assert table.strong == {(1, 1)}
 
 
 def test_labels_section_joins_the_protocols_of_a_data_set_in_the_order_of_labels(made):
@@ -52,11 +81,15 @@ def test_labels_section_joins_the_protocols_of_a_data_set_in_the_order_of_labels
     [chart] = blocks_of(section, Chart)
     assert chart.ticks == (1, 5, 20)
     assert chart.series[0].y == (0.3, 0.8, 0.9)
-    accuracy, precision = blocks_of(section, Table)
+    accuracy, precision, gaps = blocks_of(section, Table)
     assert accuracy.rows == (("*SHL, graph kernel", "0.300", "0.800", "0.900"), ("SSH", "0.400", "0.400", "0.400"))
     assert accuracy.strong == {(1, 1), (0, 2), (0, 3)}
     assert precision.strong == {(1, 1), (1, 2), (1, 3)}
-    assert "With 1 label a class SSH is best" in blocks_of(section, Text)[1].lines[0]
+    assert gaps.rows[1][:3] == ("*SHL, graph kernel minus SSH", "5 a class", "+0.400")
+    _, extents, told = blocks_of(section, Text)
+    assert [line.split(":")[0] for line in extents.lines] == [f"Protocol labels-digits-{n}" for n in (1, 5, 20)]
+    assert "1 of 5 runs" in extents.lines[0]
+    assert "With 1 label a class SSH is best" in told.lines[0]
 
 
 def test_unsupervised_section_compares_clusters_alike_and_as_assigned(made):
@@ -65,7 +98,19 @@ def test_unsupervised_section_compares_clusters_alike_and_as_assigned(made):
         ("ITQ", 32): [{"P@10": 0.8, "mAP": 0.4, "ARI, codes": 0.5}],
     }
     section = unsupervised_section(made("unsupervised-digits", values).protocols[0])
-    [table] = blocks_of(section, Table)
+    [chart] = blocks_of(section, Chart)
+    assert chart.tick_names == ("P@10", "mAP", "ARI, codes", "ARI, assigned")
+    assert {series.name: (series.x, series.y) for series in chart.series} == {
+        "*SHL": ((0, 1, 2, 3), (0.7, 0.5, 0.6, 0.61)),
+        "ITQ": ((0, 1, 2), (0.8, 0.4, 0.5)),
+    }
+    table, gaps = blocks_of(section, Table)
+    assert [row[:3] for row in gaps.rows[:2]] == [
+        ("*SHL minus ITQ", "P@10", "-0.100"),
+        ("*SHL minus ITQ", "mAP", "+0.100"),
+    ]
     assert table.rows[0] == ("*SHL", "0.700", "0.500", "0.600", "0.610")
     assert table.rows[1][-1] == "-"
-    assert any("*SHL does not win: place 2 of 2, -0.100 to ITQ" in line for line in blocks_of(section, Text)[1].lines)
+    assert any(
+        "*SHL does not win: place 2 of 2, 0.100 behind ITQ" in line for line in blocks_of(section, Text)[1].lines
+    )

@@ -13,7 +13,7 @@ import numpy as np
 from ._columns import choose_columns, labels_from_text
 from .io import Table
 
-__all__ = ["read_csv", "read_csv_labels"]
+__all__ = ["read_csv", "read_csv_cells", "read_csv_labels"]
 
 _SEPARATORS = ",;\t"
 _LABEL_HEADERS = ("label", "labels", "y", "class", "target")
@@ -36,6 +36,15 @@ def read_csv(path: Path, labels: str | None, drop: Sequence[str], keep: Sequence
         y = labels_from_text(np.array(list(cells), dtype=object)[values[:, label].astype(np.int64)])
     names = None if layout.names is None else tuple(layout.names[column] for column in features)
     return Table(np.ascontiguousarray(values[:, features]), names, y)
+
+
+def read_csv_cells(path: Path) -> dict[str, list[str]]:
+    """Read every column as text; columns without names are numbered from 0."""
+    layout = _look_at(path)
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        rows = list(csv.reader(file, delimiter=layout.separator))[layout.n_header_lines :]
+    names = layout.names or tuple(map(str, range(layout.n_columns)))
+    return {name: [row[column].strip() for row in rows if row] for column, name in enumerate(names)}
 
 
 def read_csv_labels(path: Path) -> np.ndarray:

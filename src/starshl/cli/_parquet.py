@@ -9,16 +9,26 @@ from pathlib import Path
 import numpy as np
 
 from .._extras import require
+from ..collection.tables import list_column, stack_lists
 from ._columns import choose_columns, labels_from_text
 from .io import Table
 
 __all__ = ["read_parquet", "read_parquet_labels"]
 
 
-def read_parquet(path: Path, labels: str | None, drop: Sequence[str], keep: Sequence[str] | None) -> Table:
-    """Read the columns that are wanted, features in their own precision."""
-    names = _column_names(path)
-    features, label = choose_columns(names, len(names), labels, drop, keep, str(path))
+def read_parquet(
+    path: Path, labels: str | None, drop: Sequence[str], keep: Sequence[str] | None, vectors: str | None = None
+) -> Table:
+    """Read the columns that are wanted, features in their own precision, or the one column that holds vectors."""
+    schema = _schema(path)
+    names = schema.names
+    features, label = choose_columns(names, len(names), labels, drop, None if vectors else keep, str(path))
+    if keep is None or vectors is not None:
+        lists = list_column(schema, vectors, {*drop, labels}, path)
+        if lists is not None:
+            columns = _read(path, [lists] + ([] if label is None else [names[label]]))
+            y = None if label is None else _labels(columns.column(names[label]))
+            return Table(stack_lists(columns.column(lists), lists, path), None, y, lists)
     wanted = [names[column] for column in features]
     columns = _read(path, wanted + ([] if label is None else [names[label]]))
     X = np.column_stack([_numbers(columns.column(name), name, path) for name in wanted])
@@ -28,17 +38,17 @@ def read_parquet(path: Path, labels: str | None, drop: Sequence[str], keep: Sequ
 
 def read_parquet_labels(path: Path) -> np.ndarray:
     """Read labels from the only column, or from the one called ``label`` or ``y``."""
-    names = _column_names(path)
+    names = _schema(path).names
     name = next((name for name in ("label", "y") if name in names), names[0] if len(names) == 1 else None)
     if name is None:
         raise ValueError(f"{str(path)!r} has {len(names)} columns; a file of labels needs one, or one called 'label'.")
     return _labels(_read(path, [name]).column(name))
 
 
-def _column_names(path: Path) -> list[str]:
+def _schema(path: Path):
     parquet = require("pyarrow.parquet", extra="parquet")
     with _damage_told(path):
-        return parquet.read_schema(path).names
+        return parquet.read_schema(path)
 
 
 def _read(path: Path, names: list[str]):

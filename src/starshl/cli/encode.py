@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import AsJson, Drop, Input, Jobs, Model, load_model, print_json
+from .options import AsJson, Drop, Input, Jobs, Model, Vectors, load_model, print_json
 
 __all__ = ["encode", "encode_rows"]
 
@@ -34,6 +34,7 @@ def encode(
     output: Output,
     labels: Labels = None,
     drop: Drop = None,
+    vectors: Vectors = None,
     jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> None:
@@ -41,7 +42,7 @@ def encode(
 
     Bit j of a code is bit j % 8 of byte j // 8, the least significant first; padding bits are zero.
     """
-    found = encode_rows(model, input, output, labels=labels, drop=drop, jobs=jobs)
+    found = encode_rows(model, input, output, labels=labels, drop=drop, vectors=vectors, jobs=jobs)
     if as_json:
         print_json(found)
     else:
@@ -56,6 +57,7 @@ def encode_rows(
     *,
     labels: str | None = None,
     drop: list[str] | None = None,
+    vectors: str | None = None,
     jobs: int | None = None,
 ) -> dict[str, Any]:
     """Encode a file with a model file; return what `--json` prints."""
@@ -65,7 +67,7 @@ def encode_rows(
 
     check_output(output, CODE_FILES)
     hasher = load_model(model, jobs)
-    table = rows_for(hasher, source, labels=labels, drop=drop)
+    table = rows_for(hasher, source, labels=labels, drop=drop, vectors=vectors)
     codes = hasher.encode(table.X)
     write_codes(output, codes, table.y)
     return {

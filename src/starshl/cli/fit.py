@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import AsJson, Drop, Input, Jobs, print_json
+from .options import AsJson, Drop, Input, Jobs, Progress, Vectors, print_json, progress_shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,10 +53,6 @@ Setting = Annotated[
     typer.Option("--set", metavar="NAME=VALUE", help="Any other parameter of the method; may be repeated."),
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Same seed, same bytes.")]
-Progress = Annotated[
-    bool | None,
-    typer.Option("--progress/--no-progress", help="A bar on standard error; by default if that is a terminal."),
-]
 
 
 def fit(
@@ -73,6 +68,7 @@ def fit(
     paper: Paper = False,
     settings: Setting = None,
     drop: Drop = None,
+    vectors: Vectors = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     progress: Progress = None,
@@ -87,16 +83,16 @@ def fit(
     check_output(output)
     params = {"kernels": kernels, "C": cost, "n_codewords": n_codewords, "n_jobs": jobs}
     params = {name: value for name, value in params.items() if value is not None} | _parse_settings(settings or [])
-    shown = sys.stderr.isatty() if progress is None else progress
-    hasher = make_hasher(method, bits, params, paper=paper, seed=seed, progress=shown)
-    table, y = read_training_rows(input, labels, no_labels, drop)
+    hasher = make_hasher(method, bits, params, paper=paper, seed=seed, progress=progress_shown(progress))
+    table, y = read_training_rows(input, labels, no_labels, drop, vectors)
     found = fit_model(hasher, table, y, output)
     if as_json:
         print_json(found)
         return
     labeled = f"{found['n_labeled']:,} of {found['n_rows']:,} rows labeled"
+    origin = f" in {found['vectors']}" if found["vectors"] else ""
     typer.echo(
-        f"{found['method']} learned {found['n_bits']} bits from {found['n_features']} features, {labeled}, "
+        f"{found['method']} learned {found['n_bits']} bits from {found['n_features']} features{origin}, {labeled}, "
         f"in {found['seconds']:.1f} s: {found['model']} ({found['file_bytes']:,} bytes)"
     )
 
@@ -127,6 +123,7 @@ def fit_model(hasher: BaseHasher, table: Table, y: np.ndarray | None, output: Pa
         "n_rows": n_rows,
         "n_labeled": int(check_labels(y, n_rows).labeled.sum()),
         "n_features": table.X.shape[-1],
+        "vectors": table.vectors,
         "seconds": round(seconds, 3),
         "file_bytes": output.stat().st_size,
     }
@@ -177,7 +174,7 @@ def _parse_settings(settings: list[str]) -> dict[str, Any]:
 
 
 def read_training_rows(
-    source: Path, labels: str | None, no_labels: bool, drop: list[str] | None
+    source: Path, labels: str | None, no_labels: bool, drop: list[str] | None, vectors: str | None = None
 ) -> tuple[Table, np.ndarray | None]:
     """Read rows, and labels from the same file or from one of their own."""
     from .io import READABLE, read_labels, read_rows
@@ -186,6 +183,6 @@ def read_training_rows(
         raise ValueError("--labels and --no-labels contradict each other. Leave one of them out.")
     label_file = Path(labels) if labels is not None else None
     if label_file is not None and label_file.suffix.lower() in READABLE and label_file.is_file():
-        return read_rows(source, drop=drop), read_labels(label_file)
-    table = read_rows(source, labels=labels, drop=drop)
+        return read_rows(source, drop=drop, vectors=vectors), read_labels(label_file)
+    table = read_rows(source, labels=labels, drop=drop, vectors=vectors)
     return table, None if no_labels else table.y

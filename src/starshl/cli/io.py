@@ -19,15 +19,24 @@ READABLE = (".npy", ".npz", ".csv", ".parquet")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of numbers, the names of their columns if they have any, and labels if they came along."""
+    """Rows of numbers, the names of their columns if they have any, and labels if they came along.
+
+    ``vectors`` is the column of lists that the rows were read from, if it was one.
+    """
 
     X: np.ndarray
     names: tuple[str, ...] | None = None
     y: np.ndarray | None = None
+    vectors: str | None = None
 
 
 def read_rows(
-    path: Path, *, labels: str | None = None, drop: list[str] | None = None, keep: list[str] | None = None
+    path: Path,
+    *,
+    labels: str | None = None,
+    drop: list[str] | None = None,
+    keep: list[str] | None = None,
+    vectors: str | None = None,
 ) -> Table:
     """Read rows and labels from one file.
 
@@ -37,27 +46,35 @@ def read_rows(
     labels : column of labels by name, or by number if columns have no names; an array of an .npz
     drop : columns that are neither features nor labels
     keep : the features by name, in this order; other columns are left out. Ignored if columns have no names
+    vectors : the .parquet column of lists, or the array of an .npz, that holds the rows
     """
     check_readable(path)
     suffix = path.suffix.lower()
     if suffix == ".csv":
         from ._csv import read_csv
 
+        if vectors is not None:
+            raise ValueError(
+                f"--vectors names a .parquet column of lists or an .npz array, and {str(path)!r} has neither. "
+                "Leave it out."
+            )
         table = read_csv(path, labels, drop or [], keep)
     elif suffix == ".parquet":
         from ._parquet import read_parquet
 
-        table = read_parquet(path, labels, drop or [], keep)
+        table = read_parquet(path, labels, drop or [], keep, vectors)
     else:
-        table = _read_arrays(path, labels, drop)
+        table = _read_arrays(path, labels, drop, vectors)
     _check_numbers(table, path)
     return table
 
 
-def rows_for(hasher, path: Path, *, labels: str | None = None, drop: list[str] | None = None) -> Table:
+def rows_for(
+    hasher, path: Path, *, labels: str | None = None, drop: list[str] | None = None, vectors: str | None = None
+) -> Table:
     """Read rows for a fitted hasher: by its column names if both sides have them."""
     names = getattr(hasher, "feature_names_in_", None)
-    return read_rows(path, labels=labels, drop=drop, keep=None if names is None else list(names))
+    return read_rows(path, labels=labels, drop=drop, keep=None if names is None else list(names), vectors=vectors)
 
 
 def read_labels(path: Path) -> np.ndarray:
@@ -148,7 +165,7 @@ def _without_objects(labels: np.ndarray) -> np.ndarray:
     return np.array(["" if label is None or label != label else str(label) for label in labels], dtype=str)
 
 
-def _read_arrays(path: Path, labels: str | None, drop: list[str] | None) -> Table:
+def _read_arrays(path: Path, labels: str | None, drop: list[str] | None, vectors: str | None) -> Table:
     if drop:
         raise ValueError(f"--drop names columns, and {str(path)!r} has none. Leave it out, or use a .csv or .parquet.")
     from ..collection.tables import load_arrays
@@ -160,20 +177,26 @@ def _read_arrays(path: Path, labels: str | None, drop: list[str] | None) -> Tabl
                 f"There is no file {labels!r}, and {str(path)!r} has no columns with names. "
                 "Give the labels as a file of their own, or X and y in one .npz."
             )
+        if vectors is not None:
+            raise ValueError(f"--vectors names an array, and {str(path)!r} has only one, without a name. Leave it out.")
         return Table(arrays["X"])
-    if "X" not in arrays:
-        raise ValueError(f"{str(path)!r} holds the arrays {_listed(arrays)}; the rows must be in one called 'X'.")
+    rows = vectors or "X"
+    if rows not in arrays:
+        raise ValueError(
+            f"{str(path)!r} holds the arrays {_listed(arrays)}; the rows must be in one called 'X' or "
+            "named by --vectors."
+        )
     name = labels or "y"
     if labels is not None and labels not in arrays:
         raise ValueError(
             f"{str(path)!r} holds the arrays {_listed(arrays)} and no {labels!r}, nor is there such a file."
         )
-    return Table(arrays["X"], y=arrays.get(name))
+    return Table(arrays[rows], y=arrays.get(name))
 
 
 def _check_numbers(table: Table, path: Path) -> None:
     """Refuse what is no table of finite numbers, naming the column."""
-    import numpy as np
+    from ..collection.tables import check_finite
 
     X = table.X
     if X.dtype.kind not in "biuf":
@@ -183,15 +206,7 @@ def _check_numbers(table: Table, path: Path) -> None:
             f"X of {str(path)!r} has shape {X.shape}; it must be (rows, features) with at least one of each. "
             "Reshape it first."
         )
-    bad = ~np.isfinite(X)
-    if bad.any():
-        *_, row, column = np.argwhere(bad)[0].tolist()
-        what = "a missing value (NaN)" if np.isnan(X[..., row, column]).any() else "infinity"
-        name = column if table.names is None else repr(table.names[column])
-        raise ValueError(
-            f"{str(path)!r} holds {what} in column {name}, first in row {row} (rows and columns count from 0); "
-            "every entry must be a finite number. Fill or drop such rows first."
-        )
+    check_finite(X, table.names, path)
 
 
 def _listed(names) -> str:

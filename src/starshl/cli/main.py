@@ -12,13 +12,23 @@ import typer
 from typer.core import TyperGroup
 
 from .. import __version__
-from ..exceptions import MissingExtraError
+from ..exceptions import CollectionError, MissingExtraError
 from . import compress, data, demo, encode, fit, index, info, methods, predict, report, reproduce
 
 __all__ = ["app", "main"]
 
 EXIT_EXPECTED_ERROR, EXIT_INTERRUPTED = 2, 130
-EXPECTED_ERRORS = (ValueError, TypeError, OSError, EOFError, MemoryError, OverflowError, MissingExtraError, csv.Error)
+EXPECTED_ERRORS = (
+    ValueError,
+    TypeError,
+    OSError,
+    EOFError,
+    MemoryError,
+    OverflowError,
+    MissingExtraError,
+    CollectionError,
+    csv.Error,
+)
 
 # Typer builds on click in some versions and on a copy of its own in others; BadParameter is public in all.
 UsageError = typer.BadParameter.__base__

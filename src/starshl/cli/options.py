@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-__all__ = ["AsJson", "Drop", "Input", "Jobs", "Model", "load_model", "print_json", "print_table"]
+__all__ = [
+    "AsJson",
+    "Drop",
+    "Input",
+    "Jobs",
+    "Model",
+    "Progress",
+    "Vectors",
+    "load_model",
+    "print_json",
+    "print_table",
+    "progress_shown",
+]
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by `starshl fit`.")]
 Input = Annotated[
     Path,
     typer.Argument(
         metavar="INPUT",
-        help="Rows to read: .npy (a matrix), .npz (X, perhaps y), .csv (with a header or without) or .parquet.",
+        help="Rows to read: .npy (a matrix), .npz (X, perhaps y), .csv (with a header or without) or "
+        ".parquet (a column a feature, or a column of lists).",
     ),
 ]
 Drop = Annotated[
@@ -25,7 +39,20 @@ Drop = Annotated[
 Jobs = Annotated[
     int | None, typer.Option("--jobs", "-j", metavar="N", help="Threads; -1 is all. Results do not depend on it.")
 ]
+Vectors = Annotated[
+    str | None,
+    typer.Option("--vectors", metavar="COLUMN", help="The Parquet column of lists, or .npz array, with the vectors."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Progress = Annotated[
+    bool | None,
+    typer.Option("--progress/--no-progress", help="A bar on standard error; by default if that is a terminal."),
+]
+
+
+def progress_shown(progress: bool | None) -> bool:
+    """Return whether to show progress: as the option says, else if somebody looks at standard error."""
+    return sys.stderr.isatty() if progress is None else progress
 
 
 def load_model(path: Path, jobs: int | None = None):

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import AsJson, Drop, Input, Jobs, Model, load_model, print_json
+from .options import AsJson, Drop, Input, Jobs, Model, Vectors, load_model, print_json
 
 __all__ = ["predict", "predict_rows"]
 
@@ -29,11 +29,12 @@ def predict(
     output: Output = None,
     labels: Labels = None,
     drop: Drop = None,
+    vectors: Vectors = None,
     jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> None:
     """Tell the class of each row: that of the nearest codeword."""
-    found = predict_rows(model, input, output, labels=labels, drop=drop, jobs=jobs)
+    found = predict_rows(model, input, output, labels=labels, drop=drop, vectors=vectors, jobs=jobs)
     if as_json:
         print_json(found)
         return
@@ -53,6 +54,7 @@ def predict_rows(
     *,
     labels: str | None = None,
     drop: list[str] | None = None,
+    vectors: str | None = None,
     jobs: int | None = None,
 ) -> dict[str, Any]:
     """Classify a file with a model file; return what `--json` prints."""
@@ -67,7 +69,7 @@ def predict_rows(
             f"{str(model)!r} holds {type(hasher).__name__}, which learns codes and no classes. "
             "Use `starshl encode`, or fit a StarSHL."
         )
-    table = rows_for(hasher, source, labels=labels, drop=drop)
+    table = rows_for(hasher, source, labels=labels, drop=drop, vectors=vectors)
     predicted = hasher.predict(table.X)
     accuracy = None
     if table.y is not None:

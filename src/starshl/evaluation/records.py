@@ -194,8 +194,11 @@ class RecordFolder:
 
     def __iter__(self) -> Iterator[Record]:
         """Go through all records, in the order of their file names."""
-        for path in sorted(self.path.glob(f"*/*{_SUFFIX}")):
-            yield read_record(path)
+        yield from map(read_record, self.paths())
+
+    def paths(self) -> list[Path]:
+        """Return the files of all records, readable or not, in the order of their names."""
+        return sorted(self.path.glob(f"*/*{_SUFFIX}"))
 
     def of_protocol(self, protocol: str) -> Iterator[Record]:
         """Go through the records of one protocol."""
@@ -203,7 +206,7 @@ class RecordFolder:
             yield read_record(path)
 
     def __len__(self) -> int:
-        return len(list(self.path.glob(f"*/*{_SUFFIX}")))
+        return len(self.paths())
 
     def _claim(self, marker: Path) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
@@ -233,11 +236,19 @@ def read_record(path: Path) -> Record:
     """Return the record in a file, or refuse it."""
     try:
         header, arrays = read_bundle(path)
+    except BundleFormatError as error:
+        # The error of the bundle speaks of model files and advises to save them again.
+        raise _unreadable(path, "it is truncated, damaged or of another kind") from error
+    try:
         if header["record_format"] != RECORD_FORMAT:
-            raise BundleFormatError(f"its format is {header['record_format']}, not {RECORD_FORMAT}")
+            raise _unreadable(path, f"its format is {header['record_format']}, not {RECORD_FORMAT}")
         key = RunKey(**header["key"])
         return Record(key=key, arrays=arrays, **{name: header[name] for name in _HEADER_FIELDS})
-    except (BundleFormatError, KeyError, TypeError) as error:
-        raise RecordFormatError(
-            f"{str(path)!r} is not a readable run record ({error}). Delete it to have the run repeated."
-        ) from error
+    except (KeyError, TypeError) as error:
+        raise _unreadable(path, str(error)) from error
+
+
+def _unreadable(path: Path, reason: str) -> RecordFormatError:
+    return RecordFormatError(
+        f"{str(path)!r} is not a readable run record ({reason}). Delete it to have the run repeated."
+    )

@@ -9,7 +9,7 @@ from .claims import check_claims
 from .document import Document, Section
 from .pictures import pictures_section
 from .results import Results
-from .retrieval import retrieval_section
+from .retrieval import reading_notes, retrieval_section
 from .studies import labels_section, transductive_section, unsupervised_section
 
 __all__ = ["build_document"]
@@ -19,7 +19,8 @@ def build_document(folder: RecordFolder, results: Results) -> Document:
     """Return the whole report of a folder; the same records give the same report."""
     subtitle = f"starshl {__version__}; last run finished {results.finished or 'never'}"
     sections = [what_was_run(results), claims_section(check_claims(results))]
-    sections += [retrieval_section(found) for found in results.of_task("retrieval") if found.lengths]
+    retrieval = [retrieval_section(found) for found in results.of_task("retrieval") if found.lengths]
+    sections += [reading_notes(), *retrieval] if retrieval else []
     sections += _pictures(folder, results)
     sections += [transductive_section(found) for found in results.of_task("transductive") if found.lengths]
     sections += _labels(results)

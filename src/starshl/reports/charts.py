@@ -2,80 +2,172 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from html import escape
+from itertools import pairwise
 from math import floor, isfinite, log10
+from statistics import median
 
 from .document import Chart, Series
 
-__all__ = ["MARKERS", "N_COLORS", "legend_sample", "render_chart"]
+__all__ = ["LOOKS", "Look", "legend_sample", "render_chart"]
 
-N_COLORS = 8  # .c0 to .c7 of page.css
-_DASHES = ("", "7 3", "2 3", "9 3 2 3", "4 2")
-MARKERS = (
-    "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0z",
-    "M-3.5,-3.5h7v7h-7z",
-    "M0,-4.6L4.4,3.4H-4.4z",
-    "M0,-5L5,0L0,5L-5,0z",
-    "M0,4.6L4.4,-3.4H-4.4z",
-    "M-4,-1.4h2.6v-2.6h2.8v2.6h2.6v2.8h-2.6v2.6h-2.8v-2.6h-2.6z",
-    "M-4.6,0L0,-2.2L4.6,0L0,2.2z",
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a line is drawn: ``color`` numbers .c0 to .c7 of page.css, ``marker`` is an SVG path around 0,0."""
+
+    color: int
+    dash: str
+    marker: str
+    hollow: bool = False
+
+
+_CIRCLE = "M-4.5,0a4.5,4.5 0 1,0 9,0a4.5,4.5 0 1,0 -9,0z"
+_SQUARE = "M-4.2,-4.2h8.4v8.4h-8.4z"
+_UP = "M0,-5.6L5.2,4H-5.2z"
+_DOWN = "M0,5.6L5.2,-4H-5.2z"
+_DIAMOND = "M0,-6L5.4,0L0,6L-5.4,0z"
+_PLUS = "M-5.4,-1.7h3.7v-3.7h3.4v3.7h3.7v3.4h-3.7v3.7h-3.4v-3.7h-3.7z"
+_CROSS = "M-5,-2.6L-2.6,-5L0,-2.4L2.6,-5L5,-2.6L2.4,0L5,2.6L2.6,5L0,2.4L-2.6,5L-5,2.6L-2.4,0z"
+_STAR = "M0,-7L1.7,-2.3L6.7,-2.2L2.7,0.9L4.1,5.7L0,2.8L-4.1,5.7L-2.7,0.9L-6.7,-2.2L-1.7,-2.3z"
+
+# The first eight have a color each; those after them share it, but are hollow. No two have the same marker, so that
+# print in grey and readers who see few colors lose nothing.
+LOOKS = (
+    Look(0, "14 4", _CIRCLE),
+    Look(1, "", _STAR),
+    Look(2, "8 3", _SQUARE),
+    Look(7, "4 3", _DOWN),
+    Look(6, "9 3 2 3", _UP),
+    Look(3, "2 2.5", _DIAMOND),
+    Look(5, "12 3 2 3 2 3", _PLUS),
+    Look(4, "1 4", _CROSS),
+    Look(5, "6 3", _CIRCLE, hollow=True),
+    Look(4, "", _SQUARE, hollow=True),
+    Look(2, "2 2.5", _UP, hollow=True),
+    Look(7, "9 3 2 3", _DIAMOND, hollow=True),
+    Look(6, "8 3", _DOWN, hollow=True),
+    Look(0, "8 3", _STAR, hollow=True),
 )
 
 _WIDTH, _HEIGHT = 480, 310
 _LEFT, _RIGHT, _TOP, _BOTTOM = 68, 14, 14, 46
+_INNER = 8
 _MOST_MARKERS = 13
 _Y_STEPS = 5
 _SMALLEST_SPREAD = 0.02
+_CAP = 2.5
+_LARGEST_SHIFT = 5.0
+_LARGEST_SHIFT_OF_DOTS = 9.0
+_SHARE_SHIFTED = 0.7
+_WORTH_ENLARGING = 0.4
+# A nested svg cuts off what lies outside of it, and keeps the places of what lies within.
+_AREA_HEIGHT = _HEIGHT - _TOP - _BOTTOM
+_AREA = f'<svg y="{_TOP}" width="{_WIDTH}" height="{_AREA_HEIGHT}" viewBox="0 {_TOP} {_WIDTH} {_AREA_HEIGHT}">'
 
 
 def render_chart(chart: Chart, styles: dict[str, int]) -> str:
-    """Return a figure with its caption; ``styles`` numbers the lines."""
+    """Return a figure with its caption; ``styles`` numbers the lines.
+
+    A second panel shows the upper half of all points, if weak lines press it into a small part of the first.
+    """
+    # What is drawn last lies on top.
+    chart = replace(chart, series=tuple(sorted(chart.series, key=lambda series: _is_star(series.name))))
     frame = _Frame(chart)
-    lines = "".join(_line(frame, series, styles[series.name], chart.x_label) for series in chart.series)
-    label = escape(f"{chart.title}: {chart.y_label} over {chart.x_label}")
-    svg = (
-        f'<svg class="chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}">'
-        f"{_axes(frame, chart)}{lines}</svg>"
-    )
-    return f"<figure><figcaption>{escape(chart.title)}</figcaption>{svg}</figure>"
+    panels = _panel(chart, frame, styles, chart.title)
+    upper = _upper_frame(chart, frame)
+    if upper is not None:
+        title = f"The upper part, enlarged: {chart.y_label} from {upper.y_low:.{upper.digits}f} on"
+        panels += f'<div><p class="enlarged">{escape(title)}</p>{_panel(chart, upper, styles, title)}</div>'
+    return f'<figure><figcaption>{escape(chart.title)}</figcaption><div class="panels">{panels}</div></figure>'
 
 
-def legend_sample(style: int) -> str:
+def legend_sample(name: str, style: int) -> str:
     """Return a short piece of a line, for a legend."""
+    look = _look(style)
     return (
-        f'<svg class="sample {_classes("", style)}" viewBox="0 0 36 14" aria-hidden="true">'
-        f'<path class="line" d="M1,7H35"{_dash(style)}/>'
-        f'<path class="mark" transform="translate(18,7)" d="{MARKERS[style % len(MARKERS)]}"/></svg>'
+        f'<svg class="sample {_classes(name, look)}" viewBox="0 0 44 16" aria-hidden="true">'
+        f'<path class="line" d="M1,8H43"{_dash(look)}/>'
+        f'<path class="mark" transform="translate(22,8)" d="{look.marker}"/></svg>'
     )
 
 
 class _Frame:
-    """Maps values to places; y is cut to what the lines need, in round steps."""
+    """Maps values to places. The range of y holds every deviation in full, unless it is cut at ``lowest``."""
 
-    def __init__(self, chart: Chart):
+    def __init__(self, chart: Chart, lowest: float | None = None):
         xs = [*chart.ticks, *(x for series in chart.series for x in series.x)] or [0.0, 1.0]
-        ys = [y for series in chart.series for y in series.y if isfinite(y)] or [0.0, 1.0]
         self.log_x = chart.log_x
         self.x_low, self.x_high = self._of_x(min(xs)), self._of_x(max(xs))
         if self.x_low == self.x_high:
             self.x_low, self.x_high = self.x_low - 1, self.x_high + 1
-        self.y_step = _round_step(max(max(ys) - min(ys), _SMALLEST_SPREAD))
-        self.y_low = max(0.0, floor(min(ys) / self.y_step - 0.3) * self.y_step)
+        self.margin = _INNER
+        self.shifts = [0.0] * len(chart.series)
+        if not chart.band:
+            self._shift_lines(chart)
+
+        ends = _ends(chart, lowest) or [(0.0, 1.0)]
+        low, high = min(end for end, _ in ends), max(end for _, end in ends)
+        self.y_step = _round_step(max(high - low, _SMALLEST_SPREAD))
+        self.digits = 2 if self.y_step > 0.009 else 3
+        self.y_low = floor(low / self.y_step + 1e-9) * self.y_step
         n_steps = 1
-        while self.y_low + n_steps * self.y_step < max(ys) - 1e-9:
+        while self.y_low + n_steps * self.y_step < high - 1e-9:
             n_steps += 1
         self.y_ticks = [self.y_low + k * self.y_step for k in range(n_steps + 1)]
+        self.y_high = self.y_ticks[-1]
+        if self.y_high > 1 + 1e-9 and low < 1:
+            # Only a deviation can lead beyond 1: it is drawn in full, but there is no value to mark.
+            self.y_ticks = [tick for tick in self.y_ticks if tick <= 1 + 1e-9]
+            self.y_high = max(1.0, high)
+
+    def _shift_lines(self, chart: Chart) -> None:
+        """Move the lines apart sideways, so that their deviations do not cover each other."""
+        places = sorted(self.x(x) for x in {x for series in chart.series for x in series.x})
+        gap = min((right - left for left, right in pairwise(places)), default=60.0)
+        largest = _LARGEST_SHIFT_OF_DOTS if chart.tick_names else _LARGEST_SHIFT
+        n_lines = len(chart.series)
+        step = min(largest, _SHARE_SHIFTED * gap / max(n_lines, 1))
+        self.shifts = [(place - (n_lines - 1) / 2) * step for place in range(n_lines)]
+        self.margin = _INNER + step * n_lines / 2
 
     def _of_x(self, x: float) -> float:
         return log10(x) if self.log_x else x
 
     def x(self, value: float) -> float:
         share = (self._of_x(value) - self.x_low) / (self.x_high - self.x_low)
-        return _LEFT + 8 + share * (_WIDTH - _LEFT - _RIGHT - 16)
+        return _LEFT + self.margin + share * (_WIDTH - _LEFT - _RIGHT - 2 * self.margin)
 
     def y(self, value: float) -> float:
-        share = (value - self.y_low) / (self.y_ticks[-1] - self.y_low)
-        return _HEIGHT - _BOTTOM - min(max(share, 0.0), 1.0) * (_HEIGHT - _TOP - _BOTTOM)
+        share = (value - self.y_low) / (self.y_high - self.y_low)
+        return _HEIGHT - _BOTTOM - share * _AREA_HEIGHT
+
+    def holds(self, value: float) -> bool:
+        return self.y_low - 1e-9 <= value <= self.y_high + 1e-9
+
+
+def _ends(chart: Chart, lowest: float | None = None) -> list[tuple[float, float]]:
+    """Return mean - deviation and mean + deviation of all points, or of those from ``lowest`` on."""
+    return [
+        (y - spread, y + spread)
+        for series in chart.series
+        for y, spread in zip(series.y, _spreads(series), strict=True)
+        if isfinite(y) and (lowest is None or y >= lowest)
+    ]
+
+
+def _spreads(series: Series) -> list[float]:
+    return [spread or 0.0 for spread in series.spread or (None,) * len(series.y)]
+
+
+def _upper_frame(chart: Chart, whole: _Frame) -> _Frame | None:
+    """Return the frame of the upper half of the points, None if it would show hardly less than the whole."""
+    values = [y for series in chart.series for y in series.y if isfinite(y)]
+    if len(chart.series) < 3 or chart.tick_names:
+        return None
+    upper = _Frame(chart, median(values))
+    return upper if upper.y_high - upper.y_low < _WORTH_ENLARGING * (whole.y_high - whole.y_low) else None
 
 
 def _round_step(spread: float) -> float:
@@ -84,18 +176,29 @@ def _round_step(spread: float) -> float:
     return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= spread / _Y_STEPS - 1e-12)
 
 
+def _panel(chart: Chart, frame: _Frame, styles: dict[str, int], title: str) -> str:
+    lines = "".join(
+        _line(chart, frame, series, _look(styles[series.name]), shift)
+        for series, shift in zip(chart.series, frame.shifts, strict=True)
+    )
+    label = escape(f"{title}: {chart.y_label} over {chart.x_label}")
+    return (
+        f'<svg class="chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}">'
+        f"{_axes(frame, chart)}{lines}</svg>"
+    )
+
+
 def _axes(frame: _Frame, chart: Chart) -> str:
     parts = []
-    digits = 2 if frame.y_step > 0.009 else 3
     for value in frame.y_ticks:
         y = frame.y(value)
         parts.append(f'<path class="grid" d="M{_LEFT},{y:.1f}H{_WIDTH - _RIGHT}"/>')
-        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.{digits}f}</text>')
+        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.{frame.digits}f}</text>')
     bottom = _HEIGHT - _BOTTOM
-    for value in chart.ticks:
+    for value, name in zip(chart.ticks, chart.tick_names or [f"{tick:g}" for tick in chart.ticks], strict=True):
         x = frame.x(value)
         parts.append(f'<path class="grid" d="M{x:.1f},{bottom}v4"/>')
-        parts.append(f'<text x="{x:.1f}" y="{bottom + 17}" text-anchor="middle">{value:g}</text>')
+        parts.append(f'<text x="{x:.1f}" y="{bottom + 17}" text-anchor="middle">{escape(name)}</text>')
     middle = (_LEFT + _WIDTH - _RIGHT) / 2
     parts.append(f'<text x="{middle:.0f}" y="{_HEIGHT - 8}" text-anchor="middle">{escape(chart.x_label)}</text>')
     y_label = f'<text transform="translate(15,{(_TOP + bottom) / 2:.0f}) rotate(-90)" text-anchor="middle">'
@@ -103,29 +206,66 @@ def _axes(frame: _Frame, chart: Chart) -> str:
     return "".join(parts)
 
 
-def _line(frame: _Frame, series: Series, style: int, x_label: str) -> str:
-    points = [(frame.x(x), frame.y(y)) for x, y in zip(series.x, series.y, strict=True)]
-    path = "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    parts = [f'<path class="line" d="{path}"{_dash(style)}/>']
-    shape = MARKERS[style % len(MARKERS)]
+def _line(chart: Chart, frame: _Frame, series: Series, look: Look, shift: float) -> str:
+    points = [(frame.x(x) + shift, frame.y(y)) for x, y in zip(series.x, series.y, strict=True)]
+    drawn = []
+    if chart.band:
+        drawn.append(_band(frame, series, points))
+    if not chart.tick_names:
+        drawn.append(f'<path class="line" d="{_path(points)}"{_dash(look)}/>')
+    marks = []
     every = 1 + (len(points) - 1) // _MOST_MARKERS
-    spreads = series.spread or (None,) * len(points)
-    for number, ((x, y), spread) in enumerate(zip(points, spreads, strict=True)):
-        if spread:
-            low, high = (frame.y(series.y[number] + sign * spread) for sign in (-1, 1))
-            parts.append(f'<path class="bar" d="M{x:.1f},{low:.1f}V{high:.1f}"/>')
-        told = f"{series.name}: {series.y[number]:.3f}" + (f" ± {spread:.3f}" if spread is not None else "")
-        told += f" at {x_label} {series.x[number]:.3g}"
+    for number, (x, y) in enumerate(points):
+        value = series.y[number]
+        spread = series.spread[number] if series.spread else None
+        if not frame.holds(value):
+            continue
+        if spread and not chart.band:
+            drawn.append(_bar(frame, x, value - spread, value + spread))
         kind = "mark" if number % every == 0 else "mark hidden"
+        told = escape(_told(chart, series.name, series.x[number], value, spread))
         place = f'transform="translate({x:.1f},{y:.1f})"'
-        parts.append(f'<path class="{kind}" {place} d="{shape}" data-tip="{escape(told)}"/>')
-    return f'<g class="{_classes(series.name, style)}" data-name="{escape(series.name)}">{"".join(parts)}</g>'
+        marks.append(f'<path class="{kind}" {place} d="{look.marker}" data-tip="{told}"/>')
+    content = f"{_AREA}{''.join(drawn)}</svg>{''.join(marks)}"
+    return f'<g class="{_classes(series.name, look)}" data-name="{escape(series.name)}">{content}</g>'
 
 
-def _classes(name: str, style: int) -> str:
-    return f"series c{style % N_COLORS}" + (" star" if name.startswith("*SHL") else "")
+def _path(points: list[tuple[float, float]]) -> str:
+    return "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
-def _dash(style: int) -> str:
-    dash = _DASHES[style % len(_DASHES)]
-    return f' stroke-dasharray="{dash}"' if dash else ""
+def _bar(frame: _Frame, x: float, low: float, high: float) -> str:
+    """Return a bar from low to high; an end has a cap unless it lies beyond the frame."""
+    caps = "".join(f"M{x - _CAP:.1f},{frame.y(end):.1f}H{x + _CAP:.1f}" for end in (low, high) if frame.holds(end))
+    return f'<path class="bar" d="M{x:.1f},{frame.y(low):.1f}V{frame.y(high):.1f}{caps}"/>'
+
+
+def _band(frame: _Frame, series: Series, points: list[tuple[float, float]]) -> str:
+    """Return the area between mean - deviation and mean + deviation."""
+    ends = list(zip(points, series.y, _spreads(series), strict=True))
+    above = [(x, frame.y(y + spread)) for (x, _), y, spread in ends]
+    below = [(x, frame.y(y - spread)) for (x, _), y, spread in reversed(ends)]
+    return f'<path class="band" d="{_path(above + below)}z"/>'
+
+
+def _told(chart: Chart, name: str, x: float, value: float, spread: float | None) -> str:
+    told = f"{name}: {value:.3f}" + (f" ± {spread:.3f}" if spread is not None else "")
+    if chart.tick_names:
+        return f"{told}, {chart.tick_names[chart.ticks.index(x)]}"
+    return f"{told} at {chart.x_label} {x:.3g}"
+
+
+def _look(style: int) -> Look:
+    return LOOKS[style % len(LOOKS)]
+
+
+def _is_star(name: str) -> bool:
+    return name.startswith("*SHL")
+
+
+def _classes(name: str, look: Look) -> str:
+    return f"series c{look.color}" + (" hollow" if look.hollow else "") + (" star" if _is_star(name) else "")
+
+
+def _dash(look: Look) -> str:
+    return f' stroke-dasharray="{look.dash}"' if look.dash else ""

@@ -2,58 +2,115 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..experiments import CONTESTANTS
-from .claims import FLAT, Verdict
-from .document import Section, Table, Text
-from .protocol_notes import completeness
+from .claims import CLAIMED_SETTINGS, FLAT, Verdict
+from .document import Section, Table, Text, counted, listed
+from .extent import extent_of
+from .protocol_notes import NEVER_PUBLISHED, completeness, marked_name
 from .results import Results
+from .statistics import FEWEST_RUNS
 
 __all__ = ["claims_section", "settings_section", "what_was_run"]
 
-_MANY = 12
+_DIGEST_LENGTH = 12
 
 
 def what_was_run(results: Results) -> Section:
     """Return a table of protocols and how much of each was run."""
     rows = []
     for found in results.protocols:
-        bits = ", ".join(map(str, found.lengths))
-        sizes = (f"{found.n_train:,}", f"{found.n_query:,}", str(found.n_runs), bits, str(len(found.methods)))
-        rows.append((found.name, *sizes, completeness(found)))
-    columns = ("protocol", "training rows", "queries", "runs", "bits", "methods", "extent")
-    partial = [found for found in results.protocols if completeness(found) != "complete"]
+        extent = extent_of(found)
+        planned = f"{len(extent.done):,} of {len(extent.planned):,}" if extent.planned else "-"
+        sizes = (f"{found.n_train:,}", f"{found.n_query:,}", str(found.n_runs), listed(found.lengths))
+        name = marked_name(found.name, found.dataset)
+        rows.append((name, *sizes, str(len(found.methods)), planned, completeness(found)))
+    columns = ("protocol", "training rows", "queries", "runs", "bits", "methods", "planned fits done", "extent")
+    lines = Text((*_extent_lines(results), *_record_lines(results), *_comparison_lines()))
+    blocks = [lines, Table("Protocols", columns, tuple(rows)), *_footnote(found.dataset for found in results.protocols)]
+    return Section("What was run", "extent", blocks)
+
+
+def _extent_lines(results: Results) -> list[str]:
+    protocols = results.protocols
     lines = [
-        f"{sum(len(found.runs) for found in results.protocols):,} finished runs, {len(results.failures)} failed; "
-        f"{results.fit_seconds / 60:.0f} minutes of fitting and encoding in all.",
-        "Differences are paired: every method sees the same rows in the same run. Intervals are Student's, 95 %.",
+        f"{sum(len(found.runs) for found in protocols):,} finished fits (one method, length and run each), "
+        f"{len(results.failures)} failed; {results.fit_seconds / 60:.0f} minutes of fitting and encoding in all."
     ]
+    extents = [extent_of(found) for found in protocols]
+    done, planned = (sum(len(getattr(extent, part)) for extent in extents) for part in ("done", "planned"))
+    lines.append(f"Of the {planned:,} fits that are planned for these protocols, {done:,} are done.")
+    partial = sum(completeness(found) != "complete" for found in protocols)
     if partial:
-        lines.insert(0, f"PARTIAL: {len(partial)} of {len(rows)} protocols were not run to their full extent.")
-    return Section("What was run", "extent", [Text(tuple(lines)), Table("Protocols", columns, tuple(rows))])
+        lines.insert(0, f"PARTIAL: {partial} of {len(protocols)} protocols were not run to their full extent.")
+    return lines
+
+
+def _record_lines(results: Results) -> list[str]:
+    """Say what became of records that are not counted, and of those that may not belong together."""
+    lines = []
+    if results.damaged:
+        lines.append(f"DAMAGED RECORDS, left out because they cannot be read: {listed(results.damaged)}.")
+    if results.n_set_aside:
+        n_aside = counted(results.n_set_aside, "record")
+        lines.append(f"{n_aside} set aside: the same method, length and run was finished again later.")
+    versions = sorted({value for found in results.versions for name, value in found if name == "starshl"})
+    if len(versions) > 1:
+        lines.append(f"MIXED VERSIONS: the records come from starshl {listed(versions)}.")
+    return lines
+
+
+def _comparison_lines() -> tuple[str, ...]:
+    return (
+        "Differences are paired: every method sees the same rows in the same run. Intervals are Student's, 95 %, of "
+        f"{FEWEST_RUNS} runs or more; a difference is called clear if its interval leaves out zero.",
+        "Bold, places, claims and differences count only the runs that all methods compared share. Means in tables "
+        "count all runs of a method; where it has fewer than others of its column, the cell says of how many.",
+    )
+
+
+def _footnote(datasets: Iterable[str]) -> list[Text]:
+    return [Text((NEVER_PUBLISHED,))] if any(marked_name("", dataset) for dataset in datasets) else []
 
 
 def claims_section(verdicts: list[Verdict]) -> Section:
-    """Return the table of the paper's claims."""
-    rows = tuple((v.claim, v.protocol or "-", v.word, v.figures) for v in verdicts)
-    held, refuted = (sum(v.holds is wanted for v in verdicts) for wanted in (True, False))
+    """Return the table of the paper's claims, each told once, above the protocols that it was checked on."""
+    rows, last = [], None
+    for verdict in verdicts:
+        claim = "" if verdict.claim == last else verdict.claim
+        protocol = marked_name(verdict.protocol, verdict.dataset) or "-"
+        rows.append((claim, protocol, verdict.word, verdict.figures))
+        last = verdict.claim
+    words = ("holds", "holds so far", "does not hold", "not clear", "not measured")
+    counts = ", ".join(f"{word}: {sum(verdict.word == word for verdict in verdicts)}" for word in words)
     text = Text(
         (
-            "Claims in the experiments section of Huang et al. 2015, checked protocol by protocol: "
-            f"{held} hold, {refuted} do not hold, {len(verdicts) - held - refuted} were not measured.",
-            f"Figures are means over runs, P@10 unless said otherwise. Flat means a loss of at most {FLAT} from P@10 "
-            "to P@50; useful means a P@10 above Euclidean search of the rows themselves.",
+            "Claims in the experiments section of Huang et al. 2015, checked protocol by protocol; *SHL is the row "
+            f'"{CLAIMED_SETTINGS}" throughout. {counts}.',
+            'A claim "holds" only if all runs, lengths and methods that it is about are there; before that, it '
+            '"holds so far". It is "not clear" if the paired 95 % interval of a difference includes zero; with fewer '
+            f"than {FEWEST_RUNS} runs there is no interval and the sign decides.",
+            f"Figures are means over shared runs, P@10 unless said otherwise. Flat means a loss of at most {FLAT} from "
+            "P@10 to P@50; useful means a P@10 above Euclidean search of the rows themselves; that BRE is no better "
+            "means that it is not above the best unsupervised method.",
+            "Transduction is compared with the nearest codeword by Hamming distance, ties at random; the accuracies "
+            "with ties by hinge distance and by hinge distance alone stand beside it.",
         )
     )
-    table = Table("Claims", ("claim", "protocol", "verdict", "figures"), rows, n_text_columns=4)
-    return Section("The claims of the paper", "claims", [text, table])
+    table = Table("Claims", ("claim", "protocol", "verdict", "figures"), tuple(rows), n_text_columns=4)
+    footnote = _footnote(verdict.dataset for verdict in verdicts)
+    return Section("The claims of the paper", "claims", [text, table, *footnote])
 
 
 def settings_section(results: Results) -> Section:
     """Return settings, seeds, notes, versions, machines and failures."""
-    blocks = [_settings_table(results), _seeds_table(results), *_places(results)]
+    blocks = [_settings_table(results), _rows_table(results), _seeds_table(results), *_places(results)]
     if results.warnings:
-        rows = tuple((method, " ".join(sorted(found))) for method, found in sorted(results.warnings.items()))
-        blocks.append(Table("Warnings of the methods", ("method", "warning"), rows, n_text_columns=2))
+        warnings = (
+            (method, warning) for method, found in sorted(results.warnings.items()) for warning in sorted(found)
+        )
+        blocks.append(Table("Warnings of the methods", ("method", "warning"), tuple(warnings), n_text_columns=2))
     if results.failures:
         rows = tuple((f.protocol, f.method, str(f.n_bits or "-"), str(f.run), f.message) for f in results.failures)
         columns = ("protocol", "method", "bits", "run", "message")
@@ -64,11 +121,23 @@ def settings_section(results: Results) -> Section:
 def _settings_table(results: Results) -> Table:
     known = {entry.title: (entry.role, entry.note) for entry in CONTESTANTS.values()}
     rows = []
-    for method, parameters in results.parameters.items():
+    for method, by_settings in results.parameters.items():
         role, note = known.get(method, ("", ""))
-        rows.append((method, role, ", ".join(f"{name}={value}" for name, value in parameters.items()), note))
-    columns = ("method", "kind", "settings", "note")
-    return Table("Settings beside n_bits and seed", columns, tuple(rows), n_text_columns=4)
+        for settings, protocols in by_settings.items():
+            rows.append((method, role, "all" if len(by_settings) == 1 else listed(protocols), settings, note))
+    columns = ("method", "kind", "protocols", "settings", "note")
+    return Table("Settings beside n_bits and seed", columns, tuple(rows), n_text_columns=5)
+
+
+def _rows_table(results: Results) -> Table:
+    rows = []
+    for found in results.protocols:
+        keys = [run.key for run in found.runs if run.key is not None]
+        scaling = listed(sorted({str(key.settings.get("scaling", "-")) for key in keys}))
+        digests = sorted({(key.run, key.split_digest[:_DIGEST_LENGTH]) for key in keys})
+        rows.append((found.name, scaling, listed(digest for _, digest in digests)))
+    caption = f"Scaling of rows, and the first {_DIGEST_LENGTH} digits of the SHA-256 of each run's split"
+    return Table(caption, ("protocol", "scaling", "splits by run"), tuple(rows), n_text_columns=3)
 
 
 def _seeds_table(results: Results) -> Table:
@@ -76,8 +145,7 @@ def _seeds_table(results: Results) -> Table:
     for found in results.protocols:
         for method in found.methods:
             seeds = {run.run: run.seed for run in found.runs if run.method == method}
-            told = ", ".join(str(seeds[run]) for run in sorted(seeds)[:_MANY])
-            rows.append((found.name, method, told + (", ..." if len(seeds) > _MANY else "")))
+            rows.append((found.name, method, listed(seeds[run] for run in sorted(seeds))))
     return Table("Seeds by run", ("protocol", "method", "seeds"), tuple(rows), n_text_columns=3)
 
 

@@ -1,43 +1,56 @@
 """Every claim of the paper's experiments section, checked against the records.
 
-Claims are about means over runs, with the paper's settings of *SHL. "Flat" is a loss of at most 0.01 from P@10 to P@50;
-"useful" is a P@10 above that of Euclidean search of the rows themselves, chance being told beside it.
+Claims are about *SHL with the paper's settings, and about the runs that all methods compared share. A difference
+counts as one if its paired 95 % interval leaves out zero; with too few runs for an interval, its sign decides. "Flat"
+is a loss of at most 0.01 from P@10 to P@50; "useful" is a P@10 above that of Euclidean search of the rows themselves,
+chance being told beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from .document import counted, difference, digits_apart, interval, listed
 from .results import ProtocolResults, Results
-from .statistics import summarize
+from .statistics import Paired, paired, shared_runs, summarize
 
-__all__ = ["FLAT", "Verdict", "check_claims"]
+__all__ = ["CLAIMED_SETTINGS", "FLAT", "Verdict", "check_claims"]
 
 FLAT = 0.01
+CLAIMED_SETTINGS = "*SHL, paper settings"
 _LONGEST_LIST = 50
 
-_STAR = "*SHL, paper settings"
+_STAR = CLAIMED_SETTINGS
 _TRANSDUCTIVE = "*SHL transductive, paper settings"
 _UNSUPERVISED = ("1-AGH", "2-AGH", "SPH", "LSH")
 _OTHERS = ("KSH", "BRE", *_UNSUPERVISED)
 _DIGITS = ("pendigits", "usps", "mnist", "digits")
 _NO_DIGITS = ("cifar10", "pascal07")
 
+_YES, _SO_FAR, _NO, _NOT_CLEAR, _OPEN = "holds", "holds so far", "does not hold", "not clear", "not measured"
+_WON, _LOST = "as claimed", "otherwise"
+
+Runs = dict[str, dict[int, float]]
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A claim on one protocol: ``holds`` is None if the records do not suffice."""
+    """A claim on one protocol.
+
+    ``word`` is "holds" (everything that the claim is about was run), "holds so far", "does not hold", "not clear"
+    (an interval includes zero) or "not measured".
+    """
 
     claim: str
     protocol: str
     dataset: str
-    holds: bool | None
+    word: str
     figures: str
 
     @property
-    def word(self) -> str:
-        return {True: "holds", False: "does not hold", None: "not measured"}[self.holds]
+    def holds(self) -> bool | None:
+        return {_YES: True, _SO_FAR: True, _NO: False}.get(self.word)
 
 
 def check_claims(results: Results) -> list[Verdict]:
@@ -45,139 +58,233 @@ def check_claims(results: Results) -> list[Verdict]:
     verdicts = []
     for claim, task, datasets, check in _CLAIMS:
         about = [found for found in results.of_task(task) if datasets is None or found.dataset in datasets]
-        for found in about:
-            holds, figures = check(found)
-            verdicts.append(Verdict(claim, found.name, found.dataset, holds, figures))
+        verdicts += [Verdict(claim, found.name, found.dataset, *check(found)) for found in about]
         if not about:
-            verdicts.append(Verdict(claim, "", "", None, "no runs"))
+            verdicts.append(Verdict(claim, "", "", _OPEN, "no runs of any protocol that it is about"))
     return verdicts
 
 
-def _mean(found: ProtocolResults, method: str, n_bits: int | None, metric: str = "P@10") -> float | None:
-    summary = summarize(found.values(method, n_bits, metric).values())
-    return None if summary is None else summary.mean
+def _values(found: ProtocolResults, methods: Iterable[str], n_bits: int, metric: str = "P@10") -> Runs:
+    return {method: found.values(method, n_bits, metric) for method in methods}
 
 
-def _means(found: ProtocolResults, methods, n_bits: int, metric: str = "P@10") -> dict[str, float]:
-    means = {method: _mean(found, method, n_bits, metric) for method in methods}
-    return {method: mean for method, mean in means.items() if mean is not None}
+def _means(values: Runs) -> dict[str, float]:
+    return {name: summarize(runs.values()).mean for name, runs in values.items() if runs}
 
 
-def _told(means: dict[str, float]) -> str:
-    return ", ".join(f"{method} {mean:.3f}" for method, mean in means.items())
+def _told(means: dict[str, float], *bounds: float) -> str:
+    """Write means so that they can be told from each other and from the bounds that decide."""
+    digits = digits_apart(*means.values(), *bounds)
+    return ", ".join(f"{name} {mean:.{digits}f}" for name, mean in means.items())
 
 
-def _best_everywhere(found: ProtocolResults) -> tuple[bool | None, str]:
-    lost, compared = [], []
-    for n_bits in found.lengths:
-        star, others = _mean(found, _STAR, n_bits), _means(found, _OTHERS, n_bits)
-        if star is None or not others:
-            continue
-        best = max(others, key=others.get)
-        compared.append(f"{n_bits} bits: {star:.3f}, best other {best} {others[best]:.3f}")
-        if others[best] >= star:
-            lost.append(n_bits)
-    if not compared:
-        return None, "no runs"
-    where = f"not at {', '.join(map(str, lost))} bits. " if lost else ""
-    return not lost, where + "; ".join(compared)
+def _judged(gap: Paired) -> str:
+    """Judge a difference that is claimed to be above zero."""
+    if gap.low is None:
+        return _WON if gap.difference > 0 else _LOST
+    return _NOT_CLEAR if not gap.clear else _WON if gap.difference > 0 else _LOST
+
+
+def _word(judgments: Iterable[str], complete: bool) -> str:
+    found = set(judgments)
+    if not found:
+        return _OPEN
+    if _LOST in found:
+        return _NO
+    return _NOT_CLEAR if _NOT_CLEAR in found else _YES if complete else _SO_FAR
+
+
+def _gap_told(gap: Paired) -> str:
+    sure = counted(gap.n, "run") if gap.low is None else f"interval {interval(gap)}"
+    return f"{difference(gap)}, {sure}"
+
+
+def _at_every_length(compare: Callable) -> Callable[[ProtocolResults], tuple[str, str]]:
+    """Return a check of a claim about every length of a protocol.
+
+    ``compare(found, n_bits)`` returns the gap that is claimed to be above zero (None if it cannot be known), figures in
+    words, and the methods that are missing.
+    """
+
+    def check(found: ProtocolResults) -> tuple[str, str]:
+        planned = found.base.bits if found.base else tuple(found.lengths)
+        judged, told, missing = {}, [], {}
+        for n_bits in sorted({*planned, *found.lengths}):
+            gap, figures, absent = compare(found, n_bits)
+            for method in absent if n_bits in (found.lengths or planned) else ():
+                missing.setdefault(method, []).append(n_bits)
+            if gap is not None:
+                judged[n_bits] = _judged(gap), gap.n
+                told.append(f"{n_bits} bits: {figures} ({_gap_told(gap)})")
+        return _length_verdict(found, planned, judged, told, missing)
+
+    return check
+
+
+def _length_verdict(found: ProtocolResults, planned, judged: dict, told: list[str], missing: dict) -> tuple[str, str]:
+    lacking = f"missing: {listed(_missing_told(found, missing))}" if missing else ""
+    if not judged:
+        return _OPEN, lacking or "no run is common to the methods compared"
+    n_runs = min(n for _, n in judged.values())
+    complete = not missing and set(planned) <= set(judged) and n_runs >= _planned_runs(found)
+    word = _word((judgment for judgment, _ in judged.values()), complete)
+    parts = [f"({len(judged)} of {len({*planned, *judged})} lengths, {counted(n_runs, 'run')})"]
+    for judgment, words in ((_LOST, "not at"), (_NOT_CLEAR, "not clear at")):
+        if lengths := [n_bits for n_bits, (found_word, _) in judged.items() if found_word == judgment]:
+            parts.append(f"{words} {listed(lengths)} bits")
+    return word, ". ".join(filter(None, [*parts, lacking, "; ".join(told)]))
+
+
+def _missing_told(found: ProtocolResults, missing: dict[str, list[int]]) -> Iterable[str]:
+    for method, lengths in missing.items():
+        yield method if len(lengths) >= len(found.lengths) else f"{method} (at {listed(lengths)} bits)"
+
+
+def _planned_runs(found: ProtocolResults) -> int:
+    return found.base.n_runs if found.base and not found.reduced else found.n_runs
+
+
+@_at_every_length
+def _best_everywhere(found: ProtocolResults, n_bits: int):
+    values = _values(found, (_STAR, *_OTHERS), n_bits)
+    missing = [method for method, runs in values.items() if not runs]
+    common = shared_runs(values)
+    means = _means(common)
+    others = {method: mean for method, mean in means.items() if method != _STAR}
+    if _STAR not in means or not others:
+        return None, "", missing
+    best = max(others, key=others.get)
+    pair = {_STAR: means[_STAR], f"best other {best}": others[best]}
+    return paired(common[_STAR], common[best]), _told(pair).removeprefix(f"{_STAR} "), missing
+
+
+@_at_every_length
+def _transduction_helps(found: ProtocolResults, n_bits: int):
+    values = {
+        "ties at random": found.values(_STAR, n_bits, "accuracy, ties at random"),
+        "transductive": found.values(_TRANSDUCTIVE, n_bits, "accuracy, transductive"),
+    }
+    names = {"ties at random": f"{_STAR} with ties at random", "transductive": _TRANSDUCTIVE}
+    missing = [names[row] for row, runs in values.items() if not runs]
+    gap = paired(values["transductive"], values["ties at random"])
+    if gap is None:
+        return None, "", missing
+    others = {"ties by hinge": "accuracy", "hinge": "accuracy, hinge"}
+    values |= {name: found.values(_STAR, n_bits, metric) for name, metric in others.items()}
+    return gap, _told(_means(shared_runs(values))), missing
 
 
 def _at_longest(needed: tuple[str, ...]) -> Callable:
-    """Return a decorator that calls a check with the means at the longest length that has all methods needed."""
+    """Return a decorator that calls a check with the runs shared at the longest length that has all methods needed.
 
-    def decorate(check: Callable[[ProtocolResults, int], tuple[bool, str]]):
-        def checked(found: ProtocolResults) -> tuple[bool | None, str]:
-            for n_bits in reversed(found.lengths):
-                if len(_means(found, needed, n_bits)) == len(needed):
-                    holds, figures = check(found, n_bits)
-                    return holds, f"{n_bits} bits: {figures}"
-            return None, f"needs {', '.join(needed)}"
+    The check gets protocol, length and runs of each method, and returns judgments and figures.
+    """
 
-        return checked
+    def decorate(judge: Callable[[ProtocolResults, int, list[int]], tuple[list[str], str]]):
+        def check(found: ProtocolResults) -> tuple[str, str]:
+            n_bits = _longest_with(found, needed)
+            if n_bits is None:
+                return _OPEN, "no codes"
+            values = _values(found, needed, n_bits)
+            if absent := [method for method, runs in values.items() if not runs]:
+                return _OPEN, f"missing: {listed(absent)}"
+            runs = sorted(next(iter(shared_runs(values).values())))
+            if not runs:
+                return _OPEN, f"{n_bits} bits: no run is common to {listed(needed)}"
+            judgments, figures = judge(found, n_bits, runs)
+            longest = max(found.base.bits) if found.base else n_bits
+            complete = n_bits >= longest and len(runs) >= _planned_runs(found)
+            return _word(judgments, complete), f"({n_bits} bits, {counted(len(runs), 'run')}). {figures}"
+
+        return check
 
     return decorate
 
 
+def _longest_with(found: ProtocolResults, needed: tuple[str, ...]) -> int | None:
+    """Return the length at which most of the methods have runs, the longest of several."""
+    return max(found.lengths, key=lambda n: (sum(map(bool, _values(found, needed, n).values())), n), default=None)
+
+
+def _over(found: ProtocolResults, methods, n_bits: int, runs: list[int], metric: str = "P@10") -> Runs:
+    values = _values(found, methods, n_bits, metric)
+    return {method: {run: known[run] for run in runs if run in known} for method, known in values.items()}
+
+
 @_at_longest((_STAR, "KSH", *_UNSUPERVISED))
-def _supervised_above(found: ProtocolResults, n_bits: int) -> tuple[bool, str]:
-    with_labels, without = _means(found, (_STAR, "KSH"), n_bits), _means(found, _UNSUPERVISED, n_bits)
-    return min(with_labels.values()) > max(without.values()), f"{_told(with_labels)}; {_told(without)}"
+def _supervised_above(found: ProtocolResults, n_bits: int, runs: list[int]):
+    values = _over(found, (_STAR, "KSH", *_UNSUPERVISED), n_bits, runs)
+    means = _means(values)
+    weakest, best = min((_STAR, "KSH"), key=means.get), max(_UNSUPERVISED, key=means.get)
+    gap = paired(values[weakest], values[best])
+    return [_judged(gap)], f"{_told(means)}; {weakest} minus {best}: {_gap_told(gap)}"
 
 
 @_at_longest(("BRE", *_UNSUPERVISED))
-def _bre_not_above(found: ProtocolResults, n_bits: int) -> tuple[bool, str]:
-    bre, without = _mean(found, "BRE", n_bits), _means(found, _UNSUPERVISED, n_bits)
-    return bre <= max(without.values()), f"BRE {bre:.3f}; {_told(without)}"
+def _bre_not_above(found: ProtocolResults, n_bits: int, runs: list[int]):
+    values = _over(found, ("BRE", *_UNSUPERVISED), n_bits, runs)
+    means = _means(values)
+    best = max(_UNSUPERVISED, key=means.get)
+    gap = paired(values[best], values["BRE"])
+    # A tie is no better.
+    judgment = _WON if gap.difference == 0 else _judged(gap)
+    return [judgment], f"{_told(means)}; {best} minus BRE: {_gap_told(gap)}"
 
 
 def _if_classes_suffice(check: Callable) -> Callable:
     """Return a check that is left out where a class has fewer rows than the longest list: every method falls there."""
 
-    def checked(found: ProtocolResults) -> tuple[bool | None, str]:
+    def checked(found: ProtocolResults) -> tuple[str, str]:
         if found.smallest_class < _LONGEST_LIST:
-            return None, f"a class has {found.smallest_class} training rows, fewer than the {_LONGEST_LIST} looked at"
+            return _OPEN, f"a class has {found.smallest_class} training rows, fewer than the {_LONGEST_LIST} looked at"
         return check(found)
 
     return checked
 
 
-def _losses(found: ProtocolResults, methods, n_bits: int) -> dict[str, float]:
-    near, far = _means(found, methods, n_bits), _means(found, methods, n_bits, "P@50")
-    return {method: near[method] - far[method] for method in methods if method in near and method in far}
+def _losses(found: ProtocolResults, methods, n_bits: int, runs: list[int]) -> Runs:
+    near, far = (_over(found, methods, n_bits, runs, metric) for metric in ("P@10", "P@50"))
+    return {method: {run: near[method][run] - far[method][run] for run in far[method]} for method in methods}
 
 
 @_if_classes_suffice
 @_at_longest(("BRE", *_UNSUPERVISED))
-def _others_degrade(found: ProtocolResults, n_bits: int) -> tuple[bool, str]:
-    losses = _losses(found, ("BRE", *_UNSUPERVISED), n_bits)
-    return all(loss > FLAT for loss in losses.values()), f"loss from P@10 to P@50: {_told(losses)}"
+def _others_degrade(found: ProtocolResults, n_bits: int, runs: list[int]):
+    losses = _means(_losses(found, ("BRE", *_UNSUPERVISED), n_bits, runs))
+    return [
+        _WON if loss > FLAT else _LOST for loss in losses.values()
+    ], f"loss from P@10 to P@50: {_told(losses, FLAT)}"
 
 
 @_if_classes_suffice
 @_at_longest((_STAR, "KSH"))
-def _supervised_flat(found: ProtocolResults, n_bits: int) -> tuple[bool, str]:
-    losses = _losses(found, (_STAR, "KSH"), n_bits)
-    return all(loss <= FLAT for loss in losses.values()), f"loss from P@10 to P@50: {_told(losses)}"
+def _supervised_flat(found: ProtocolResults, n_bits: int, runs: list[int]):
+    losses = _means(_losses(found, (_STAR, "KSH"), n_bits, runs))
+    return [
+        _WON if loss <= FLAT else _LOST for loss in losses.values()
+    ], f"loss from P@10 to P@50: {_told(losses, FLAT)}"
 
 
 @_if_classes_suffice
 @_at_longest(("1-AGH", "2-AGH"))
-def _two_layers_flatter(found: ProtocolResults, n_bits: int) -> tuple[bool, str]:
-    losses = _losses(found, ("1-AGH", "2-AGH"), n_bits)
-    return losses["2-AGH"] < losses["1-AGH"], f"loss from P@10 to P@50: {_told(losses)}"
+def _two_layers_flatter(found: ProtocolResults, n_bits: int, runs: list[int]):
+    losses = _losses(found, ("1-AGH", "2-AGH"), n_bits, runs)
+    gap = paired(losses["1-AGH"], losses["2-AGH"])
+    figures = f"loss from P@10 to P@50: {_told(_means(losses))}"
+    return ([_judged(gap)], f"{figures}; 1-AGH minus 2-AGH: {_gap_told(gap)}") if gap else ([], figures)
 
 
 @_at_longest((_STAR, *_OTHERS, "float search"))
-def _only_two_useful(found: ProtocolResults, n_bits: int) -> tuple[bool, str]:
-    bar = _mean(found, "float search", n_bits)
-    means = _means(found, (_STAR, *_OTHERS), n_bits)
-    useful = {method for method, mean in means.items() if mean > bar}
-    figures = f"float search {bar:.3f}, chance {1 / found.n_classes:.3f} if classes were equal; {_told(means)}"
-    return useful == {_STAR, "KSH"}, figures
-
-
-def _transduction_helps(found: ProtocolResults) -> tuple[bool | None, str]:
-    lost, told = [], []
-    for n_bits in found.lengths:
-        before = _mean(found, _STAR, n_bits, "accuracy")
-        after = _mean(found, _TRANSDUCTIVE, n_bits, "accuracy, transductive")
-        hinge = _mean(found, _STAR, n_bits, "accuracy, hinge")
-        if before is None or after is None:
-            continue
-        told.append(f"{n_bits} bits: {before:.3f} to {after:.3f} (inductive by hinge distance {hinge:.3f})")
-        if after <= before:
-            lost.append(n_bits)
-    if not told:
-        return None, "no runs"
-    where = f"not at {', '.join(map(str, lost))} bits. " if lost else ""
-    return not lost, where + "; ".join(_ends(told))
-
-
-def _ends(told: list[str]) -> Iterator[str]:
-    """Yield the first, middle and last of a long list."""
-    picked = {0, len(told) // 2, len(told) - 1}
-    yield from (text for place, text in enumerate(told) if place in picked)
+def _only_two_useful(found: ProtocolResults, n_bits: int, runs: list[int]):
+    values = _over(found, ("float search", _STAR, *_OTHERS), n_bits, runs)
+    bar = values.pop("float search")
+    judgments = []
+    for method, known in values.items():
+        useful = method in (_STAR, "KSH")
+        judgments.append(_judged(paired(known, bar) if useful else paired(bar, known)))
+    unclear = [method for method, judgment in zip(values, judgments, strict=True) if judgment == _NOT_CLEAR]
+    figures = f"{_told(_means({'float search': bar} | values))}; chance {1 / found.n_classes:.3f} if classes were equal"
+    return judgments, figures + (f"; not clear: {listed(unclear)}" if unclear else "")
 
 
 _CLAIMS = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,9 +18,13 @@ __all__ = [
     "Series",
     "Table",
     "Text",
+    "counted",
     "difference",
+    "digits_apart",
     "interval",
+    "listed",
     "plus_minus",
+    "signed",
 ]
 
 
@@ -53,7 +58,11 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Lines over a common axis; ``ticks`` names the values of x that are marked."""
+    """Lines over a common axis; ``ticks`` are the values of x that are marked.
+
+    ``tick_names`` makes the ticks things rather than numbers, whose points no line joins. ``band`` is for lines whose x
+    is measured too: the deviation is drawn as an area, and no line is moved sideways to part the deviations.
+    """
 
     title: str
     x_label: str
@@ -61,6 +70,8 @@ class Chart:
     series: tuple[Series, ...]
     ticks: tuple[float, ...] = ()
     log_x: bool = False
+    tick_names: tuple[str, ...] = ()
+    band: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,11 +118,40 @@ def plus_minus(summary: Summary | None, digits: int = 3) -> str:
     return mean if summary.deviation is None else f"{mean} ± {summary.deviation:,.{digits}f}"
 
 
+def digits_apart(*values: float) -> int:
+    """Return how many digits tell the values apart: three, or four if two different ones would look equal.
+
+    Examples
+    --------
+    >>> digits_apart(0.9312, 0.9341), digits_apart(0.9312, 0.9314)
+    (3, 4)
+    """
+    different = {round(value, 9) for value in values}
+    return 3 if len({round(value, 3) for value in values}) == len(different) else 4
+
+
 def difference(found: Paired) -> str:
     """Write a difference with its sign."""
-    return f"{found.difference:+.3f}"
+    return signed(found.difference)
+
+
+def signed(value: float) -> str:
+    """Write a number with its sign, with a fourth digit if three would look like nothing."""
+    return f"{value:+.{digits_apart(value, 0.0)}f}"
 
 
 def interval(found: Paired) -> str:
-    """Write a 95 % interval, or say why there is none."""
-    return "one run" if found.low is None else f"{found.low:+.3f} to {found.high:+.3f}"
+    """Write a 95 % interval, or the differences themselves if there are too few runs for one."""
+    if found.low is not None:
+        return f"{signed(found.low)} to {signed(found.high)}"
+    return "one run" if found.n == 1 else f"none; runs: {', '.join(map(signed, found.differences))}"
+
+
+def listed(words: Iterable[object]) -> str:
+    """Write words with commas between them."""
+    return ", ".join(map(str, words))
+
+
+def counted(n: int, word: str) -> str:
+    """Write a number and a word, in the plural where needed."""
+    return f"{n:,} {word}" + ("" if n == 1 else "s")

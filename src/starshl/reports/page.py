@@ -6,14 +6,31 @@ from html import escape
 from importlib.resources import files
 
 from ..experiments import CONTESTANTS
-from .charts import legend_sample, render_chart
+from .charts import LOOKS, legend_sample, render_chart
 from .document import Block, Chart, Document, Pictures, Section, Table, Text
 from .png import png_data_uri
 
 __all__ = ["render_page"]
 
-_TITLES = {entry.title: place for place, entry in enumerate(CONTESTANTS.values())}
-_VERDICTS = {"holds": "yes", "does not hold": "no", "not measured": "open"}
+# Rivals come first, because the first eight looks differ in color too.
+_RETRIEVAL_LOOKS = (
+    *("starshl-paper", "starshl", "ksh", "ksh-all", "hc-sdh", "codeword-svm", "svc", "float"),
+    *("bre", "1-agh", "2-agh", "sph", "lsh"),
+)
+_STYLES = {CONTESTANTS[key].title: place for place, key in enumerate(_RETRIEVAL_LOOKS)}
+_STAR_STYLES = (1, 0, 13)
+_OTHER_STYLES = (*range(2, 13), 0)
+_VERDICTS = {
+    "holds": "yes",
+    "holds so far": "yes",
+    "does not hold": "no",
+    "not clear": "open",
+    "not measured": "open",
+}
+_READING = (
+    "Bars and areas reach one deviation over runs to both sides of the mean. Lines with bars are moved a little "
+    "sideways, so that the bars do not cover each other. In an enlarged part, a bar without a cap goes on below."
+)
 _LONG = 12
 
 
@@ -42,23 +59,27 @@ def _section(section: Section) -> str:
             parts.append(_render(block))
         elif block is charts[0]:
             panels = "".join(render_chart(chart, styles) for chart in charts)
-            parts.append(f'{_legend(styles)}<div class="charts">{panels}</div>')
+            parts.append(f'{_legend(styles)}<p class="caption">{_READING}</p><div class="charts">{panels}</div>')
     body = "".join(parts)
     return f'<section id="{escape(section.anchor)}"><h2>{escape(section.title)}</h2>{body}</section>'
 
 
 def _styles(names: list[str]) -> dict[str, int]:
-    """Number the lines: by the line-up, so that a method looks alike everywhere, unless two would look alike."""
+    """Number the looks of lines: a method looks alike wherever it stands, and a star stands for *SHL only."""
     unique = list(dict.fromkeys(names))
-    by_lineup = {name: _TITLES.get(name, len(_TITLES)) for name in unique}
-    if all(place < _LONG + 1 for place in by_lineup.values()):
-        return by_lineup
-    return {name: place for place, name in enumerate(unique)}
+    styles = {name: _STYLES[name] for name in unique if name in _STYLES}
+    for name in unique:
+        if name not in styles:
+            order = _STAR_STYLES + _OTHER_STYLES if name.startswith("*SHL") else _OTHER_STYLES
+            colors = {LOOKS[style].color for style in styles.values()}
+            free = [style for style in order if style not in styles.values()]
+            styles[name] = min(free, key=lambda style: LOOKS[style].color in colors, default=len(styles))
+    return {name: styles[name] for name in unique}
 
 
 def _legend(styles: dict[str, int]) -> str:
     buttons = "".join(
-        f'<button type="button" aria-pressed="true" data-toggle="{escape(name)}">{legend_sample(style)}'
+        f'<button type="button" aria-pressed="true" data-toggle="{escape(name)}">{legend_sample(name, style)}'
         f"{escape(name)}</button>"
         for name, style in styles.items()
     )

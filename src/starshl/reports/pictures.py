@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import isqrt
 
 import numpy as np
 
 from .. import datasets
 from ..datasets import Dataset
-from ..evaluation import Record, RecordFolder
-from ..exceptions import DatasetUnavailableError
-from .document import Pictures, Section, Text
+from ..evaluation import Protocol, Record, RecordFolder
+from ..experiments import CONTESTANTS
+from .document import Pictures, Section, Text, listed
+from .extent import extent_of
 from .results import ProtocolResults
 
 __all__ = ["pictures_section"]
@@ -19,39 +21,53 @@ N_RETRIEVED = 15
 
 # The class of the query in the paper's figure; other data sets show their second class as well.
 _QUERY_CLASS = 1
+_PAPERS_LENGTH = 45
 _WITH_PICTURES = ("cifar10", "digits")
 
 
 def pictures_section(folder: RecordFolder, found: ProtocolResults) -> Section | None:
-    """Return the pictures of the first run at the longest length; None if the data set has none to show.
+    """Return the pictures of the first run at 45 bits, or else at the longest length; None if there are none to show.
 
     The query is the first row of its class among the queries. Items at equal distance come in the order of the
     database, which is random.
     """
     if found.dataset not in _WITH_PICTURES or found.base is None or not found.lengths:
         return None
-    n_bits = found.lengths[-1]
-    first_runs = (record for record in folder.of_protocol(found.name) if record.key.run == 0 and record.ok)
-    chosen = {record.key.method: record for record in first_runs if record.key.n_bits == n_bits}
+    n_bits = _PAPERS_LENGTH if _PAPERS_LENGTH in found.lengths else found.lengths[-1]
     section = Section(f"{found.dataset}: pictures retrieved at {n_bits} bits", f"pictures-{found.name}")
+    keys = {run.method: run.key for run in found.runs if (run.run, run.n_bits) == (0, n_bits)}
     try:
         dataset = datasets.get(found.dataset, download=False)
-    except DatasetUnavailableError as error:
+        split = _protocol_as_run(found).split(dataset, 0)
+    except (OSError, ValueError) as error:  # absent, damaged, or not the rows of the records
         section.blocks.append(Text((f"The pictures are not shown: {error}",)))
         return section
-    protocol = (
-        found.base.reduced(n_train=found.n_train, n_query=found.n_query, n_runs=1) if found.reduced else found.base
-    )
-    split = protocol.split(dataset, 0)
     query = int(np.flatnonzero(dataset.y[split.query] == _QUERY_CLASS)[0])
-    ordered = [chosen[method] for method in found.methods if method in chosen]
-    rows = tuple(_row(record, dataset, split.database, query) for record in ordered)
+    records = [folder.load(keys[method]) for method in found.methods if method in keys]
+    rows = tuple(_row(record, dataset, split.database, query) for record in records)
     caption = (
         f"Left the query ({dataset.names[_QUERY_CLASS]}), then the {N_RETRIEVED} nearest codes of the database; "
         "a dashed frame marks another class"
     )
-    section.blocks.append(Pictures(caption, _picture(dataset, split.query[query]), rows))
+    section.blocks += [
+        Text(_notes(found, n_bits, keys)),
+        Pictures(caption, _picture(dataset, split.query[query]), rows),
+    ]
     return section
+
+
+def _protocol_as_run(found: ProtocolResults) -> Protocol:
+    return found.base.reduced(n_train=found.n_train, n_query=found.n_query, n_runs=1) if found.reduced else found.base
+
+
+def _notes(found: ProtocolResults, n_bits: int, shown: Collection[str]) -> tuple[str, ...]:
+    lines = ["One query of the first run. Codes at equal distance come in the order of the database, which is random."]
+    hashers = {method for method, length, _ in extent_of(found).planned if length is not None}
+    hashers |= {run.method for run in found.runs if run.n_bits is not None}
+    order = {entry.title: place for place, entry in enumerate(CONTESTANTS.values())}
+    if absent := sorted(hashers - set(shown), key=lambda method: order.get(method, len(order))):
+        lines.append(f"Without a first run at {n_bits} bits, and so not shown: {listed(absent)}.")
+    return tuple(lines)
 
 
 def _row(record: Record, dataset: Dataset, database: np.ndarray, query: int):

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from .. import datasets
-from .document import Text
+from ..datasets.registry import ENTRIES
+from .document import Text, counted
+from .extent import extent_of
 from .results import ProtocolResults
 
-__all__ = ["completeness", "introduction", "section_title"]
+__all__ = ["NEVER_PUBLISHED", "completeness", "extent_line", "introduction", "marked_name", "section_title"]
+
+# Whoever looks up one table only must see it there.
+NEVER_PUBLISHED = (
+    "(1) The paper's selection of 6,878 samples of PASCAL VOC 2007 was never published: figures of paper-pascal07 are "
+    "of other rows and can neither confirm nor refute the paper's."
+)
+
+_UNPUBLISHED_DATA_SETS = ("pascal07",)
 
 _TASKS = {
     "retrieval": "retrieval",
@@ -21,27 +30,37 @@ def section_title(found: ProtocolResults) -> str:
     return f"{found.dataset}: {_TASKS[found.task]}" + (" (reduced)" if found.reduced else "")
 
 
-def introduction(found: ProtocolResults) -> Text:
+def marked_name(protocol: str, dataset: str) -> str:
+    """Return the name of a protocol, with the mark of a footnote if the paper's rows are not to be had."""
+    return f"{protocol} (1)" if dataset in _UNPUBLISHED_DATA_SETS else protocol
+
+
+def introduction(found: ProtocolResults, *, with_extent: bool = True) -> Text:
     """Return the lines that a reader of the figures must know."""
-    sizes = f"Protocol {found.name}: {found.n_train:,} training rows, {found.n_query:,} queries, {found.n_runs} run"
-    lines = [sizes + ("." if found.n_runs == 1 else "s.") + f" {completeness(found).capitalize()}."]
+    lines = [extent_line(found)] if with_extent else []
+    # From the registry: the file of the data set may be missing or damaged.
+    notes = [note for entry in ENTRIES if entry.name == found.dataset for note in entry.notes]
     if found.base is not None and found.base.about:
-        lines.append(f"{found.base.about}.")
-    lines.extend(datasets.describe(found.dataset).notes if found.dataset in datasets.names() else ())
-    return Text(tuple(lines))
+        # What a retrieval protocol remarks on its data set is in the notes already.
+        about = found.base.about.split("; ")[0] if notes and found.task == "retrieval" else found.base.about
+        lines.append(f"{about}.")
+    return Text((*lines, *notes))
+
+
+def extent_line(found: ProtocolResults) -> str:
+    """Say how large a protocol is and how much of it was run."""
+    sizes = f"{found.n_train:,} training rows, {found.n_query:,} queries, {counted(found.n_runs, 'run')}"
+    extent = completeness(found)
+    return f"Protocol {found.name}: {sizes}. {extent[:1].upper()}{extent[1:]}."
 
 
 def completeness(found: ProtocolResults) -> str:
-    """Say whether the whole protocol was run, or what part of it."""
+    """Say whether the whole protocol was run, or what is missing."""
     if found.base is None:
         return "a protocol of its own"
+    missing = extent_of(found).missing
     if found.reduced:
-        return f"reduced: {found.base.name} has {_size(found.base.rows.n_train)} training rows"
-    missing = []
-    if found.n_runs < found.base.n_runs:
-        missing.append(f"{found.n_runs} of {found.base.n_runs} runs")
-    if lacking := sorted(set(found.base.bits) - set(found.lengths)):
-        missing.append(f"no codes of {', '.join(map(str, lacking))} bits")
+        return "; ".join([f"reduced: {found.base.name} has {_size(found.base.rows.n_train)} training rows", *missing])
     return f"partial: {'; '.join(missing)}" if missing else "complete"
 
 

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..evaluation import PROTOCOLS, Protocol, Record, RecordFolder
+from ..evaluation import PROTOCOLS, Protocol, Record, RecordFolder, RunKey
+from ..evaluation.records import read_record
+from ..exceptions import RecordFormatError
 from ..experiments import CONTESTANTS, scores_of
 
 __all__ = ["Failure", "MethodRun", "ProtocolResults", "Results", "base_protocol", "read_results"]
+
+# They tell how runs were spread over processes, nothing of a method.
+_WARNINGS_OF_THE_POOL = ("Loky-backed", "joblib")
 
 _ORDER = {entry.title: position for position, entry in enumerate(CONTESTANTS.values())}
 
 
 @dataclass(frozen=True, slots=True)
 class MethodRun:
-    """One finished run and its values by name of the metric ("P@10", "mAP", "fit s", ...)."""
+    """One finished run and its values by name of the metric ("P@10", "mAP", "fit s", ...).
+
+    ``key`` is that of its record, None for values made by hand.
+    """
 
     method: str
     n_bits: int | None
@@ -27,6 +36,7 @@ class MethodRun:
     seed: int
     values: dict[str, float]
     curve: dict[str, list[float]] | None
+    key: RunKey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +109,17 @@ class ProtocolResults:
 
 @dataclass(slots=True)
 class Results:
-    """Everything that a report is made of."""
+    """Everything that a report is made of.
+
+    ``parameters`` maps a method to its settings as text, and these to the protocols that had them. ``damaged`` names
+    the files that could not be read, ``n_set_aside`` counts records that a later one of the same run replaced.
+    """
 
     protocols: list[ProtocolResults] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    parameters: dict[str, dict[str, str]] = field(default_factory=dict)
+    damaged: list[str] = field(default_factory=list)
+    n_set_aside: int = 0
+    parameters: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     warnings: dict[str, set[str]] = field(default_factory=dict)
     versions: set[tuple[tuple[str, str], ...]] = field(default_factory=set)
     machines: set[tuple[tuple[str, Any], ...]] = field(default_factory=set)
@@ -114,30 +130,65 @@ class Results:
         return [found for found in self.protocols if found.task == task]
 
 
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    """A record without its arrays, which would not fit into memory together, and what was learned from them."""
+
+    record: Record
+    scores: dict[str, Any]
+    protocol: ProtocolResults | None
+
+
 def read_results(
     folder: RecordFolder, *, n_jobs: int | None = None, report: Callable[[int, int], None] = lambda done, total: None
 ) -> Results:
     """Score every record of a folder, as far as that has not been done, and sort the values.
 
+    Files that cannot be read are left out and named. Of several records of one method, length and run, with other
+    settings or of another version, the one finished last counts.
+
     ``report`` is called with the number of records read and of all.
     """
     results = Results()
-    by_name: dict[str, ProtocolResults] = {}
-    total = len(folder)
-    for done, record in enumerate(folder, start=1):
-        _note_circumstances(results, record)
-        if record.ok:
-            scores = scores_of(folder, record, n_jobs=n_jobs)
-            found = by_name.setdefault(record.key.protocol, _protocol_of(record))
-            key = record.key
-            values = dict(_values(record, scores))
-            found.runs.append(MethodRun(key.method, key.n_bits, key.run, key.seed, values, scores.get("curve")))
-        report(done, total)
-    position = {name: place for place, name in enumerate(PROTOCOLS)}
-    results.protocols = sorted(
-        by_name.values(), key=lambda p: (position.get(p.base.name, -1) if p.base else -1, p.reduced, p.name)
-    )
+    latest: dict[tuple, _Scored] = {}
+    paths = folder.paths()
+    for done, path in enumerate(paths, start=1):
+        try:
+            found = _read(folder, path, n_jobs)
+        except RecordFormatError:
+            results.damaged.append(path.relative_to(folder.path).as_posix())
+        else:
+            key = found.record.key
+            place = (key.protocol, key.method, key.n_bits, key.run)
+            known = latest.get(place)
+            results.n_set_aside += known is not None
+            if known is None or found.record.finished >= known.record.finished:
+                latest[place] = found
+        report(done, len(paths))
+    results.protocols = _protocols(latest.values())
+    for found in latest.values():
+        _note_circumstances(results, found.record)
     return results
+
+
+def _read(folder: RecordFolder, path: Path, n_jobs: int | None) -> _Scored:
+    record = read_record(path)
+    bare = replace(record, arrays={})
+    if not record.ok:
+        return _Scored(bare, {}, None)
+    return _Scored(bare, scores_of(folder, record, n_jobs=n_jobs), _protocol_of(record))
+
+
+def _protocols(scored: Iterable[_Scored]) -> list[ProtocolResults]:
+    by_name: dict[str, ProtocolResults] = {}
+    for found in scored:
+        if found.protocol is not None:
+            key = found.record.key
+            values = dict(_values(found.record, found.scores))
+            run = MethodRun(key.method, key.n_bits, key.run, key.seed, values, found.scores.get("curve"), key)
+            by_name.setdefault(key.protocol, found.protocol).runs.append(run)
+    position = {name: place for place, name in enumerate(PROTOCOLS)}
+    return sorted(by_name.values(), key=lambda p: (position.get(p.base.name, -1) if p.base else -1, p.reduced, p.name))
 
 
 def base_protocol(name: str) -> Protocol | None:
@@ -168,9 +219,13 @@ def _note_circumstances(results: Results, record: Record) -> None:
         results.machines.add(tuple(sorted(record.machine.items())))
     if record.parameters:
         plain = {name: value for name, value in record.parameters.items() if name not in ("n_bits", "random_state")}
-        results.parameters.setdefault(key.method, plain)
+        settings = ", ".join(f"{name}={value}" for name, value in plain.items())
+        protocols = results.parameters.setdefault(key.method, {}).setdefault(settings, [])
+        if key.protocol not in protocols:
+            protocols.append(key.protocol)
     for warning in record.warnings:
-        results.warnings.setdefault(key.method, set()).add(warning)
+        if not any(word in warning for word in _WARNINGS_OF_THE_POOL):
+            results.warnings.setdefault(key.method, set()).add(warning)
     if not record.ok:
         results.failures.append(Failure(key.protocol, key.method, key.n_bits, key.run, record.message))
 

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
-__all__ = ["Paired", "Summary", "paired", "summarize"]
+__all__ = ["FEWEST_RUNS", "Paired", "Summary", "paired", "shared_runs", "summarize"]
+
+# Student's interval of two runs is so wide that it says nothing.
+FEWEST_RUNS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +27,22 @@ class Summary:
 class Paired:
     """How far one method lies above another on the same runs.
 
-    ``low`` and ``high`` bound the mean difference with 95 % confidence, None for a single run; ``n_won`` counts the
-    runs in which the first was strictly better.
+    ``low`` and ``high`` bound the mean difference with 95 % confidence, None for fewer than ``FEWEST_RUNS`` runs, whose
+    ``differences`` speak for themselves; ``n_won`` counts the runs in which the first was strictly better.
     """
 
     difference: float
     low: float | None
     high: float | None
-    n: int
-    n_won: int
+    differences: tuple[float, ...]
+
+    @property
+    def n(self) -> int:
+        return len(self.differences)
+
+    @property
+    def n_won(self) -> int:
+        return sum(difference > 0 for difference in self.differences)
 
     @property
     def clear(self) -> bool:
@@ -65,13 +75,32 @@ def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Paired | 
     >>> round(found.difference, 3), found.n_won
     (0.15, 2)
     """
-    shared = sorted(first.keys() & second.keys())
+    shared = sorted(_known(first).keys() & _known(second).keys())
     differences = np.array([first[run] - second[run] for run in shared])
     if not shared:
         return None
     mean, n = float(differences.mean()), len(shared)
     low = high = None
-    if n > 1:
+    if n >= FEWEST_RUNS:
         half = float(student.ppf(0.975, n - 1) * differences.std(ddof=1) / np.sqrt(n))
         low, high = mean - half, mean + half
-    return Paired(mean, low, high, n, int((differences > 0).sum()))
+    return Paired(mean, low, high, tuple(differences.tolist()))
+
+
+def shared_runs(values: Mapping[str, Mapping[int, float]]) -> dict[str, dict[int, float]]:
+    """Narrow name -> run -> value to the runs that all names have; names without any value are left out.
+
+    Means over different runs must not be ranked: an easy run would pass for a good method.
+
+    Examples
+    --------
+    >>> shared_runs({"LSH": {0: 0.5, 1: 0.9}, "KSH": {0: 0.6}, "BRE": {}})
+    {'LSH': {0: 0.5}, 'KSH': {0: 0.6}}
+    """
+    known = {name: found for name, runs in values.items() if (found := _known(runs))}
+    shared = set.intersection(*map(set, known.values())) if known else set()
+    return {name: {run: runs[run] for run in sorted(shared)} for name, runs in known.items()}
+
+
+def _known(runs: Mapping[int, float]) -> dict[int, float]:
+    return {run: value for run, value in runs.items() if not np.isnan(value)}

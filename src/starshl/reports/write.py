@@ -12,6 +12,7 @@ from pathlib import Path
 from .._files import write_atomically
 from ..evaluation import RecordFolder
 from .build import build_document
+from .document import listed
 from .markdown import render_markdown
 from .page import render_page
 from .results import Results, read_results
@@ -55,6 +56,8 @@ def write_report(
     folder = RecordFolder(records)
     results = read_results(folder, n_jobs=n_jobs, report=report)
     if not results.protocols and not results.failures:
+        if results.damaged:
+            raise ValueError(f"{str(folder.path)!r} holds no readable run record; damaged: {listed(results.damaged)}.")
         raise ValueError(f"{str(folder.path)!r} holds no run records yet. Make some: starshl reproduce --quick")
     document = build_document(folder, results)
     target = Path(output)
