@@ -110,6 +110,24 @@ def test_database_filters_by_metadata(open_index, random_codes):
     assert index.search(random_codes[:1], 10, where={"label": "1"}).ids.shape == (1, 0)
 
 
+def test_database_filters_by_any_text(open_index, random_codes):
+    texts = ["é", "e", "日本", "\U0001f600", 'a"b', "a\\b", "a'b", "\\u00e9", "\\", SHOP, "%", ""]
+    index = open_index(11)
+    index.add(random_codes[: len(texts)], metadata=[{"text": text} for text in texts])
+    for number, text in enumerate(texts):
+        assert index.search(random_codes[:1], len(texts), where={"text": text}).ids.tolist() == [[number]]
+
+
+def test_milvus_says_that_it_cannot_compare_control_characters(milvus_file, random_codes):
+    from starshl.adapters.milvus_index import MilvusIndex
+
+    index = MilvusIndex(milvus_file, 11, name="control_characters")
+    index.add(random_codes[:1], metadata=[{"text": "two\nlines"}])
+    with pytest.raises(ValueError, match="cannot compare control characters"):
+        index.search(random_codes[:1], 1, where={"text": "two\nlines"})
+    index.close()
+
+
 def test_database_refuses_what_is_wrong_and_changes_nothing(open_index, random_codes):
     index = open_index(11)
     index.add(random_codes)

@@ -222,4 +222,10 @@ def _literal(name: str, value) -> str:
             f"The filter compares {name!r} with a {type(value).__name__}; strings, numbers and booleans can "
             "be compared."
         )
-    return json.dumps(value, allow_nan=False)
+    if isinstance(value, float) and not np.isfinite(value):
+        raise ValueError(f"The filter compares {name!r} with {value}; only finite numbers can be compared.")
+    if isinstance(value, str) and any(character < " " for character in value):
+        # Milvus takes such a filter and finds nothing, however the characters are written.
+        raise ValueError(f"The filter compares {name!r} with {value!r}; Milvus cannot compare control characters.")
+    # Milvus reads escaped quotes and backslashes, but takes an escape such as \u00e9 for six characters.
+    return json.dumps(value, ensure_ascii=False)
