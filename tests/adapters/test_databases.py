@@ -154,6 +154,34 @@ def test_database_refuses_what_is_wrong_and_changes_nothing(open_index, random_c
     assert index.ids.tolist() == list(range(300))
 
 
+@pytest.mark.parametrize("emptied", [False, True])
+def test_database_refuses_another_length_of_as_many_bytes(open_index, random_codes, emptied):
+    index = open_index(11)
+    index.add(random_codes[:5])
+    if emptied:
+        index.remove(index.ids)
+    for n_bits in (9, 10, 12, 16):
+        with pytest.raises(ValueError, match=rf"holds .*11.*, not .*{n_bits}"):
+            open_index(n_bits)
+    assert len(open_index(11)) == (0 if emptied else 5)
+
+
+def test_milvus_reads_the_length_of_collections_that_do_not_describe_it(milvus_file, random_codes, monkeypatch):
+    from starshl.adapters import milvus_index
+
+    schema = milvus_index.pymilvus.CollectionSchema
+    real = schema.add_field
+    monkeypatch.setattr(schema, "add_field", lambda *given, description="", **more: real(*given, **more))
+    index = milvus_index.MilvusIndex(milvus_file, 11, name="not_described")
+    monkeypatch.undo()
+    assert not any(field["description"] for field in index._client.describe_collection("not_described")["fields"])
+    index.add(random_codes[:5])
+    with pytest.raises(ValueError, match="holds codes of 11 bits, not 16"):
+        milvus_index.MilvusIndex(milvus_file, 16, name="not_described")
+    assert len(milvus_index.MilvusIndex(milvus_file, 11, name="not_described")) == 5
+    index.close()
+
+
 def test_hnsw_finds_most_neighbors_of_different_codes(postgres):
     from starshl.adapters.pgvector_index import PgvectorIndex
 

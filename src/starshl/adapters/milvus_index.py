@@ -58,19 +58,29 @@ class MilvusIndex(HammingIndex):
         schema = pymilvus.MilvusClient.create_schema(auto_id=False, enable_dynamic_field=True)
         schema.add_field("id", kinds.INT64, is_primary=True)
         schema.add_field("code", kinds.BINARY_VECTOR, dim=8 * -(-self.n_bits // 8))
-        schema.add_field("n_bits", kinds.INT64)
+        # The dimension is padded to whole bytes: only this tells the length of the codes of an empty collection.
+        schema.add_field("n_bits", kinds.INT64, description=str(self.n_bits))
         index = self._client.prepare_index_params()
         index.add_index("code", index_type="BIN_FLAT", metric_type="HAMMING")
         self._client.create_collection(self.name, schema=schema, index_params=index, consistency_level="Strong")
 
     def _check_length(self) -> None:
         fields = {field["name"]: field for field in self._client.describe_collection(self.name)["fields"]}
-        held = fields.get("code", {}).get("params", {}).get("dim")
-        if held != 8 * -(-self.n_bits // 8):
+        padded = fields.get("code", {}).get("params", {}).get("dim")
+        held = self._stored_length(fields) if padded == 8 * -(-self.n_bits // 8) else padded
+        if held != self.n_bits:
             raise ValueError(
-                f"The Milvus collection {self.name!r} holds codes of {held} bits, which is not {self.n_bits} "
-                "padded to whole bytes. Use another name, or the hasher that filled it."
+                f"The Milvus collection {self.name!r} holds codes of {held} bits, not {self.n_bits}. "
+                "Use another name, or the hasher that filled it."
             )
+
+    def _stored_length(self, fields: dict[str, dict[str, Any]]) -> int | None:
+        described = fields.get("n_bits", {}).get("description", "")
+        if described.isdecimal():
+            return int(described)
+        # Made by a version that did not describe the field: the first row tells, and an empty one takes any length.
+        rows = self._client.query(self.name, filter="", limit=1, output_fields=["n_bits"])
+        return rows[0].get("n_bits") if rows else self.n_bits
 
     @property
     def ids(self) -> np.ndarray:
