@@ -154,6 +154,21 @@ def test_database_refuses_what_is_wrong_and_changes_nothing(open_index, random_c
     assert index.ids.tolist() == list(range(300))
 
 
+def test_database_handles_more_ids_than_one_request_returns(open_index):
+    codes = BinaryCodes.from_signs(np.random.default_rng(0).choice([-1, 1], size=(20_000, 11)))
+    index = open_index(11)
+    index.add(codes)
+    assert index.reconstruct(np.arange(20_000)) == codes
+    for taken in (0, 16_390, 19_999):
+        with pytest.raises(ValueError, match=f"id {taken} is already in the index"):
+            index.add(codes, np.r_[np.arange(100_000, 119_999), taken])
+    with pytest.raises(KeyError, match="20000 is not in the index"):
+        index.remove(np.arange(20_001))
+    assert len(index) == 20_000
+    index.remove(np.arange(1, 20_000))
+    assert index.ids.tolist() == [0]
+
+
 @pytest.mark.parametrize("emptied", [False, True])
 def test_database_refuses_another_length_of_as_many_bytes(open_index, random_codes, emptied):
     index = open_index(11)

@@ -20,8 +20,10 @@ pymilvus = require("pymilvus", extra="milvus")
 
 __all__ = ["MilvusIndex"]
 
-# Milvus returns at most so many results of one query.
+# Milvus returns at most so many results of one query, without a word if there are more.
 _MOST_RESULTS = 16_384
+# Ids that go into one request: below that limit.
+_IDS_A_REQUEST = 10_000
 
 
 class MilvusIndex(HammingIndex):
@@ -30,7 +32,7 @@ class MilvusIndex(HammingIndex):
     Milvus knows lengths that are multiples of 8: shorter codes are padded with zero bits, which never count.
     It orders equal distances as it likes, so more results are asked for until all ties of the last one are
     known; only beyond its limit of 16,384 results are ties left to Milvus, and balls refused. It has no
-    transactions: a batch is sent in one request.
+    transactions: a batch is added in one request, and removed in requests of 10,000 ids.
 
     Parameters
     ----------
@@ -124,9 +126,9 @@ class MilvusIndex(HammingIndex):
     def remove(self, ids) -> None:
         ids = check_ids(ids).tolist()
         self._check_known(ids, self._known(ids))
-        if ids:
-            with self._explained():
-                self._client.delete(self.name, ids=ids)
+        with self._explained():
+            for some in _pieces(ids):
+                self._client.delete(self.name, ids=some)
 
     def search(self, codes: BinaryCodes, k: int = 10, *, where=None) -> Neighbors:
         """Return the k nearest items of each code.
@@ -158,9 +160,7 @@ class MilvusIndex(HammingIndex):
 
     def reconstruct(self, ids) -> BinaryCodes:
         ids = check_ids(ids).tolist()
-        with self._explained():
-            rows = self._client.get(self.name, ids=ids, output_fields=["id", "code"]) if ids else []
-        codes = {row["id"]: b"".join(row["code"]) for row in rows}
+        codes = {row["id"]: b"".join(row["code"]) for row in self._get(ids, ["id", "code"])}
         self._check_known(ids, codes)
         packed = np.frombuffer(b"".join(codes[item] for item in ids), np.uint8)
         return BinaryCodes(packed.reshape(len(ids), -(-self.n_bits // 8)), self.n_bits)
@@ -188,10 +188,11 @@ class MilvusIndex(HammingIndex):
             limit = min(4 * limit, _MOST_RESULTS)
 
     def _known(self, ids: list[int]) -> set[int]:
-        if not ids:
-            return set()
+        return {row["id"] for row in self._get(ids, ["id"])}
+
+    def _get(self, ids: list[int], fields: list[str]) -> list[dict[str, Any]]:
         with self._explained():
-            return {row["id"] for row in self._client.get(self.name, ids=ids, output_fields=["id"])}
+            return [row for some in _pieces(ids) for row in self._client.get(self.name, ids=some, output_fields=fields)]
 
     def _check_known(self, ids: list[int], known) -> None:
         missing = [item for item in ids if item not in known]
@@ -206,6 +207,10 @@ class MilvusIndex(HammingIndex):
             raise AdapterError(
                 f"Milvus did not finish the request ({error}). Look at the collection before trying again."
             ) from error
+
+
+def _pieces(ids: list[int]) -> list[list[int]]:
+    return [ids[start : start + _IDS_A_REQUEST] for start in range(0, len(ids), _IDS_A_REQUEST)]
 
 
 def _condition(where) -> str:
