@@ -118,6 +118,68 @@ def test_database_filters_by_any_text(open_index, random_codes):
         assert index.search(random_codes[:1], len(texts), where={"text": text}).ids.tolist() == [[number]]
 
 
+def test_database_refuses_filters_that_would_find_nothing_for_the_wrong_reason(open_index, random_codes):
+    index = open_index(11)
+    index.add(random_codes[:3], metadata=[{"price": 1.5}] * 3)
+    with pytest.raises(ValueError, match=r"nan.*finite numbers|cannot be stored.*finite numbers"):
+        index.search(random_codes[:1], 3, where={"price": float("nan")})
+
+
+def test_database_filters_by_ids_as_the_flat_index_does(open_index, random_codes):
+    index, flat = open_index(11), FlatIndex(11)
+    for one in (index, flat):
+        one.add(random_codes)
+        assert one.search(random_codes[:2], 10, where=[]).ids.shape == (2, 0)
+        assert one.search_radius(random_codes[:2], 11, where=[]).ids.shape == (0,)
+        assert one.search(random_codes[:2], 10, where=[5, 3, 5]).ids.shape == (2, 2)
+        for search in (one.search, one.search_radius):
+            with pytest.raises(KeyError, match="999 is not in the index"):
+                search(random_codes[:2], 3, where=[1, 999])
+            for bad in (7, [[1, 2]], "x", [1.5]):
+                with pytest.raises(ValueError, match=r"The filter .*must be an array of ids"):
+                    search(random_codes[:2], 3, where=bad)
+    with pytest.raises(ValueError, match="mask cannot filter in the database"):
+        index.search(random_codes[:2], 3, where=np.ones(300, bool))
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("abc", "metadata\\[1\\] is a str; it must be a dictionary"),
+        (["a"], "metadata\\[1\\] is a list; it must be a dictionary"),
+        ({3: 1}, "key 3; keys must be strings"),
+        ({"a": float("nan")}, "cannot be stored"),
+        ({"a": {1}}, "a set is not JSON"),
+        ({"a": "\ud800"}, "surrogates"),
+    ],
+)
+def test_database_refuses_metadata_that_is_no_json(open_index, random_codes, entry, message):
+    index = open_index(11)
+    with pytest.raises(ValueError, match=message):
+        index.add(random_codes[:2], metadata=[{}, entry])
+    assert len(index) == 0
+
+
+def test_database_takes_numbers_of_numpy(open_index, random_codes):
+    index = open_index(11)
+    index.add(random_codes[:2], metadata=[{"label": label} for label in np.array([3, 4])])
+    assert index.search(random_codes[:1], 2, where={"label": np.int64(4)}).ids.tolist() == [[1]]
+
+
+@pytest.mark.parametrize("key", ["id", "code", "n_bits", "$meta"])
+def test_milvus_refuses_metadata_that_would_overwrite_its_own_fields(milvus_file, random_codes, key):
+    from starshl.adapters.milvus_index import MilvusIndex
+
+    index = MilvusIndex(milvus_file, 11, name="reserved")
+    with pytest.raises(ValueError, match=r"is a field of the Milvus collection. Use another name"):
+        index.add(random_codes[:1], metadata=[{key: 5}])
+    index.add(random_codes[:1], [7])
+    with pytest.raises(ValueError, match="cannot name a metadata field"):
+        index.search(random_codes[:1], 1, where={key: 7})
+    index.remove([7])
+    index.close()
+
+
 def test_milvus_says_that_it_cannot_compare_control_characters(milvus_file, random_codes):
     from starshl.adapters.milvus_index import MilvusIndex
 
@@ -212,6 +274,128 @@ def test_hnsw_finds_most_neighbors_of_different_codes(postgres):
     index.close()
 
 
+@pytest.fixture(scope="module")
+def graph_of_codes(postgres):
+    """An approximate index of 3,000 different codes, and the codes."""
+    from starshl.adapters.pgvector_index import PgvectorIndex
+
+    codes = BinaryCodes.from_signs(np.random.default_rng(0).choice([-1, 1], size=(3000, 64)))
+    index = PgvectorIndex(postgres.get_uri(), 64, table="with_filters", approximate=True)
+    index.add(codes, metadata=[{"label": i % 50, "rare": i % 1000} for i in range(3000)])
+    index.create_hnsw()
+    with index._transaction() as cursor:
+        cursor.execute("ANALYZE with_filters")
+    yield index, codes
+    index.close()
+
+
+@pytest.mark.parametrize("k", [10, 100, 1000])
+def test_hnsw_returns_as_many_items_as_asked_for(graph_of_codes, k):
+    index, codes = graph_of_codes
+    ids, distances = index.search(codes[:3], k)
+    assert ids.shape == (3, k)
+    assert all(len(set(row)) == k for row in ids.tolist())
+    assert (np.diff(distances, axis=1) >= 0).all()
+
+
+def test_hnsw_with_a_filter_returns_as_many_items_as_pass(graph_of_codes):
+    index, codes = graph_of_codes
+    assert index.search(codes[:3], 10, where={"label": 3}).ids.shape == (3, 10)
+    assert (index.search(codes[:3], 60, where={"label": 3}).ids % 50 == 3).all()
+    assert np.sort(index.search(codes[:3], 10, where={"rare": 7}).ids).tolist() == [[7, 1007, 2007]] * 3
+
+
+def test_hnsw_refuses_more_than_it_can_return(graph_of_codes):
+    index, codes = graph_of_codes
+    with pytest.raises(ValueError, match=r"k is 1001.*at most 1000.*approximate=False"):
+        index.search(codes[:1], 1001)
+
+
+def test_hnsw_options_out_of_range_are_refused_before_they_are_sent(graph_of_codes):
+    index, _ = graph_of_codes
+    with pytest.raises(ValueError, match="m is 500; it must be an integer from 2 to 100"):
+        index.create_hnsw(m=500)
+    with pytest.raises(ValueError, match="ef_construction is 64; it must be an integer from 80 to 1000"):
+        index.create_hnsw(m=40)
+
+
+@pytest.mark.parametrize("table", ["user", "select", "MixedCase"])
+def test_any_table_name_of_letters_works(postgres, random_codes, table):
+    from starshl.adapters.pgvector_index import PgvectorIndex
+
+    index = PgvectorIndex(postgres.get_uri(), 11, table=table, approximate=True)
+    index.add(random_codes)
+    index.create_hnsw()
+    index.remove([0])
+    assert index.search(random_codes[1], 1).distances.tolist() == [[0]]
+    assert index.search_radius(random_codes[1], 0, where=[1]).ids.tolist() == [1]
+    assert len(PgvectorIndex(postgres.get_uri(), 11, table=table)) == 299
+    with pytest.raises(ValueError, match=r"holds bit\(11\), not bit\(12\)"):
+        PgvectorIndex(postgres.get_uri(), 12, table=table)
+    index.close()
+
+
+def test_postgres_refuses_the_character_nul_before_it_is_sent(postgres, random_codes):
+    from starshl.adapters.pgvector_index import PgvectorIndex
+
+    index = PgvectorIndex(postgres.get_uri(), 11, table="nul")
+    for text in ("x\x00y", "\\\x00"):
+        with pytest.raises(ValueError, match=r"metadata\[0\] holds the character NUL"):
+            index.add(random_codes[:1], metadata=[{"a": text}])
+    index.add(random_codes[:1], metadata=[{"a": "\\u0000"}])
+    assert index.search(random_codes[:1], 1, where={"a": "\\u0000"}).ids.tolist() == [[0]]
+    index.close()
+
+
+def test_an_error_of_the_database_itself_is_worded_as_what_it_is(postgres, random_codes):
+    from starshl.adapters.pgvector_index import PgvectorIndex
+
+    index = PgvectorIndex(postgres.get_uri(), 11, table="dropped")
+    with index._transaction() as cursor:
+        cursor.execute("DROP TABLE dropped")
+    with pytest.raises(AdapterError, match=r"refused the request .UndefinedTable(.|\n)*Nothing was changed") as caught:
+        index.add(random_codes)
+    assert "try again" not in str(caught.value)
+    index.close()
+
+
+def end_connection(index, postgres):
+    """Let the server end the index's connection, as a restart would."""
+    import psycopg
+
+    with psycopg.connect(postgres.get_uri(), autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s)", [index._connection.info.backend_pid])
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_connection_lost_at_the_commit_leaves_it_open_what_is_stored(postgres, random_codes, monkeypatch, committed):
+    psycopg = pytest.importorskip("psycopg")
+    from starshl.adapters.pgvector_index import PgvectorIndex
+
+    index = PgvectorIndex(postgres.get_uri(), 11, table=f"commit_{committed}".lower())
+    index.add(random_codes[:10])
+    real = psycopg.Transaction.__exit__
+
+    def lose_connection(transaction, *exception):
+        if committed:
+            real(transaction, *exception)
+        end_connection(index, postgres)
+        if committed:
+            # The answer to COMMIT is what gets lost: any further word to the server notices that.
+            transaction.connection.execute("SELECT 1")
+        return real(transaction, *exception)
+
+    monkeypatch.setattr(psycopg.Transaction, "__exit__", lose_connection)
+    with pytest.raises(AdapterError, match="may or may not be stored: look") as caught:
+        index.add(random_codes[:5])
+    assert "Nothing of it was stored" not in str(caught.value)
+    with pytest.raises(AdapterError, match="Nothing of it was stored; try again when the server answers"):
+        len(index)
+    monkeypatch.undo()
+    assert len(index) == (15 if committed else 10)
+    index.close()
+
+
 def test_bad_table_names_never_reach_the_database(postgres):
     from starshl.adapters.pgvector_index import PgvectorIndex
 
@@ -223,7 +407,7 @@ def test_a_server_that_is_down_is_a_clear_error(tmp_path):
     pytest.importorskip("psycopg")
     from starshl.adapters.pgvector_index import PgvectorIndex
 
-    with pytest.raises(AdapterError, match="PostgreSQL did not finish the request"):
+    with pytest.raises(AdapterError, match=r"no connection to PostgreSQL(.|\n)*Check the address"):
         PgvectorIndex(f"postgresql://postgres@/postgres?host={tmp_path}", 8)
 
 

@@ -15,6 +15,7 @@ from ..codes import BinaryCodes
 from ..exceptions import AdapterError
 from ..index import HammingIndex, Neighbors, RadiusNeighbors
 from ..index.base import check_ids, next_ids
+from ._database import check_filter_ids, check_known, check_metadata
 
 pymilvus = require("pymilvus", extra="milvus")
 
@@ -24,6 +25,8 @@ __all__ = ["MilvusIndex"]
 _MOST_RESULTS = 16_384
 # Ids that go into one request: below that limit.
 _IDS_A_REQUEST = 10_000
+# Fields of the collection itself, which metadata would overwrite.
+_RESERVED = ("id", "code", "n_bits", "$meta")
 
 
 class MilvusIndex(HammingIndex):
@@ -99,15 +102,22 @@ class MilvusIndex(HammingIndex):
             return int(self._client.query(self.name, filter="", output_fields=["count(*)"])[0]["count(*)"])
 
     def add(self, codes: BinaryCodes, ids=None, metadata: Sequence[Mapping[str, Any]] | None = None):
-        """Add codes under new ids, with a dictionary of metadata each; return the ids."""
+        """Add codes under new ids, with a dictionary of metadata each; return the ids.
+
+        ``id``, ``code``, ``n_bits`` and ``$meta`` are fields of the collection and cannot name metadata.
+        """
         self._check_codes(codes)
         if ids is None:
             held = self.ids
             ids = next_ids(len(codes), held[-1] if len(held) else None)
         ids = check_ids(ids, len(codes))
-        metadata = [{}] * len(codes) if metadata is None else list(metadata)
-        if len(metadata) != len(codes):
-            raise ValueError(f"There are {len(metadata)} dictionaries of metadata for {len(codes)} codes.")
+        metadata = check_metadata(metadata, len(codes))
+        for number, entry in enumerate(metadata):
+            for name in set(entry).intersection(_RESERVED):
+                raise ValueError(
+                    f"metadata[{number}] has the key {name!r}, which is a field of the Milvus collection. "
+                    "Use another name."
+                )
         taken = self._known(ids.tolist())
         if taken:
             raise ValueError(
@@ -125,7 +135,7 @@ class MilvusIndex(HammingIndex):
 
     def remove(self, ids) -> None:
         ids = check_ids(ids).tolist()
-        self._check_known(ids, self._known(ids))
+        check_known(ids, self._known(ids))
         with self._explained():
             for some in _pieces(ids):
                 self._client.delete(self.name, ids=some)
@@ -139,7 +149,8 @@ class MilvusIndex(HammingIndex):
         k = self._check_k(k)
         if k > _MOST_RESULTS:
             raise ValueError(f"k is {k}; Milvus returns at most {_MOST_RESULTS} results.")
-        found = [self._ranked(code, k, where, lambda pairs: pairs[k - 1][0])[:k] for code in codes.packed]
+        condition = self._condition(where)
+        found = [self._ranked(code, k, condition, lambda pairs: pairs[k - 1][0])[:k] for code in codes.packed]
         width = min((len(pairs) for pairs in found), default=0)
         table = np.array(found, np.int64).reshape(len(codes), width, 2)
         return Neighbors(table[:, :, 1].copy(), table[:, :, 0].astype(np.int32))
@@ -148,9 +159,10 @@ class MilvusIndex(HammingIndex):
         """Return all items within ``radius`` (inclusive) of each code; ``where`` is as in :meth:`search`."""
         self._check_codes(codes)
         radius = self._check_radius(radius)
+        condition = self._condition(where)
         found = []
         for code in codes.packed:
-            pairs = self._ranked(code, 64, where, lambda pairs: radius)
+            pairs = self._ranked(code, 64, condition, lambda pairs: radius)
             if len(pairs) == _MOST_RESULTS and pairs[-1][0] <= radius:
                 raise AdapterError(f"A ball of radius {radius} has more items than Milvus returns; use less.")
             found.append([pair for pair in pairs if pair[0] <= radius])
@@ -161,7 +173,7 @@ class MilvusIndex(HammingIndex):
     def reconstruct(self, ids) -> BinaryCodes:
         ids = check_ids(ids).tolist()
         codes = {row["id"]: b"".join(row["code"]) for row in self._get(ids, ["id", "code"])}
-        self._check_known(ids, codes)
+        check_known(ids, codes)
         packed = np.frombuffer(b"".join(codes[item] for item in ids), np.uint8)
         return BinaryCodes(packed.reshape(len(ids), -(-self.n_bits // 8)), self.n_bits)
 
@@ -169,9 +181,8 @@ class MilvusIndex(HammingIndex):
         """Close the connection."""
         self._client.close()
 
-    def _ranked(self, code: np.ndarray, limit: int, where, last_distance) -> list[tuple[int, int]]:
+    def _ranked(self, code: np.ndarray, limit: int, condition: str, last_distance) -> list[tuple[int, int]]:
         """Return (distance, id) in order, complete up to ``last_distance(pairs)``, asking again as needed."""
-        condition = _condition(where)
         while True:
             with self._explained():
                 rows = self._client.search(
@@ -187,17 +198,23 @@ class MilvusIndex(HammingIndex):
                 return pairs
             limit = min(4 * limit, _MOST_RESULTS)
 
+    def _condition(self, where) -> str:
+        """Return a filter as Milvus reads it; its embedded database takes no parameters, so values are quoted."""
+        if where is None:
+            return ""
+        if isinstance(where, Mapping):
+            return " and ".join(f"{_field(name)} == {_literal(name, value)}" for name, value in where.items())
+        ids = check_filter_ids(where)
+        check_known(ids, self._known(ids))
+        # Milvus does not read an empty list; no item has two ids.
+        return f"id in {ids}" if ids else "id == 0 and id == 1"
+
     def _known(self, ids: list[int]) -> set[int]:
         return {row["id"] for row in self._get(ids, ["id"])}
 
     def _get(self, ids: list[int], fields: list[str]) -> list[dict[str, Any]]:
         with self._explained():
             return [row for some in _pieces(ids) for row in self._client.get(self.name, ids=some, output_fields=fields)]
-
-    def _check_known(self, ids: list[int], known) -> None:
-        missing = [item for item in ids if item not in known]
-        if missing:
-            raise KeyError(f"The id {missing[0]} is not in the index.")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -213,20 +230,12 @@ def _pieces(ids: list[int]) -> list[list[int]]:
     return [ids[start : start + _IDS_A_REQUEST] for start in range(0, len(ids), _IDS_A_REQUEST)]
 
 
-def _condition(where) -> str:
-    """Return a filter as Milvus reads it; its embedded database takes no parameters, so values are quoted."""
-    if where is None:
-        return ""
-    if isinstance(where, Mapping):
-        return " and ".join(f"{_field(name)} == {_literal(name, value)}" for name, value in where.items())
-    if callable(where):
-        raise ValueError("A function cannot filter in the database; give ids or a dictionary of metadata.")
-    return f"id in {check_ids(np.unique(where)).tolist()}"
-
-
 def _field(name) -> str:
-    if not isinstance(name, str) or not name.isidentifier() or not name.isascii():
-        raise ValueError(f"{name!r} cannot name a metadata field; use letters, digits and underscores.")
+    if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or name in _RESERVED:
+        raise ValueError(
+            f"{name!r} cannot name a metadata field in a filter; use letters, digits and underscores, and none of "
+            f"{', '.join(_RESERVED)}. Filter by id with an array of ids."
+        )
     return name
 
 
