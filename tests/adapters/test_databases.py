@@ -259,6 +259,22 @@ def test_milvus_reads_the_length_of_collections_that_do_not_describe_it(milvus_f
     index.close()
 
 
+def test_database_takes_a_collection_in_one_call(open_index, collection):
+    opened = open_index(13)
+    place = {"table": opened.table} if hasattr(opened, "table") else {"name": opened.name}
+    uri = opened.uri
+    index = type(opened).from_collection(uri, collection, **place)
+    query = collection.codes([70])
+    assert index.ids.tolist() == collection.ids.tolist()
+    for where in (None, {"label": 3}):
+        expected = collection.search(items=[70], k=10, where=where)[0]
+        assert index.search(query, 10, where=where).ids[0].tolist() == [hit.id for hit in expected]
+    assert index.search(query, 10, where={"reference": "5.png"}).ids.tolist() == [[35]]
+    with pytest.raises(ValueError, match="already in the index, and nothing was added"):
+        type(opened).from_collection(uri, collection, **place)
+    index.close()
+
+
 def test_hnsw_finds_most_neighbors_of_different_codes(postgres):
     from starshl.adapters.pgvector_index import PgvectorIndex
 

@@ -3,14 +3,59 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from ..codes import BinaryCodes
+from ..index import HammingIndex
 from ..index.base import check_ids
 
-__all__ = ["check_filter_ids", "check_known", "check_metadata", "json_text"]
+if TYPE_CHECKING:
+    from ..collection import Collection
+
+__all__ = ["DatabaseIndex", "check_filter_ids", "check_known", "check_metadata", "items_of", "json_text"]
+
+
+class DatabaseIndex(HammingIndex):
+    """An index that a database keeps."""
+
+    @classmethod
+    def from_collection(cls, uri: str, collection: Collection, **options) -> Self:
+        """Copy a collection to the database: codes, ids, and metadata with the references (see :func:`items_of`).
+
+        ``uri`` and ``options`` are those of the class. Ids that are in the database already are an error.
+        """
+        codes, ids, metadata = items_of(collection)
+        index = cls(uri, collection.n_bits, **options)
+        try:
+            index.add(codes, ids, metadata)
+        except BaseException:
+            index.close()
+            raise
+        return index
+
+    @abstractmethod
+    def add(self, codes: BinaryCodes, ids=None, metadata: Sequence[Mapping[str, Any]] | None = None) -> np.ndarray:
+        """Add codes under new ids, with a dictionary of metadata each; return the ids."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection."""
+
+
+def items_of(collection: Collection) -> tuple[BinaryCodes, np.ndarray, list[dict[str, Any]]]:
+    """Return codes, ids and metadata of all items, from one state of the collection.
+
+    An item's reference becomes its metadata ``reference``, unless the metadata have an entry of that name.
+    """
+    rows, n_bits = collection.rows(), collection.n_bits
+    packed = np.frombuffer(b"".join(row.code for row in rows), np.uint8).reshape(len(rows), -(-n_bits // 8))
+    references = [{} if row.reference is None else {"reference": row.reference} for row in rows]
+    metadata = [reference | json.loads(row.metadata) for reference, row in zip(references, rows, strict=True)]
+    return BinaryCodes(packed, n_bits), np.array([row.id for row in rows], np.int64), metadata
 
 
 def check_metadata(metadata: Sequence[Mapping[str, Any]] | None, n_codes: int) -> list[dict[str, Any]]:

@@ -13,9 +13,9 @@ from .._extras import require
 from .._validation import check_integer
 from ..codes import BinaryCodes
 from ..exceptions import AdapterError
-from ..index import HammingIndex, Neighbors, RadiusNeighbors
+from ..index import Neighbors, RadiusNeighbors
 from ..index.base import check_ids, next_ids
-from ._database import check_filter_ids, check_known, check_metadata
+from ._database import DatabaseIndex, check_filter_ids, check_known, check_metadata
 
 pymilvus = require("pymilvus", extra="milvus")
 
@@ -29,7 +29,7 @@ _IDS_A_REQUEST = 10_000
 _RESERVED = ("id", "code", "n_bits", "$meta")
 
 
-class MilvusIndex(HammingIndex):
+class MilvusIndex(DatabaseIndex):
     """A Milvus collection with a BINARY_VECTOR field, searched exactly (BIN_FLAT, HAMMING).
 
     Milvus knows lengths that are multiples of 8: shorter codes are padded with zero bits, which never count.
@@ -50,7 +50,7 @@ class MilvusIndex(HammingIndex):
 
     def __init__(self, uri: str, n_bits: int, *, name: str = "starshl_codes", token: str = "") -> None:
         self.n_bits = check_integer(n_bits, "n_bits", low=1)
-        self.name = name
+        self.uri, self.name = uri, name
         with self._explained():
             self._client = pymilvus.MilvusClient(uri, token=token)
             if self._client.has_collection(name):

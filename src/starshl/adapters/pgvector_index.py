@@ -13,9 +13,9 @@ from .._extras import require
 from .._validation import check_integer
 from ..codes import BinaryCodes
 from ..exceptions import AdapterError
-from ..index import HammingIndex, Neighbors, RadiusNeighbors
+from ..index import Neighbors, RadiusNeighbors
 from ..index.base import check_ids, next_ids
-from ._database import check_filter_ids, check_known, check_metadata, json_text
+from ._database import DatabaseIndex, check_filter_ids, check_known, check_metadata, json_text
 
 psycopg = require("psycopg", extra="pgvector")
 sql = require("psycopg.sql", extra="pgvector")
@@ -29,7 +29,7 @@ _USUAL_EF_SEARCH, _MOST_EF_SEARCH = 40, 1000
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
-class PgvectorIndex(HammingIndex):
+class PgvectorIndex(DatabaseIndex):
     """A table ``(id bigint, code bit(n), metadata jsonb)`` searched by Hamming distance ``<~>``.
 
     Each addition or removal is one transaction. If the connection is lost, the call raises
