@@ -237,7 +237,7 @@ def test_database_refuses_another_length_of_as_many_bytes(open_index, random_cod
     index.add(random_codes[:5])
     if emptied:
         index.remove(index.ids)
-    for n_bits in (9, 10, 12, 16):
+    for n_bits in (8, 9, 10, 12, 16, 17):
         with pytest.raises(ValueError, match=rf"holds .*11.*, not .*{n_bits}"):
             open_index(n_bits)
     assert len(open_index(11)) == (0 if emptied else 5)
@@ -253,8 +253,9 @@ def test_milvus_reads_the_length_of_collections_that_do_not_describe_it(milvus_f
     monkeypatch.undo()
     assert not any(field["description"] for field in index._client.describe_collection("not_described")["fields"])
     index.add(random_codes[:5])
-    with pytest.raises(ValueError, match="holds codes of 11 bits, not 16"):
-        milvus_index.MilvusIndex(milvus_file, 16, name="not_described")
+    for n_bits in (8, 16):
+        with pytest.raises(ValueError, match=f"holds codes of 11 bits, not {n_bits}"):
+            milvus_index.MilvusIndex(milvus_file, n_bits, name="not_described")
     assert len(milvus_index.MilvusIndex(milvus_file, 11, name="not_described")) == 5
     index.close()
 
@@ -319,6 +320,27 @@ def test_hnsw_with_a_filter_returns_as_many_items_as_pass(graph_of_codes):
     assert index.search(codes[:3], 10, where={"label": 3}).ids.shape == (3, 10)
     assert (index.search(codes[:3], 60, where={"label": 3}).ids % 50 == 3).all()
     assert np.sort(index.search(codes[:3], 10, where={"rare": 7}).ids).tolist() == [[7, 1007, 2007]] * 3
+
+
+@pytest.mark.parametrize("scans_on", [True, False])
+def test_hnsw_goes_on_where_a_filter_lets_few_pass(graph_of_codes, monkeypatch, scans_on):
+    index, codes = graph_of_codes
+    if scans_on and not index._scans_on:
+        pytest.skip("this pgvector has no iterative scan")
+    real = index._scan_graph
+
+    def scan_nothing_but_the_graph(cursor, k):
+        real(cursor, k)
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute("SET LOCAL enable_bitmapscan = off")
+
+    monkeypatch.setattr(index, "_scans_on", scans_on)
+    monkeypatch.setattr(index, "_scan_graph", scan_nothing_but_the_graph)
+    for where, n_passing in (({"label": 3}, 60), ({"rare": 7}, 3)):
+        ids, distances = index.search(codes[:3], 50, where=where)
+        assert ids.shape == (3, min(50, n_passing))
+        assert (ids % 50 == (3 if n_passing == 60 else 7)).all()
+        assert (np.diff(distances, axis=1) >= 0).all()
 
 
 def test_hnsw_refuses_more_than_it_can_return(graph_of_codes):

@@ -72,20 +72,22 @@ class MilvusIndex(DatabaseIndex):
     def _check_length(self) -> None:
         fields = {field["name"]: field for field in self._client.describe_collection(self.name)["fields"]}
         padded = fields.get("code", {}).get("params", {}).get("dim")
-        held = self._stored_length(fields) if padded == 8 * -(-self.n_bits // 8) else padded
-        if held != self.n_bits:
+        held = self._stored_length(fields)
+        if padded != 8 * -(-self.n_bits // 8) or held not in (None, self.n_bits):
             raise ValueError(
-                f"The Milvus collection {self.name!r} holds codes of {held} bits, not {self.n_bits}. "
+                f"The Milvus collection {self.name!r} holds codes of {held or padded} bits, not {self.n_bits}. "
                 "Use another name, or the hasher that filled it."
             )
 
     def _stored_length(self, fields: dict[str, dict[str, Any]]) -> int | None:
-        described = fields.get("n_bits", {}).get("description", "")
+        if "n_bits" not in fields:
+            return None
+        described = fields["n_bits"].get("description", "")
         if described.isdecimal():
             return int(described)
-        # Made by a version that did not describe the field: the first row tells, and an empty one takes any length.
+        # Made by a version that did not describe the field: the first row tells, and without rows nothing does.
         rows = self._client.query(self.name, filter="", limit=1, output_fields=["n_bits"])
-        return rows[0].get("n_bits") if rows else self.n_bits
+        return rows[0]["n_bits"] if rows else None
 
     @property
     def ids(self) -> np.ndarray:
