@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
+from starshl.baselines import LSHash
 from starshl.codes import BinaryCodes
+from starshl.collection import Collection
 
 # Eleven bits: not a multiple of 8, so padding shows; every distance below was counted by hand.
 HAND_BITS = [
@@ -19,6 +21,16 @@ HAND_ORDER = [0, 1, 2, 3, 5, 4]
 @pytest.fixture
 def hand_codes():
     return BinaryCodes.from_signs(np.array([[int(bit) for bit in text] for text in HAND_BITS]))
+
+
+@pytest.fixture
+def collection(tmp_path):
+    """Eighty items with labels and references under ids of their own."""
+    X = np.random.default_rng(0).standard_normal((80, 6))
+    with Collection.create(tmp_path / "items", LSHash(13, random_state=0).fit(X)) as items:
+        metadata = [{"label": i % 4} for i in range(80)]
+        items.add(X, ids=np.arange(80) * 7, metadata=metadata, references=[f"{i}.png" for i in range(80)])
+        yield items
 
 
 @pytest.fixture

@@ -39,6 +39,17 @@ def test_faiss_gives_codes_and_ids_back(random_codes):
         from_faiss(faiss.IndexBinaryHash(16, 8), 16)
 
 
+def test_faiss_takes_a_collection_in_one_call(collection):
+    pytest.importorskip("faiss")
+    from starshl.adapters.faiss_index import collection_to_faiss
+
+    index, metadata = collection_to_faiss(collection)
+    distances, ids = index.search(collection.codes([70]).packed, 80)
+    expected = collection.search(items=[70], k=80)[0]
+    assert sorted(zip(distances[0], ids[0], strict=True)) == [(hit.distance, hit.id) for hit in expected]
+    assert metadata[35] == {"label": 1, "reference": "5.png"}
+
+
 def test_parquet_gives_codes_and_ids_back(random_codes, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     from starshl.adapters.parquet_table import read_parquet, write_parquet

@@ -259,12 +259,32 @@ def test_make_index_groups_equal_codes_and_scans_different_ones():
     assert np.array_equal(a.distances, b.distances)
 
 
-@pytest.mark.parametrize("n_bits", [8, 24, 64, 72, 128])
-def test_memory_stays_within_three_tenths_of_codes_and_ids(n_bits):
+LENGTHS = [4, 8, 16, 24, 32, 33, 40, 64, 65, 72, 96, 128]
+
+
+def assert_memory_within_bounds(index):
+    assert index.nbytes <= 1.3 * (8 + -(-index.n_bits // 8)) * len(index)
+
+
+@pytest.mark.parametrize("n_bits", LENGTHS)
+@pytest.mark.parametrize("index_class", [make_index, FlatIndex.from_codes, BucketIndex.from_codes])
+def test_memory_stays_within_three_tenths_of_codes_and_ids(index_class, n_bits):
     rng = np.random.default_rng(0)
-    for n_different in (50, None):
+    for n_different in (50, 5000, 9000, 15_000, None):
         codes = BinaryCodes.from_signs(random_signs(rng, 20_000, n_bits, n_different))
-        index = make_index(codes[:10_000])
-        for start in range(10_000, 20_000, 500):
-            index.add(codes[slice(start, start + 500)])
-        assert index.nbytes <= 1.3 * (codes.nbytes + 8 * len(codes))
+        index = index_class(codes[:10_000])
+        assert_memory_within_bounds(index)
+        for start in range(10_000, 20_000, 1000):
+            index.add(codes[slice(start, start + 1000)])
+            assert_memory_within_bounds(index)
+        index.remove(np.arange(3, 20_000, 2))
+        assert_memory_within_bounds(index)
+
+
+@pytest.mark.parametrize("n_bits", LENGTHS)
+def test_different_codes_after_equal_ones_stay_within_the_same_memory(n_bits):
+    rng = np.random.default_rng(0)
+    index = make_index(BinaryCodes.from_signs(random_signs(rng, 500, n_bits, n_different=10)))
+    index.add(BinaryCodes.from_signs(random_signs(rng, 20_000, n_bits)))
+    assert isinstance(index, BucketIndex)
+    assert_memory_within_bounds(index)

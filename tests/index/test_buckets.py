@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from starshl.codes import BinaryCodes
+from starshl.codes.hamming import to_planes
 from starshl.index import BucketIndex, load_index
+from starshl.index.files import write_index_file
 
 
 def items_and_queries(n_codes, n_bits, n_items=60_000, n_queries=12):
@@ -105,3 +107,62 @@ def test_tables_take_at_most_three_tenths_of_codes_and_ids(n_bits):
         for n_items in (300, 8000, 27_000, 60_000):
             index = BucketIndex.from_codes(codes[:n_items], ids[:n_items])
             assert index.nbytes <= 1.3 * (codes[:n_items].nbytes + 8 * n_items)
+
+
+@pytest.mark.parametrize("n_bits", [16, 24, 40, 64])
+def test_items_that_are_not_grouped_are_found_like_all_others(n_bits, tmp_path):
+    """Few of the codes are equal, so that grouping would not pay; then most of the different ones are removed."""
+    rng = np.random.default_rng(0)
+    signs = rng.choice([-1, 1], size=(3000, n_bits))
+    signs[2900:] = signs[:100]
+    codes, ids = BinaryCodes.from_signs(signs), rng.permutation(3000) - 500
+    queries = BinaryCodes.from_signs(np.concatenate([signs[:5], rng.choice([-1, 1], size=(5, n_bits))]))
+    index = BucketIndex(n_bits)
+    for some in (slice(0, 2000), slice(2000, 3000)):
+        index.add(codes[some], ids[some])
+    n_different = len(np.unique(codes.packed, axis=0))
+    for one in (index, saved_and_loaded(index, tmp_path)):
+        assert one.n_buckets == n_different
+        assert_same(one.search(queries, 30), brute_force(codes, ids, queries, 30))
+        allowed = rng.random(3000) < 0.3
+        assert_same(one.search(queries, 30, where=ids[allowed]), brute_force(codes, ids, queries, 30, allowed))
+        ball = one.search_radius(queries, n_bits // 4)
+        for q in range(len(queries)):
+            assert ball.of(q).ids.tolist() == ball_by_hand(codes, ids, queries[q], n_bits // 4)
+        assert one.reconstruct(ids[:50]) == codes[:50]
+    index.remove(ids[100:2900])
+    assert index.n_buckets == len(np.unique(codes.packed[:100], axis=0))
+    rest = BinaryCodes.from_signs(np.concatenate([signs[:100], signs[2900:]]))
+    rest_ids = np.concatenate([ids[:100], ids[2900:]])
+    assert_same(index.search(queries, 30), brute_force(rest, rest_ids, queries, 30))
+
+
+def saved_and_loaded(index, folder):
+    index.save(folder / "codes.index")
+    return load_index(folder / "codes.index", memory_map=True)
+
+
+def ball_by_hand(codes, ids, query, radius):
+    distances = query.distances(codes)[0]
+    order = np.lexsort((ids, distances))
+    return ids[order[distances[order] <= radius]].tolist()
+
+
+@pytest.mark.parametrize("n_equal", [0, 2])
+def test_files_that_give_every_code_a_bucket_still_load(n_equal, tmp_path):
+    """Files used to group codes however few of them were equal."""
+    rng = np.random.default_rng(0)
+    signs = rng.choice([-1, 1], size=(500, 24))
+    pool = np.r_[np.arange(500), np.arange(n_equal)]
+    codes, ids = BinaryCodes.from_signs(signs[pool]), np.arange(500 + n_equal)
+    order = np.argsort(pool, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(pool))]).astype(np.int32)
+    arrays = {"planes": to_planes(BinaryCodes.from_signs(signs)), "starts": starts, "ids": ids[order]}
+    write_index_file(tmp_path / "old.index", {"kind": "buckets", "n_bits": 24}, arrays)
+    for memory_map in (False, True):
+        index = load_index(tmp_path / "old.index", memory_map=memory_map)
+        assert index.n_buckets == 500
+        assert_same(index.search(codes[:20], 7), brute_force(codes, ids, codes[:20], 7))
+        assert index.search_radius(codes[0], 0).ids.tolist() == [0, 500][: 2 if n_equal else 1]
+        index.add(codes[0], [1000])
+        assert index.search(codes[0], 1 + min(n_equal, 1)).distances.max() == 0

@@ -6,15 +6,21 @@ so never count; ``n_bits`` has to travel beside the index, for FAISS does not ke
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from .._extras import require
 from ..codes import BinaryCodes
 from ..index.base import check_ids
+from ._database import items_of
+
+if TYPE_CHECKING:
+    from ..collection import Collection
 
 faiss = require("faiss", extra="faiss")
 
-__all__ = ["from_faiss", "to_faiss"]
+__all__ = ["collection_to_faiss", "from_faiss", "to_faiss"]
 
 
 def to_faiss(codes: BinaryCodes, ids=None):
@@ -40,6 +46,15 @@ def to_faiss(codes: BinaryCodes, ids=None):
     index.own_fields = True
     index.add_with_ids(np.ascontiguousarray(codes.packed), ids)
     return index
+
+
+def collection_to_faiss(collection: Collection) -> tuple[Any, dict[int, dict[str, Any]]]:
+    """Return an index as :func:`to_faiss` makes it, and the metadata by id, for FAISS keeps none.
+
+    An item's reference is in its metadata as ``reference``, unless they have an entry of that name.
+    """
+    codes, ids, metadata = items_of(collection)
+    return to_faiss(codes, ids), dict(zip(ids.tolist(), metadata, strict=True))
 
 
 def from_faiss(index, n_bits: int) -> tuple[BinaryCodes, np.ndarray]:

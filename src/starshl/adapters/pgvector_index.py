@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,20 +13,29 @@ from .._extras import require
 from .._validation import check_integer
 from ..codes import BinaryCodes
 from ..exceptions import AdapterError
-from ..index import HammingIndex, Neighbors, RadiusNeighbors
+from ..index import Neighbors, RadiusNeighbors
 from ..index.base import check_ids, next_ids
+from ._database import DatabaseIndex, check_filter_ids, check_known, check_metadata, json_text
 
 psycopg = require("psycopg", extra="pgvector")
+sql = require("psycopg.sql", extra="pgvector")
 
 __all__ = ["PgvectorIndex"]
 
+# A search through HNSW returns at most hnsw.ef_search items: 40 unless set, and 1,000 at most.
+_USUAL_EF_SEARCH, _MOST_EF_SEARCH = 40, 1000
 
-class PgvectorIndex(HammingIndex):
+# JSON writes NUL like this, after any number of escaped backslashes.
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+
+
+class PgvectorIndex(DatabaseIndex):
     """A table ``(id bigint, code bit(n), metadata jsonb)`` searched by Hamming distance ``<~>``.
 
-    Each addition or removal is one transaction. If the connection is lost, the change that was under way is
-    undone by the server, the call raises :class:`~starshl.exceptions.AdapterError`, and the next call
-    connects again.
+    Each addition or removal is one transaction. If the connection is lost, the call raises
+    :class:`~starshl.exceptions.AdapterError` and the next call connects again. The server undoes the change that
+    was under way; only if the connection was lost while it was being committed, it may or may not be stored, and
+    the error says so.
 
     Parameters
     ----------
@@ -38,7 +46,7 @@ class PgvectorIndex(HammingIndex):
         Created if it does not exist.
     approximate : bool, default=False
         Let ``search`` use the HNSW index made by :meth:`create_hnsw`: faster on millions of different codes,
-        but neighbors may be missed; poor on learned codes, of which many are equal.
+        but neighbors may be missed; poor on learned codes, of which many are equal. ``k`` is then at most 1,000.
     """
 
     def __init__(self, uri: str, n_bits: int, *, table: str = "starshl_codes", approximate: bool = False):
@@ -50,38 +58,42 @@ class PgvectorIndex(HammingIndex):
         with self._transaction() as cursor:
             cursor.execute("CREATE EXTENSION IF NOT EXISTS vector")
             cursor.execute(
-                f"CREATE TABLE IF NOT EXISTS {table} (id bigint PRIMARY KEY, "
-                f"code bit({self.n_bits}) NOT NULL, metadata jsonb NOT NULL DEFAULT '{{}}')"
+                self._sql(
+                    "CREATE TABLE IF NOT EXISTS {table} (id bigint PRIMARY KEY, "
+                    "code bit({n_bits}) NOT NULL, metadata jsonb NOT NULL DEFAULT '{{}}')"
+                )
             )
             self._check_table(cursor)
+            self._scans_on = _has_iterative_scan(cursor)
 
     @property
     def ids(self) -> np.ndarray:
         with self._transaction() as cursor:
-            cursor.execute(f"SELECT id FROM {self.table} ORDER BY id")
+            cursor.execute(self._sql("SELECT id FROM {table} ORDER BY id"))
             return np.array([row[0] for row in cursor], np.int64)
 
     def __len__(self) -> int:
         with self._transaction() as cursor:
-            return cursor.execute(f"SELECT count(*) FROM {self.table}").fetchone()[0]
+            return cursor.execute(self._sql("SELECT count(*) FROM {table}")).fetchone()[0]
 
     def add(self, codes: BinaryCodes, ids=None, metadata: Sequence[Mapping[str, Any]] | None = None):
         """Add codes under new ids, with a dictionary of metadata each; return the ids."""
         self._check_codes(codes)
-        metadata = [{}] * len(codes) if metadata is None else list(metadata)
-        if len(metadata) != len(codes):
-            raise ValueError(f"There are {len(metadata)} dictionaries of metadata for {len(codes)} codes.")
-        with self._transaction() as cursor:
+        texts = [
+            _jsonb_text(entry, f"metadata[{number}]")
+            for number, entry in enumerate(check_metadata(metadata, len(codes)))
+        ]
+        with self._transaction(changes=True) as cursor:
             if ids is None:
                 # Two processes that both take the next ids must not take the same ones.
-                cursor.execute(f"LOCK TABLE {self.table} IN EXCLUSIVE MODE")
-                last = cursor.execute(f"SELECT max(id) FROM {self.table}").fetchone()[0]
+                cursor.execute(self._sql("LOCK TABLE {table} IN EXCLUSIVE MODE"))
+                last = cursor.execute(self._sql("SELECT max(id) FROM {table}")).fetchone()[0]
                 ids = next_ids(len(codes), last)
             else:
                 ids = check_ids(ids, len(codes))
             try:
-                with cursor.copy(f"COPY {self.table} (id, code, metadata) FROM STDIN") as copy:
-                    for row in zip(ids.tolist(), _bit_texts(codes), map(json.dumps, metadata), strict=True):
+                with cursor.copy(self._sql("COPY {table} (id, code, metadata) FROM STDIN")) as copy:
+                    for row in zip(ids.tolist(), _bit_texts(codes), texts, strict=True):
                         copy.write_row(row)
             except psycopg.errors.UniqueViolation as error:
                 taken = re.search(r"\(id\)=\((-?\d+)\)", str(error))
@@ -93,9 +105,9 @@ class PgvectorIndex(HammingIndex):
 
     def remove(self, ids) -> None:
         ids = check_ids(ids).tolist()
-        with self._transaction() as cursor:
-            cursor.execute(f"DELETE FROM {self.table} WHERE id = ANY(%s) RETURNING id", [ids])
-            self._check_known(ids, {row[0] for row in cursor})
+        with self._transaction(changes=True) as cursor:
+            cursor.execute(self._sql("DELETE FROM {table} WHERE id = ANY(%s) RETURNING id"), [ids])
+            check_known(ids, {row[0] for row in cursor})
 
     def search(self, codes: BinaryCodes, k: int = 10, *, where=None) -> Neighbors:
         """Return the k nearest items of each code.
@@ -104,18 +116,29 @@ class PgvectorIndex(HammingIndex):
         """
         self._check_codes(codes)
         k = self._check_k(k)
+        if self.approximate and k > _MOST_EF_SEARCH:
+            raise ValueError(
+                f"k is {k}; an approximate search returns at most {_MOST_EF_SEARCH} items. Ask for fewer, or open the "
+                "index with approximate=False."
+            )
         condition, parameters = _condition(where)
-        nearest = f"SELECT id, code <~> %s::bit({self.n_bits}) AS distance FROM {self.table} WHERE {condition}"
-        if self.approximate:
-            order = f"ORDER BY code <~> %s::bit({self.n_bits}) LIMIT %s"
-            command = f"SELECT * FROM ({nearest} {order}) AS found ORDER BY distance, id"
-        else:
-            command = f"{nearest} ORDER BY distance, id LIMIT %s"
+        nearest = "SELECT id, code <~> %s::bit({n_bits}) AS distance FROM {table} WHERE " + condition
+        exact = self._sql(nearest + " ORDER BY distance, id LIMIT %s")
+        by_graph = self._sql(
+            f"SELECT * FROM ({nearest} ORDER BY code <~> %s::bit({{n_bits}}) LIMIT %s) AS found ORDER BY distance, id"
+        )
         found = []
         with self._transaction() as cursor:
+            self._check_filter(cursor, where, parameters)
+            self._scan_everything(cursor)
             for text in _bit_texts(codes):
-                limit = [text, k] if self.approximate else [k]
-                found.append(cursor.execute(command, [text, *parameters, *limit]).fetchall())
+                rows = []
+                if self.approximate:
+                    self._scan_graph(cursor, k)
+                    rows = cursor.execute(by_graph, [text, *parameters, text, k]).fetchall()
+                    self._scan_everything(cursor)
+                # The graph is left before a rare filter has let k items pass: then only a full scan tells.
+                found.append(rows if len(rows) == k else cursor.execute(exact, [text, *parameters, k]).fetchall())
         width = min((len(rows) for rows in found), default=0)
         table = np.array([rows[:width] for rows in found], np.int64).reshape(len(codes), width, 2)
         return Neighbors(table[:, :, 0].copy(), table[:, :, 1].astype(np.int32))
@@ -125,12 +148,14 @@ class PgvectorIndex(HammingIndex):
         self._check_codes(codes)
         radius = self._check_radius(radius)
         condition, parameters = _condition(where)
-        command = (
-            f"SELECT id, code <~> %s::bit({self.n_bits}) AS distance FROM {self.table} "
-            f"WHERE {condition} AND code <~> %s::bit({self.n_bits}) <= %s ORDER BY distance, id"
+        command = self._sql(
+            "SELECT id, code <~> %s::bit({n_bits}) AS distance FROM {table} "
+            "WHERE " + condition + " AND code <~> %s::bit({n_bits}) <= %s ORDER BY distance, id"
         )
         found = []
         with self._transaction() as cursor:
+            self._check_filter(cursor, where, parameters)
+            self._scan_everything(cursor)
             for text in _bit_texts(codes):
                 found.append(cursor.execute(command, [text, *parameters, text, radius]).fetchall())
         starts = np.concatenate([[0], np.cumsum([len(rows) for rows in found], dtype=np.int64)])
@@ -140,19 +165,25 @@ class PgvectorIndex(HammingIndex):
     def reconstruct(self, ids) -> BinaryCodes:
         ids = check_ids(ids).tolist()
         with self._transaction() as cursor:
-            cursor.execute(f"SELECT id, code::text FROM {self.table} WHERE id = ANY(%s)", [ids])
+            cursor.execute(self._sql("SELECT id, code::text FROM {table} WHERE id = ANY(%s)"), [ids])
             texts = dict(cursor.fetchall())
-        self._check_known(ids, texts)
+        check_known(ids, texts)
         bits = np.array([[bit == "1" for bit in texts[item]] for item in ids], bool)
         return BinaryCodes.from_signs(bits.reshape(len(ids), self.n_bits))
 
     def create_hnsw(self, *, m: int = 16, ef_construction: int = 64) -> None:
         """Build pgvector's HNSW index, which ``approximate=True`` uses."""
-        m, built = check_integer(m, "m", low=2), check_integer(ef_construction, "ef_construction", low=4)
-        with self._transaction() as cursor:
+        m = check_integer(m, "m", low=2, high=100)
+        ef_construction = check_integer(ef_construction, "ef_construction", low=2 * m, high=1000)
+        with self._transaction(changes=True) as cursor:
             cursor.execute(
-                f"CREATE INDEX IF NOT EXISTS {self.table}_hnsw ON {self.table} "
-                f"USING hnsw (code bit_hamming_ops) WITH (m = {m}, ef_construction = {built})"
+                self._sql(
+                    "CREATE INDEX IF NOT EXISTS {name} ON {table} "
+                    "USING hnsw (code bit_hamming_ops) WITH (m = {m}, ef_construction = {ef_construction})",
+                    name=sql.Identifier(f"{self.table}_hnsw"),
+                    m=sql.Literal(m),
+                    ef_construction=sql.Literal(ef_construction),
+                )
             )
 
     def close(self) -> None:
@@ -161,27 +192,67 @@ class PgvectorIndex(HammingIndex):
             self._connection.close()
             self._connection = None
 
-    @contextmanager
-    def _transaction(self) -> Iterator:
+    def _sql(self, command: str, **parts):
+        """Return a command with the table's name quoted, so that a table may be called user."""
+        table, n_bits = sql.Identifier(self.table), sql.Literal(self.n_bits)
+        return sql.SQL(command).format(table=table, n_bits=n_bits, **parts)
+
+    def _scan_everything(self, cursor) -> None:
+        cursor.execute("SET LOCAL enable_indexscan = off")
+
+    def _scan_graph(self, cursor, k: int) -> None:
+        cursor.execute("SET LOCAL enable_indexscan = on")
+        cursor.execute("SELECT set_config('hnsw.ef_search', %s, true)", [str(max(k, _USUAL_EF_SEARCH))])
+        if self._scans_on:
+            # Go on until k items have passed the filter; their order is restored afterwards.
+            cursor.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
+
+    def _connect(self) -> None:
+        if self._connection is not None and not self._connection.closed:
+            return
         try:
-            if self._connection is None or self._connection.closed:
-                self._connection = psycopg.connect(self.uri, autocommit=True)
-            with self._connection.transaction(), self._connection.cursor() as cursor:
-                if not self.approximate:
-                    cursor.execute("SET LOCAL enable_indexscan = off")
-                yield cursor
-        except psycopg.Error as error:
-            if isinstance(error, psycopg.OperationalError):
-                self.close()
+            self._connection = psycopg.connect(self.uri, autocommit=True)
+        except psycopg.OperationalError as error:
             raise AdapterError(
-                f"PostgreSQL did not finish the request ({str(error).strip()}). Nothing of it was stored; "
-                "try again when the server answers."
+                f"There is no connection to PostgreSQL ({str(error).strip()}), and nothing was changed. Check the "
+                "address, the user and the name of the database, or try again when the server answers."
             ) from error
+
+    @contextmanager
+    def _transaction(self, *, changes: bool = False) -> Iterator:
+        committing = False
+        try:
+            self._connect()
+            with self._connection.transaction(), self._connection.cursor() as cursor:
+                yield cursor
+                committing = True
+        except psycopg.Error as error:
+            lost = self._connection is not None and self._connection.closed
+            reason = str(error).strip()
+            if not lost:
+                kind = type(error).__name__
+                raise AdapterError(
+                    f"PostgreSQL refused the request ({kind}: {reason}). Nothing was changed."
+                ) from error
+            if committing and changes:
+                raise AdapterError(
+                    f"The connection to PostgreSQL was lost while the change was being committed ({reason}). It may or "
+                    "may not be stored: look, for example at index.ids, before you try again."
+                ) from error
+            raise AdapterError(
+                f"PostgreSQL did not finish the request ({reason}). Nothing of it was stored; try again when the "
+                "server answers."
+            ) from error
+
+    def _check_filter(self, cursor, where, parameters: list) -> None:
+        if where is not None and not isinstance(where, Mapping):
+            cursor.execute(self._sql("SELECT id FROM {table} WHERE id = ANY(%s)"), parameters)
+            check_known(parameters[0], {row[0] for row in cursor})
 
     def _check_table(self, cursor) -> None:
         held = cursor.execute(
             "SELECT format_type(atttypid, atttypmod) FROM pg_attribute "
-            "WHERE attrelid = %s::regclass AND attname = 'code'",
+            "WHERE attrelid = quote_ident(%s)::regclass AND attname = 'code'",
             [self.table],
         ).fetchone()
         if held != (f"bit({self.n_bits})",):
@@ -189,11 +260,6 @@ class PgvectorIndex(HammingIndex):
                 f"The table {self.table!r} holds {held[0] if held else 'no codes'}, not bit({self.n_bits}). "
                 "Use another table, or the hasher that filled it."
             )
-
-    def _check_known(self, ids: list[int], known) -> None:
-        missing = [item for item in ids if item not in known]
-        if missing:
-            raise KeyError(f"The id {missing[0]} is not in the index.")
 
 
 def _bit_texts(codes: BinaryCodes) -> list[str]:
@@ -205,7 +271,18 @@ def _condition(where) -> tuple[str, list]:
     if where is None:
         return "true", []
     if isinstance(where, Mapping):
-        return "metadata @> %s::jsonb", [json.dumps(dict(where))]
-    if callable(where):
-        raise ValueError("A function cannot filter in the database; give ids or a dictionary of metadata.")
-    return "id = ANY(%s)", [check_ids(np.unique(where)).tolist()]
+        return "metadata @> %s::jsonb", [_jsonb_text(where, "The filter")]
+    return "id = ANY(%s)", [check_filter_ids(where)]
+
+
+def _jsonb_text(entry: Mapping[str, Any], role: str) -> str:
+    text = json_text(entry, role)
+    if _NUL.search(text):
+        raise ValueError(f"{role} holds the character NUL, which PostgreSQL cannot store in text. Leave it out.")
+    return text
+
+
+def _has_iterative_scan(cursor) -> bool:
+    """Tell whether HNSW can go on where a filter left too few items: pgvector 0.8 or later."""
+    version = cursor.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()[0]
+    return tuple(int(part) for part in version.split(".")[:2]) >= (0, 8)

@@ -12,7 +12,7 @@ from .._threads import run_all, tiles
 from ..codes.hamming import nearest, within
 from . import _bucket_loops as loops
 from ._near_loops import distance_table, members_of_nearest, table_size
-from .scan import ScanIndex, empty_planes
+from .scan import ID_SIZE, MOST_MEMORY, ScanIndex, empty_planes, held_size, packed_size
 
 __all__ = ["BucketIndex"]
 
@@ -21,6 +21,8 @@ _ITEMS_A_BUCKET_FOR_SLOTS = 8
 _QUERIES_A_TASK = 1024
 _QUERIES_LOOKED_AT = 256
 _DISTANCES_FOR_THREADS = 1 << 21
+
+_START_SIZE = 4
 
 _EVERY_ITEM = np.empty(0, np.bool_)
 
@@ -31,31 +33,47 @@ class Buckets:
 
     The ids of bucket b are ``ids[starts[b] : starts[b + 1]]``, ascending. Because buckets are ordered by
     lowest id, a bucket that follows k others at the same distance cannot hold one of the k nearest.
+
+    Where ``starts`` is None, every item has a column of its own, and columns may be equal.
     """
 
     planes: np.ndarray
-    starts: np.ndarray
+    starts: np.ndarray | None
     ids: np.ndarray
 
-    @classmethod
-    def of(cls, planes: np.ndarray, ids: np.ndarray) -> Buckets:
-        """Group single items."""
-        return cls(planes, _compact(np.arange(len(ids) + 1)), ids).merged()
-
-    def merged(self) -> Buckets:
-        """Join buckets of equal codes and restore the order."""
+    def merged(self, most: int) -> Buckets:
+        """Join buckets of equal codes and restore the order; single items if there are more than ``most`` codes."""
         groups, firsts = loops.group_rows(self.planes)
-        starts, ids = loops.pool_spans(self.starts, self.ids, groups, len(firsts))
+        if len(firsts) > most or len(firsts) == len(self.ids):
+            return self.single_items()
+        starts, ids = loops.pool_spans(self.spans(), self.ids, groups, len(firsts))
         return Buckets(self._columns(firsts), _compact(starts), ids).ordered()
 
-    def joined(self, other: Buckets) -> Buckets:
-        """Return the buckets of both."""
-        starts = np.concatenate([self.starts, self.starts[-1] + other.starts[1:]])
+    def single_items(self) -> Buckets:
+        """Return the same items with a column each, by id."""
+        which = np.arange(len(self)) if self.starts is None else np.repeat(np.arange(len(self)), np.diff(self.starts))
+        if np.any(self.ids[1:] < self.ids[:-1]):
+            order = np.argsort(self.ids)
+            return Buckets(self._columns(which[order]), None, self.ids[order])
+        return self if self.starts is None else Buckets(self._columns(which), None, self.ids)
+
+    def joined(self, other: Buckets, most: int) -> Buckets:
+        """Return the buckets of both, merged."""
+        starts = None
+        if self.starts is not None or other.starts is not None:
+            starts = np.concatenate([self.spans(), len(self.ids) + other.spans()[1:]])
         planes = np.concatenate([self.planes, other.planes], axis=1)
-        return Buckets(planes, starts, np.concatenate([self.ids, other.ids])).merged()
+        return Buckets(planes, starts, np.concatenate([self.ids, other.ids])).merged(most)
+
+    def spans(self) -> np.ndarray:
+        """Return the starts, made up where every item has a column of its own."""
+        return _compact(np.arange(len(self.ids) + 1)) if self.starts is None else self.starts
 
     def selected(self, mask: np.ndarray) -> tuple[Buckets, np.ndarray]:
         """Return the buckets of the items whose mask is set, and the old position of each new one."""
+        if self.starts is None:
+            kept = np.flatnonzero(mask)
+            return Buckets(self._columns(kept), None, self.ids[kept]), kept
         kept, sizes = loops.select_members(self.starts, mask)
         filled = np.flatnonzero(sizes)
         # Spans of positions are ordered like spans of ids, because both ascend within a bucket.
@@ -79,11 +97,11 @@ class Buckets:
         return np.ascontiguousarray(self.planes[:, which])
 
     def __len__(self) -> int:
-        return len(self.starts) - 1
+        return self.planes.shape[1]
 
 
 def _compact(starts: np.ndarray) -> np.ndarray:
-    """Return starts in 4 bytes each if they fit, so that codes that all differ weigh a quarter more."""
+    """Return starts in 4 bytes each if they fit."""
     return starts.astype(np.int32 if starts[-1] <= np.iinfo(np.int32).max else np.int64, copy=False)
 
 
@@ -102,7 +120,8 @@ class BucketIndex(ScanIndex):
     A supervised hasher gives thousands of items the same code. They are kept as one bucket, so a search
     costs O(different codes), and a query that equals a code with at least k items costs one look-up. Where
     codes have at most 64 bits and buckets hundreds of items, tables make the search of the different codes
-    three times as fast as a scan. Adding and removing cost O(len) a call: do both in batches.
+    three times as fast as a scan. Adding and removing cost O(len) a call: do both in batches. Where most codes
+    are different, items are not grouped: that would take more memory and save little time.
 
     Parameters
     ----------
@@ -139,6 +158,8 @@ class BucketIndex(ScanIndex):
     @property
     def n_buckets(self) -> int:
         """How many different codes there are."""
+        if self._buckets.starts is None:
+            return loops.count_groups(self._buckets.planes, len(self))
         return len(self._buckets)
 
     @property
@@ -162,11 +183,17 @@ class BucketIndex(ScanIndex):
             self._near = distance_table(_words(buckets.planes))
 
     def _insert(self, planes: np.ndarray, ids: np.ndarray) -> None:
-        added = Buckets.of(planes, ids)
-        self._hold(self._buckets.joined(added) if len(self) else added)
+        added, most = Buckets(planes, None, ids), self._most_buckets(len(self) + len(ids))
+        self._hold(self._buckets.joined(added, most) if len(self) else added.merged(most))
 
     def _keep(self, mask: np.ndarray) -> None:
-        self._hold(self._buckets.selected(mask)[0])
+        kept, _ = self._buckets.selected(mask)
+        self._hold(kept.merged(self._most_buckets(len(kept.ids))))
+
+    def _most_buckets(self, n_items: int) -> int:
+        """Return how many buckets of so many items stay within the memory that an index may take."""
+        for_buckets = n_items * (MOST_MEMORY * packed_size(self.n_bits) - ID_SIZE) - _START_SIZE
+        return max(0, int(for_buckets / (held_size(self.n_bits) - ID_SIZE + _START_SIZE)))
 
     def _find(self, ids: np.ndarray) -> np.ndarray:
         order = np.argsort(ids)
@@ -229,7 +256,7 @@ class BucketIndex(ScanIndex):
         return self._scan_buckets(self._buckets, queries, k)
 
     def _scan_buckets(self, buckets: Buckets, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        if len(buckets) == len(buckets.ids):
+        if buckets.starts is None or len(buckets) == len(buckets.ids):
             return nearest(buckets.planes, queries, k, self.n_bits, n_jobs=self.n_jobs)
         rows, distances = nearest(
             buckets.planes, queries, k, self.n_bits, item_starts=buckets.starts, n_jobs=self.n_jobs
@@ -244,18 +271,22 @@ class BucketIndex(ScanIndex):
         if mask is not None:
             buckets, kept = buckets.selected(mask)
         starts, rows, distances = within(buckets.planes, queries, radii, self.n_bits, n_jobs=self.n_jobs)
-        starts, positions, distances = loops.members_within(buckets.starts, buckets.ids, starts, rows, distances)
-        return starts, positions if kept is None else kept[positions], distances
+        if buckets.starts is not None:
+            starts, rows, distances = loops.members_within(buckets.starts, buckets.ids, starts, rows, distances)
+        return starts, rows if kept is None else kept[rows], distances
 
     def _rows(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self._buckets.starts is None:
+            return self._buckets.planes, positions
         buckets = np.searchsorted(self._buckets.starts, positions, side="right") - 1
         return self._buckets.planes, buckets
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        return {"ids": self._buckets.ids, "planes": self._buckets.planes, "starts": self._buckets.starts}
+        return {"ids": self._buckets.ids, "planes": self._buckets.planes, "starts": self._buckets.spans()}
 
     @classmethod
     def _from_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray], n_jobs: int | None) -> Self:
         index = cls(n_bits, n_jobs=n_jobs)
-        index._hold(Buckets(arrays["planes"], arrays["starts"], arrays["ids"]))
+        planes, starts, ids = arrays["planes"], arrays["starts"], arrays["ids"]
+        index._hold(Buckets(planes, None if len(starts) == len(ids) + 1 else starts, ids))
         return index

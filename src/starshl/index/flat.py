@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 
 from ..codes.hamming import nearest, within
-from .scan import ScanIndex, empty_planes
+from .scan import MOST_MEMORY, ScanIndex, empty_planes, held_size, packed_size
 
 __all__ = ["FlatIndex"]
 
@@ -75,8 +75,9 @@ class FlatIndex(ScanIndex):
     def _reserve(self, n_items: int) -> None:
         if n_items <= len(self._ids):
             return
-        # An eighth more each time: copies stay linear in the end, spare room stays small.
-        room = n_items if self._n_items == 0 else max(n_items, self._n_items + self._n_items // 8 + 16)
+        # A share more each time: copies stay linear in the end. Where words pad the codes, less may be spare.
+        share = min(0.125, MOST_MEMORY * packed_size(self.n_bits) / held_size(self.n_bits) - 1)
+        room = max(n_items, int(self._n_items * (1 + share)))
         planes, ids = empty_planes(self.n_bits, room), np.empty(room, np.int64)
         planes[:, : self._n_items] = self._planes[:, : self._n_items]
         ids[: self._n_items] = self.ids

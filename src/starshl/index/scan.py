@@ -16,6 +16,10 @@ from .files import write_index_file
 
 __all__ = ["ScanIndex"]
 
+# Bytes of an index over those of its packed codes and ids, padding and spare room included.
+MOST_MEMORY = 1.3
+ID_SIZE = 8
+
 
 class ScanIndex(HammingIndex):
     """An index in memory whose codes are rows of word planes; positions number the items as ``ids`` does."""
@@ -200,3 +204,13 @@ def empty_planes(n_bits: int, n_rows: int = 0) -> np.ndarray:
     """Return word planes with room for so many codes."""
     word = word_type(n_bits)
     return np.zeros((-(-n_bits // (8 * word().itemsize)), n_rows), word)
+
+
+def packed_size(n_bits: int) -> int:
+    """Return the bytes of an id and a packed code."""
+    return ID_SIZE + -(-n_bits // 8)
+
+
+def held_size(n_bits: int) -> int:
+    """Return the bytes of an id and a code in planes."""
+    return ID_SIZE + empty_planes(n_bits, 1).nbytes

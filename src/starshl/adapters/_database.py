@@ -1,0 +1,115 @@
+"""What the databases share: metadata and filters are checked before anything is sent."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from ..codes import BinaryCodes
+from ..index import HammingIndex
+from ..index.base import check_ids
+
+if TYPE_CHECKING:
+    from ..collection import Collection
+
+__all__ = ["DatabaseIndex", "check_filter_ids", "check_known", "check_metadata", "items_of", "json_text"]
+
+
+class DatabaseIndex(HammingIndex):
+    """An index that a database keeps."""
+
+    @classmethod
+    def from_collection(cls, uri: str, collection: Collection, **options) -> Self:
+        """Copy a collection to the database: codes, ids, and metadata with the references (see :func:`items_of`).
+
+        ``uri`` and ``options`` are those of the class. Ids that are in the database already are an error.
+        """
+        codes, ids, metadata = items_of(collection)
+        index = cls(uri, collection.n_bits, **options)
+        try:
+            index.add(codes, ids, metadata)
+        except BaseException:
+            index.close()
+            raise
+        return index
+
+    @abstractmethod
+    def add(self, codes: BinaryCodes, ids=None, metadata: Sequence[Mapping[str, Any]] | None = None) -> np.ndarray:
+        """Add codes under new ids, with a dictionary of metadata each; return the ids."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection."""
+
+
+def items_of(collection: Collection) -> tuple[BinaryCodes, np.ndarray, list[dict[str, Any]]]:
+    """Return codes, ids and metadata of all items, from one state of the collection.
+
+    An item's reference becomes its metadata ``reference``, unless the metadata have an entry of that name.
+    """
+    rows, n_bits = collection.rows(), collection.n_bits
+    packed = np.frombuffer(b"".join(row.code for row in rows), np.uint8).reshape(len(rows), -(-n_bits // 8))
+    references = [{} if row.reference is None else {"reference": row.reference} for row in rows]
+    metadata = [reference | json.loads(row.metadata) for reference, row in zip(references, rows, strict=True)]
+    return BinaryCodes(packed, n_bits), np.array([row.id for row in rows], np.int64), metadata
+
+
+def check_metadata(metadata: Sequence[Mapping[str, Any]] | None, n_codes: int) -> list[dict[str, Any]]:
+    """Return one dictionary a code, or say which one cannot be stored."""
+    if metadata is None:
+        return [{}] * n_codes
+    metadata = list(metadata)
+    if len(metadata) != n_codes:
+        raise ValueError(f"There are {len(metadata)} dictionaries of metadata for {n_codes} codes.")
+    for number, entry in enumerate(metadata):
+        json_text(entry, f"metadata[{number}]")
+    return [dict(entry) for entry in metadata]
+
+
+def json_text(entry: Mapping[str, Any], role: str) -> str:
+    """Return a dictionary as JSON, numbers of NumPy included; ``role`` names it in errors."""
+    if not isinstance(entry, Mapping):
+        raise ValueError(f"{role} is a {type(entry).__name__}; it must be a dictionary, such as {{'label': 3}}.")
+    unnamed = [key for key in entry if not isinstance(key, str)]
+    if unnamed:
+        raise ValueError(f"{role} has the key {unnamed[0]!r}; keys must be strings.")
+    try:
+        text = json.dumps(dict(entry), allow_nan=False, ensure_ascii=False, default=_plain_number)
+        text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{role} cannot be stored ({error}). Use strings, finite numbers, booleans, None, and lists and "
+            "dictionaries of these."
+        ) from error
+    return text
+
+
+def check_filter_ids(where) -> list[int]:
+    """Return the ids of a filter, each once."""
+    given = np.asarray(where)
+    if callable(where) or given.dtype == np.bool_:
+        kind = "function" if callable(where) else "mask"
+        raise ValueError(f"A {kind} cannot filter in the database; give ids or a dictionary of metadata.")
+    if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
+        raise ValueError(
+            f"The filter has dtype {given.dtype} and shape {given.shape}; it must be an array of ids or a "
+            "dictionary of metadata."
+        )
+    return check_ids(np.unique(given)).tolist()
+
+
+def check_known(ids: list[int], known) -> None:
+    """Raise KeyError for the first id that is not among the known ones."""
+    missing = [item for item in ids if item not in known]
+    if missing:
+        raise KeyError(f"The id {missing[0]} is not in the index.")
+
+
+def _plain_number(value):
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a {type(value).__name__} is not JSON")
