@@ -103,3 +103,8 @@ class PlainStarSHL:
         return (
             np.stack([np.tensordot(t, grams, 1) @ e for t, e in zip(self.theta, self.eta, strict=True)], 1) + self.beta
         )
+
+    def objective(self):
+        own = self.codewords[self.a]
+        norms = [e @ np.tensordot(t, self.grams, 1) @ e for t, e in zip(self.theta, self.eta, strict=True)]
+        return self.C * np.maximum(0, 1 - own * self.F).sum() + 0.5 * sum(norms)

@@ -75,7 +75,8 @@ class StarSHL(BaseHasher):
     tol : float, default=1e-3
         Stop when in a sweep no codeword and no assignment changed and no kernel weight moved by more.
     svm_tol : float, default=1e-3
-        Largest KKT violation of a bit's SVM.
+        Largest KKT violation of a bit's SVM. If this or ``tol`` is below 1e-4, kernels on float32 rows are computed
+        in float64.
     n_jobs : int, default=None
         Threads; None is one, -1 all. Results do not depend on it.
     max_memory : float, default=None

@@ -34,6 +34,7 @@ __all__ = ["choose_classes", "choose_start", "descend", "prepare_bank", "warn_ab
 
 _FREE_SHARE = 0.75  # of the free memory that a fit may take for kernels
 _TABLE_SHARE = 0.65  # of that, what is stored all the time; the rest is for the matrices of active rows
+_LEAST_TOL_OF_FLOAT32 = 1e-4  # below it the rounding of kernels, not the tolerance, would end a descent
 _FIT = 3  # stack level of the line that called fit, seen from a function that fit calls
 
 
@@ -84,6 +85,8 @@ def prepare_bank(
     # A preset counts rows as every other statistic does; a listed kernel is told of all rows.
     row_weights = cost if isinstance(settings.kernels, str) else weights
     fitted = fit_kernels(kernels, samples, row_weights)
+    if samples.dtype == np.float32 and min(settings.tol, settings.svm_tol) < _LEAST_TOL_OF_FLOAT32:
+        samples = samples.astype(np.float64)
     budget = _memory_budget(settings)
     scratch = Scratch((1.0 - _TABLE_SHARE) * budget / effective_n_jobs(settings.n_jobs))
     if KernelMix.covers(fitted, samples):
