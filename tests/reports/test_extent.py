@@ -37,6 +37,13 @@ def test_a_protocol_is_complete_only_with_all_methods_lengths_and_runs(made):
     )
 
 
+def test_a_method_that_failed_is_told_from_one_that_was_not_run(made):
+    values = {place: runs for place, runs in planned("usps").items() if place[0] not in ("SPH", "LSH")}
+    [found] = made("paper-usps", values).protocols
+    found.failed = {"LSH"}
+    assert completeness(found) == "partial: SPH was not run; LSH failed"
+
+
 def test_planned_runs_are_counted(made):
     values = {("KSH", 5): [{"P@10": 0.5}] * 2, ("stranger", 5): [{"P@10": 0.5}]}
     results = made("paper-usps", values)

@@ -15,10 +15,14 @@ Place = tuple[str, int | None, int]
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Runs as (method, bits, run): those that the figures plan for a protocol, and those of them that were done."""
+    """Runs as (method, bits, run): those that the figures plan for a protocol, and those of them that were done.
+
+    ``failed`` holds methods of which a run failed.
+    """
 
     planned: frozenset[Place]
     done: frozenset[Place]
+    failed: frozenset[str] = frozenset()
 
     @property
     def missing(self) -> list[str]:
@@ -32,8 +36,11 @@ class Extent:
             words.append(f"{len(done_runs)} of {counted(len(runs), 'run')}")
         if lacking := [n_bits for n_bits in lengths if n_bits is not None and n_bits not in done_lengths]:
             words.append(f"no codes of {listed(lacking)} bits")
-        if absent := [method for method in methods if method not in done_methods]:
+        lost = [method for method in methods if method not in done_methods]
+        if absent := [method for method in lost if method not in self.failed]:
             words.append(f"{listed(absent)} {'was' if len(absent) == 1 else 'were'} not run")
+        if broken := [method for method in lost if method in self.failed]:
+            words.append(f"{listed(broken)} failed")
         rest = [p for p in self._ordered if p not in self.done and p[0] in done_methods]
         rest = [p for p in rest if p[2] in done_runs and (p[1] in done_lengths or p[1] is None)]
         if rest:
@@ -51,7 +58,7 @@ def extent_of(found: ProtocolResults) -> Extent:
     """Compare a protocol with all figures that it is part of; a protocol of no figure has nothing planned."""
     planned = frozenset(place for entry in FIGURES.values() for place in _planned(entry, found.name))
     done = frozenset((run.method, run.n_bits, run.run) for run in found.runs)
-    return Extent(planned, planned & done)
+    return Extent(planned, planned & done, frozenset(found.failed))
 
 
 def _planned(entry, name: str) -> set[Place]:

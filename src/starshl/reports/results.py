@@ -54,7 +54,8 @@ class Failure:
 class ProtocolResults:
     """All finished runs of one protocol.
 
-    ``base`` is the named protocol, of which this one may be a reduced form; None if it is neither.
+    ``base`` is the named protocol, of which this one may be a reduced form; None if it is neither. ``failed`` holds
+    the methods of runs that failed.
     """
 
     name: str
@@ -65,6 +66,7 @@ class ProtocolResults:
     n_classes: int
     smallest_class: int
     runs: list[MethodRun] = field(default_factory=list)
+    failed: set[str] = field(default_factory=set)
 
     @property
     def task(self) -> str:
@@ -168,6 +170,8 @@ def read_results(
     results.protocols = _protocols(latest.values())
     for found in latest.values():
         _note_circumstances(results, found.record)
+    for found in results.protocols:
+        found.failed = {failure.method for failure in results.failures if failure.protocol == found.name}
     return results
 
 
