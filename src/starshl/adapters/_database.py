@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -13,17 +13,24 @@ from ..codes import BinaryCodes
 from ..index import HammingIndex
 from ..index.base import check_ids
 
-if TYPE_CHECKING:
-    from ..collection import Collection
+__all__ = ["DatabaseIndex", "StoredItems", "check_filter_ids", "check_known", "check_metadata", "items_of", "json_text"]
 
-__all__ = ["DatabaseIndex", "check_filter_ids", "check_known", "check_metadata", "items_of", "json_text"]
+
+class StoredItems(Protocol):
+    """What is asked of a :class:`starshl.collection.Collection`, which imports adapters and cannot be imported here."""
+
+    @property
+    def n_bits(self) -> int: ...
+
+    def rows(self) -> Sequence[Any]:
+        """Return rows with ``id``, ``code`` (packed), ``reference`` and ``metadata`` (JSON text)."""
 
 
 class DatabaseIndex(HammingIndex):
     """An index that a database keeps."""
 
     @classmethod
-    def from_collection(cls, uri: str, collection: Collection, **options) -> Self:
+    def from_collection(cls, uri: str, collection: StoredItems, **options) -> Self:
         """Copy a collection to the database: codes, ids, and metadata with the references (see :func:`items_of`).
 
         ``uri`` and ``options`` are those of the class. Ids that are in the database already are an error.
@@ -46,7 +53,7 @@ class DatabaseIndex(HammingIndex):
         """Close the connection."""
 
 
-def items_of(collection: Collection) -> tuple[BinaryCodes, np.ndarray, list[dict[str, Any]]]:
+def items_of(collection: StoredItems) -> tuple[BinaryCodes, np.ndarray, list[dict[str, Any]]]:
     """Return codes, ids and metadata of all items, from one state of the collection.
 
     An item's reference becomes its metadata ``reference``, unless the metadata have an entry of that name.

@@ -6,17 +6,14 @@ so never count; ``n_bits`` has to travel beside the index, for FAISS does not ke
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .._extras import require
 from ..codes import BinaryCodes
 from ..index.base import check_ids
-from ._database import items_of
-
-if TYPE_CHECKING:
-    from ..collection import Collection
+from ._database import StoredItems, items_of
 
 faiss = require("faiss", extra="faiss")
 
@@ -48,7 +45,7 @@ def to_faiss(codes: BinaryCodes, ids=None):
     return index
 
 
-def collection_to_faiss(collection: Collection) -> tuple[Any, dict[int, dict[str, Any]]]:
+def collection_to_faiss(collection: StoredItems) -> tuple[Any, dict[int, dict[str, Any]]]:
     """Return an index as :func:`to_faiss` makes it, and the metadata by id, for FAISS keeps none.
 
     An item's reference is in its metadata as ``reference``, unless they have an entry of that name.
