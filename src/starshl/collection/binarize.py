@@ -21,7 +21,7 @@ from ..catalog import get_class
 from ..evaluation.metrics import precision_at
 from ..index import make_index
 from ..index.base import check_ids
-from .collection import _metadata_texts, _references
+from .entries import metadata_texts, reference_texts
 from .filling import appearing_collection
 
 __all__ = ["Binarization", "Contestant", "binarize", "compare"]
@@ -123,8 +123,8 @@ def binarize(
     # Before the fitting, which may take hours.
     if ids is not None:
         ids = check_ids(ids, len(X))
-    _metadata_texts(metadata, len(X))
-    _references(references, len(X))
+    metadata_texts(metadata, len(X))
+    reference_texts(references, len(X))
     found = compare(X, y, hasher=hasher, n_queries=n_queries, random_state=random_state)
     fitted = clone(hasher).fit(X, y)
     if feature_names is not None:

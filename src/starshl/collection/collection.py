@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from ..exceptions import CollectionError, CollectionFormatError
 from ..index import make_index
 from ..index.base import check_ids, next_ids
 from ..index.scan import ScanIndex
+from .entries import metadata_texts, reference_texts
 from .export import write_rows
 from .filters import compile_filter
 from .folder import appearing_folder, code_length, discard_other_models, load_model, lock_for_writing, save_model
@@ -29,8 +29,6 @@ __all__ = ["Collection", "Hit", "Item"]
 
 _DATABASE = "items.sqlite"
 _LOCK = "writer.lock"
-# In JSON text: a backslash that is not itself escaped begins the escape of a NUL character.
-_ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 class Item(NamedTuple):
@@ -157,7 +155,7 @@ class Collection:
     def update(self, ids, metadata: Sequence[Mapping[str, Any]]) -> None:
         """Replace the metadata of items, for example their labels; codes and references stay."""
         ids = check_ids(ids).tolist()
-        texts = _metadata_texts(metadata, len(ids))
+        texts = metadata_texts(metadata, len(ids))
         with self._lock:
             with self._writing():
                 rows = self._store.rows(ids)
@@ -289,8 +287,8 @@ class Collection:
                 codes = self._encode(X, codes)
                 if ids is not None:
                     ids = check_ids(ids, len(codes))
-                texts = _metadata_texts(metadata, len(codes))
-                references = _references(references, len(codes))
+                texts = metadata_texts(metadata, len(codes))
+                references = reference_texts(references, len(codes))
                 if ids is None:
                     ids = next_ids(len(codes), self._index.ids.max() if len(self._index) else None)
                 present = self._store.present(ids.tolist())
@@ -426,30 +424,3 @@ def _unpacked(rows: Iterable[Row], n_bits: int) -> tuple[np.ndarray, BinaryCodes
     rows = [(row.id, row.code) for row in rows]
     packed = np.frombuffer(b"".join(code for _, code in rows), np.uint8).reshape(len(rows), -(-n_bits // 8))
     return np.array([item for item, _ in rows], np.int64), BinaryCodes(packed, n_bits)
-
-
-def _metadata_texts(metadata, n_items: int) -> list[str]:
-    if metadata is None:
-        return ["{}"] * n_items
-    if len(metadata) != n_items:
-        raise ValueError(f"There are {len(metadata)} dictionaries of metadata for {n_items} items.")
-    try:
-        if not all(isinstance(entry, Mapping) for entry in metadata):
-            raise TypeError("an entry is not a dictionary")
-        texts = [json.dumps(dict(entry), allow_nan=False, sort_keys=True) for entry in metadata]
-        if any(_ESCAPED_NUL.search(text) for text in texts):
-            raise ValueError("a name or a text in it has a NUL character, which ends a text for SQLite")
-        return texts
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"The metadata cannot be stored ({error}). Give one dictionary an item, of what JSON can hold, without NUL."
-        ) from error
-
-
-def _references(references, n_items: int) -> list[str | None]:
-    if references is None:
-        return [None] * n_items
-    references = list(references)
-    if len(references) != n_items or not all(isinstance(ref, str | None) for ref in references):
-        raise ValueError(f"references must be {n_items} texts or None, one an item.")
-    return references

@@ -166,6 +166,7 @@ def _gaussian(table, rate, n_squarings, wider, values):
 
 @njit(nogil=True, fastmath={"contract"})
 def _add_square(table, row_norm, column_norms, bias, row_scale, column_scales, weight, total):
+    """Do what _dot_kernel and _add do for degree 2, in one pass: passes cost as much as their arithmetic."""
     half = table.dtype.type(0.5)
     shift = half * row_norm + bias
     for j in range(table.shape[0]):
