@@ -64,7 +64,7 @@ def encode_rows(
     check_output(output, [model, source, label_file(options.labels)], suffixes=CODE_FILES)
     hasher = load_model(model, jobs)
     table = read_rows(source, options, hasher)
-    codes = hasher.encode_database(table.X) if database else hasher.encode(table.X)
+    codes = hasher.encode_database(table.X, table.y) if database else hasher.encode(table.X)
     if table.y is not None and len(table.y) != len(codes):
         raise ValueError(
             f"There are {len(codes)} rows and {len(table.y)} labels in {table.label_column!r}. Give one label per row."

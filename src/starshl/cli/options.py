@@ -71,9 +71,7 @@ Vectors = Annotated[
 Ids = Annotated[str | None, typer.Option("--ids", metavar="COLUMN", help="The column or array of integer ids.")]
 References = Annotated[
     str | None,
-    typer.Option(
-        "--references", metavar="COLUMN", help="The column or array that tells where the picture or text is."
-    ),
+    typer.Option("--references", metavar="COLUMN", help="The column or array that tells where the picture or text is."),
 ]
 Bits = Annotated[int, typer.Option("--bits", "-b", metavar="N", help="Length of the codes.")]
 MethodName = Annotated[str, typer.Option("--method", "-m", metavar="NAME", help="A method from `starshl methods`.")]

@@ -48,9 +48,7 @@ def read_rows(path: Path, options: RowOptions, hasher: BaseHasher | None = None,
 
     if options.labels is not None and options.no_labels:
         raise ValueError("--labels and --no-labels contradict each other. Leave one of them out.")
-    columns = replace(
-        options.columns(), features=feature_names(hasher), others="metadata" if as_items else "features"
-    )
+    columns = replace(options.columns(), features=feature_names(hasher), others="metadata" if as_items else "features")
     table = read_table(path, columns)
     if options.no_labels:
         return replace(table, y=None, label_column=None)

@@ -66,4 +66,3 @@ def _joined(names: tuple[str, ...]) -> str:
     names = tuple(f'"{name}"' if "," in name else name for name in names)
     joined = ",".join(names)
     return f"'{joined}'" if re.search(r"[\s\"]", joined) else joined
-

@@ -55,31 +55,33 @@ class ArraySource:
         if not features:
             return None, {name: self._load(name) for name in others}
         (matrix,) = features
+        n_rows = self._count_rows(matrix)
+        kept = [name for name in others if self._headers[name].shape == (n_rows,)]
+        for name in set(others) - set(kept):
+            shape = self._headers[name].shape
+            warnings.warn(
+                f"{str(self.path)!r} has shape {shape} in {name!r} and {n_rows} rows; this array is left out.",
+                stacklevel=4,
+            )
+        return self._load(matrix), {name: self._load(name) for name in kept}
+
+    def require_entry_per_row(self, names: Sequence[str], matrix: str) -> None:
+        """Refuse named arrays of another length than the matrix."""
+        n_rows = self._count_rows(matrix)
+        wrong = [name for name in names if self._headers[name].shape != (n_rows,)]
+        if wrong:
+            problems = [f"has shape {self._headers[name].shape} in {name!r} and {n_rows} rows" for name in wrong]
+            raise TableError(self.path, problems, "Give one entry per row.")
+
+    def _count_rows(self, matrix: str) -> int:
         if matrix not in self._headers:
             raise TableError(
                 self.path,
                 [f"holds the arrays {', '.join(map(repr, self._headers)) or 'none'} and none called {matrix!r}"],
                 "Call the matrix of rows 'X', or name it as `vectors`.",
             )
-        X = self._load(matrix)
-        return X, {name: self._load(name) for name in others if self._has_entry_per_row(name, matrix)}
-
-    def require_entry_per_row(self, names: Sequence[str], matrix: str) -> None:
-        """Refuse named arrays of another length than the matrix."""
-        n_rows = self._headers[matrix].shape[-2:][0]
-        wrong = [name for name in names if self._headers[name].shape != (n_rows,)]
-        if wrong:
-            problems = [f"has shape {self._headers[name].shape} in {name!r} and {n_rows} rows" for name in wrong]
-            raise TableError(self.path, problems, "Give one entry per row.")
-
-    def _has_entry_per_row(self, name: str, matrix: str) -> bool:
-        n_rows, shape = self._headers[matrix].shape[-2:][0], self._headers[name].shape
-        if shape == (n_rows,):
-            return True
-        warnings.warn(
-            f"{str(self.path)!r} has shape {shape} in {name!r} and {n_rows} rows; this array is left out.", stacklevel=5
-        )
-        return False
+        # The last two dimensions; whatever has fewer is refused once it is read.
+        return next(iter(self._headers[matrix].shape[-2:]), 0)
 
     def _load(self, name: str) -> np.ndarray:
         with _damage_told(self.path), np.load(self.path, allow_pickle=False) as archive:

@@ -34,7 +34,9 @@ def check_numbers(X: Rows, names: Sequence[str] | None, source: Source, *, allow
     bad = _bad_entries(X, allow_missing)
     if bad:
         labels = {column: repr(names[column]) if names and source.has_names else str(column) for column in bad}
-        problems = [f"holds {what} in column {labels[column]}, first in row {row}" for column, (what, row) in bad.items()]
+        problems = [
+            f"holds {what} in column {labels[column]}, first in row {row}" for column, (what, row) in bad.items()
+        ]
         rest = len(problems) - MAX_SHOWN
         problems = problems[:MAX_SHOWN] + ([f"holds such entries in {rest} more columns"] if rest > 0 else [])
         raise TableError(

@@ -24,9 +24,7 @@ Count = Annotated[int, typer.Option("-k", metavar="N", help="How many neighbors.
 Radius = Annotated[int | None, typer.Option("--radius", metavar="N", help="All items within this distance, instead.")]
 Where = Annotated[
     str | None,
-    typer.Option(
-        "--where", metavar="JSON", help='A filter on metadata as JSON: \'{"label": 3, "price": {"<": 10}}\'.'
-    ),
+    typer.Option("--where", metavar="JSON", help='A filter on metadata as JSON: \'{"label": 3, "price": {"<": 10}}\'.'),
 ]
 ByScores = Annotated[
     bool, typer.Option("--by-scores", help="Order equal distances by real-valued scores; not with --radius.")
