@@ -172,3 +172,30 @@ def test_an_array_of_another_length_is_named(tmp_path):
         read_table(tmp_path / "t.npz", labels="y")
     with pytest.warns(UserWarning, match="in 'y' and 4 rows; this array is left out"):
         assert read_table(tmp_path / "t.npz").metadata == [{}] * 4
+
+
+def test_columns_become_vectors_ids_and_metadata(tmp_path):
+    columns = {"key": [4, 3, 2, 1], "text": list("abcd")}
+    wide = {f"x{j}": X[:, j] for j in range(3)}
+    paths = [
+        written(tmp_path / "lists.parquet", v=lists(), **columns),
+        written(tmp_path / "wide.parquet", **columns, **wide),
+    ]
+    for path in paths:
+        table = read_table(path, ids="key")
+        assert np.array_equal(table.X, X)
+        assert table.ids.tolist() == [4, 3, 2, 1]
+        assert table.metadata[2] == {"text": "c"}
+    with pytest.raises(ValueError, match=r"lengths \[1, 3\] in column 'v'. All must have the same length"):
+        read_table(written(tmp_path / "ragged.parquet", v=[[1.0], [1.0, 2.0, 3.0]]))
+
+
+def test_a_damaged_archive_is_refused_with_a_sentence(tmp_path):
+    np.savez_compressed(tmp_path / "rows.npz", X=np.random.default_rng(0).random((50, 4)), key=np.arange(50))
+    content = bytearray((tmp_path / "rows.npz").read_bytes())
+    (tmp_path / "cut.npz").write_bytes(content[:-40])
+    content[300] ^= 1
+    (tmp_path / "flipped.npz").write_bytes(content)
+    for name in ("cut.npz", "flipped.npz"):
+        with pytest.raises(ValueError, match="is not a readable array file"):
+            read_table(tmp_path / name, ids="key")
