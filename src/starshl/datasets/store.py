@@ -15,9 +15,10 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 
+from .._digest import array_digest
 from .._files import write_atomically
 from ..exceptions import ChecksumError, DatasetUnavailableError, DownloadError
-from .dataset import Dataset, array_digest
+from .dataset import Dataset
 from .download import Progress
 from .progress import progress_bar
 from .registry import ENTRIES, Entry, entry_of
