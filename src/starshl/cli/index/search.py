@@ -78,7 +78,9 @@ def _check_request(input: Path | None, item: list[int] | None, radius: int | Non
 def _parse_filter(text: str | None) -> Any:
     if text is None:
         return None
+    from ..._json import parse_json
+
     try:
-        return json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        return parse_json(text)
+    except ValueError as error:
         raise ValueError(f"--where got {text[:80]!r}, which is not JSON ({error}).") from error
