@@ -81,13 +81,14 @@ def fit(
     params = {"kernels": kernels, "C": cost, "n_codewords": n_codewords, "n_jobs": jobs}
     params = {name: value for name, value in params.items() if value is not None} | parse_settings(settings)
     hasher = make_hasher(method, bits, params, paper=paper, seed=seed, progress=progress_shown(progress))
+    # Preprocessing that the model keeps belongs between reading and fitting.
     table = read_rows(input, RowOptions(labels, no_labels, vectors, drop=split_names(drop)))
     summary = fit_model(hasher, table, output)
     if as_json:
         print_json(summary)
         return
-    found_by_itself = f" by {table.label_column}" if labels is None and table.label_column else ""
-    labeled = f"{summary['n_labeled']:,} of {summary['n_rows']:,} rows labeled{found_by_itself}"
+    detected = f" by {table.label_column}" if labels is None and table.label_column else ""
+    labeled = f"{summary['n_labeled']:,} of {summary['n_rows']:,} rows labeled{detected}"
     origin = f" in {summary['vectors']}" if summary["vectors"] else ""
     typer.echo(
         f"{summary['method']} learned {summary['n_bits']} bits from {summary['n_features']} features{origin}, "

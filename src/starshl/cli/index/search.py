@@ -10,7 +10,7 @@ import typer
 
 from ..options import AsJson, Jobs, Progress, Vectors
 from ..rows import feature_names
-from .common import Folder, busy, opened, unknown_ids_told
+from .common import Folder, busy, opened, unknown_ids_reported
 
 __all__ = ["search"]
 
@@ -49,7 +49,7 @@ def search(
 
     _check_request(input, item, radius, by_scores)
     condition = _parse_filter(where)
-    with opened(folder, read_only=True, n_jobs=jobs) as collection, unknown_ids_told():
+    with opened(folder, read_only=True, n_jobs=jobs) as collection, unknown_ids_reported():
         columns = Columns(vectors=vectors, features=feature_names(collection.hasher), others="metadata")
         X = read_vectors(input, columns) if input else None
         with busy("searching", progress):
