@@ -7,9 +7,10 @@ import pytest
 from safetensors.numpy import save
 
 import starshl
-from starshl import BundleFormatError, StarSHL
+from starshl import StarSHL
 from starshl.baselines import LSHash
 from starshl.bundle import FORMAT, _seal, pack_values, read_bundle, unpack_values, write_bundle
+from starshl.exceptions import BundleFormatError
 
 REFUSALS = (BundleFormatError, ValueError, FileNotFoundError)
 GARBAGE = (None, -1, 0, 10**15, 1.5, float("nan"), "", "os:system", [], {}, [1, 2], True, "<f8", "|O", "a" * 999)
