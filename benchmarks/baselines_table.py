@@ -23,7 +23,7 @@ import scipy
 import sklearn
 from sklearn.preprocessing import normalize
 
-from starshl.catalog import configurations, get_class
+from starshl.catalog import configurations
 from starshl.evaluation import mean_average_precision, precision_at
 
 # bits -> name -> (P@10, mAP)
@@ -88,22 +88,22 @@ def main() -> None:
         f"{'method':32}{'P@10':>7}{'mAP':>7}{'reference':>13}"
         f"{'fit s':>9}{'fit CPU s':>11}{'encode s':>10}{'model kB':>10}"
     )
-    for method, variant in configurations():
-        if options.methods and not {method.name, variant.name} & set(options.methods):
+    for method in configurations():
+        if options.methods and not {method.method, method.name} & set(options.methods):
             continue
-        hasher = get_class(method.name)(n_bits=options.bits, **variant.params)
+        hasher = method.hasher_class(n_bits=options.bits, **method.params)
         if "random_state" in hasher.get_params():
             hasher.set_params(random_state=options.seed)
         try:
             line = measure(hasher, X, y, train, queries, options.encode_rows)
         except ValueError as error:
-            print(f"{variant.name:32}{error}", flush=True)
+            print(f"{method.name:32}{error}", flush=True)
             continue
         precision, average, fit_seconds, fit_processor_seconds, encode_seconds, size = line
-        known = REFERENCE.get(options.bits, {}).get(variant.name)
+        known = REFERENCE.get(options.bits, {}).get(method.name)
         reference = "" if known is None else f"{known[0]:.2f} {known[1]:.2f}"
         print(
-            f"{variant.name:32}{precision:7.3f}{average:7.3f}{reference:>13}"
+            f"{method.name:32}{precision:7.3f}{average:7.3f}{reference:>13}"
             f"{fit_seconds:9.2f}{fit_processor_seconds:11.2f}{encode_seconds:10.2f}{size / 1e3:10.0f}",
             flush=True,
         )

@@ -24,7 +24,7 @@ from gallery_pictures import draw_map, draw_retrieved
 
 from starshl import datasets
 from starshl.base import BaseHasher
-from starshl.catalog import Variant, configurations, get_class
+from starshl.catalog import Configuration, configurations
 from starshl.evaluation import Rows, SplitData, mean_average_precision, precision_at, split_data
 from starshl.evaluation.resources import machine, versions
 from starshl.evaluation.splits import draw_rows
@@ -76,14 +76,13 @@ def measure_all() -> dict[str, Any]:
     return {"versions": versions(), "processor": kind["processor"], "cores": kind["cores"], "datasets": found}
 
 
-def measure_dataset(name: str, data: SplitData, methods: list) -> dict[str, Any]:
+def measure_dataset(name: str, data: SplitData, methods: list[Configuration]) -> dict[str, Any]:
     """Return the figures of all methods, of Euclidean distances, and what one query finds."""
     nearest, lines = {}, []
-    for method, variant in methods:
-        print(f"{name}: {variant.name}", file=sys.stderr, flush=True)
-        hasher = make_hasher(method.name, variant)
-        figures, nearest[variant.name] = measure(hasher, data)
-        lines.append({"method": method.name, "variant": variant.name, "labels": variant.supervision, **figures})
+    for method in methods:
+        print(f"{name}: {method.name}", file=sys.stderr, flush=True)
+        figures, nearest[method.name] = measure(make_hasher(method), data)
+        lines.append({"method": method.method, "variant": method.name, "labels": method.facts.labels, **figures})
     return {
         "name": name,
         "n_train": len(data.X_train),
@@ -96,8 +95,8 @@ def measure_dataset(name: str, data: SplitData, methods: list) -> dict[str, Any]
     }
 
 
-def make_hasher(name: str, variant: Variant) -> BaseHasher:
-    hasher = get_class(name)(n_bits=N_BITS, **variant.params)
+def make_hasher(method: Configuration) -> BaseHasher:
+    hasher = method.hasher_class(n_bits=N_BITS, **method.params)
     return hasher.set_params(random_state=0) if "random_state" in hasher.get_params() else hasher
 
 
@@ -109,7 +108,7 @@ def measure(hasher: BaseHasher, data: SplitData) -> tuple[dict[str, float], np.n
     start = time.process_time()
     hasher.fit(data.X_train, data.y_train)
     fit_seconds = time.process_time() - start
-    database, queries = hasher.encode(data.X_database), hasher.encode(data.X_query)
+    database, queries = hasher.encode_database(data.X_database), hasher.encode(data.X_query)
     many = np.resize(np.arange(len(data.X_train)), N_ENCODED)
     rows = data.X_train[many]
     start = time.process_time()

@@ -1,48 +1,43 @@
 import pytest
 
 from starshl.base import BaseHasher
-from starshl.catalog import METHODS, SUPERVISION, configurations, get_class
-from starshl.supervision import METHODS_WITHOUT_LABELS
+from starshl.catalog import METHODS, configurations, get_class
+from starshl.facts import LABEL_USES
 
-every_method = pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-every_variant = pytest.mark.parametrize(
-    ("method", "variant"), list(configurations()), ids=[variant.name for _, variant in configurations()]
-)
+CONFIGURATIONS = list(configurations())
+
+every_method = pytest.mark.parametrize("name", METHODS)
+every_configuration = pytest.mark.parametrize("method", CONFIGURATIONS, ids=lambda method: method.name)
 
 
 @every_method
-def test_every_line_leads_to_a_documented_hasher(method):
-    hasher_class = get_class(method.name)
+def test_every_name_leads_to_a_documented_hasher(name):
+    hasher_class = get_class(name)
     assert issubclass(hasher_class, BaseHasher)
-    assert hasher_class.__name__ == method.name
-    assert hasher_class.__module__ == method.module
+    assert hasher_class.__name__ == name
+    assert hasher_class.__module__ == METHODS[name]
     assert "Examples" in hasher_class.__doc__
 
 
-@every_method
-def test_every_line_says_where_it_comes_from_and_what_it_costs(method):
-    assert ": " in method.paper
-    assert 1990 <= method.year <= 2026
-    assert all((method.cost, method.needs, method.max_bits))
+@every_configuration
+def test_every_method_says_where_it_comes_from_and_what_it_costs(method):
+    facts = method.facts
+    assert ": " in facts.paper
+    assert 1990 <= facts.year <= 2026
+    assert all((facts.cost, facts.samples, facts.max_bits))
+    assert facts.labels in LABEL_USES
 
 
-@every_variant
-def test_supervision_is_a_known_word_that_agrees_with_the_hasher(method, variant):
-    assert variant.supervision in SUPERVISION
-    hasher = get_class(method.name)(n_bits=4, **variant.params)
-    required = hasher.__sklearn_tags__().target_tags.required
-    assert required == (variant.supervision in ("labels", "partial labels"))
+@every_configuration
+def test_a_hasher_knows_the_facts_of_its_own_setting(method):
+    hasher = method.hasher_class(n_bits=4, **method.params)
+    assert hasher.current_facts == method.facts
+    assert hasher.__sklearn_tags__().target_tags.required == method.facts.needs_labels
 
 
 def test_names_are_unique():
-    names = [variant.name for _, variant in configurations()]
+    names = [method.name for method in CONFIGURATIONS]
     assert len(set(names)) == len(names)
-
-
-def test_error_messages_name_every_method_that_does_without_labels():
-    without = {method.name for method in METHODS if method.supervision in ("none", "optional labels")}
-    assert set(METHODS_WITHOUT_LABELS) == without
-    assert list(METHODS_WITHOUT_LABELS) == sorted(METHODS_WITHOUT_LABELS)
 
 
 def test_unknown_method_lists_the_known_ones():

@@ -123,13 +123,13 @@ def test_bad_triplets_are_refused(triplets, message):
 @pytest.mark.parametrize(
     ("y", "arguments", "message"),
     [
-        (None, {}, "LSHash requires y to be passed, but the target y is None.*needs none: .*LSHash"),
-        ([0, -1, 1], {}, "1 of 3 rows unlabeled.*every row.*LSHash"),
-        ([-1, -1, -1], {"partial": True}, "3 of 3 rows unlabeled.*some labeled rows.*LSHash"),
+        (None, {}, "LSHash requires y to be passed, but the target y is None.*use a method that needs no labels"),
+        ([0, -1, 1], {}, "1 of 3 rows unlabeled.*LSHash needs a label for every row"),
+        ([-1, -1, -1], {"partial": True}, "3 of 3 rows unlabeled.*some labeled rows"),
         ([0, -1, 0], {"partial": True, "n_classes": 2}, "y holds 1 class; LSHash learns from at least 2"),
     ],
 )
-def test_missing_labels_name_the_methods_that_do_without(y, arguments, message):
+def test_missing_labels_point_to_methods_that_do_without(y, arguments, message):
     with pytest.raises(ValueError, match=message):
         require_labels(LSHash(), y, 3, **arguments)
 

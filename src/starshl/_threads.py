@@ -2,12 +2,12 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from threading import Lock, Thread
 
 import scipy.linalg  # noqa: F401  (loads SciPy's own BLAS before the controller looks for libraries)
-from joblib import effective_n_jobs
+from joblib import effective_n_jobs, parallel_config
 from threadpoolctl import ThreadpoolController
 
 
@@ -51,6 +51,11 @@ def single_threaded_blas() -> Iterator[None]:
         yield
     finally:
         _one_thread.release()
+
+
+def using_threads(n_jobs: int | None) -> AbstractContextManager:
+    """Let :func:`run_all` use ``n_jobs`` threads inside this context; None leaves the number as it is."""
+    return nullcontext() if n_jobs is None else parallel_config("threading", n_jobs=n_jobs)
 
 
 def run_all(tasks: Iterable[Callable[[], object]], n_jobs: int | None = None) -> list:

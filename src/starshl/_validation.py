@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
+from scipy.sparse import coo_array, csr_array, issparse
 from sklearn.utils.validation import validate_data
 
 __all__ = [
@@ -22,35 +23,45 @@ __all__ = [
 ]
 
 
-def check_rows(estimator, X, *, fitting: bool) -> np.ndarray:
-    """Return X as a C-ordered float64 or float32 matrix of finite numbers.
+def check_rows(estimator, X, *, fitting: bool, accept_sparse: bool = False) -> np.ndarray:
+    """Return X as a C-ordered float64 or float32 matrix of finite numbers, or as a CSR matrix if it came sparse.
 
     ``fitting`` records the number and names of the features and asks for two rows; otherwise they are
     compared with those of the fit.
     """
+    if issparse(X) and not accept_sparse:
+        raise TypeError(
+            f"X is a sparse matrix, and sparse input is not supported by this step of {type(estimator).__name__}. "
+            "Reduce it first, for example with sklearn.decomposition.TruncatedSVD, or convert it with X.toarray() if "
+            "it fits in memory as a dense array."
+        )
     X = validate_data(
         estimator,
         X,
         reset=fitting,
+        accept_sparse="csr" if accept_sparse else False,
         dtype=[np.float64, np.float32],
         order="C",
         ensure_all_finite=False,
         ensure_min_samples=2 if fitting else 1,
     )
+    if issparse(X):
+        X = csr_array(X)
     # A sum is finite when all entries are (or overflows, which the slow path then sorts out).
     if not np.isfinite(X.sum()):
         _refuse_bad_entries(estimator, X)
     return X
 
 
-def _refuse_bad_entries(estimator, X: np.ndarray) -> None:
-    bad = ~np.isfinite(X)
-    if not bad.any():
+def _refuse_bad_entries(estimator, X: np.ndarray | csr_array) -> None:
+    entries = coo_array(X)
+    bad = np.flatnonzero(~np.isfinite(entries.data))
+    if len(bad) == 0:
         return
-    row, column = (int(i) for i in np.argwhere(bad)[0])
+    row, column = int(entries.row[bad[0]]), int(entries.col[bad[0]])
     names = getattr(estimator, "feature_names_in_", None)
     where = f"column {column}" if names is None else f"column {names[column]!r}"
-    what = "NaN" if np.isnan(X[row, column]) else "infinity (inf)"
+    what = "NaN" if np.isnan(entries.data[bad[0]]) else "infinity (inf)"
     raise ValueError(
         f"Input X contains {what} in {where}, first in row {row}; every entry must be a finite number. "
         "Fill or drop such entries first, for example with sklearn.impute.SimpleImputer."

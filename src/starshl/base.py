@@ -1,53 +1,124 @@
-"""BaseHasher: what every hashing method of this package is, StarSHL and its competitors alike."""
+"""BaseHasher: the contract of every hashing method in this package, StarSHL and its competitors alike."""
 
 from __future__ import annotations
 
 import os
 import warnings
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from collections.abc import Callable
+from copy import copy
+from functools import wraps
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ._validation import check_rows
+from ._threads import using_threads
+from ._validation import check_n_jobs, check_rows
 from .bundle import pack_values, unpack_values, write_bundle
-from .codes import BinaryCodes, signs_of
+from .codes import BinaryCodes
 from .exceptions import BundleFormatError
+from .facts import Facts, Variant
 from .linalg import project
 
-__all__ = ["BaseHasher", "LinearHasher"]
+__all__ = ["BaseHasher", "LinearHasher", "all_or_nothing"]
+
+Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+def all_or_nothing(fit: Fit) -> Fit:
+    """Make a ``fit`` method change its hasher completely or not at all.
+
+    The method runs on a copy without learned attributes, whose state replaces that of the hasher in one assignment at
+    the end. A fit that fails or is interrupted leaves the hasher as it was.
+    """
+
+    @wraps(fit)
+    def fit_completely(self, *args, **kwargs):
+        learner = copy(self)
+        for name in self._learned_state():
+            delattr(learner, name)
+        with using_threads(check_n_jobs(self.n_jobs)):
+            fit(learner, *args, **kwargs)
+        if not hasattr(learner, "n_bits_"):
+            learner.n_bits_ = int(self.n_bits)
+        self.__dict__ = learner.__dict__
+        return self
+
+    return cast(Fit, fit_completely)
 
 
 class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
-    """A hasher writes ``fit`` and ``decision_function``; codes and model files follow from them.
+    """A hasher writes ``fit`` and ``_scores``; codes and model files follow from them.
 
-    Learned attributes (names ending in ``_``) are arrays, numbers, strings or lists of them, so that
-    ``save`` can write each one without executing or pickling anything.
+    ``fit`` is decorated with :func:`all_or_nothing`. Learned attributes (names ending in ``_``) are arrays, numbers,
+    strings or lists of them, so that ``save`` can write each one without executing or pickling anything.
+
+    Attributes
+    ----------
+    facts : Facts
+        Declared by each class: where the method comes from and what it asks for, in its default setting.
+    variants : tuple of Variant
+        Settings that papers list as methods of their own.
+    n_bits_ : int
+        Length of the codes; learned by ``fit``.
     """
 
+    facts: ClassVar[Facts]
+    variants: ClassVar[tuple[Variant, ...]] = ()
+
     n_bits: int
-    # Whether fit cannot do without y (or pairs, or triplets); a property where a parameter decides it.
-    _needs_labels: bool = False
+    n_jobs: int | None
+    n_bits_: int
+    n_features_in_: int
 
     @abstractmethod
     def fit(self, X, y=None) -> Self:
         """Learn the hash functions."""
 
     @abstractmethod
+    def _scores(self, X) -> np.ndarray:
+        """Return real scores of shape (n_samples, n_bits), one column per bit."""
+
     def decision_function(self, X) -> np.ndarray:
-        """Return real scores of shape (n_samples, n_bits), one column a bit."""
+        """Return real scores of shape (n_samples, n_bits), whose signs are the code."""
+        check_is_fitted(self)
+        with using_threads(self.n_jobs):
+            return self._scores(X)
 
     def transform(self, X) -> np.ndarray:
-        """Return codes of shape (n_samples, n_bits), int8 of -1 and +1; a score of zero gives +1."""
-        return signs_of(self.decision_function(X))
+        """Return the codes of queries, int8 of -1 and +1 of shape (n_samples, n_bits)."""
+        return self.encode(X).to_signs()
 
     def encode(self, X) -> BinaryCodes:
-        """Return codes as packed bytes."""
-        return BinaryCodes.from_signs(signs_of(self.decision_function(X)))
+        """Return the codes of queries as packed bytes."""
+        return BinaryCodes.from_scores(self.decision_function(X))
 
-    def save(self, path: str | os.PathLike) -> None:
+    def encode_database(self, X, y=None) -> BinaryCodes:
+        """Return the codes of items that queries are compared with, as packed bytes.
+
+        Most methods hash items like queries and do not read y. A method that knows better codes for items, for
+        example from their labels, returns these.
+
+        Parameters
+        ----------
+        X : samples as for ``fit``
+        y : array of shape (n_samples,), default=None
+            Labels of the items, where they are known.
+        """
+        return self.encode(X)
+
+    @property
+    def current_facts(self) -> Facts:
+        """The facts of this hasher's own setting: those of the variant it is set to, or of the class."""
+        params = self.get_params(deep=False)
+        for variant in self.variants:
+            if all(_is_same(params[name], value) for name, value in variant.params.items()):
+                return variant.facts(self.facts)
+        return self.facts
+
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted hasher to one file; :func:`starshl.load` reads it back."""
         check_is_fitted(self)
         header, arrays = self._pack()
@@ -56,7 +127,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return header entries and arrays from which :meth:`_unpack` rebuilds this hasher."""
         params, param_arrays = pack_values(self._packable_params(), "param.")
-        fitted, fitted_arrays = pack_values(self._packable_state(), "fitted.")
+        fitted, fitted_arrays = pack_values(self._learned_state(), "fitted.")
         return {"params": params, "fitted": fitted}, param_arrays | fitted_arrays
 
     @classmethod
@@ -71,15 +142,18 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _restore_state(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             if not name.isidentifier() or name.startswith("_") or not name.endswith("_") or hasattr(type(self), name):
-                raise BundleFormatError(f"The model file sets {name!r}, which is no learned attribute.")
+                raise BundleFormatError(f"The model file sets {name!r}, which is not a learned attribute.")
             setattr(self, name, value)
 
     def _check_restored(self) -> None:
-        """Refuse a file whose arrays do not fit together: it cannot hash even a row of zeros."""
+        """Refuse a file whose arrays do not fit together: it cannot hash even a row of zeros.
+
+        A hasher whose learned arrays index others checks their range before it calls this.
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # zeros have no feature names
-            scores = self.decision_function(np.zeros((1, self.n_features_in_)))
-        if scores.shape != (1, self.n_bits) or not np.isfinite(scores).all():
+            scores = self._scores(np.zeros((1, self.n_features_in_)))
+        if scores.shape != (1, self.n_bits_) or not np.isfinite(scores).all():
             raise BundleFormatError(f"The arrays of this {type(self).__name__} do not fit together.")
 
     def _packable_params(self) -> dict[str, Any]:
@@ -89,24 +163,42 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             params["random_state"] = None
         return params
 
-    def _packable_state(self) -> dict[str, Any]:
+    def _learned_state(self) -> dict[str, Any]:
+        """Return the learned attributes by name."""
         return {name: value for name, value in vars(self).items() if name.endswith("_") and name[0] != "_"}
 
     @property
     def _n_features_out(self) -> int:
-        return self.n_bits
+        return self.n_bits_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_bits_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []  # codes are int8 whatever X is
-        tags.target_tags.required = self._needs_labels
+        tags.target_tags.required = self.current_facts.needs_labels
         return tags
 
 
 class LinearHasher(BaseHasher):
-    """A hasher whose ``fit`` leaves hyperplanes: ``components_`` (n_bits, n_features), ``intercept_`` (n_bits,)."""
+    """A hasher whose ``fit`` leaves hyperplanes.
 
-    def decision_function(self, X) -> np.ndarray:
-        """Return ``X @ components_.T + intercept_``, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
-        return project(check_rows(self, X, fitting=False), self.components_, self.intercept_)
+    Attributes
+    ----------
+    components_ : array of shape (n_bits, n_features)
+    intercept_ : array of shape (n_bits,)
+    """
+
+    components_: np.ndarray
+    intercept_: np.ndarray
+
+    def _scores(self, X) -> np.ndarray:
+        """Return ``X @ components_.T + intercept_``."""
+        rows = check_rows(self, X, fitting=False, accept_sparse=True)
+        return project(rows, self.components_, self.intercept_)
+
+
+def _is_same(given: Any, value: Any) -> bool:
+    # A parameter may be an array, which has no single answer to ==.
+    return type(given) is type(value) and bool(given == value)

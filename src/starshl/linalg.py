@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.sparse import csr_array
 
 from ._threads import run_all, single_threaded_blas, tiles
 
@@ -31,21 +32,21 @@ _TILE_ROWS = 1024
 
 
 def fill_by_tiles(n_rows: int, n_columns: int, dtype, compute: Callable[[slice], np.ndarray]) -> np.ndarray:
-    """Return the (n_rows, n_columns) array whose rows ``tile`` are ``compute(tile)``, on all cores."""
-    found = np.empty((n_rows, n_columns), dtype=dtype)
+    """Return the (n_rows, n_columns) array whose rows ``tile`` are ``compute(tile)``."""
+    filled = np.empty((n_rows, n_columns), dtype=dtype)
 
     def fill(tile: slice) -> None:
-        found[tile] = compute(tile)
+        filled[tile] = compute(tile)
 
     with single_threaded_blas():
-        run_all([lambda tile=tile: fill(tile) for tile in tiles(n_rows, _TILE_ROWS)], n_jobs=-1)
-    return found
+        run_all([lambda tile=tile: fill(tile) for tile in tiles(n_rows, _TILE_ROWS)])
+    return filled
 
 
-def project(X: np.ndarray, components: np.ndarray, intercept: np.ndarray | float = 0.0) -> np.ndarray:
+def project(X: np.ndarray | csr_array, components: np.ndarray, intercept: np.ndarray | float = 0.0) -> np.ndarray:
     """Return ``X @ components.T + intercept``, shape (n_samples, n_components), in the dtype of X.
 
-    Center by the intercept, ``-(components @ mean)``, rather than by copying X.
+    X may be sparse. Center by the intercept, ``-(components @ mean)``, rather than by copying X.
 
     Examples
     --------
@@ -54,7 +55,7 @@ def project(X: np.ndarray, components: np.ndarray, intercept: np.ndarray | float
     """
     components = np.asarray(components, dtype=X.dtype)
     intercept = np.asarray(intercept, dtype=X.dtype)
-    return fill_by_tiles(len(X), len(components), X.dtype, lambda tile: X[tile] @ components.T + intercept)
+    return fill_by_tiles(X.shape[0], len(components), X.dtype, lambda tile: X[tile] @ components.T + intercept)
 
 
 def gram(A: np.ndarray, B: np.ndarray | None = None) -> np.ndarray:
@@ -62,7 +63,7 @@ def gram(A: np.ndarray, B: np.ndarray | None = None) -> np.ndarray:
     B = A if B is None else B
     with single_threaded_blas():
         tasks = [lambda tile=tile: A[tile].T @ B[tile] for tile in tiles(len(A), 8 * _TILE_ROWS)]
-        parts = run_all(tasks, n_jobs=-1)
+        parts = run_all(tasks)
     total = parts[0].astype(np.float64)
     for part in parts[1:]:
         total += part
@@ -88,11 +89,11 @@ def _distances_to(B: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
 
     def distances_of(rows: np.ndarray) -> np.ndarray:
         rows = rows - origin
-        found = rows @ B.T
-        found *= -2
-        found += _squared_norms(rows)[:, None]
-        found += norms
-        return np.maximum(found, 0, out=found)
+        distances = rows @ B.T
+        distances *= -2
+        distances += _squared_norms(rows)[:, None]
+        distances += norms
+        return np.maximum(distances, 0, out=distances)
 
     return distances_of
 
@@ -139,11 +140,11 @@ def smallest_columns(values: np.ndarray, k: int) -> np.ndarray:
     """Return the columns of the k smallest entries of each row, ascending; ties go to the lower column."""
     values = values.copy()
     rows = np.arange(len(values))
-    found = np.empty((len(values), k), dtype=np.int64)
+    columns = np.empty((len(values), k), dtype=np.int64)
     for place in range(k):
-        found[:, place] = values.argmin(axis=1)
-        values[rows, found[:, place]] = np.inf
-    return found
+        columns[:, place] = values.argmin(axis=1)
+        values[rows, columns[:, place]] = np.inf
+    return columns
 
 
 def principal_directions(X: np.ndarray, n_directions: int) -> tuple[np.ndarray, np.ndarray]:
@@ -192,7 +193,7 @@ def required_directions(
         raise ValueError(
             f"{name} is {n_directions}; the {n_samples} rows of {n_features} feature(s) vary in "
             f"{len(directions)} directions, so {name} can be at most {len(directions)} here. "
-            "Lower it, or use a method without this limit, such as LSHash."
+            "Lower it, or use a method without this limit."
         )
     return directions, variances
 

@@ -15,7 +15,6 @@ from ._validation import PartialLabels, check_integer, check_labels, check_numbe
 from .linalg import nearest_rows
 
 __all__ = [
-    "METHODS_WITHOUT_LABELS",
     "Pairs",
     "check_pairs",
     "check_triplets",
@@ -27,25 +26,8 @@ __all__ = [
     "triplets_or_labels",
 ]
 
-# One name a line, sorted; a contract test compares them with the catalog.
-METHODS_WITHOUT_LABELS = (
-    "AnchorGraphHash",
-    "BRE",
-    "ITQ",
-    "KMeansHash",
-    "KernelLSH",
-    "LSHash",
-    "PCAHash",
-    "RandomRotation",
-    "SelfTaughtHash",
-    "SemanticHashing",
-    "SignBinarizer",
-    "SpectralHash",
-    "SphericalHash",
-    "StarSHL",
-)
-
 _UNLABELED = "-1 in an integer y, NaN or None in others"
+_WAY_OUT = "use a method that needs no labels (starshl.catalog lists what each method needs)"
 
 
 class Pairs(NamedTuple):
@@ -72,24 +54,19 @@ def require_labels(estimator, y, n_samples: int, *, partial: bool = False, n_cla
     name = type(estimator).__name__
     if y is None:
         # The first sentence is the wording scikit-learn's checks look for.
-        raise ValueError(
-            f"{name} requires y to be passed, but the target y is None. Pass labels, or use a method that "
-            f"needs none: {', '.join(METHODS_WITHOUT_LABELS)}."
-        )
+        raise ValueError(f"{name} requires y to be passed, but the target y is None. Pass labels, or {_WAY_OUT}.")
     labels = check_labels(y, n_samples)
     n_unlabeled = int(n_samples - labels.labeled.sum())
     if n_unlabeled == n_samples or (n_unlabeled and not partial):
         wanted = "some labeled rows" if partial else "a label for every row"
         raise ValueError(
             f"y leaves {n_unlabeled} of {n_samples} rows unlabeled ({_UNLABELED}); {name} needs {wanted}. "
-            f"Label or drop those rows, or use a method that needs no labels: "
-            f"{', '.join(METHODS_WITHOUT_LABELS)}."
+            f"Label or drop those rows, or {_WAY_OUT}."
         )
     if len(labels.classes) < n_classes:
         raise ValueError(
             f"y holds {len(labels.classes)} class; {name} learns from at least {n_classes}. "
-            "Add rows of another class, or use a method that needs no labels: "
-            f"{', '.join(METHODS_WITHOUT_LABELS)}."
+            f"Add rows of another class, or {_WAY_OUT}."
         )
     return labels
 

@@ -105,8 +105,8 @@ def test_all_rows_may_be_columns(digits):
     assert COSDISH(4, n_columns=1000, random_state=0).fit(X, y).transform(X).shape == (40, 4)
 
 
-def test_missing_labels_name_methods_that_need_none(digits):
-    with pytest.raises(ValueError, match=r"COSDISH requires y .* ITQ"):
+def test_missing_labels_point_to_methods_that_need_none(digits):
+    with pytest.raises(ValueError, match=r"COSDISH requires y .*use a method that needs no labels"):
         COSDISH(4).fit(digits[0])
 
 

@@ -139,7 +139,7 @@ def test_unknown_pairs_leave_the_sparse_matrix_sparse():
 @pytest.mark.parametrize(
     ("y", "parameters", "message"),
     [
-        (None, {}, "KSH requires y to be passed.*SpectralHash"),
+        (None, {}, "KSH requires y to be passed.*use a method that needs no labels"),
         (np.full(400, -1), {}, "400 of 400 rows unlabeled"),
         (np.zeros(400, int), {}, "y holds 1 class; KSH learns from at least 2"),
         (DIGIT_LABELS, {"n_labeled": 1}, "n_labeled is 1"),

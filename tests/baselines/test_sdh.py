@@ -97,9 +97,9 @@ def test_classes_may_be_strings(digits):
     assert np.array_equal(*codes)
 
 
-def test_missing_labels_name_methods_that_need_none(digits):
+def test_missing_labels_point_to_methods_that_need_none(digits):
     X, y = digits[0][:50], digits[1][:50].copy()
-    with pytest.raises(ValueError, match=r"SDH requires y .* ITQ"):
+    with pytest.raises(ValueError, match=r"SDH requires y .*use a method that needs no labels"):
         SDH(8).fit(X)
     y[3] = -1
     with pytest.raises(ValueError, match=r"1 of 50 rows unlabeled"):

@@ -112,8 +112,8 @@ def test_more_orthogonal_bits_than_features_are_refused(digits):
         SSH(65, mode="orthogonal").fit(*digits)
 
 
-def test_no_labels_and_no_pairs_name_methods_that_need_none(digits):
-    with pytest.raises(ValueError, match=r"SSH requires y .* ITQ"):
+def test_no_labels_and_no_pairs_point_to_methods_that_need_none(digits):
+    with pytest.raises(ValueError, match=r"SSH requires y .*use a method that needs no labels"):
         SSH(4).fit(digits[0])
 
 

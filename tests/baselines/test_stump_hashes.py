@@ -173,5 +173,5 @@ def test_too_many_bits_name_the_largest_number(hasher_class):
 def test_bad_settings_are_refused(hasher_class, digits):
     with pytest.raises(ValueError, match="features is 'x'"):
         hasher_class(4, features="x").fit(*digits)
-    with pytest.raises(ValueError, match=r"use a method that needs none: .*LSHash"):
+    with pytest.raises(ValueError, match=r"use a method that needs no labels"):
         hasher_class(4).fit(digits[0])

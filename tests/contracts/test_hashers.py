@@ -2,23 +2,27 @@
 
 import pickle
 import re
+import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 import starshl
 from starshl.bundle import read_bundle
-from starshl.catalog import configurations, get_class
+from starshl.catalog import configurations
+from starshl.collection import Collection
 
 # StarSHL's own tests hold its contract; what is here takes a method that fits in a blink.
-CASES = {variant.name: (method, variant) for method, variant in configurations() if method.name != "StarSHL"}
-UNSUPERVISED = [name for name, (_, v) in CASES.items() if v.supervision == "none"]
-SUPERVISED = [name for name, (_, v) in CASES.items() if v.supervision in ("labels", "partial labels")]
+CASES = {method.name: method for method in configurations() if method.name != "StarSHL"}
+UNSUPERVISED = [name for name, method in CASES.items() if method.facts.labels == "ignored"]
+SUPERVISED = [name for name, method in CASES.items() if method.facts.needs_labels]
 # Settings without which a method would take seconds on a handful of rows.
 QUICK = {
     "BoostSSC": {"n_pairs": 1000},
@@ -38,8 +42,8 @@ BITS_ON_BLOBS = {"LDAHash": 2, "DIF": 2, "PCAHash": 4, "SSH orthogonal": 4, "SSH
 
 def make(name, n_bits=4, seed=0):
     """The hasher of a case, of few bits and with a fixed seed."""
-    method, variant = CASES[name]
-    hasher = get_class(method.name)(n_bits=n_bits, **QUICK.get(method.name, {}), **variant.params)
+    method = CASES[name]
+    hasher = method.hasher_class(n_bits=n_bits, **QUICK.get(method.method, {}), **method.params)
     return hasher.set_params(random_state=seed) if "random_state" in hasher.get_params() else hasher
 
 
@@ -187,7 +191,7 @@ def test_awkward_rows_get_codes(name, few_digits):
 @pytest.mark.parametrize("n_bits", [1, 2])
 def test_one_or_two_bits_are_given_or_refused_by_the_rule(name, n_bits, few_digits):
     X, y = few_digits
-    multiple = CASES[name][1].bits_multiple_of
+    multiple = CASES[name].facts.bits_multiple_of
     if n_bits % multiple == 0:
         assert make(name, n_bits).fit(X, y).transform(X).shape == (300, n_bits)
     else:
@@ -198,8 +202,7 @@ def test_one_or_two_bits_are_given_or_refused_by_the_rule(name, n_bits, few_digi
 @every_hasher
 def test_more_bits_than_a_method_can_give_name_the_largest_number(name, few_digits):
     X, y = few_digits
-    method, variant = CASES[name]
-    if (variant.max_bits or method.max_bits) == "any":
+    if CASES[name].facts.max_bits == "any":
         assert make(name, 80).fit(X, y).transform(X).shape == (300, 80)  # digits have 64 features
         return
     with pytest.raises(ValueError, match=r"n_bits is 10000;.*at most \d+") as refusal:
@@ -240,16 +243,16 @@ def test_labels_do_not_change_what_ignores_them(name, few_digits):
 
 
 @pytest.mark.parametrize("name", SUPERVISED)
-def test_missing_labels_name_methods_that_need_none(name, few_digits):
+def test_missing_labels_point_to_methods_that_need_none(name, few_digits):
     X, y = few_digits
     for nothing in (None, np.full(300, -1)):
-        with pytest.raises(ValueError, match=r"AnchorGraphHash.*LSHash.*SpectralHash"):
+        with pytest.raises(ValueError, match=r"use a method that needs no labels"):
             make(name).fit(X, nothing)
     some = np.where(np.arange(300) % 2, y, -1)
-    if CASES[name][1].supervision == "partial labels":
+    if CASES[name].facts.labels == "some":
         assert make(name).fit(X, some).transform(X).shape == (300, 4)
     else:
-        with pytest.raises(ValueError, match=r"150 of 300 rows unlabeled.*LSHash"):
+        with pytest.raises(ValueError, match=r"150 of 300 rows unlabeled"):
             make(name).fit(X, some)
 
 
@@ -278,3 +281,74 @@ def test_history_of_the_objective_is_finite(name, few_digits):
     history = getattr(make(name).fit(X, y), "objective_history_", np.zeros(1))
     assert np.ndim(history) == 1
     assert np.isfinite(history).all()
+
+
+class Interruption(BaseException):
+    """Raised in the middle of a fit, like the KeyboardInterrupt of an impatient user."""
+
+
+@every_hasher
+def test_a_fit_that_is_interrupted_leaves_the_hasher_as_it_was(name, few_digits):
+    X, y = few_digits
+    hasher = make(name).fit(X, y)
+    before = pickle.dumps(hasher)
+    for n_calls in (1, 3, 10, 30, 100, 1000):
+        try:
+            with interrupted_after(n_calls):
+                hasher.fit(X[::-1], y[::-1])
+        except Interruption:
+            assert pickle.dumps(hasher) == before
+        else:
+            assert n_calls > 1  # the fit makes fewer calls
+            break
+
+
+@every_hasher
+def test_a_hasher_whose_first_fit_failed_cannot_be_saved(name, few_digits, tmp_path):
+    X, y = few_digits
+    hasher = make(name)
+    with pytest.raises(Interruption), interrupted_after(8):
+        hasher.fit(X, y)
+    with pytest.raises(NotFittedError):
+        hasher.save(tmp_path / "model.star")
+    assert not (tmp_path / "model.star").exists()
+
+
+@every_hasher
+def test_items_are_encoded_like_queries_unless_a_method_says_otherwise(name, few_digits):
+    X, y = few_digits
+    hasher = make(name).fit(X, y)
+    items = hasher.encode_database(X, y)
+    assert len(items) == len(X)
+    assert items.n_bits == hasher.n_bits_ == hasher.encode(X).n_bits
+
+
+@every_hasher
+def test_default_setting_is_saved_and_backs_a_collection(name, few_digits, tmp_path):
+    X, y = few_digits
+    method = CASES[name]
+    hasher = method.hasher_class(**QUICK.get(method.method, {}), **method.params).fit(X, y)
+    hasher.save(tmp_path / "model.star")
+    assert starshl.load(tmp_path / "model.star").n_bits_ == hasher.n_bits_
+    with Collection.create(tmp_path / "items", hasher) as items:
+        ids = items.add(X)
+        assert items.codes(ids) == hasher.encode_database(X)
+
+
+@contextmanager
+def interrupted_after(n_calls):
+    """Raise after so many calls of Python functions of the package."""
+    left = n_calls
+
+    def count(frame, event, argument):
+        nonlocal left
+        if event == "call" and "starshl" in frame.f_code.co_filename and frame.f_code.co_name != "fit_completely":
+            left -= 1
+            if left <= 0:
+                raise Interruption
+
+    sys.setprofile(count)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)

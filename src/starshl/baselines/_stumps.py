@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_choice, check_integer, check_rows
 from ..base import BaseHasher
@@ -64,8 +63,6 @@ def ranked_features(X: np.ndarray, kind: str, n_projections: int, rng) -> Ranked
 class StumpHasher(BaseHasher):
     """A hasher that compares one feature, or one projection, with one threshold a bit."""
 
-    _needs_labels = True
-
     def _ranked_with_pairs(self, X: np.ndarray, y, pairs, rng) -> tuple[RankedFeatures, Pairs]:
         """Return the features to cut and the pairs to judge cuts by; there are at least as many cuts as bits."""
         check_integer(self.n_pairs, "n_pairs", low=2)
@@ -85,9 +82,8 @@ class StumpHasher(BaseHasher):
         self.thresholds_ = np.array([ranked.threshold(*stump) for stump in stumps]).astype(dtype)
         self.projections_ = None if ranked.projections is None else ranked.projections[self.features_]
 
-    def decision_function(self, X) -> np.ndarray:
+    def _scores(self, X) -> np.ndarray:
         """Return how far each stump's feature lies above its threshold, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
         values = X[:, self.features_] if self.projections_ is None else project(X, self.projections_)
         return values - self.thresholds_

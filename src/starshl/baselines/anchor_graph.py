@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
-from sklearn.utils.validation import check_is_fitted
 
 from .._threads import single_threaded_blas
 from .._validation import check_integer, check_number, check_rows
-from ..base import BaseHasher
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts, Variant
 from ..kernels.anchors import choose_anchors
 from ..linalg import fill_by_tiles, positive_peaks, smallest_columns, squared_distances
 
@@ -47,6 +47,8 @@ class AnchorGraphHash(BaseHasher):
     sigma : float or None, default=None
         None: the mean distance to the n_neighbors-th nearest anchor.
     drop_tol : float, default=1e-3
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -68,6 +70,15 @@ class AnchorGraphHash(BaseHasher):
     (1797, 16)
     """
 
+    facts = Facts(
+        paper="Liu, Wang, Kumar, Chang: Hashing with Graphs",
+        year=2011,
+        labels="ignored",
+        cost="n x anchors x features + anchors^3",
+        max_bits="n_anchors",
+    )
+    variants = (Variant("AnchorGraphHash two layers", {"layers": 2}, {"bits_multiple_of": 2}),)
+
     def __init__(
         self,
         n_bits=32,
@@ -78,6 +89,7 @@ class AnchorGraphHash(BaseHasher):
         n_neighbors=3,
         sigma=None,
         drop_tol=1e-3,
+        n_jobs=None,
         random_state=None,
     ):
         self.n_bits = n_bits
@@ -87,8 +99,10 @@ class AnchorGraphHash(BaseHasher):
         self.n_neighbors = n_neighbors
         self.sigma = sigma
         self.drop_tol = drop_tol
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None) -> AnchorGraphHash:
         """Build the anchor graph and find its smooth functions; y is ignored."""
         n_bits, layers = self._check_bits()
@@ -127,9 +141,8 @@ class AnchorGraphHash(BaseHasher):
             )
         return n_bits, layers
 
-    def decision_function(self, X) -> np.ndarray:
+    def _scores(self, X) -> np.ndarray:
         """Return the smooth functions, then for two layers the distances to the second cuts."""
-        check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
         columns, distances = _nearest_anchors(X, self.anchors_, self.n_neighbors_)
         Z = _graph(columns, distances, self.sigma_, len(self.anchors_))

@@ -9,6 +9,8 @@ from sklearn.utils.validation import check_random_state
 
 from .._threads import run_all, tiles
 from .._validation import check_integer, check_rows
+from ..base import all_or_nothing
+from ..facts import Facts
 from ..supervision import Pairs
 from ._stump_loops import best_stump
 from ._stumps import RankedFeatures, StumpHasher
@@ -49,6 +51,8 @@ class BoostSSC(StumpHasher):
         Pairs drawn from the labels, half of them similar. Ignored when ``fit`` is given pairs.
     unique : bool, default=True
         Take no stump twice: AdaBoost may, but a repeated bit tells nothing new.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -72,6 +76,15 @@ class BoostSSC(StumpHasher):
     (1797, 16)
     """
 
+    facts = Facts(
+        paper="Shakhnarovich: Learning Task-Specific Similarity",
+        year=2005,
+        labels="some",
+        cost="n_bits x features x pairs",
+        samples="vectors and labels or pairs",
+        max_bits="distinct thresholds",
+    )
+
     def __init__(
         self,
         n_bits=32,
@@ -80,6 +93,7 @@ class BoostSSC(StumpHasher):
         n_projections=256,
         n_pairs=20_000,
         unique=True,
+        n_jobs=None,
         random_state=None,
     ):
         self.n_bits = n_bits
@@ -87,8 +101,10 @@ class BoostSSC(StumpHasher):
         self.n_projections = n_projections
         self.n_pairs = n_pairs
         self.unique = unique
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None, *, pairs=None) -> BoostSSC:
         """Choose the stumps by pairs, or by pairs drawn from labels.
 
@@ -139,7 +155,6 @@ def _best_of_all(ranked: RankedFeatures, pairs: Pairs, weights, taken) -> tuple[
     search = partial(best_stump, ranked.ranks, n_values, pairs.first, pairs.second, weights)
     found = run_all(
         [partial(search, tile.start, tile.stop, taken) for tile in tiles(len(n_values), _TILE_FEATURES)],
-        n_jobs=-1,
     )
     # min keeps the first of equals, so the answer does not depend on the tiles.
     feature, cut, _ = min((stump for stump in found if stump[0] >= 0), key=lambda stump: stump[2])

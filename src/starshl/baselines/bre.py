@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_integer, check_number, check_rows
-from ..base import BaseHasher
+from ..base import BaseHasher, all_or_nothing
 from ..codes import signs_of
+from ..facts import Facts, Variant
 from ..linalg import fill_by_tiles, unit_rows
 from ..supervision import check_pairs, require_labels
 from ._bre_loops import objective, sweep
@@ -48,6 +49,8 @@ class BRE(BaseHasher):
         A sweep moves one weight of every bit.
     tol : float, default=1e-4
         Stop when ten sweeps together lower the objective by less than tol times its start.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -69,6 +72,14 @@ class BRE(BaseHasher):
     True
     """
 
+    facts = Facts(
+        paper="Kulis, Darrell: Learning to Hash with Binary Reconstructive Embeddings",
+        year=2009,
+        labels="ignored",
+        cost="sweeps x n_bits x (rows log rows + pairs), 1,000 rows and 50,000 pairs",
+    )
+    variants = (Variant("BRE supervised", {"supervised": True}, {"labels": "some"}),)
+
     def __init__(
         self,
         n_bits=32,
@@ -79,6 +90,7 @@ class BRE(BaseHasher):
         pair_fraction=0.05,
         max_sweeps=50,
         tol=1e-4,
+        n_jobs=None,
         random_state=None,
     ):
         self.n_bits = n_bits
@@ -88,8 +100,10 @@ class BRE(BaseHasher):
         self.pair_fraction = pair_fraction
         self.max_sweeps = max_sweeps
         self.tol = tol
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None, *, pairs=None) -> BRE:
         """Learn from the rows alone, or if ``supervised`` from labels or pairs.
 
@@ -120,9 +134,8 @@ class BRE(BaseHasher):
         self.n_iter_ = len(history) - 1
         return self
 
-    def decision_function(self, X) -> np.ndarray:
+    def _scores(self, X) -> np.ndarray:
         """Return the expansions at each row, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
 
         def of(tile: slice) -> np.ndarray:
@@ -155,10 +168,6 @@ class BRE(BaseHasher):
             return rows, joined, None
         first, second = labels.index[rows][joined]
         return rows, joined, (first != second).astype(np.float64)
-
-    @property
-    def _needs_labels(self) -> bool:
-        return bool(self.supervised)
 
 
 class PairGraph(NamedTuple):

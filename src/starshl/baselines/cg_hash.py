@@ -7,7 +7,8 @@ from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_integer, check_number, check_rows
-from ..base import LinearHasher
+from ..base import LinearHasher, all_or_nothing
+from ..facts import Facts
 from ..supervision import triplets_or_labels
 from ._reduction import centered_rows
 from ._triplet_columns import best_plane, score_matrix, solve_master
@@ -45,6 +46,8 @@ class CGHash(LinearHasher):
         Principal components in which planes are sought, if X has more features than that.
     n_starts : int, default=100
         Random planes tried for each bit.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -67,7 +70,13 @@ class CGHash(LinearHasher):
     (1797, 8)
     """
 
-    _needs_labels = True
+    facts = Facts(
+        paper="Li, Lin, Shen, van den Hengel, Dick: Learning Hash Functions Using Column Generation",
+        year=2013,
+        labels="some",
+        cost="n_bits x (L-BFGS + linear program over triplets)",
+        samples="vectors and labels or triplets",
+    )
 
     def __init__(
         self,
@@ -79,6 +88,7 @@ class CGHash(LinearHasher):
         max_triplets=20_000,
         n_components=100,
         n_starts=100,
+        n_jobs=None,
         random_state=None,
     ):
         self.n_bits = n_bits
@@ -88,8 +98,10 @@ class CGHash(LinearHasher):
         self.max_triplets = max_triplets
         self.n_components = n_components
         self.n_starts = n_starts
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None, *, triplets=None) -> CGHash:
         """Generate the bits from triplets, or from triplets made from labels.
 

@@ -6,12 +6,13 @@ import warnings
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._threads import run_all
 from .._validation import check_choice, check_integer, check_number, check_rows
-from ..base import BaseHasher
+from ..base import BaseHasher, all_or_nothing
 from ..codebooks import random_codewords, separated_codewords
+from ..facts import Facts
 from ..kernels.anchors import gaussian_expansion, gaussian_features, mean_squared_distance
 from ..solvers import DualSolution, PairwiseAscent, hinge_distances, nearest_codewords
 from ..supervision import require_labels
@@ -73,7 +74,13 @@ class CodewordSVM(BaseHasher):
     True
     """
 
-    _needs_labels = True
+    facts = Facts(
+        paper="Dietterich, Bakiri: Solving Multiclass Learning Problems via Error-Correcting Output Codes",
+        year=1995,
+        labels="required",
+        cost="n_bits x SVM(n)",
+        samples="vectors and labels",
+    )
 
     def __init__(
         self,
@@ -96,6 +103,7 @@ class CodewordSVM(BaseHasher):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None) -> CodewordSVM:
         """Train the SVMs; y is one class a row."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
@@ -147,7 +155,7 @@ class CodewordSVM(BaseHasher):
             warnings.warn(
                 f"An SVM stopped with violation {worst:.1e} > tol {self.tol:.1e}. Lower C or raise tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         return solutions, which.ravel()
 
@@ -160,9 +168,8 @@ class CodewordSVM(BaseHasher):
             )
         return PairwiseAscent(self.tol).solve(kernel, targets, np.full(len(targets), float(self.C)))
 
-    def decision_function(self, X) -> np.ndarray:
+    def _scores(self, X) -> np.ndarray:
         """Return the decision values of all SVMs, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
         return gaussian_expansion(X, self.support_vectors_, self.scale_, self.dual_coef_, self.intercept_)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_choice, check_integer, check_number, check_rows
-from ..base import BaseHasher
+from ..base import BaseHasher, all_or_nothing
 from ..codes import signs_of
+from ..facts import Facts, Variant
 from ..kernels.anchors import choose_anchors, gaussian_expansion, gaussian_features, mean_squared_distance
 from ..linalg import project
 from ..solvers.ridge import FeatureRidge
@@ -57,6 +58,8 @@ class COSDISH(BaseHasher):
         Ridge regression on the centered features, or on Gaussians around 1,000 random training rows.
     ridge : float, default=1e-2
         Its penalty; features are scaled to a mean variance of one.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -78,7 +81,14 @@ class COSDISH(BaseHasher):
     (1797, 16)
     """
 
-    _needs_labels = True
+    facts = Facts(
+        paper="Kang, Li, Zhou: Column Sampling Based Discrete Supervised Hashing",
+        year=2016,
+        labels="required",
+        cost="rounds x n x n_bits x columns",
+        samples="vectors and labels",
+    )
+    variants = (Variant("COSDISH kernel", {"hash_function": "kernel"}, {}),)
 
     def __init__(
         self,
@@ -90,6 +100,7 @@ class COSDISH(BaseHasher):
         balance=True,
         hash_function="linear",
         ridge=1e-2,
+        n_jobs=None,
         random_state=None,
     ):
         self.n_bits = n_bits
@@ -99,8 +110,10 @@ class COSDISH(BaseHasher):
         self.balance = balance
         self.hash_function = hash_function
         self.ridge = ridge
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None) -> COSDISH:
         """Learn codes from classes, then the functions that write them; y is one class a row."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
@@ -150,9 +163,8 @@ class COSDISH(BaseHasher):
         regression = FeatureRidge(gaussian_features(X, self.anchors_, self.scale_).astype(np.float64), ridge)
         return regression.split(regression.solve(codes))
 
-    def decision_function(self, X) -> np.ndarray:
+    def _scores(self, X) -> np.ndarray:
         """Return the regression onto codes, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
         if self.hash_function_ == "linear":
             return project(X, self.weights_, self.intercept_)

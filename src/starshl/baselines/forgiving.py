@@ -7,11 +7,12 @@ from itertools import combinations
 from math import comb
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._threads import run_all
 from .._validation import check_integer, check_number, check_rows
-from ..base import BaseHasher
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts
 from ..linalg import fill_by_tiles
 from ..supervision import require_labels
 from ._forgiving_loops import boost_bit, vote
@@ -54,6 +55,8 @@ class ForgivingHash(BaseHasher):
         Rows drawn to train one bit.
     max_features : int, default=100
         Features drawn for the stumps of one bit.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -81,7 +84,13 @@ class ForgivingHash(BaseHasher):
     [0, 0, 0, 0, 0, 0, 0, 0]
     """
 
-    _needs_labels = True
+    facts = Facts(
+        paper="Baluja, Covell: Learning to Hash: Forgiving Hash Functions and Applications",
+        year=2008,
+        labels="some",
+        cost="pool x n_bits x rounds x rows x features drawn",
+        samples="vectors and labels of groups",
+    )
 
     def __init__(
         self,
@@ -93,6 +102,7 @@ class ForgivingHash(BaseHasher):
         diversity=0.5,
         max_rows=2000,
         max_features=100,
+        n_jobs=None,
         random_state=None,
     ):
         self.n_bits = n_bits
@@ -102,8 +112,10 @@ class ForgivingHash(BaseHasher):
         self.diversity = diversity
         self.max_rows = max_rows
         self.max_features = max_features
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None) -> ForgivingHash:
         """Train a pool of bits on the labeled rows and select the best that differ.
 
@@ -124,7 +136,7 @@ class ForgivingHash(BaseHasher):
         labelings = balanced_labelings(len(labels.classes), self.pool * n_bits, rng)
         tasks = [partial(self._train_bit, rows, groups, labeling, rng.randint(2**31)) for labeling in labelings]
         features, thresholds, votes, losses, labelings = (
-            np.array(column) for column in zip(*run_all(tasks, n_jobs=-1), strict=True)
+            np.array(column) for column in zip(*run_all(tasks), strict=True)
         )
         bits = _scores(rows, features, thresholds, votes) >= 0
         chosen, agreement = select_bits(bits, groups, n_bits, diversity)
@@ -157,9 +169,8 @@ class ForgivingHash(BaseHasher):
         ]
         return columns[features], np.array(thresholds, X.dtype), votes, losses, labeling
 
-    def decision_function(self, X) -> np.ndarray:
+    def _scores(self, X) -> np.ndarray:
         """Return the weighted votes of the stumps, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
         return _scores(X, self.features_, self.thresholds_, self.votes_)
 

@@ -8,8 +8,9 @@ from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_choice, check_integer, check_number, check_rows
-from ..base import LinearHasher
+from ..base import LinearHasher, all_or_nothing
 from ..codes import signs_of
+from ..facts import Facts, Variant
 from ..linalg import gram, positive_peaks, project, random_rotation, required_directions
 from ..supervision import require_labels
 
@@ -42,6 +43,8 @@ class ITQ(LinearHasher):
     cca_reg : float, default=0.1
         Ridge on the covariance of the features, as a share of their mean variance, so that codes do not
         depend on the unit of X. (An absolute 1e-4 on MNIST rows of unit length is a share of 0.13.)
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
         Draws the first rotation.
 
@@ -69,13 +72,24 @@ class ITQ(LinearHasher):
     (9, 16)
     """
 
-    def __init__(self, n_bits=32, *, embedding="pca", n_iter=50, cca_reg=0.1, random_state=None):
+    facts = Facts(
+        paper="Gong, Lazebnik: Iterative Quantization, a Procrustean Approach to Learning Binary Codes",
+        year=2011,
+        labels="ignored",
+        cost="n x features^2 + n_iter x n x n_bits^2",
+        max_bits="rank",
+    )
+    variants = (Variant("ITQ CCA", {"embedding": "cca"}, {"labels": "required", "max_bits": "any"}),)
+
+    def __init__(self, n_bits=32, *, embedding="pca", n_iter=50, cca_reg=0.1, n_jobs=None, random_state=None):
         self.n_bits = n_bits
         self.embedding = embedding
         self.n_iter = n_iter
         self.cca_reg = cca_reg
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None) -> ITQ:
         """Learn directions and rotation; y, one class a row, is read only by ``embedding="cca"``."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
@@ -97,10 +111,6 @@ class ITQ(LinearHasher):
         self.components_ = components.astype(X.dtype)
         self.intercept_ = -project(components, mean[None])[:, 0].astype(X.dtype)
         return self
-
-    @property
-    def _needs_labels(self) -> bool:
-        return self.embedding == "cca"
 
 
 def learn_rotation(embedded: np.ndarray, rotation: np.ndarray, n_iter: int) -> tuple[np.ndarray, np.ndarray]:

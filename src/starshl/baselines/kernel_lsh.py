@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_choice, check_integer, check_number, check_rows
-from ..base import BaseHasher
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts
 from ..kernels.anchors import choose_anchors, gaussian_features, mean_squared_distance
 from ..linalg import fill_by_tiles, project
 
@@ -42,6 +43,8 @@ class KernelLSH(BaseHasher):
     sigma : float or "mean", default="mean"
         Width of the Gaussian :math:`\exp(-\|x - a\|^2 / 2\sigma^2)`; "mean" is the root mean squared
         distance to the anchors.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -61,6 +64,13 @@ class KernelLSH(BaseHasher):
     (1797, 16)
     """
 
+    facts = Facts(
+        paper="Kulis, Grauman: Kernelized Locality-Sensitive Hashing for Scalable Image Search",
+        year=2009,
+        labels="ignored",
+        cost="anchors^3 + anchors^2 x n_bits",
+    )
+
     def __init__(
         self,
         n_bits=32,
@@ -69,6 +79,7 @@ class KernelLSH(BaseHasher):
         n_subset=30,
         kernel="gaussian",
         sigma="mean",
+        n_jobs=None,
         random_state=None,
     ):
         self.n_bits = n_bits
@@ -76,8 +87,10 @@ class KernelLSH(BaseHasher):
         self.n_subset = n_subset
         self.kernel = kernel
         self.sigma = sigma
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None) -> KernelLSH:
         """Draw anchors and directions; y is ignored."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
@@ -102,9 +115,8 @@ class KernelLSH(BaseHasher):
         self.intercept_ = -project(weights, K.mean(axis=1)[None])[:, 0].astype(X.dtype)
         return self
 
-    def decision_function(self, X) -> np.ndarray:
+    def _scores(self, X) -> np.ndarray:
         """Return the products with the random directions, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
         weights, intercept = self.weights_.T.astype(X.dtype), self.intercept_.astype(X.dtype)
         return fill_by_tiles(

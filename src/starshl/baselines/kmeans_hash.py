@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_integer, check_number, check_rows
-from ..base import BaseHasher
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts
 from ..linalg import (
     fill_by_tiles,
     gram,
@@ -48,6 +48,8 @@ class KMeansHash(BaseHasher):
         :math:`\lambda`; zero is k-means.
     n_iter : int, default=50
         Most rounds of assigning and moving; they end earlier when no row changes its center.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
 
     Attributes
     ----------
@@ -71,12 +73,22 @@ class KMeansHash(BaseHasher):
     (1797, 8)
     """
 
-    def __init__(self, n_bits=32, *, bits_per_subspace=4, affinity_weight=10.0, n_iter=50):
+    facts = Facts(
+        paper="He, Wen, Sun: K-Means Hashing, an Affinity-Preserving Quantization Method",
+        year=2013,
+        labels="ignored",
+        cost="n x features^2 + n_iter x n x features x 2^bits_per_subspace",
+        max_bits="rank",
+    )
+
+    def __init__(self, n_bits=32, *, bits_per_subspace=4, affinity_weight=10.0, n_iter=50, n_jobs=None):
         self.n_bits = n_bits
         self.bits_per_subspace = bits_per_subspace
         self.affinity_weight = affinity_weight
         self.n_iter = n_iter
+        self.n_jobs = n_jobs
 
+    @all_or_nothing
     def fit(self, X, y=None) -> KMeansHash:
         """Learn subspaces and centers; y is ignored."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
@@ -101,17 +113,16 @@ class KMeansHash(BaseHasher):
         self.objective_history_ = _add_histories(histories).ravel()
         return self
 
-    def decision_function(self, X) -> np.ndarray:
+    def _scores(self, X) -> np.ndarray:
         """Return, for each bit, the squared distance to the nearest center without it minus with it.
 
         All signs of a subspace together are the number of the nearest center; shape (n_samples, n_bits).
         """
-        check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
         rows = project(X, self.components_, self.intercept_)
-        return fill_by_tiles(len(X), int(self.bits_.sum()), X.dtype, lambda tile: self._scores(rows[tile]))
+        return fill_by_tiles(len(X), int(self.bits_.sum()), X.dtype, lambda tile: self._distance_gaps(rows[tile]))
 
-    def _scores(self, rows: np.ndarray) -> np.ndarray:
+    def _distance_gaps(self, rows: np.ndarray) -> np.ndarray:
         scores, start = [], 0
         for bits, part in zip(self.bits_, self._split(rows), strict=True):
             stop = start + 2 ** int(bits)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_integer, check_number, check_rows
-from ..base import BaseHasher
+from ..base import BaseHasher, all_or_nothing
 from ..codes import signs_of
+from ..facts import Facts
 from ..kernels.anchors import choose_anchors, gaussian_features, mean_squared_distance
 from ..linalg import project
 from ..supervision import Pairs, check_pairs, require_labels
@@ -49,6 +50,8 @@ class KSH(BaseHasher):
         Gradient steps a bit.
     tol : float, default=0.01
         Stop when a step changes the smooth objective by less than tol times l.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -73,7 +76,13 @@ class KSH(BaseHasher):
     (1797, 4)
     """
 
-    _needs_labels = True
+    facts = Facts(
+        paper="Liu, Wang, Ji, Jiang, Chang: Supervised Hashing with Kernels",
+        year=2012,
+        labels="some",
+        cost="n x anchors x features + n_bits x (anchors^3 + steps x labeled x anchors)",
+        samples="vectors and labels or pairs",
+    )
 
     def __init__(
         self,
@@ -84,6 +93,7 @@ class KSH(BaseHasher):
         n_labeled=1000,
         max_iter=500,
         tol=1e-2,
+        n_jobs=None,
         random_state=None,
     ):
         self.n_bits = n_bits
@@ -92,8 +102,10 @@ class KSH(BaseHasher):
         self.n_labeled = n_labeled
         self.max_iter = max_iter
         self.tol = tol
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None, *, pairs=None) -> KSH:
         """Learn from labels, of some rows at least, or from pairs.
 
@@ -135,9 +147,8 @@ class KSH(BaseHasher):
                 rows = np.sort(rng.choice(rows, n_labeled, replace=False))
         return rows, LabelSimilarity(labels.index[rows])
 
-    def decision_function(self, X) -> np.ndarray:
+    def _scores(self, X) -> np.ndarray:
         """Return the kernel expansions, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
         features = gaussian_features(X, self.anchors_, self.scale_)
         return project(features, self.coefficients_, self.intercept_)

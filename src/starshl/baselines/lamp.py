@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import eigh
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_integer, check_number, check_rows
-from ..base import BaseHasher
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts
 from ..kernels.anchors import choose_anchors, gaussian_features, mean_squared_distance
 from ..linalg import project
 from ..supervision import Pairs, pairs_or_labels
@@ -55,6 +56,8 @@ class LAMP(BaseHasher):
         Convex steps a bit.
     reweight : bool, default=True
         Give pairs that earlier bits got wrong more weight; without it bits differ by their start only.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -78,7 +81,13 @@ class LAMP(BaseHasher):
     (1797, 8)
     """
 
-    _needs_labels = True
+    facts = Facts(
+        paper="Mu, Shen, Yan: Weakly-Supervised Hashing in Kernel Space",
+        year=2010,
+        labels="some",
+        cost="n_bits x convex steps x sweeps x rows x support",
+        samples="vectors and labels or pairs",
+    )
 
     def __init__(
         self,
@@ -92,6 +101,7 @@ class LAMP(BaseHasher):
         max_rows=2000,
         max_steps=20,
         reweight=True,
+        n_jobs=None,
         random_state=None,
     ):
         self.n_bits = n_bits
@@ -103,8 +113,10 @@ class LAMP(BaseHasher):
         self.max_rows = max_rows
         self.max_steps = max_steps
         self.reweight = reweight
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None, *, pairs=None) -> LAMP:
         """Learn the partitions from all rows and from pairs, or from pairs drawn from labels.
 
@@ -171,9 +183,8 @@ class LAMP(BaseHasher):
             check_integer(getattr(self, name), name, low=1)
         return check_integer(self.n_bits, "n_bits", low=1)
 
-    def decision_function(self, X) -> np.ndarray:
+    def _scores(self, X) -> np.ndarray:
         """Return the kernel expansions, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
         kernel = gaussian_features(X, self.support_rows_, self.scale_)
         return project(kernel, self.dual_coef_, self.intercept_)

@@ -8,7 +8,8 @@ from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_choice, check_integer, check_number, check_rows
-from ..base import LinearHasher
+from ..base import LinearHasher, all_or_nothing
+from ..facts import Facts, Variant
 from ..linalg import gram, positive_peaks, project
 from ..supervision import Pairs, pairs_or_labels, require_both_kinds
 from ._reduction import principal_rows
@@ -52,6 +53,8 @@ class LDAHash(LinearHasher):
         Principal components kept; None keeps all with variance.
     ridge : float, default=1e-3
         Share of the mean eigenvalue that is added to all eigenvalues of both matrices (LDA).
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -75,7 +78,15 @@ class LDAHash(LinearHasher):
     True
     """
 
-    _needs_labels = True
+    facts = Facts(
+        paper="Strecha, Bronstein, Bronstein, Fua: LDAHash: Improved Matching with Smaller Descriptors",
+        year=2012,
+        labels="some",
+        cost="pairs x components^2 + components^3",
+        samples="vectors and labels or pairs",
+        max_bits="rank",
+    )
+    variants = (Variant("DIF", {"method": "dif"}, {}),)
 
     def __init__(
         self,
@@ -87,6 +98,7 @@ class LDAHash(LinearHasher):
         n_pairs=40_000,
         n_components=None,
         ridge=1e-3,
+        n_jobs=None,
         random_state=None,
     ):
         self.n_bits = n_bits
@@ -96,8 +108,10 @@ class LDAHash(LinearHasher):
         self.n_pairs = n_pairs
         self.n_components = n_components
         self.ridge = ridge
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None, *, pairs=None) -> LDAHash:
         """Learn projections and thresholds from pairs, or from pairs drawn from labels.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._validation import check_choice, check_integer, check_rows
-from ..base import BaseHasher
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts, Variant
 from ..linalg import project
 
 __all__ = ["LSHash"]
@@ -32,6 +33,8 @@ class LSHash(BaseHasher):
     orthogonal : bool, default=False
         Make the directions orthogonal within blocks of at most n_features bits, which lowers the variance
         of the estimated angle (super-bit LSH). Only for "gaussian".
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -51,13 +54,23 @@ class LSHash(BaseHasher):
     (1797, 16)
     """
 
-    def __init__(self, n_bits=32, *, variant="gaussian", center=True, orthogonal=False, random_state=None):
+    facts = Facts(
+        paper="Charikar: Similarity Estimation Techniques from Rounding Algorithms",
+        year=2002,
+        labels="ignored",
+        cost="features x n_bits",
+    )
+    variants = (Variant("LSHash bit sampling", {"variant": "bit_sampling"}, {}),)
+
+    def __init__(self, n_bits=32, *, variant="gaussian", center=True, orthogonal=False, n_jobs=None, random_state=None):
         self.n_bits = n_bits
         self.variant = variant
         self.center = center
         self.orthogonal = orthogonal
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None) -> LSHash:
         """Draw the hyperplanes or thresholds; y is ignored."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
@@ -88,9 +101,8 @@ class LSHash(BaseHasher):
         share = rng.random_sample(n_bits)
         self.thresholds_ = (low[self.features_] + share * ranges[self.features_]).astype(X.dtype)
 
-    def decision_function(self, X) -> np.ndarray:
+    def _scores(self, X) -> np.ndarray:
         """Return signed distances to the hyperplanes or thresholds, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
         if self.variant_ == "gaussian":
             return project(X, self.components_, self.intercept_)

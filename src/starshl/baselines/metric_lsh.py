@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_integer, check_number, check_rows
-from ..base import LinearHasher
+from ..base import LinearHasher, all_or_nothing
+from ..facts import Facts
 from ..supervision import Pairs, pairs_or_labels, require_labels
 from ._itml_loops import project_once
 from ._reduction import centered_rows
@@ -58,6 +59,8 @@ class MetricLSH(LinearHasher):
     max_sweeps : int, default=1000
     tol : float, default=1e-3
         Stop when a sweep over the constraints changes the multipliers by less than this share of them.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -78,7 +81,13 @@ class MetricLSH(LinearHasher):
     (1797, 16)
     """
 
-    _needs_labels = True
+    facts = Facts(
+        paper="Jain, Kulis, Grauman: Fast Image Search for Learned Metrics",
+        year=2008,
+        labels="some",
+        cost="sweeps x pairs x components^2",
+        samples="vectors and labels or pairs",
+    )
 
     def __init__(
         self,
@@ -90,6 +99,7 @@ class MetricLSH(LinearHasher):
         n_components=100,
         max_sweeps=1000,
         tol=1e-3,
+        n_jobs=None,
         random_state=None,
     ):
         self.n_bits = n_bits
@@ -99,8 +109,10 @@ class MetricLSH(LinearHasher):
         self.n_components = n_components
         self.max_sweeps = max_sweeps
         self.tol = tol
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None, *, pairs=None) -> MetricLSH:
         """Learn the metric from pairs, or from pairs drawn from labels, and draw the hyperplanes.
 
@@ -137,7 +149,7 @@ class MetricLSH(LinearHasher):
                 f"The multipliers still changed by a share of {learned.change:.2g} > tol {self.tol:g} after "
                 f"{self.max_sweeps} sweeps. Raise max_sweeps or tol.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         self.metric_ = learned.metric
         self.objective_history_ = learned.objectives

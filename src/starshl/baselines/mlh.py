@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_integer, check_number, check_rows
-from ..base import LinearHasher
+from ..base import LinearHasher, all_or_nothing
+from ..facts import Facts
 from ..linalg import project, unit_rows
 from ..supervision import Pairs, check_pairs, pairs_from_labels, require_labels
 from ._mlh_loops import descend_once
@@ -58,6 +59,8 @@ class MLH(LinearHasher):
         Falls linearly to zero over the epochs.
     momentum : float, default=0.9
     weight_decay : float, default=1e-4
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -80,7 +83,13 @@ class MLH(LinearHasher):
     (1797, 16)
     """
 
-    _needs_labels = True
+    facts = Facts(
+        paper="Norouzi, Fleet: Minimal Loss Hashing for Compact Binary Codes",
+        year=2011,
+        labels="some",
+        cost="epochs x pairs x components x n_bits",
+        samples="vectors and labels or pairs",
+    )
 
     def __init__(
         self,
@@ -95,6 +104,7 @@ class MLH(LinearHasher):
         learning_rate=0.1,
         momentum=0.9,
         weight_decay=1e-4,
+        n_jobs=None,
         random_state=None,
     ):
         self.n_bits = n_bits
@@ -107,8 +117,10 @@ class MLH(LinearHasher):
         self.learning_rate = learning_rate
         self.momentum = momentum
         self.weight_decay = weight_decay
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None, *, pairs=None) -> MLH:
         """Learn the projections from pairs, or from pairs drawn from labels.
 

@@ -6,7 +6,8 @@ import numpy as np
 from sklearn.utils.validation import check_random_state
 
 from .._validation import check_choice, check_integer, check_rows
-from ..base import LinearHasher
+from ..base import LinearHasher, all_or_nothing
+from ..facts import Facts
 from ..linalg import principal_directions, project, required_directions
 
 __all__ = ["PCAHash"]
@@ -26,6 +27,8 @@ class PCAHash(LinearHasher):
     n_bits : int, default=32
     overflow : {"raise", "random"}, default="raise"
         What to do when n_bits exceeds the rank of the centered rows: refuse, or add random directions.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
         Draws the random directions.
 
@@ -44,11 +47,21 @@ class PCAHash(LinearHasher):
     (1797, 16)
     """
 
-    def __init__(self, n_bits=32, *, overflow="raise", random_state=None):
+    facts = Facts(
+        paper="Wang, Kumar, Chang: Semi-Supervised Hashing for Large-Scale Search (its unsupervised case)",
+        year=2012,
+        labels="ignored",
+        cost="n x features x min(n, features)",
+        max_bits="rank",
+    )
+
+    def __init__(self, n_bits=32, *, overflow="raise", n_jobs=None, random_state=None):
         self.n_bits = n_bits
         self.overflow = overflow
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None) -> PCAHash:
         """Find the principal directions; y is ignored."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)

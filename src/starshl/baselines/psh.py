@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_random_state
 
 from .._validation import check_integer, check_number, check_rows
+from ..base import all_or_nothing
+from ..facts import Facts
 from ..supervision import Pairs
 from ._stump_loops import separated_by_cuts
 from ._stumps import RankedFeatures, StumpHasher
@@ -46,6 +48,8 @@ class ParamSensitiveHash(StumpHasher):
         How many, for "random" and "pca".
     n_pairs : int, default=20000
         Pairs drawn from the labels, half of them similar. Ignored when ``fit`` is given pairs.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -69,6 +73,15 @@ class ParamSensitiveHash(StumpHasher):
     (1797, 16)
     """
 
+    facts = Facts(
+        paper="Shakhnarovich, Viola, Darrell: Fast Pose Estimation with Parameter-Sensitive Hashing",
+        year=2003,
+        labels="some",
+        cost="features x (pairs + n)",
+        samples="vectors and labels or pairs",
+        max_bits="distinct thresholds",
+    )
+
     def __init__(
         self,
         n_bits=32,
@@ -78,6 +91,7 @@ class ParamSensitiveHash(StumpHasher):
         features="raw",
         n_projections=256,
         n_pairs=20_000,
+        n_jobs=None,
         random_state=None,
     ):
         self.n_bits = n_bits
@@ -86,8 +100,10 @@ class ParamSensitiveHash(StumpHasher):
         self.features = features
         self.n_projections = n_projections
         self.n_pairs = n_pairs
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None, *, pairs=None) -> ParamSensitiveHash:
         """Judge all stumps by pairs, or by pairs drawn from labels, and draw the bits.
 

@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.utils.validation import check_random_state
 
 from .._validation import check_choice, check_integer, check_rows
-from ..base import LinearHasher
+from ..base import LinearHasher, all_or_nothing
 from ..codebooks import hadamard_matrix
 from ..codes import BinaryCodes, signs_of
+from ..facts import Facts, Variant
 from ..linalg import fill_by_tiles, project, random_rotation, required_directions
 
 __all__ = ["RandomRotation", "Sketch"]
@@ -60,6 +61,8 @@ class RandomRotation(LinearHasher):
     n_bits : int, default=32
         At most the rank of the rows ("pca"), n_features ("random") or the next power of two ("hadamard").
     projection : {"pca", "random", "hadamard"}, default="pca"
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -79,11 +82,22 @@ class RandomRotation(LinearHasher):
     (10, 1000)
     """
 
-    def __init__(self, n_bits=32, *, projection="pca", random_state=None):
+    facts = Facts(
+        paper="Gao, Long: RaBitQ, Quantizing High-Dimensional Vectors with a Theoretical Error Bound",
+        year=2024,
+        labels="ignored",
+        cost="n x features x min(n, features)",
+        max_bits="rank",
+    )
+    variants = (Variant("RaBitQ", {"projection": "random"}, {"max_bits": "n_features"}),)
+
+    def __init__(self, n_bits=32, *, projection="pca", n_jobs=None, random_state=None):
         self.n_bits = n_bits
         self.projection = projection
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None) -> RandomRotation:
         """Draw the rotation; y is ignored."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._validation import check_choice, check_integer, check_number, check_rows
-from ..base import BaseHasher
+from ..base import BaseHasher, all_or_nothing
 from ..codebooks import separated_codewords
+from ..facts import Facts, Variant
 from ..kernels.anchors import choose_anchors, gaussian_expansion, gaussian_features, mean_squared_distance
 from ..solvers.ridge import FeatureRidge, KernelRidge
 from ..supervision import require_labels
@@ -62,6 +63,8 @@ class SDH(BaseHasher):
         Rounds over all blocks.
     n_sweeps : int, default=10
         Most sweeps over the columns of H a round, "sdh" only; they end when no sign changes.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -84,7 +87,17 @@ class SDH(BaseHasher):
     True
     """
 
-    _needs_labels = True
+    facts = Facts(
+        paper="Shen, Shen, Liu, Shen: Supervised Discrete Hashing",
+        year=2015,
+        labels="required",
+        cost="n x anchors^2 + anchors^3",
+        samples="vectors and labels",
+    )
+    variants = (
+        Variant("FSDH", {"variant": "fsdh"}, {}),
+        Variant("HC-SDH", {"variant": "hadamard"}, {}),
+    )
 
     def __init__(
         self,
@@ -98,6 +111,7 @@ class SDH(BaseHasher):
         ridge=1e-2,
         n_iter=5,
         n_sweeps=10,
+        n_jobs=None,
         random_state=None,
     ):
         self.n_bits = n_bits
@@ -109,8 +123,10 @@ class SDH(BaseHasher):
         self.ridge = ridge
         self.n_iter = n_iter
         self.n_sweeps = n_sweeps
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None) -> SDH:
         """Learn codes and the regression onto them; y is one class a row."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
@@ -168,8 +184,7 @@ class SDH(BaseHasher):
             record(W)
         return P, history
 
-    def decision_function(self, X) -> np.ndarray:
+    def _scores(self, X) -> np.ndarray:
         """Return the regression onto codes, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
         return gaussian_expansion(X, self.anchors_, self.scale_, self.weights_, self.intercept_)

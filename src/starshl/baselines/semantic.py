@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.special import expit
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_choice, check_integer, check_number, check_rows
-from ..base import BaseHasher
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts
 from ..linalg import fill_by_tiles
 from ._autoencoder import encode_rows, finetune, layer_views, n_parameters, train_rbm, unroll
 
@@ -52,6 +53,8 @@ class SemanticHashing(BaseHasher):
     scale : {"minmax", "none"}, default="minmax"
         Map each feature from its range over the training rows to [0, 1] (new rows are clipped to it), or
         take features that are in [0, 1] as they are.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -83,6 +86,13 @@ class SemanticHashing(BaseHasher):
     (64, 50, 8)
     """
 
+    facts = Facts(
+        paper="Salakhutdinov, Hinton: Semantic Hashing",
+        year=2009,
+        labels="ignored",
+        cost="epochs x n x network weights",
+    )
+
     def __init__(
         self,
         n_bits=32,
@@ -98,6 +108,7 @@ class SemanticHashing(BaseHasher):
         noise_variance=16.0,
         threshold="half",
         scale="minmax",
+        n_jobs=None,
         random_state=None,
     ):
         self.n_bits = n_bits
@@ -112,8 +123,10 @@ class SemanticHashing(BaseHasher):
         self.noise_variance = noise_variance
         self.threshold = threshold
         self.scale = scale
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None) -> SemanticHashing:
         """Pre-train the stack and fine-tune the autoencoder; y is ignored."""
         self._check_settings()
@@ -199,9 +212,8 @@ class SemanticHashing(BaseHasher):
             self.threshold_ = np.median(scores, axis=0)
         self.bit_balance_ = (scores >= self.threshold_).mean(axis=0)
 
-    def decision_function(self, X) -> np.ndarray:
+    def _scores(self, X) -> np.ndarray:
         """Return the noise-free pre-activations of the code units minus their thresholds."""
-        check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
         layers = layer_views(self.encoder_, self.layer_sizes_)
 

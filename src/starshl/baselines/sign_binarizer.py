@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_choice, check_integer, check_rows
-from ..base import BaseHasher
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts
 
 __all__ = ["SignBinarizer"]
 
@@ -23,6 +23,8 @@ class SignBinarizer(BaseHasher):
         matter most ("Matryoshka") can be shortened this way.
     threshold : {"mean", "median", "zero"}, default="mean"
         "median" balances every bit on the training rows; "zero" is what databases do without training.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
 
     Attributes
     ----------
@@ -35,10 +37,20 @@ class SignBinarizer(BaseHasher):
     [[-1, 1], [1, -1]]
     """
 
-    def __init__(self, n_bits="all", *, threshold="mean"):
+    facts = Facts(
+        paper="Common practice: binary quantization of embeddings, as in vector databases",
+        year=2023,
+        labels="ignored",
+        cost="n x features",
+        max_bits="n_features",
+    )
+
+    def __init__(self, n_bits="all", *, threshold="mean", n_jobs=None):
         self.n_bits = n_bits
         self.threshold = threshold
+        self.n_jobs = n_jobs
 
+    @all_or_nothing
     def fit(self, X, y=None) -> SignBinarizer:
         """Find the thresholds; y is ignored."""
         threshold = check_choice(self.threshold, "threshold", ("mean", "median", "zero"))
@@ -58,14 +70,10 @@ class SignBinarizer(BaseHasher):
         else:
             thresholds = np.zeros(X.shape[1])
         self.thresholds_ = thresholds.astype(X.dtype)
+        self.n_bits_ = len(thresholds)
         return self
 
-    def decision_function(self, X) -> np.ndarray:
+    def _scores(self, X) -> np.ndarray:
         """Return the features minus their thresholds, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
         return X[:, : len(self.thresholds_)] - self.thresholds_.astype(X.dtype, copy=False)
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.thresholds_)

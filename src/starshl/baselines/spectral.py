@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .._validation import check_choice, check_integer, check_rows
-from ..base import BaseHasher
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts
 from ..linalg import principal_directions, project
 
 __all__ = ["SpectralHash"]
@@ -29,6 +29,8 @@ class SpectralHash(BaseHasher):
         Any number: a direction can serve many bits.
     ranges : {"minmax", "percentile"}, default="minmax"
         The sides of the box: from smallest to largest projection, or between the percentiles 2.5 and 97.5.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
 
     Attributes
     ----------
@@ -48,10 +50,19 @@ class SpectralHash(BaseHasher):
     [1, 1, 1, 1]
     """
 
-    def __init__(self, n_bits=32, *, ranges="minmax"):
+    facts = Facts(
+        paper="Weiss, Torralba, Fergus: Spectral Hashing",
+        year=2008,
+        labels="ignored",
+        cost="n x features x min(n, features)",
+    )
+
+    def __init__(self, n_bits=32, *, ranges="minmax", n_jobs=None):
         self.n_bits = n_bits
         self.ranges = ranges
+        self.n_jobs = n_jobs
 
+    @all_or_nothing
     def fit(self, X, y=None) -> SpectralHash:
         """Find the box and its smoothest eigenfunctions; y is ignored."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
@@ -71,9 +82,8 @@ class SpectralHash(BaseHasher):
         self.directions_, self.modes_ = smoothest_modes(self.sides_, n_bits)
         return self
 
-    def decision_function(self, X) -> np.ndarray:
+    def _scores(self, X) -> np.ndarray:
         """Return the eigenfunctions at each row, shape (n_samples, n_bits), within [-1, 1]."""
-        check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
         phases = (project(X, self.components_) - self.lows_) * (np.pi / self.sides_)
         return np.cos(phases[:, self.directions_] * self.modes_).astype(X.dtype)

@@ -6,12 +6,13 @@ import warnings
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_integer, check_number, check_rows
-from ..base import BaseHasher
+from ..base import BaseHasher, all_or_nothing
 from ..codes import BinaryCodes
+from ..facts import Facts
 from ..linalg import gram, project, squared_distances
 
 __all__ = ["SphericalHash", "spherical_distances"]
@@ -40,6 +41,8 @@ class SphericalHash(BaseHasher):
     tol_mean : float, default=0.1
     tol_std : float, default=0.15
     max_iter : int, default=100
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
         Draws the rows whose means the centers start from, five each.
 
@@ -59,13 +62,22 @@ class SphericalHash(BaseHasher):
     (1797, 16)
     """
 
-    def __init__(self, n_bits=32, *, tol_mean=0.1, tol_std=0.15, max_iter=100, random_state=None):
+    facts = Facts(
+        paper="Heo, Lee, He, Chang, Yoon: Spherical Hashing",
+        year=2012,
+        labels="ignored",
+        cost="iterations x n x n_bits x (features + n_bits)",
+    )
+
+    def __init__(self, n_bits=32, *, tol_mean=0.1, tol_std=0.15, max_iter=100, n_jobs=None, random_state=None):
         self.n_bits = n_bits
         self.tol_mean = tol_mean
         self.tol_std = tol_std
         self.max_iter = max_iter
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None) -> SphericalHash:
         """Balance the spheres; y is ignored."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
@@ -92,7 +104,7 @@ class SphericalHash(BaseHasher):
                 f"{deviation:.3f} (tol_std {tol_std:g}) after {max_iter} iterations; codes are usable. "
                 "Raise max_iter or the tolerances.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         self.centers_ = centers.astype(X.dtype)
         self.radii_ = radii.astype(X.dtype)
@@ -100,9 +112,8 @@ class SphericalHash(BaseHasher):
         self.n_iter_ = len(history)
         return self
 
-    def decision_function(self, X) -> np.ndarray:
+    def _scores(self, X) -> np.ndarray:
         """Return the radii minus the distances to the centers, shape (n_samples, n_bits)."""
-        check_is_fitted(self)
         X = check_rows(self, X, fitting=False)
         return self.radii_.astype(X.dtype, copy=False) - np.sqrt(squared_distances(X, self.centers_))
 

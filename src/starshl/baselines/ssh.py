@@ -8,7 +8,8 @@ from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_choice, check_integer, check_number, check_rows
-from ..base import LinearHasher
+from ..base import LinearHasher, all_or_nothing
+from ..facts import Facts, Variant
 from ..linalg import gram, positive_peaks, project
 from ..supervision import Pairs, check_pairs, require_labels
 
@@ -50,6 +51,8 @@ class SSH(LinearHasher):
         At most so many labeled rows, drawn at random, form the pairs: S is a dense square of this size.
     threshold : {"zero", "median"}, default="zero"
         Where to cut the projections of the centered rows.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -67,7 +70,17 @@ class SSH(LinearHasher):
     (1797, 8)
     """
 
-    _needs_labels = True
+    facts = Facts(
+        paper="Wang, Kumar, Chang: Semi-Supervised Hashing for Large-Scale Search",
+        year=2012,
+        labels="some",
+        cost="n x features^2 + n_bits x (labeled^2 x features + features^3)",
+        samples="vectors, with labels of some rows or pairs",
+    )
+    variants = (
+        Variant("SSH orthogonal", {"mode": "orthogonal"}, {"max_bits": "n_features"}),
+        Variant("SSH nonorthogonal", {"mode": "nonorthogonal"}, {"max_bits": "n_features"}),
+    )
 
     def __init__(
         self,
@@ -78,6 +91,7 @@ class SSH(LinearHasher):
         alpha=1.0,
         n_labeled=1000,
         threshold="zero",
+        n_jobs=None,
         random_state=None,
     ):
         self.n_bits = n_bits
@@ -86,8 +100,10 @@ class SSH(LinearHasher):
         self.alpha = alpha
         self.n_labeled = n_labeled
         self.threshold = threshold
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None, *, pairs=None) -> SSH:
         """Learn from labels of some rows, or from pairs ``(first, second, similarity)`` of row indices."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)

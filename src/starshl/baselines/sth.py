@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_random_state
 
 from .._threads import run_all, single_threaded_blas
 from .._validation import check_choice, check_integer, check_number, check_rows
-from ..base import LinearHasher
+from ..base import LinearHasher, all_or_nothing
+from ..facts import Facts
 from ..linalg import nearest_rows, project, unit_rows
 
 __all__ = ["SelfTaughtHash"]
@@ -52,6 +53,8 @@ class SelfTaughtHash(LinearHasher):
         :math:`\exp(-d^2/s)` with s the mean squared distance over all edges.
     C : float, default=1.0
         Cost of the SVMs.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
         Starting vector of the eigensolver.
 
@@ -78,13 +81,23 @@ class SelfTaughtHash(LinearHasher):
     True
     """
 
-    def __init__(self, n_bits=32, *, n_neighbors=25, weights="binary", C=1.0, random_state=None):
+    facts = Facts(
+        paper="Zhang, Wang, Cai, Lu: Self-Taught Hashing for Fast Similarity Search",
+        year=2010,
+        labels="ignored",
+        cost="n^2 x features + n_bits x linear SVM(n)",
+        max_bits="n_samples - 1",
+    )
+
+    def __init__(self, n_bits=32, *, n_neighbors=25, weights="binary", C=1.0, n_jobs=None, random_state=None):
         self.n_bits = n_bits
         self.n_neighbors = n_neighbors
         self.weights = weights
         self.C = C
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @all_or_nothing
     def fit(self, X, y=None) -> SelfTaughtHash:
         """Build the graph, cut its eigenvectors and fit the SVMs; y is ignored."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
@@ -108,7 +121,7 @@ class SelfTaughtHash(LinearHasher):
     def _fit_svms(self, X: np.ndarray, C: float) -> None:
         scale = float(np.sqrt(np.einsum("ij,ij->", X, X, dtype=np.float64) / len(X))) or 1.0
         rows = (X / scale).astype(np.float64)
-        fits = run_all([partial(_linear_svm, rows, bit, C) for bit in self.spectral_codes_.T], n_jobs=-1)
+        fits = run_all([partial(_linear_svm, rows, bit, C) for bit in self.spectral_codes_.T])
         self.components_ = (np.array([weights for weights, _ in fits]) / scale).astype(X.dtype)
         self.intercept_ = np.array([intercept for _, intercept in fits]).astype(X.dtype)
         predicted = project(X, self.components_, self.intercept_) >= 0

@@ -13,9 +13,9 @@ __all__ = ["BinaryCodes", "signs_of"]
 
 
 def signs_of(scores: np.ndarray) -> np.ndarray:
-    """Return +1 where a score is >= 0 and -1 elsewhere, as int8.
+    """Return +1 where a score is >= 0 and -1 elsewhere, as int8: the one rule by which a score becomes a bit.
 
-    Zero counts as +1 so that every code has exactly n_bits signs; ``numpy.sign`` would return 0.
+    Zero counts as +1, so that every code has exactly n_bits signs; ``numpy.sign`` would return 0.
     """
     return np.where(np.asarray(scores) >= 0, np.int8(1), np.int8(-1))
 
@@ -59,6 +59,11 @@ class BinaryCodes:
             )
         object.__setattr__(self, "packed", packed)
         object.__setattr__(self, "n_bits", n_bits)
+
+    @classmethod
+    def from_scores(cls, scores: np.ndarray) -> BinaryCodes:
+        """Pack the signs of real scores of shape (n_codes, n_bits); a score of zero or more sets the bit."""
+        return cls.from_signs(signs_of(scores))
 
     @classmethod
     def from_signs(cls, signs: np.ndarray) -> BinaryCodes:

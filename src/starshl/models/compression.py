@@ -238,7 +238,7 @@ def _rebuilt(hasher: StarSHL, **replaced) -> StarSHL:
     """Return a hasher of the same settings, classes and codewords, to which its support is all the training rows."""
     small = clone(hasher)
     replaced |= {"assignments_": None, "transduction_": None}
-    kept = {name: value for name, value in hasher._packable_state().items() if name not in replaced}
+    kept = {name: value for name, value in hasher._learned_state().items() if name not in replaced}
     for name, value in (deepcopy(kept) | replaced).items():
         setattr(small, name, value)
     scores = small._scores(small.support_samples_)

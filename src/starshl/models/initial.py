@@ -40,7 +40,7 @@ def initial_codewords(
             "Some rows of codewords are equal: their classes share one code, and predict returns the most "
             "frequent of them. Use distinct codewords to tell them apart.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return signs.astype(np.int8)
 

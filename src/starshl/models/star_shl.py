@@ -19,7 +19,8 @@ from .._validation import (
     check_number,
     check_weights,
 )
-from ..base import BaseHasher
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts
 from ..kernels import Kernel, expand_over_rows, resolve_kernels
 from ..solvers import State, hamming_distances, hinge_distances, nearest_codewords
 from .bound import GeneralizationBound, generalization_bound
@@ -132,6 +133,14 @@ class StarSHL(BaseHasher):
     True
     """
 
+    facts = Facts(
+        paper="Huang, Georgiopoulos, Anagnostopoulos: Hash Function Learning via Codewords",
+        year=2015,
+        labels="optional",
+        cost="sweeps x n_bits x SVM(n)",
+        samples="vectors, kernels on any samples, or precomputed kernels",
+    )
+
     def __init__(
         self,
         n_bits=32,
@@ -187,6 +196,7 @@ class StarSHL(BaseHasher):
         }
         return cls(n_bits, **(settings | overrides))
 
+    @all_or_nothing
     def fit(self, X, y=None, sample_weight=None, initial_assignments=None) -> Self:
         """Learn codewords and hash functions.
 
@@ -401,9 +411,6 @@ class StarSHL(BaseHasher):
     @classmethod
     def _unpack(cls, header, arrays, kernels: Sequence[Kernel | Callable] | None = None) -> Self:
         return unpack_star_shl(cls, header, arrays, kernels)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "transduction_")
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -25,7 +25,7 @@ def pack_star_shl(hasher: StarSHL) -> tuple[dict[str, Any], dict[str, np.ndarray
 
     Coefficients are kept for the support rows only; ``unpack`` puts the zeros back.
     """
-    state = hasher._packable_state()
+    state = hasher._learned_state()
     del state["kernels_"]
     state["dual_coef_"] = hasher.dual_coef_[:, hasher.support_]
     params = hasher._packable_params()

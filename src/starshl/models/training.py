@@ -35,7 +35,7 @@ __all__ = ["choose_classes", "choose_start", "descend", "prepare_bank", "warn_ab
 _FREE_SHARE = 0.75  # of the free memory that a fit may take for kernels
 _TABLE_SHARE = 0.65  # of that, what is stored all the time; the rest is for the matrices of active rows
 _LEAST_TOL_OF_FLOAT32 = 1e-4  # below it the rounding of kernels, not the tolerance, would end a descent
-_FIT = 3  # stack level of the line that called fit, seen from a function that fit calls
+_FIT = 4  # stack level of the line that called fit, seen from a function that fit calls
 
 
 def choose_classes(settings: StarSHL, labels: PartialLabels) -> np.ndarray:
