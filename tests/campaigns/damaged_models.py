@@ -229,5 +229,6 @@ def test_damaged_models_are_refused_or_work():
 
 
 if __name__ == "__main__":
-    outcome = run(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000, report=lambda line: print(line, flush=True))
+    numbers = [int(word) for word in sys.argv[1:]] or [10_000]  # how many files, and perhaps the first seed
+    outcome = run(*numbers, report=lambda line: print(line, flush=True))
     print(dict(outcome), sum(outcome.values()), "files")
