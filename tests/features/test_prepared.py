@@ -116,7 +116,7 @@ def test_prepared_hasher_can_back_a_collection(wine, tmp_path):
     prepared = PreparedHasher([Scale()], StarSHL(8, random_state=0)).fit(X, y)
     with Collection.create(tmp_path / "items", prepared) as items:
         items.add(X)
-    with Collection.open(tmp_path / "items") as items:
+    with Collection(tmp_path / "items") as items:
         assert len(items) == len(X)
         assert np.array_equal(items.hasher.encode(X_test).packed, prepared.encode(X_test).packed)
 

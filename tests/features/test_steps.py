@@ -52,7 +52,7 @@ def test_scaling_is_that_of_standard_scaler(center, missing, dtype):
     step, oracle = Scale(center=center).fit(X), StandardScaler(with_mean=center).fit(X)
     result, expected = step.transform(numbers(1, missing, dtype)), oracle.transform(numbers(1, missing, dtype))
     assert result.dtype == expected.dtype
-    assert np.array_equal(result, expected, equal_nan=True)
+    assert np.allclose(result, expected, rtol=1e-15 if dtype == np.float64 else 1e-5, atol=1e-6, equal_nan=True)
 
 
 def test_sparse_rows_are_scaled_and_stay_sparse():
@@ -163,7 +163,8 @@ FITTED = {
 def test_step_comes_back_from_a_file_the_same(name):
     step, rows = FITTED[name]()
     loaded = through_a_file(step)
-    assert np.array_equal(loaded.transform(rows), step.transform(rows), equal_nan=True)
+    result = step.transform(rows)
+    assert np.array_equal(loaded.transform(rows), result, equal_nan=result.dtype.kind == "f")
     assert loaded.get_params() == step.get_params()
     assert clone(loaded).get_params() == clone(step).get_params()
 

@@ -19,7 +19,7 @@ def frame(seed=0, n_rows=30):
     table = pd.DataFrame(
         {
             "price": np.where(rng.random(n_rows) < 0.2, np.nan, rng.lognormal(5, 1, n_rows)),
-            "color": rng.choice(["red", "blue", None], n_rows, p=[0.5, 0.3, 0.2]),
+            "color": np.where(rng.random(n_rows) < 0.2, np.nan, rng.choice(["red", "blue"], n_rows).astype(object)),
             "note": rng.choice(["a fast red car", "a slow car", "fresh bread", "old bread"], n_rows),
             "doors": rng.integers(2, 6, n_rows),
             "used": rng.random(n_rows) < 0.5,
@@ -31,7 +31,7 @@ def frame(seed=0, n_rows=30):
 def oracle():
     numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
     categories = make_pipeline(
-        SimpleImputer(strategy="most_frequent", missing_values=None), OneHotEncoder(sparse_output=False)
+        SimpleImputer(strategy="most_frequent", missing_values=np.nan), OneHotEncoder(sparse_output=False)
     )
     text = make_pipeline(TfidfVectorizer(sublinear_tf=True), TruncatedSVD(3, random_state=0))
     return ColumnTransformer(

@@ -113,7 +113,7 @@ def _numbers_if_possible(X: np.ndarray) -> np.ndarray:
     """Return an object array as float64 if all its values are numbers."""
     try:
         return np.where(is_missing(X), np.nan, X).astype(np.float64)
-    except (TypeError, ValueError):
+    except ValueError:  # text; anything but text and numbers raises a TypeError
         return X
 
 

@@ -287,6 +287,7 @@ class PreparedHasher(BaseHasher):
             tags.input_tags = get_tags(self.steps[0]).input_tags
         return tags
 
+
 def _is_built_in(step: Any) -> bool:
     return BUILT_IN_STEPS.get(type(step).__name__) is type(step)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils.validation import check_is_fitted
@@ -71,12 +72,10 @@ class Text(Step):
                 f"The {len(texts)} texts hold no word of two letters or more that occurs in at least {min_count} of "
                 "them. Give texts of words, or lower min_count."
             ) from error
-        svd = TruncatedSVD(min(n_components, *weights.shape), random_state=self.random_state)
-        with single_threaded_blas():
-            svd.fit(weights)
+        self.components_ = _main_directions(weights, min(n_components, *weights.shape), self.random_state)
         self.words_ = vectorizer.get_feature_names_out().astype(object)
-        self.idf_, self.components_ = vectorizer.idf_, svd.components_
-        self.n_features_in_, self.n_features_out_ = 1, len(svd.components_)
+        self.idf_ = vectorizer.idf_
+        self.n_features_in_, self.n_features_out_ = 1, len(self.components_)
         return self
 
     def transform(self, X) -> np.ndarray:
@@ -102,6 +101,13 @@ class Text(Step):
         tags.input_tags.two_d_array = False
         tags.input_tags.one_d_array = True
         return tags
+
+
+def _main_directions(weights: sparse.csr_matrix, n_components: int, random_state: int) -> np.ndarray:
+    if weights.shape[1] == 1:
+        return np.ones((1, 1))
+    with single_threaded_blas():
+        return TruncatedSVD(n_components, random_state=random_state).fit(weights).components_
 
 
 def _texts(X) -> list[str]:
