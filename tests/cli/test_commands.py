@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import starshl as package
 from starshl import BinaryCodes, StarSHL, load
+from starshl.baselines import LSHash
 from starshl.catalog import METHODS, get_class
+
+dense_fit, dense_encode = LSHash.fit, LSHash.encode
 
 
 def test_fit_saves_what_the_library_would_learn(files, blobs, tmp_path, answer):
@@ -46,13 +50,13 @@ def test_fit_without_labels_learns_clusters(files, tmp_path, answer):
     assert (found["n_labeled"], found["classes"]) == (0, [0, 1, 2])
 
 
-def test_fit_with_the_graph_kernel_learns_from_one_label_a_class(files, tmp_path, answer):
+def test_fit_with_the_graph_kernel_learns_from_one_label_per_class(files, tmp_path, answer):
     few = np.full(60, -1)
     few[[0, 20, 40]] = [0, 1, 2]
     np.save(tmp_path / "few.npy", few)
     words = ("--labels", tmp_path / "few.npy", "--kernels", "graph", "-b", 8, "-o", tmp_path / "m")
     assert answer("fit", files / "blobs.npy", *words)["n_labeled"] == 3
-    assert answer("predict", tmp_path / "m", files / "blobs.npz")["accuracy"] == 1.0
+    assert answer("predict", tmp_path / "m", files / "blobs.npz", "--labels", "y")["accuracy"] == 1.0
     assert answer("info", tmp_path / "m")["kernels"][0]["name"] == "FittedGraphGaussian"
 
 
@@ -60,7 +64,7 @@ def test_fit_learns_from_precomputed_kernels(blobs, tmp_path, answer):
     X, y = blobs
     np.savez(tmp_path / "gram.npz", X=X @ X.T, y=y)
     answer("fit", tmp_path / "gram.npz", "--kernels", "precomputed", "-b", 8, "-o", tmp_path / "m")
-    assert answer("predict", tmp_path / "m", tmp_path / "gram.npz")["accuracy"] == 1.0
+    assert answer("predict", tmp_path / "m", tmp_path / "gram.npz", "--labels", "y")["accuracy"] == 1.0
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -95,10 +99,80 @@ def test_encode_keeps_labels_beside_the_codes(files, blobs, tmp_path, starshl):
         assert "".join(file["y"]) == "".join("xyz"[label] for label in blobs[1])
 
 
-def test_predict_prints_one_label_a_line_and_the_accuracy_apart(files, starshl):
+def test_predict_prints_one_label_per_line_and_the_accuracy_apart(files, starshl):
     found = starshl("predict", files / "named.safetensors", files / "blobs.csv", "--labels", "kind")
     assert found.stdout.split() == ["x"] * 20 + ["y"] * 20 + ["z"] * 20
-    assert found.stderr == "accuracy 1.0000\n"
+    assert found.stderr.startswith("accuracy 1.0000 on the 60 labeled rows given; the model was trained on at least ")
+
+
+def test_predict_says_whether_the_model_was_trained_on_the_rows(files, blobs, tmp_path, starshl, answer):
+    X, y = blobs
+    np.savez(tmp_path / "new.npz", X=X + 0.01, y=y)
+    model = files / "model.safetensors"
+    assert answer("predict", model, files / "blobs.npz", "--labels", "y")["n_training_rows"] > 0
+    assert answer("predict", model, tmp_path / "new.npz", "--labels", "y")["n_training_rows"] == 0
+    new = starshl("predict", model, tmp_path / "new.npz", "--labels", "y").stderr
+    assert new.endswith("rows given; it holds for new rows only if the model was not trained on these\n")
+
+
+def test_predict_compares_nothing_unless_asked(files, starshl, answer):
+    assert answer("predict", files / "model.safetensors", files / "blobs.npz")["accuracy"] is None
+    assert starshl("predict", files / "model.safetensors", files / "blobs.npz").stderr == ""
+
+
+def test_predict_takes_true_labels_from_a_file(files, blobs, tmp_path, answer):
+    np.save(tmp_path / "truth.npy", 2 - blobs[1])
+    words = ("predict", files / "model.safetensors", files / "blobs.npy", "--labels", tmp_path / "truth.npy")
+    assert answer(*words)["accuracy"] == pytest.approx(1 / 3)
+
+
+def test_predict_warns_if_no_label_is_a_class_of_the_model(files, tmp_path, starshl):
+    np.save(tmp_path / "truth.npy", np.array(["0"] * 60))
+    words = ("predict", files / "model.safetensors", files / "blobs.npy", "--labels", tmp_path / "truth.npy")
+    assert "such as '0', is a class of the model: 0, 1, 2" in starshl(*words).stderr
+
+
+def test_labels_that_come_with_the_rows_are_found_by_the_same_rule(files, blobs, tmp_path, starshl, answer):
+    X, y = blobs
+    lines = [",".join([*map(repr, row.tolist()), str(label)]) for row, label in zip(X, y, strict=True)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c,label", *lines]))
+    for source, column in {files / "blobs.npz": "y", tmp_path / "t.csv": "label"}.items():
+        fitted = starshl("fit", source, "-b", 6, "-o", tmp_path / "m")
+        assert f"from 3 features, 60 of 60 rows labeled by {column}" in fitted.stdout.replace(" in X", "")
+        assert answer("encode", tmp_path / "m", source, "-o", tmp_path / "c.npz")["n_codes"] == 60
+        with np.load(tmp_path / "c.npz") as codes:
+            assert codes["y"].tolist() == y.tolist()
+        words = ("--no-labels", "--n-codewords", 3, "-b", 6)
+        unlabeled = answer("fit", source, *words, "-o", tmp_path / "u")
+        assert (unlabeled["n_labeled"], unlabeled["n_features"], unlabeled["labels"]) == (0, 3, None)
+
+
+def test_columns_to_drop_are_repeated_or_separated_by_commas(files, tmp_path, answer):
+    for words in (("--drop", "a,b"), ("--drop", "a", "--drop", "b")):
+        found = answer("fit", files / "blobs.csv", "-l", "kind", *words, "-b", 6, "-o", tmp_path / "m")
+        assert found["n_features"] == 1
+
+
+def test_a_sparse_matrix_is_fitted_and_encoded_by_a_method_that_takes_it(files, tmp_path, monkeypatch, answer):
+    X = sparse.random(40, 30, density=0.2, format="csr", random_state=0)
+    sparse.save_npz(tmp_path / "t.npz", X)
+    seen = []
+    monkeypatch.setattr(LSHash, "fit", lambda hasher, X, y=None: seen.append(X) or dense_fit(hasher, X.toarray(), y))
+    monkeypatch.setattr(LSHash, "encode", lambda hasher, X: seen.append(X) or dense_encode(hasher, X.toarray()))
+    answer("fit", tmp_path / "t.npz", "-m", "LSHash", "-b", 8, "-o", tmp_path / "m")
+    assert answer("encode", tmp_path / "m", tmp_path / "t.npz", "-o", tmp_path / "c.npz")["n_codes"] == 40
+    assert [each.format for each in seen] == ["csr", "csr"]
+
+
+def test_encode_writes_codes_of_items_on_request(files, blobs, tmp_path, monkeypatch, answer):
+    monkeypatch.setattr(
+        StarSHL, "encode_database", lambda hasher, X, y=None: BinaryCodes.from_signs(-hasher.transform(X))
+    )
+    model, rows = files / "model.safetensors", files / "blobs.npy"
+    for name, words in {"q": (), "d": ("--database",)}.items():
+        answer("encode", model, rows, *words, "-o", tmp_path / f"{name}.npy")
+    queries, items = (BinaryCodes(np.load(tmp_path / f"{name}.npy"), 10) for name in "qd")
+    assert np.array_equal(items.to_signs(), -queries.to_signs())
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".csv"])
@@ -148,6 +222,7 @@ def test_version_is_that_of_the_package(starshl):
 def test_help_of_every_command_is_plain_text(words, starshl):
     found = starshl(*words.split(), "--help")
     assert found.exit_code == 0
+    assert starshl(*words.split(), "-h").stdout == found.stdout
     assert "Usage:" in found.stdout
     assert found.stdout.isascii()
 

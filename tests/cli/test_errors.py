@@ -38,9 +38,9 @@ BAD_TABLES = {
     "NaN without a header": ("1,2,0\n3,nan,1\n", "column 1, first in row 1"),
     "an empty cell": ("a,b,k\n1,2,0\n3,,1\n", "an empty cell in column 'b', line 3"),
     "text among numbers": ("a,b,k\n1,two,0\n3,4,1\n", "'two' in column 'b', line 2"),
-    "a short line": ("a,b,k\n1,2,0\n3,4\n", "Line 3 .* has 2 cells and the first line 3"),
-    "a long line": ("a,b,k\n1,2,0\n3,4,5,6\n", "Line 3 .* has 4 cells"),
-    "rows shorter than the header": ("a,b,k\n1,2\n3,4\n", "Line 2 .* has 2 cells and the first line 3"),
+    "a short line": ("a,b,k\n1,2,0\n3,4\n", "has 2 cells in line 3 and 3 in the first line"),
+    "a long line": ("a,b,k\n1,2,0\n3,4,5,6\n", "has 4 cells in line 3"),
+    "rows shorter than the header": ("a,b,k\n1,2\n3,4\n", "has 2 cells in line 2 and 3 in the first line"),
     "a header alone": ("a,b,k\n", "a header and no rows"),
     "nothing": ("", "is empty"),
     "one row": ("a,b,k\n1,2,0\n", "minimum of 2"),
@@ -89,7 +89,9 @@ def test_array_files_with_objects_or_damage_are_refused(tmp_path, refused):
     for name in ("objects.npy", "cut.npz", "junk.npz", "junk.npy"):
         assert "not a readable array file" in refused("fit", tmp_path / name, "-o", tmp_path / "m")
     assert "not a readable Parquet file" in refused("fit", tmp_path / "junk.parquet", "-o", tmp_path / "m")
-    assert "in one called 'X'" in refused("fit", tmp_path / "nameless.npz", "-o", tmp_path / "m")
+    assert "none called 'X'. Call the matrix of rows 'X', or name it as --vectors" in refused(
+        "fit", tmp_path / "nameless.npz", "-o", tmp_path / "m"
+    )
 
 
 BAD_WORDS = {
@@ -103,14 +105,20 @@ BAD_WORDS = {
     "a setting without a value": (("fit", "blobs.npz", "--set", "tol"), "NAME=VALUE"),
     "a setting out of range": (("fit", "blobs.npz", "--C", "-1"), "C is -1"),
     "an unknown kernel word": (("fit", "blobs.npz", "--kernels", "rbf"), "'scaled', 'paper', 'precomputed'"),
-    "clusters against labels": (("fit", "blobs.npz", "--n-codewords", "7"), "n_codewords"),
-    "no labels and no number of clusters": (("fit", "blobs.npz", "--no-labels"), "n_codewords"),
+    "clusters against labels": (
+        ("fit", "blobs.npz", "--n-codewords", "7"),
+        "Leave --n-codewords out when rows have labels",
+    ),
+    "no labels and no number of clusters": (("fit", "blobs.npz", "--no-labels"), "for example --n-codewords 10"),
     "labels and none": (("fit", "blobs.npz", "--labels", "y", "--no-labels"), "contradict"),
-    "an unknown column": (("fit", "blobs.csv", "--labels", "kinds"), "near are 'kind'"),
+    "an unknown column": (("fit", "blobs.csv", "--labels", "kinds"), "has no column 'kinds' (nearest: 'kind')"),
     "an unknown array": (("fit", "blobs.npz", "--labels", "z"), "'X', 'y'"),
-    "a column of an array": (("fit", "blobs.npy", "--labels", "kind"), "no columns with names"),
-    "a column to drop from an array": (("fit", "blobs.npy", "--drop", "a"), "--drop names columns"),
-    "no columns left": (("fit", "blobs.csv", "--drop", "a", "--drop", "b", "--drop", "c", "-l", "kind"), "is left"),
+    "a column of an array": (("fit", "blobs.npy", "--labels", "kind"), "has no column 'kind'. It holds one matrix"),
+    "a column to drop from an array": (("fit", "blobs.npy", "--drop", "a"), "has no column 'a'. It holds one matrix"),
+    "no columns left": (
+        ("fit", "blobs.csv", "--drop", "a", "--drop", "b", "--drop", "c", "-l", "kind"),
+        "no column left",
+    ),
     "an unknown kind of codes": (("encode", "model.safetensors", "blobs.npy", "-o", "c.txt"), "ends in '.txt'"),
     "a missing model": (("encode", "absent", "blobs.npy", "-o", "c.npy"), "There is no model file"),
     "a folder as model": (("info", "."), "There is no model file"),
@@ -245,3 +253,93 @@ def test_damaged_files_of_any_kind_end_in_a_result_or_a_sentence(suffix, files, 
             found = starshl("encode", files / "model.safetensors", path, "-o", tmp_path / "c.npz")
         assert found.exit_code in (0, 2), (damaged.tobytes(), found.exception)
         assert "Traceback" not in found.output
+
+
+def linked(kind, path, folder):
+    if kind == "itself":
+        return path
+    if kind == "another spelling":
+        return folder / ".." / folder.name / path.name
+    link = folder / f"{kind}-{path.name}".replace(" ", "-")
+    (os.symlink if kind == "symbolic link" else os.link)(path, link)
+    return link
+
+
+@pytest.mark.parametrize("kind", ["itself", "another spelling", "symbolic link", "hard link"])
+def test_an_output_that_is_an_input_is_refused_before_any_work(kind, files, tmp_path, monkeypatch, refused):
+    for name in ("blobs.csv", "blobs.npz", "model.safetensors", "named.safetensors"):
+        (tmp_path / name).write_bytes((files / name).read_bytes())
+    np.save(tmp_path / "y.npy", np.repeat([0, 1, 2], 20))
+    monkeypatch.setattr("starshl.catalog.load", None)
+    monkeypatch.setattr("starshl.tables.read_table", None)
+    model, rows, labels = tmp_path / "named.safetensors", tmp_path / "blobs.csv", tmp_path / "y.npy"
+    cases = [
+        (("fit", rows, "-l", "kind"), rows),
+        (("fit", tmp_path / "blobs.npz", "-l", labels), labels),
+        (("encode", model, tmp_path / "blobs.npz"), tmp_path / "blobs.npz"),
+        (("predict", model, rows), rows),
+        (("predict", model, tmp_path / "blobs.npz", "-l", labels), labels),
+        (("compress", model), model),
+    ]
+    contents = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for number, (words, input) in enumerate(cases):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        output = linked(kind, input, folder if "link" in kind else tmp_path)
+        assert "is the same file as the input" in refused(*words, "-o", output.with_name(output.name))
+    assert {path: path.read_bytes() for path in contents} == contents
+
+
+def test_a_label_file_that_exists_or_is_missing_is_told_as_such(files, tmp_path, refused):
+    model, rows = files / "named.safetensors", files / "blobs.csv"
+    missing = refused("predict", model, rows, "--labels", tmp_path / "truth.npy")
+    assert missing.endswith(f"There is no file '{tmp_path / 'truth.npy'}' either.")
+    (tmp_path / "truth.npy").write_bytes(b"junk")
+    assert "not a readable array file" in refused("predict", model, rows, "--labels", tmp_path / "truth.npy")
+    dropped = refused("predict", model, rows, "--drop", tmp_path / "truth.npy")
+    assert "has no column" in dropped
+    assert "no file" not in dropped
+
+
+def test_all_bad_columns_of_a_csv_are_told_at_once_with_the_option_that_drops_them(tmp_path, refused):
+    (tmp_path / "t.csv").write_text("a,b,c d,k\n1,x,,0\n2,y,,1\n")
+    sentence = refused("fit", tmp_path / "t.csv", "-l", "k", "-o", tmp_path / "m")
+    assert "'x' in column 'b', line 2; it has an empty cell in column 'c d', line 2" in sentence
+    assert sentence.endswith("To leave them out: --drop 'b,c d'")
+
+
+def test_a_column_of_ids_is_warned_of_with_the_option_that_drops_it(files, tmp_path, starshl):
+    lines = (files / "blobs.csv").read_text().splitlines()
+    rows = [f"{number},{line}" for number, line in enumerate(lines[1:], 100)]
+    (tmp_path / "t.csv").write_text("\n".join([f"id,{lines[0]}", *rows]))
+    words = ("fit", tmp_path / "t.csv", "-l", "kind", "-b", 6, "-o", tmp_path / "m")
+    assert "every row of 'id', as ids have" in starshl(*words).stderr
+    assert "To drop it: --drop id\n" in starshl(*words).stderr
+    assert starshl(*words, "--drop", "id").stderr == ""
+
+
+@pytest.mark.parametrize("words", [("fit", "blobs.npz"), ("demo",), ("index", "build"), ("index", "binarize")])
+def test_a_folder_that_cannot_be_written_is_refused_before_any_work(words, files, tmp_path, monkeypatch, refused):
+    monkeypatch.chdir(files)
+    monkeypatch.setattr("starshl.cli.outputs.os.access", lambda path, mode, **_: not mode & os.W_OK)
+    monkeypatch.setattr("starshl.cli.demo.compare_on_digits", None)
+    monkeypatch.setattr("starshl.tables.read_table", None)
+    if words[0] == "index":
+        words = (*words, tmp_path / "new", *(["named.safetensors"] if "build" in words else []), "blobs.npz")
+    else:
+        words = (*words, "-o", tmp_path / "m")
+    assert "cannot be written to" in refused(*words)
+
+
+def test_a_report_folder_below_a_file_is_refused_before_any_work(tmp_path, monkeypatch, refused):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr("starshl.cli.demo.compare_on_digits", None)
+    assert "is a file" in refused("demo", "-o", tmp_path / "file" / "report")
+
+
+def test_a_model_that_needs_functions_is_refused_without_speaking_python(blobs, tmp_path, files, refused):
+    X, y = blobs
+    StarSHL(6, kernels=[lambda a, b: float(a @ b)], random_state=0).fit(X, y).save(tmp_path / "m")
+    sentence = refused("encode", tmp_path / "m", files / "blobs.npy", "-o", tmp_path / "c.npy")
+    assert sentence.endswith("The command line cannot supply functions: use this model from Python.")
+    assert "load(" not in sentence

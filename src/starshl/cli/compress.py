@@ -7,29 +7,30 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import AsJson, Model, load_model, print_json
+from .options import AsJson, Model, Seed, load_model, print_json
+from .outputs import check_output
 
 __all__ = ["compress", "compress_model"]
 
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the smaller model.")]
 Support = Annotated[
     int | None,
-    typer.Option("--support", "-s", metavar="N", help="Support rows to keep; a tenth of those there are by default."),
+    typer.Option("--support", "-s", metavar="N", help="Support rows to keep; by default a tenth of them."),
 ]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Same seed, same bytes.")]
 
 
 def compress(model: Model, output: Output, support: Support = None, seed: Seed = 0, as_json: AsJson = False) -> None:
     """Write a model of fewer support rows, which encodes faster; its codes differ, so encode a database again."""
-    found = compress_model(model, output, support, seed)
+    summary = compress_model(model, output, support, seed)
     if as_json:
-        print_json(found)
+        print_json(summary)
     else:
-        typer.echo(f"{found['n_support']:,} support rows instead of {found['n_support_before']:,}: {output}")
+        typer.echo(f"{summary['n_support']:,} support rows instead of {summary['n_support_before']:,}: {output}")
 
 
 def compress_model(model: Path, output: Path, support: int | None, seed: int) -> dict[str, Any]:
     """Compress one model file into another; return what `--json` prints."""
+    check_output(output, [model])
     hasher = load_model(model)
     if not hasattr(hasher, "compress"):
         raise ValueError(

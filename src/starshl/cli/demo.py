@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .options import AsJson, Jobs, print_json, print_table
+from .outputs import check_output_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,6 +41,7 @@ def demo(
 
     Takes less than a minute and downloads nothing.
     """
+    check_output_folder(output)
     found = compare_on_digits(bits, seed=seed, jobs=jobs, announce=lambda text: typer.echo(text, err=True))
     found["report"] = str(report_on_digits(bits, output, jobs=jobs))
     if as_json:

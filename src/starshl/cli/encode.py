@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import AsJson, Drop, Input, Jobs, Model, Vectors, load_model, print_json
+from .options import AsJson, Drop, Input, Jobs, Labels, Model, Vectors, load_model, print_json, split_names
+from .outputs import CODE_FILES, check_output, write_codes
+from .rows import RowOptions, label_file, read_rows
 
 __all__ = ["encode", "encode_rows"]
-
-CODE_FILES = (".npy", ".npz", ".csv")
 
 Output = Annotated[
     Path,
@@ -19,12 +19,15 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="CODES",
-        help=".npy (packed bytes), .npz (packed bytes, n_bits and perhaps y) or .csv (a column of 0 and 1 a bit).",
+        help=".npy (packed bytes), .npz (packed bytes, n_bits and perhaps y) or .csv (one column of 0 and 1 per bit).",
     ),
 ]
-Labels = Annotated[
-    str | None,
-    typer.Option("--labels", "-l", metavar="COLUMN", help="A column of labels: no feature, kept as y in an .npz."),
+Database = Annotated[
+    bool,
+    typer.Option(
+        "--database",
+        help="Write codes of items to be searched; without it, codes of queries. They differ for a few methods.",
+    ),
 ]
 
 
@@ -33,45 +36,43 @@ def encode(
     input: Input,
     output: Output,
     labels: Labels = None,
+    database: Database = False,
     drop: Drop = None,
     vectors: Vectors = None,
     jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the codes of rows.
+    """Write the codes of rows; labels that come with them are kept as y in an .npz.
 
     Bit j of a code is bit j % 8 of byte j // 8, the least significant first; padding bits are zero.
     """
-    found = encode_rows(model, input, output, labels=labels, drop=drop, vectors=vectors, jobs=jobs)
+    options = RowOptions(labels, vectors=vectors, drop=split_names(drop))
+    summary = encode_rows(model, input, output, options, database=database, jobs=jobs)
     if as_json:
-        print_json(found)
+        print_json(summary)
     else:
-        size = f"{found['n_bits']} bits in {found['bytes_per_code']} bytes"
-        typer.echo(f"{found['n_codes']:,} codes of {size} each, {found['n_distinct']:,} different: {output}")
+        size = f"{summary['n_bits']} bits in {summary['bytes_per_code']} bytes"
+        typer.echo(f"{summary['n_codes']:,} codes of {size} each, {summary['n_distinct']:,} different: {output}")
 
 
 def encode_rows(
-    model: Path,
-    source: Path,
-    output: Path,
-    *,
-    labels: str | None = None,
-    drop: list[str] | None = None,
-    vectors: str | None = None,
-    jobs: int | None = None,
+    model: Path, source: Path, output: Path, options: RowOptions, *, database: bool = False, jobs: int | None = None
 ) -> dict[str, Any]:
     """Encode a file with a model file; return what `--json` prints."""
     import numpy as np
 
-    from .io import check_output, rows_for, write_codes
-
-    check_output(output, CODE_FILES)
+    check_output(output, [model, source, label_file(options.labels)], suffixes=CODE_FILES)
     hasher = load_model(model, jobs)
-    table = rows_for(hasher, source, labels=labels, drop=drop, vectors=vectors)
-    codes = hasher.encode(table.X)
+    table = read_rows(source, options, hasher)
+    codes = hasher.encode_database(table.X, table.y) if database else hasher.encode(table.X)
+    if table.y is not None and len(table.y) != len(codes):
+        raise ValueError(
+            f"There are {len(codes)} rows and {len(table.y)} labels in {table.label_column!r}. Give one label per row."
+        )
     write_codes(output, codes, table.y)
     return {
         "output": str(output),
+        "codes_of": "database" if database else "queries",
         "n_codes": len(codes),
         "n_bits": codes.n_bits,
         "bytes_per_code": codes.packed.shape[1],

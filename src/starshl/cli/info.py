@@ -14,29 +14,29 @@ __all__ = ["describe_model", "info"]
 
 def info(model: Model, as_json: AsJson = False) -> None:
     """Show what a model file holds, and check it against its checksum."""
-    found = describe_model(model)
+    contents = describe_model(model)
     if as_json:
-        print_json(found)
+        print_json(contents)
         return
-    classes = ", ".join(map(str, found["classes"][:12])) + (", ..." if len(found["classes"]) > 12 else "")
+    classes = ", ".join(map(str, contents["classes"][:12])) + (", ..." if len(contents["classes"]) > 12 else "")
     facts = {
-        "method": found["method"],
-        "bits": found["n_bits"],
-        "features": found["n_features"] or "-",
-        "classes": f"{len(found['classes'])}: {classes}" if found["classes"] else "-",
-        "training rows": found["n_train"] or "-",
-        "file": f"{found['file_bytes']:,} bytes, format {found['format']}",
+        "method": contents["method"],
+        "bits": contents["n_bits"],
+        "features": contents["n_features"] or "-",
+        "classes": f"{len(contents['classes'])}: {classes}" if contents["classes"] else "-",
+        "training rows": contents["n_train"] or "-",
+        "file": f"{contents['file_bytes']:,} bytes, format {contents['format']}",
     }
     print_table(["model", str(model)], [[name, str(value)] for name, value in facts.items()])
-    if found["kernels"]:
-        print_table(["kernel", "settings"], [[k["name"], _settings(k["settings"])] for k in found["kernels"]])
-    print_table(["parameter", "value"], [[name, str(value)] for name, value in found["params"].items()])
+    if contents["kernels"]:
+        print_table(["kernel", "settings"], [[k["name"], _settings(k["settings"])] for k in contents["kernels"]])
+    print_table(["parameter", "value"], [[name, str(value)] for name, value in contents["params"].items()])
     rows = [
         [array["name"], " x ".join(map(str, array["shape"])) or "1", array["dtype"], f"{array['bytes']:,}"]
-        for array in found["arrays"]
+        for array in contents["arrays"]
     ]
     print_table(["array", "shape", "type", "bytes"], rows, right=("bytes",))
-    typer.echo(f"sha256 {found['sha256']}: the contents match it.")
+    typer.echo(f"sha256 {contents['sha256']}: the contents match it.")
 
 
 def describe_model(path: Path) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def describe_model(path: Path) -> dict[str, Any]:
             "format": header["format"],
             "sha256": read_checksum(path),
             "file_bytes": path.stat().st_size,
-            "n_bits": header["params"]["n_bits"]["value"],
+            "n_bits": header["fitted"].get("n_bits_", header["params"]["n_bits"])["value"],
             "n_features": header["fitted"].get("n_features_in_", {}).get("value"),
             "n_train": header.get("n_train"),
             "classes": _classes(header["fitted"], arrays),
@@ -80,7 +80,7 @@ def _classes(fitted: dict[str, Any], arrays: dict) -> list:
 
 def _describe_kernel(spec: dict[str, Any]) -> dict[str, Any]:
     if spec["name"] is None:
-        return {"name": "a function", "settings": {"stored": "no: reopen with load(path, kernels=[...])"}}
+        return {"name": "a function", "settings": {"stored": "no: the command line cannot use this model, Python can"}}
     return {"name": spec["name"], "settings": {name: _describe_value(value) for name, value in spec["fields"].items()}}
 
 

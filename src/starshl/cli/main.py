@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from .. import __version__
 from ..exceptions import CollectionError, MissingExtraError
 from . import compress, data, demo, encode, fit, index, info, methods, predict, report, reproduce
+from .wording import error_sentence, warning_sentence
 
 __all__ = ["app", "main"]
 
@@ -41,7 +42,7 @@ class Commands(TyperGroup):
         if not standalone_mode:
             return super().main(*arguments, standalone_mode=False, **settings)
         with warnings.catch_warnings():
-            warnings.showwarning = _tell_warning
+            warnings.showwarning = _show_warning
             # Columns are matched by name when a table is read; the hasher then gets a bare array.
             warnings.filterwarnings("ignore", message="X does not have valid feature names")
             sys.exit(self._run(*arguments, **settings))
@@ -52,7 +53,7 @@ class Commands(TyperGroup):
             sys.stdout.flush()
             return code if isinstance(code, int) else 0
         except UsageError as error:
-            return _tell_usage_error(error)
+            return _print_usage_error(error)
         except BrokenPipeError:
             # The reader of our output has left; a second failure while Python shuts down would print a traceback.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -66,7 +67,7 @@ class Commands(TyperGroup):
             return EXIT_EXPECTED_ERROR
 
 
-def _tell_usage_error(error: Exception) -> int:
+def _print_usage_error(error: Exception) -> int:
     message = error.format_message()
     if message.startswith("Usage:"):  # a group called without a command answers with its help
         typer.echo(message, err=True)
@@ -77,16 +78,16 @@ def _tell_usage_error(error: Exception) -> int:
 
 
 def _sentence(error: BaseException) -> str:
-    """Return the message of an error on one line, and its kind where it has none."""
+    """Return the message of an error on one line, in words of the command line."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.strerror}: {os.fsdecode(error.filename)!r}. Check the path and your permissions."
     if isinstance(error, MemoryError):
         return f"There is not enough memory for this ({error or 'no details'}). Use fewer rows or a machine with more."
-    return " ".join(str(error).split()) or type(error).__name__
+    return error_sentence(error)
 
 
-def _tell_warning(message, category, filename, lineno, file=None, line=None) -> None:
-    typer.echo(f"Warning: {' '.join(str(message).split())}", err=True)
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    typer.echo(f"Warning: {warning_sentence(message)}", err=True)
 
 
 app = typer.Typer(
@@ -97,6 +98,7 @@ app = typer.Typer(
     # Plain help: loading rich would take as long as all the rest.
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("fit")(fit.fit)
 app.command("encode")(encode.encode)

@@ -1,26 +1,38 @@
-"""Arguments and options that several commands share, and how they print."""
+"""The one vocabulary of arguments and options that all commands share, and how commands print."""
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+if TYPE_CHECKING:
+    from ..base import BaseHasher
+
 __all__ = [
     "AsJson",
+    "Bits",
     "Drop",
+    "Ids",
     "Input",
     "Jobs",
+    "Labels",
+    "MethodName",
     "Model",
+    "NoLabels",
     "Progress",
+    "References",
+    "Seed",
     "Vectors",
     "load_model",
     "print_json",
     "print_table",
     "progress_shown",
+    "split_names",
 ]
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by `starshl fit`.")]
@@ -28,20 +40,44 @@ Input = Annotated[
     Path,
     typer.Argument(
         metavar="INPUT",
-        help="Rows to read: .npy (a matrix), .npz (X, perhaps y), .csv (with a header or without) or "
-        ".parquet (a column a feature, or a column of lists).",
+        help="Rows to read: .npy (a matrix), .npz (X, perhaps y; or a sparse matrix of SciPy), .csv or .tsv (with a "
+        "header or without), .jsonl (one object per row) or .parquet (one column per feature, or one of lists).",
     ),
 ]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        "--labels",
+        "-l",
+        metavar="COLUMN|FILE",
+        help="Labels: a column by name (by number without a header), an array of an .npz, or a file of their own. "
+        "By default y of an .npz or the column `label`, if there is one.",
+    ),
+]
+NoLabels = Annotated[bool, typer.Option("--no-labels", help="Ignore labels that come with the rows.")]
 Drop = Annotated[
     list[str] | None,
-    typer.Option("--drop", metavar="COLUMN", help="Leave out a column of a .csv or .parquet; may be repeated."),
-]
-Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", metavar="N", help="Threads; -1 is all. Results do not depend on it.")
+    typer.Option("--drop", metavar="COLUMN,...", help="Columns to leave out, separated by commas; may be repeated."),
 ]
 Vectors = Annotated[
     str | None,
-    typer.Option("--vectors", metavar="COLUMN", help="The Parquet column of lists, or .npz array, with the vectors."),
+    typer.Option(
+        "--vectors",
+        metavar="COLUMN",
+        help="The column of lists, or .npz array, that holds the vectors. By default X of an .npz, the columns that "
+        "the model was fitted on, or the only column of lists.",
+    ),
+]
+Ids = Annotated[str | None, typer.Option("--ids", metavar="COLUMN", help="The column or array of integer ids.")]
+References = Annotated[
+    str | None,
+    typer.Option("--references", metavar="COLUMN", help="The column or array that tells where the picture or text is."),
+]
+Bits = Annotated[int, typer.Option("--bits", "-b", metavar="N", help="Length of the codes.")]
+MethodName = Annotated[str, typer.Option("--method", "-m", metavar="NAME", help="A method from `starshl methods`.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Same seed, same bytes.")]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", metavar="N", help="Threads; -1 is all. Results do not depend on it.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Progress = Annotated[
@@ -50,12 +86,17 @@ Progress = Annotated[
 ]
 
 
+def split_names(words: list[str] | None) -> tuple[str, ...]:
+    """Return the names in options that may be repeated and separated by commas; quotes protect a comma in a name."""
+    return tuple(name.strip() for word in words or () for name in next(csv.reader([word]), []) if name.strip())
+
+
 def progress_shown(progress: bool | None) -> bool:
     """Return whether to show progress: as the option says, else if somebody looks at standard error."""
     return sys.stderr.isatty() if progress is None else progress
 
 
-def load_model(path: Path, jobs: int | None = None):
+def load_model(path: Path, jobs: int | None = None) -> BaseHasher:
     """Open a model file for use with ``jobs`` threads."""
     from ..catalog import load
 
@@ -70,13 +111,9 @@ def print_json(values: Any) -> None:
     typer.echo(json.dumps(values, indent=2, default=_plain, ensure_ascii=False))
 
 
-def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    return str(value)
-
-
-def print_table(columns: list[str], rows: list[list[str]], *, right: tuple[str, ...] = (), title: str | None = None):
+def print_table(
+    columns: list[str], rows: list[list[str]], *, right: tuple[str, ...] = (), title: str | None = None
+) -> None:
     """Print a table on standard output; columns named in ``right`` are aligned to the right."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
@@ -88,3 +125,9 @@ def print_table(columns: list[str], rows: list[list[str]], *, right: tuple[str, 
     for row in rows:
         table.add_row(*row)
     Console(markup=False, highlight=False).print(table)
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)

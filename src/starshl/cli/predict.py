@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import AsJson, Drop, Input, Jobs, Model, Vectors, load_model, print_json
+from .options import AsJson, Drop, Input, Jobs, Model, Vectors, load_model, print_json, split_names
+from .outputs import LABEL_FILES, check_output, write_labels
+from .rows import RowOptions, label_file, read_rows
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..base import BaseHasher
+    from ..tables import Table
 
 __all__ = ["predict", "predict_rows"]
-
-LABEL_FILES = (".npy", ".csv")
 
 Output = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="LABELS", help=".npy or .csv; without it labels go to standard output."),
 ]
-Labels = Annotated[
+TrueLabels = Annotated[
     str | None,
-    typer.Option("--labels", "-l", metavar="COLUMN", help="A column of true labels: no feature, gives the accuracy."),
+    typer.Option(
+        "--labels",
+        "-l",
+        metavar="COLUMN|FILE",
+        help="True labels to compare with, from a column, an array of an .npz or a file. Without it nothing is "
+        "compared.",
+    ),
 ]
 
 
@@ -27,57 +40,91 @@ def predict(
     model: Model,
     input: Input,
     output: Output = None,
-    labels: Labels = None,
+    labels: TrueLabels = None,
     drop: Drop = None,
     vectors: Vectors = None,
     jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell the class of each row: that of the nearest codeword."""
-    found = predict_rows(model, input, output, labels=labels, drop=drop, vectors=vectors, jobs=jobs)
+    """Predict the class of each row (nearest codeword)."""
+    options = RowOptions(labels, no_labels=labels is None, vectors=vectors, drop=split_names(drop))
+    summary = predict_rows(model, input, output, options, jobs=jobs)
     if as_json:
-        print_json(found)
+        print_json(summary)
         return
-    for label in found.get("predictions", ()):
+    for label in summary.get("predictions", ()):
         typer.echo(label)
     if output is not None:
-        typer.echo(f"{found['n_rows']:,} labels: {output}")
-    if found["accuracy"] is not None:
+        typer.echo(f"{summary['n_rows']:,} labels: {output}")
+    if summary["accuracy"] is not None:
         # Labels on standard output may be on their way into another program.
-        typer.echo(f"accuracy {found['accuracy']:.4f}", err=output is None)
+        typer.echo(_accuracy_sentence(summary), err=output is None)
 
 
 def predict_rows(
-    model: Path,
-    source: Path,
-    output: Path | None,
-    *,
-    labels: str | None = None,
-    drop: list[str] | None = None,
-    vectors: str | None = None,
-    jobs: int | None = None,
+    model: Path, source: Path, output: Path | None, options: RowOptions, *, jobs: int | None = None
 ) -> dict[str, Any]:
     """Classify a file with a model file; return what `--json` prints."""
-    from .._validation import check_labels
-    from .io import check_output, rows_for, write_labels
-
     if output is not None:
-        check_output(output, LABEL_FILES)
+        check_output(output, [model, source, label_file(options.labels)], suffixes=LABEL_FILES)
     hasher = load_model(model, jobs)
     if not hasattr(hasher, "predict"):
         raise ValueError(
             f"{str(model)!r} holds {type(hasher).__name__}, which learns codes and no classes. "
             "Use `starshl encode`, or fit a StarSHL."
         )
-    table = rows_for(hasher, source, labels=labels, drop=drop, vectors=vectors)
+    table = read_rows(source, options, hasher)
     predicted = hasher.predict(table.X)
-    accuracy = None
+    summary = {"n_rows": len(predicted), "accuracy": None, "n_compared": 0, "n_training_rows": None}
     if table.y is not None:
-        truth = check_labels(table.y, len(predicted))
-        if truth.labeled.any():
-            accuracy = float((predicted == table.y)[truth.labeled].mean())
-    found = {"n_rows": len(predicted), "accuracy": accuracy}
+        summary |= _compare(hasher, table, predicted)
     if output is None:
-        return found | {"predictions": predicted.tolist()}
+        return summary | {"predictions": predicted.tolist()}
     write_labels(output, predicted)
-    return found | {"output": str(output)}
+    return summary | {"output": str(output)}
+
+
+def _compare(hasher: BaseHasher, table: Table, predicted: np.ndarray) -> dict[str, Any]:
+    """Return the accuracy, and how many rows are known to come from the training of the model."""
+    from .._validation import check_labels
+
+    labeled = check_labels(table.y, len(predicted)).labeled
+    if not labeled.any():
+        return {}
+    truth = table.y[labeled]
+    known = set(hasher.classes_.tolist())
+    if known.isdisjoint(truth.tolist()):
+        shown = ", ".join(map(repr, sorted(known, key=str)[:5]))
+        warnings.warn(
+            f"None of the labels in {table.label_column!r}, such as {truth.tolist()[0]!r}, is a class of the model: "
+            f"{shown}.",
+            stacklevel=2,
+        )
+    return {
+        "accuracy": float((predicted[labeled] == truth).mean()),
+        "n_compared": int(labeled.sum()),
+        "n_training_rows": _count_training_rows(hasher, table),
+    }
+
+
+def _count_training_rows(hasher: BaseHasher, table: Table) -> int | None:
+    """Count rows that are among those the model keeps from its training; None if it keeps none to compare with."""
+    import numpy as np
+
+    kept = getattr(hasher, "support_samples_", None)
+    if not isinstance(kept, np.ndarray) or kept.dtype.kind != "f" or kept.ndim != 2 or len(kept) == 0:
+        return None
+    if not isinstance(table.X, np.ndarray) or table.X.shape[1:] != kept.shape[1:]:
+        return None
+    known = {row.tobytes() for row in kept.astype(np.float64)}
+    return sum(row.tobytes() in known for row in table.X.astype(np.float64))
+
+
+def _accuracy_sentence(summary: dict[str, Any]) -> str:
+    accuracy = f"accuracy {summary['accuracy']:.4f} on the {summary['n_compared']:,} labeled rows given"
+    if summary["n_training_rows"]:
+        return (
+            f"{accuracy}; the model was trained on at least {summary['n_training_rows']:,} of the rows, "
+            "so expect less on new ones"
+        )
+    return f"{accuracy}; it holds for new rows only if the model was not trained on these"

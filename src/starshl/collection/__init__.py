@@ -2,6 +2,5 @@
 
 from .binarize import Binarization, binarize, compare
 from .collection import Collection, Hit, Item
-from .tables import Table, read_table
 
-__all__ = ["Binarization", "Collection", "Hit", "Item", "Table", "binarize", "compare", "read_table"]
+__all__ = ["Binarization", "Collection", "Hit", "Item", "binarize", "compare"]

@@ -6,13 +6,22 @@ import json
 import numpy as np
 import pytest
 
-from starshl.collection import read_table
-from starshl.collection.tables import read_vectors
+from starshl.tables import Columns
+from starshl.tables import read_table as read_any_table
+from starshl.tables import read_vectors as read_any_vectors
 
 arrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
+
+
+def read_table(path, **columns):
+    return read_any_table(path, Columns(others="metadata", **columns))
+
+
+def read_vectors(path, **columns):
+    return read_any_vectors(path, Columns(others="metadata", **columns))
 
 
 def lists(kind=None):
@@ -53,7 +62,7 @@ def test_the_lists_of_polars_are_vectors(tmp_path):
 
 def test_scalars_do_not_stand_in_for_lists_of_the_wrong_kind(tmp_path):
     path = written(tmp_path / "t.parquet", tags=[["a"], [], ["b"], ["c"]], price=[0.5, 1.5, 2.5, 3.5])
-    with pytest.raises(ValueError, match=r"lists, but not of numbers: tags \(list<.*string>\).*--drop"):
+    with pytest.raises(ValueError, match=r"lists that do not hold numbers: tags \(list<.*string>\).*drop them"):
         read_table(path)
     assert read_table(path, drop=["tags"]).feature_names == ("price",)
 
@@ -61,9 +70,9 @@ def test_scalars_do_not_stand_in_for_lists_of_the_wrong_kind(tmp_path):
 @pytest.mark.parametrize(
     ("vectors", "message"),
     [
-        ("price", "'price' of .* holds double; .* lists of numbers. Such columns are: v, w"),
-        ("nothing", "has no column 'nothing'; it has v, w, price"),
-        (None, r"several columns of lists \(v, w\); name one with --vectors"),
+        ("price", "has double in 'price'; .* lists of numbers. Columns that hold vectors: v, w"),
+        ("nothing", r"has no column 'nothing'. Its columns are 'v', 'w', 'price'"),
+        (None, r"several columns of vectors: v, w. Name one of them as `vectors`"),
     ],
 )
 def test_the_column_of_vectors_is_checked(tmp_path, vectors, message):
@@ -109,28 +118,28 @@ def test_dates_become_text_and_nan_becomes_none(tmp_path):
 
 def test_metadata_that_json_cannot_hold_is_refused_by_name(tmp_path):
     path = written(tmp_path / "t.parquet", v=lists(), raw=[b"x"] * 4)
-    with pytest.raises(ValueError, match=r"Column 'raw' holds b'x'.*--drop"):
+    with pytest.raises(ValueError, match=r"holds b'x' in column 'raw', which metadata cannot hold.*drop such columns"):
         read_table(path)
     assert read_table(path, drop=["raw"]).metadata == [{}] * 4
     endless = written(tmp_path / "u.parquet", v=lists(), p=[float("inf")] * 4)
-    with pytest.raises(ValueError, match="Column 'p' holds inf"):
+    with pytest.raises(ValueError, match="holds inf in column 'p'"):
         read_table(endless)
-    with pytest.raises(ValueError, match="has no column 'q'; it has v, p"):
+    with pytest.raises(ValueError, match=r"has no column 'q'. Its columns are 'v', 'p'"):
         read_table(endless, drop=["q"])
 
 
 def test_labels_with_gaps_are_unlabeled_rows(tmp_path):
     path = written(tmp_path / "t.parquet", v=lists(), k=[1, None, 0, -1], t=[1.0, float("nan"), 0.0, 1.0])
     table = read_table(path, labels="t")
-    assert table.labels("k").tolist() == [1, -1, 0, -1]
-    assert table.labels("t").tolist() == [1.0, None, 0.0, 1.0]
+    assert read_table(path, labels="k").y.tolist() == [1, -1, 0, -1]
+    np.testing.assert_equal(table.y, [1.0, np.nan, 0.0, 1.0])
     assert table.metadata[1] == {"k": None, "t": None}
 
 
 def test_a_column_of_labels_is_no_part_of_the_vectors(tmp_path):
     path = written(tmp_path / "t.parquet", a=X[:, 0], b=X[:, 1], score=X[:, 2])
     assert read_table(path, labels="score").feature_names == ("a", "b")
-    with pytest.raises(ValueError, match=r"'a' of .* is part of the vectors"):
+    with pytest.raises(ValueError, match="has the column 'a' among its features"):
         read_table(path, labels="a", features=["a", "b"])
 
 
@@ -153,13 +162,40 @@ def test_missing_numbers_are_refused_with_their_column(tmp_path):
     with pytest.raises(ValueError, match=r"missing value \(NaN\) in column 'a', first in row 1"):
         read_table(path)
     empty = written(tmp_path / "u.parquet", v=[[1.0], None])
-    with pytest.raises(ValueError, match=r"'v' of .* has no vector in 1 row"):
+    with pytest.raises(ValueError, match=r"has no vector in 1 rows of column 'v'"):
         read_table(empty)
 
 
 def test_an_array_of_another_length_is_named(tmp_path):
     np.savez(tmp_path / "t.npz", X=X, y=np.arange(3))
-    with pytest.raises(ValueError, match=r"'y' of .* has shape \(3,\), and there are 4 rows in 'X'"):
+    with pytest.raises(ValueError, match=r"has shape \(3,\) in 'y' and 4 rows"):
         read_table(tmp_path / "t.npz", labels="y")
-    with pytest.warns(UserWarning, match="'y' of .* it is left out"):
+    with pytest.warns(UserWarning, match="in 'y' and 4 rows; this array is left out"):
         assert read_table(tmp_path / "t.npz").metadata == [{}] * 4
+
+
+def test_columns_become_vectors_ids_and_metadata(tmp_path):
+    columns = {"key": [4, 3, 2, 1], "text": list("abcd")}
+    wide = {f"x{j}": X[:, j] for j in range(3)}
+    paths = [
+        written(tmp_path / "lists.parquet", v=lists(), **columns),
+        written(tmp_path / "wide.parquet", **columns, **wide),
+    ]
+    for path in paths:
+        table = read_table(path, ids="key")
+        assert np.array_equal(table.X, X)
+        assert table.ids.tolist() == [4, 3, 2, 1]
+        assert table.metadata[2] == {"text": "c"}
+    with pytest.raises(ValueError, match=r"lengths \[1, 3\] in column 'v'. All must have the same length"):
+        read_table(written(tmp_path / "ragged.parquet", v=[[1.0], [1.0, 2.0, 3.0]]))
+
+
+def test_a_damaged_archive_is_refused_with_a_sentence(tmp_path):
+    np.savez_compressed(tmp_path / "rows.npz", X=np.random.default_rng(0).random((50, 4)), key=np.arange(50))
+    content = bytearray((tmp_path / "rows.npz").read_bytes())
+    (tmp_path / "cut.npz").write_bytes(content[:-40])
+    content[300] ^= 1
+    (tmp_path / "flipped.npz").write_bytes(content)
+    for name in ("cut.npz", "flipped.npz"):
+        with pytest.raises(ValueError, match="is not a readable array file"):
+            read_table(tmp_path / name, ids="key")

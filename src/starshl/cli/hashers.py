@@ -1,0 +1,60 @@
+"""Hashers made from a method's name and settings in text."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..base import BaseHasher
+
+__all__ = ["make_hasher", "parse_settings"]
+
+_PYTHON_WORDS = {"True": True, "False": False, "None": None}  # JSON has its own spelling, which works too
+
+
+def make_hasher(
+    method: str,
+    n_bits: int,
+    params: dict[str, Any] | None = None,
+    *,
+    paper: bool = False,
+    seed: int = 0,
+    progress: bool = False,
+) -> BaseHasher:
+    """Return an unfitted hasher; refuse parameters that its class does not have."""
+    from inspect import signature
+
+    from ..catalog import get_class
+
+    params = params or {}
+    hasher_class = get_class(method)
+    known = list(signature(hasher_class).parameters)
+    unknown = [name for name in params if name not in known]
+    if unknown:
+        raise ValueError(f"{method} has no parameter {', '.join(map(repr, unknown))}; it takes {', '.join(known)}.")
+    if params.get("kernels") == "graph":
+        from ..kernels import GraphGaussian
+
+        params = params | {"kernels": [GraphGaussian()]}
+    offered = {"random_state": seed, "verbose": int(progress)}
+    params = {name: value for name, value in offered.items() if name in known} | params
+    if not paper:
+        return hasher_class(n_bits, **params)
+    if not hasattr(hasher_class, "paper"):
+        raise ValueError(f"--paper names settings of StarSHL, and the method is {method}. Leave one of them out.")
+    return hasher_class.paper(n_bits, **params)
+
+
+def parse_settings(settings: list[str] | None) -> dict[str, Any]:
+    """Return parameters from words of the form NAME=VALUE."""
+    params: dict[str, Any] = {}
+    for setting in settings or ():
+        name, equals, text = setting.partition("=")
+        if not equals or not name:
+            raise ValueError(f"--set got {setting!r}; write it as NAME=VALUE, for example --set tol=0.01.")
+        try:
+            params[name] = _PYTHON_WORDS[text] if text in _PYTHON_WORDS else json.loads(text)
+        except json.JSONDecodeError:
+            params[name] = text
+    return params

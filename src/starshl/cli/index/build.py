@@ -1,0 +1,36 @@
+"""``starshl index build``: a new collection from a model and a file of vectors."""
+
+from __future__ import annotations
+
+from ..options import AsJson, Drop, Ids, Input, Model, Progress, References, Vectors, load_model, split_names
+from ..rows import RowOptions, read_rows
+from .common import Folder, busy, check_new_folder, encode_items, feature_columns, origin, print_answer
+
+__all__ = ["build"]
+
+
+def build(
+    folder: Folder,
+    model: Model,
+    input: Input,
+    vectors: Vectors = None,
+    ids: Ids = None,
+    references: References = None,
+    drop: Drop = None,
+    progress: Progress = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a new collection from a fitted model and a file of vectors; other columns become metadata."""
+    from ...collection.filling import appearing_collection
+
+    check_new_folder(folder)
+    hasher = load_model(model)
+    options = RowOptions(vectors=vectors, ids=ids, references=references, drop=split_names(drop))
+    table = read_rows(input, options, hasher, as_items=True)
+    codes = encode_items(hasher, table, progress)
+    with appearing_collection(folder, hasher) as collection, busy("storing", progress):
+        collection.add(codes=codes, ids=table.ids, metadata=table.metadata, references=table.references)
+        answer = {"folder": str(folder), "items": len(collection), "bits": collection.n_bits}
+    answer["vectors"] = feature_columns(table)
+    text = f"{answer['items']:,} items of {answer['bits']} bits in {folder}{origin(table)}"
+    print_answer(answer, text, as_json)

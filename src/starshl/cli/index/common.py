@@ -1,0 +1,120 @@
+"""What the index commands share: opening a collection, encoding items, and answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..options import progress_shown
+from ..outputs import check_output_folder
+
+if TYPE_CHECKING:
+    from ...base import BaseHasher
+    from ...codes import BinaryCodes
+    from ...collection import Collection
+    from ...tables import Table
+
+__all__ = [
+    "Folder",
+    "busy",
+    "check_new_folder",
+    "encode_items",
+    "feature_columns",
+    "opened",
+    "origin",
+    "print_answer",
+    "unknown_ids_told",
+]
+
+Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the collection.")]
+
+_ROWS_PER_STEP = 2048
+
+
+def check_new_folder(folder: Path) -> None:
+    """Refuse a folder for a new collection that exists or cannot be made."""
+    if folder.exists():
+        raise FileExistsError(f"{str(folder)!r} exists already. Choose another folder, or use `starshl index add`.")
+    check_output_folder(folder)
+
+
+@contextmanager
+def opened(folder: Path, **settings: Any) -> Iterator[Collection]:
+    """Open a collection; where that fails, say what can be done about it on the command line."""
+    from ...collection import Collection
+    from ...exceptions import CollectionError
+
+    try:
+        collection = Collection(folder, **settings)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"There is no collection in {str(folder)!r}. Make one with `starshl index build`."
+        ) from error
+    except CollectionError as error:
+        if not isinstance(error.__cause__, BlockingIOError):
+            raise
+        raise CollectionError(
+            f"Another process is writing to {str(folder)!r}. Try again when it is done; `search`, `verify` and "
+            "`export` work meanwhile."
+        ) from error
+    with collection:
+        yield collection
+
+
+@contextmanager
+def unknown_ids_told() -> Iterator[None]:
+    """Raise the KeyError of an unknown id as a bad value."""
+    try:
+        yield
+    except KeyError as error:
+        raise ValueError(error.args[0]) from error
+
+
+def encode_items(hasher: BaseHasher, table: Table, progress: bool | None) -> BinaryCodes:
+    """Encode items in steps, with a progress bar on standard error."""
+    import numpy as np
+
+    from ..._threads import tiles
+    from ...codes import BinaryCodes
+
+    steps = tiles(table.X.shape[0], _ROWS_PER_STEP)
+    if progress_shown(progress):
+        from rich.console import Console
+        from rich.progress import track
+
+        steps = track(steps, "encoding", console=Console(stderr=True), transient=True)
+    packed = [hasher.encode_database(table.X[rows]).packed for rows in steps]
+    return BinaryCodes(np.concatenate(packed), hasher.n_bits_)
+
+
+def busy(what: str, progress: bool | None) -> AbstractContextManager[object]:
+    """Show on standard error that something of unknown length is going on."""
+    if not progress_shown(progress):
+        return nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status(what)
+
+
+def feature_columns(table: Table) -> list[str] | None:
+    """Return the columns that the vectors came from, None if the file has none."""
+    return list(table.feature_names) if table.feature_names else table.vectors and [table.vectors]
+
+
+def origin(table: Table) -> str:
+    """Say which columns the vectors came from, if the file has columns."""
+    if table.feature_names:
+        names, n = table.feature_names, len(table.feature_names)
+        shown = ", ".join(names) if n <= 5 else f"{', '.join(names[:4])}, ..., {names[-1]}"
+        return f"; vectors from {n} column{'s' if n > 1 else ''}: {shown}"
+    return f"; vectors from {table.vectors}" if table.vectors else ""
+
+
+def print_answer(answer: dict[str, Any], text: str, as_json: bool) -> None:
+    """Print an answer as one line of JSON, or as text."""
+    typer.echo(json.dumps(answer) if as_json else text)

@@ -1,0 +1,25 @@
+"""``starshl index export``: all items in a file for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..options import AsJson, Progress
+from ..outputs import check_output
+from .common import Folder, busy, opened, print_answer
+
+__all__ = ["export"]
+
+Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="A .parquet or .jsonl file to write.")]
+
+
+def export(folder: Folder, output: Output, progress: Progress = None, as_json: AsJson = False) -> None:
+    """Write all items, their codes as packed bytes, to a file that other programs read."""
+    files = folder.iterdir() if folder.is_dir() else ()
+    check_output(output, files, suffixes=(".parquet", ".jsonl"))
+    with opened(folder, read_only=True) as collection, busy("writing", progress):
+        answer = {"file": str(output), "items": collection.export(output)}
+    print_answer(answer, f"{answer['items']:,} items written to {output}", as_json)

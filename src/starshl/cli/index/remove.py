@@ -1,0 +1,25 @@
+"""``starshl index remove``: items leave a collection."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..options import AsJson
+from .common import Folder, opened, print_answer, unknown_ids_told
+
+__all__ = ["remove"]
+
+ItemIds = Annotated[list[int], typer.Argument(metavar="ID...", help="Ids of items; write -- before negative ones.")]
+Compact = Annotated[bool, typer.Option("--compact", help="Shrink the file afterwards.")]
+
+
+def remove(folder: Folder, ids: ItemIds, compact: Compact = False, as_json: AsJson = False) -> None:
+    """Remove items by id, all of them or none."""
+    with opened(folder) as collection, unknown_ids_told():
+        collection.remove(ids)
+        if compact:
+            collection.compact()
+        answer = {"removed": len(ids), "items": len(collection)}
+    print_answer(answer, f"{answer['removed']:,} items removed, {answer['items']:,} left", as_json)

@@ -1,0 +1,29 @@
+"""``starshl index verify``: examine a collection."""
+
+from __future__ import annotations
+
+import os
+
+import typer
+
+from ..options import AsJson, Progress
+from .common import Folder, busy, opened, print_answer
+
+__all__ = ["verify"]
+
+_EXIT_DAMAGED = 1
+
+
+def verify(folder: Folder, progress: Progress = None, as_json: AsJson = False) -> None:
+    """Examine every page and every item of a collection; exit code 1 if it is damaged."""
+    from ...exceptions import CollectionFormatError
+
+    try:
+        with opened(folder, read_only=True) as collection, busy("verifying", progress):
+            answer = {"folder": str(folder), "items": collection.verify(), "bits": collection.n_bits}
+    except CollectionFormatError as error:
+        if os.environ.get("STARSHL_TRACEBACK"):
+            raise
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(_EXIT_DAMAGED) from error
+    print_answer(answer, f"{answer['items']:,} items of {answer['bits']} bits, all intact", as_json)

@@ -1,0 +1,105 @@
+"""Where results go: checks before any work begins, and files of codes and labels."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..codes import BinaryCodes
+
+__all__ = ["CODE_FILES", "LABEL_FILES", "check_output", "check_output_folder", "write_codes", "write_labels"]
+
+CODE_FILES = (".npy", ".npz", ".csv")
+LABEL_FILES = (".npy", ".csv")
+
+
+def check_output(
+    path: Path, inputs: Iterable[str | Path | None] = (), *, suffixes: tuple[str, ...] | None = None
+) -> None:
+    """Refuse an output that cannot be written, or that is one of the inputs under any name."""
+    if suffixes is not None and path.suffix.lower() not in suffixes:
+        raise ValueError(f"The output {str(path)!r} ends in {path.suffix!r}; it may be {', '.join(suffixes)}.")
+    if path.is_dir():
+        raise ValueError(f"The output {str(path)!r} is a folder. Give the name of a file in it.")
+    if not path.parent.is_dir():
+        raise ValueError(f"There is no folder {str(path.parent)!r} for the output {path.name!r}. Create it first.")
+    for other in inputs:
+        if other is not None and _is_same_file(path, Path(other)):
+            raise ValueError(
+                f"The output {str(path)!r} is the same file as the input {str(other)!r}, which it would overwrite. "
+                "Choose another name."
+            )
+    _check_writable(path.parent)
+
+
+def check_output_folder(path: Path) -> None:
+    """Refuse a folder for results that cannot be made or written to."""
+    present = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
+    if not present.is_dir():
+        raise ValueError(f"{str(present)!r} is a file, so {str(path)!r} cannot be a folder. Choose another output.")
+    _check_writable(present)
+
+
+def write_codes(path: Path, codes: BinaryCodes, y: np.ndarray | None = None) -> None:
+    """Write codes: .npy packed bytes; .npz ``packed``, ``n_bits`` and perhaps ``y``; .csv one column per bit."""
+    import numpy as np
+
+    from .._files import write_atomically
+
+    buffer = io.BytesIO()
+    if path.suffix.lower() == ".npy":
+        np.save(buffer, codes.packed, allow_pickle=False)
+    elif path.suffix.lower() == ".npz":
+        extra = {} if y is None else {"y": _without_objects(y)}
+        np.savez(buffer, packed=codes.packed, n_bits=np.int64(codes.n_bits), **extra)
+    else:
+        header = ",".join(f"bit_{j}" for j in range(codes.n_bits))
+        np.savetxt(buffer, codes.to_signs() > 0, fmt="%d", delimiter=",", header=header, comments="")
+    write_atomically(path, buffer.getvalue())
+
+
+def write_labels(path: Path, labels: np.ndarray) -> None:
+    """Write labels: a .npy vector, or a .csv with one column named label."""
+    import csv
+
+    import numpy as np
+
+    from .._files import write_atomically
+
+    if path.suffix.lower() == ".npy":
+        buffer = io.BytesIO()
+        np.save(buffer, _without_objects(labels), allow_pickle=False)
+        write_atomically(path, buffer.getvalue())
+        return
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["label"])
+    writer.writerows([label] for label in labels.tolist())
+    write_atomically(path, text.getvalue().encode())
+
+
+def _is_same_file(path: Path, other: Path) -> bool:
+    # samefile sees through symbolic and hard links; a path that does not exist can only be the same by name.
+    if path.exists() and other.exists():
+        return path.samefile(other)
+    return path.resolve() == other.resolve()
+
+
+def _check_writable(folder: Path) -> None:
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise PermissionError(f"The folder {str(folder)!r} cannot be written to. Choose another, or its permissions.")
+
+
+def _without_objects(labels: np.ndarray) -> np.ndarray:
+    """Return text labels as fixed-width text, unlabeled rows empty: arrays of objects would need pickle."""
+    import numpy as np
+
+    if labels.dtype.kind != "O":
+        return labels
+    return np.array(["" if label is None or label != label else str(label) for label in labels], dtype=str)

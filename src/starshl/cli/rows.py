@@ -1,0 +1,72 @@
+"""Rows and their labels as the options of a command describe them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..base import BaseHasher
+    from ..tables import Columns, Table
+
+__all__ = ["RowOptions", "feature_names", "label_file", "read_rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class RowOptions:
+    """Options that tell which columns are what: ``labels`` is a column or a file."""
+
+    labels: str | None = None
+    no_labels: bool = False
+    vectors: str | None = None
+    ids: str | None = None
+    references: str | None = None
+    drop: tuple[str, ...] = ()
+
+    def columns(self) -> Columns:
+        """Return what the reader of tables is to look for."""
+        from ..tables import Columns
+
+        from_file = label_file(self.labels) is not None
+        return Columns(
+            labels=None if from_file else self.labels,
+            detect_labels=not from_file,
+            vectors=self.vectors,
+            ids=self.ids,
+            references=self.references,
+            drop=self.drop,
+        )
+
+
+def read_rows(path: Path, options: RowOptions, hasher: BaseHasher | None = None, *, as_items: bool = False) -> Table:
+    """Read rows, and labels from the same file or from one of their own.
+
+    A fitted ``hasher`` finds its columns by name. ``as_items`` makes metadata of columns that are named nowhere.
+    """
+    from ..tables import read_labels, read_table
+
+    if options.labels is not None and options.no_labels:
+        raise ValueError("--labels and --no-labels contradict each other. Leave one of them out.")
+    columns = replace(options.columns(), features=feature_names(hasher), others="metadata" if as_items else "features")
+    table = read_table(path, columns)
+    if options.no_labels:
+        return replace(table, y=None, label_column=None)
+    file = label_file(options.labels)
+    return table if file is None else replace(table, y=read_labels(file), label_column=str(file))
+
+
+def label_file(labels: str | None) -> Path | None:
+    """Return the file that --labels names, None if it names a column."""
+    from ..tables import READABLE
+
+    if labels is None:
+        return None
+    path = Path(labels)
+    return path if path.suffix.lower() in READABLE and path.is_file() else None
+
+
+def feature_names(hasher: BaseHasher | None) -> tuple[str, ...] | None:
+    """Return the names of the columns that a hasher was fitted on, None if they had none."""
+    names = getattr(hasher, "feature_names_in_", None)
+    return None if names is None else tuple(names)

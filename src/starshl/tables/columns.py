@@ -1,0 +1,205 @@
+"""Which columns of a table hold what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Literal
+
+from .errors import TableError, shortened
+from .source import Source
+
+__all__ = ["Choice", "Columns", "choose_columns"]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What to read from a table; a name may be that of an .npz array, or a number where columns have no names.
+
+    Parameters
+    ----------
+    labels : str, default=None
+        The column of labels.
+    detect_labels : bool, default=False
+        Without ``labels``, take the column called ``label`` or the .npz array called ``y``, if there is one.
+    ids : str, default=None
+        The column of integer ids.
+    references : str, default=None
+        The column that tells where the picture or text of a row is.
+    vectors : str, default=None
+        The column of lists, or the array, that holds the rows. By default ``X`` of an .npz, or the only column of
+        lists of numbers.
+    features : sequence of str, default=None
+        The columns that make up a row, in this order: those that a model was fitted on. Ignored if the file has no
+        names of columns.
+    drop : sequence of str, default=()
+        Columns to leave out.
+    others : {"features", "metadata"}, default="features"
+        What columns are that are named nowhere. As metadata, columns of floating-point numbers still make up the rows
+        if nothing else does; a .csv has no types, so there all columns that are named nowhere do.
+    allow_missing : bool, default=False
+        Return NaN for missing features instead of refusing them.
+    """
+
+    labels: str | None = None
+    detect_labels: bool = False
+    ids: str | None = None
+    references: str | None = None
+    vectors: str | None = None
+    features: Sequence[str] | None = None
+    drop: Sequence[str] = ()
+    others: Literal["features", "metadata"] = "features"
+    allow_missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The columns of one file by what they hold; ``features`` is one column of vectors or many columns of numbers."""
+
+    features: tuple[str, ...]
+    labels: str | None
+    ids: str | None
+    references: str | None
+    metadata: tuple[str, ...]
+    is_vectors: bool
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """All columns to read beside the features."""
+        named = [name for name in (self.labels, self.ids, self.references) if name is not None]
+        return tuple(dict.fromkeys([*named, *self.metadata]))
+
+
+def choose_columns(source: Source, columns: Columns) -> Choice:
+    """Decide what each column holds; everything that is wrong with the names is raised in one error."""
+    columns = _resolved(source, columns)
+    problems, unknown = _unknown_names(source, columns)
+    if unknown:
+        raise TableError(source.path, problems, _existing(source), unknown=unknown)
+    taken = {columns.labels, columns.ids, columns.references, *columns.drop} - {None}
+    features, is_vectors = _features(source, columns, taken)
+    both = [name for name in (columns.labels, columns.ids, columns.references) if name in features]
+    if both:
+        problems = [f"has the column {name!r} among its features; it cannot hold something else, too" for name in both]
+        raise TableError(source.path, problems, "Name another column.")
+    held = {*features, columns.ids, columns.references, *columns.drop}
+    metadata = tuple(name for name in source.kinds if name not in held) if columns.others == "metadata" else ()
+    return Choice(features, columns.labels, columns.ids, columns.references, metadata, is_vectors)
+
+
+def _resolved(source: Source, columns: Columns) -> Columns:
+    """Return the columns with numbers such as -1 replaced and labels looked for."""
+
+    def named(name: str | None) -> str | None:
+        return None if name is None else source.position_of(name)
+
+    labels = named(columns.labels)
+    if labels is None and columns.detect_labels and source.default_labels in source.kinds:
+        claimed = {columns.ids, columns.references, columns.vectors, *columns.drop, *(columns.features or ())}
+        labels = source.default_labels if source.default_labels not in claimed else None
+    return replace(
+        columns,
+        labels=labels,
+        ids=named(columns.ids),
+        references=named(columns.references),
+        vectors=named(columns.vectors),
+        drop=tuple(source.position_of(name) for name in columns.drop),
+    )
+
+
+def _unknown_names(source: Source, columns: Columns) -> tuple[list[str], list[str]]:
+    asked = [columns.labels, columns.ids, columns.references, columns.vectors, *columns.drop]
+    unknown = [name for name in dict.fromkeys(asked) if name is not None and name not in source.kinds]
+    problems = []
+    for name in unknown:
+        near = get_close_matches(name, list(source.kinds), n=3, cutoff=0.5)
+        hint = f" (nearest: {', '.join(map(repr, near))})" if near else ""
+        problems.append(f"has no column {name!r}{hint}")
+    if columns.features is not None and source.has_names and columns.vectors is None:
+        missing = [repr(name) for name in columns.features if name not in source.kinds]
+        if missing:
+            unknown += [name for name in columns.features if name not in source.kinds]
+            problems.append(
+                f"lacks {len(missing)} of the {len(columns.features)} columns that the model was fitted on: "
+                f"{shortened(missing)}"
+            )
+    return problems, unknown
+
+
+def _existing(source: Source) -> str:
+    names = shortened([repr(name) for name in source.kinds], most=10)
+    return f"Its columns are {names}." if names else "It holds one matrix without names of columns."
+
+
+def _features(source: Source, columns: Columns, taken: set[str | None]) -> tuple[tuple[str, ...], bool]:
+    """Return the columns that make up a row, and whether they are one column of vectors."""
+    if columns.vectors is not None:
+        if source.kinds[columns.vectors] != "vectors":
+            fitting = [name for name, kind in source.kinds.items() if kind == "vectors"]
+            raise TableError(
+                source.path,
+                [f"has {source.describe(columns.vectors)} in {columns.vectors!r}; vectors are lists of numbers"],
+                f"Columns that hold vectors: {', '.join(fitting) or 'none'}.",
+            )
+        return (columns.vectors,), True
+    if columns.features is not None and source.has_names:
+        return _checked_numbers(source, columns.features), False
+    if source.default_vectors is not None:
+        return (source.default_vectors,), True
+    lists = _only_vectors(source, taken)
+    return ((lists,), True) if lists is not None else (_scalar_features(source, columns, taken), False)
+
+
+def _only_vectors(source: Source, taken: set[str | None]) -> str | None:
+    """Return the column of vectors, None without lists.
+
+    Numbers beside lists of the wrong kind are never taken for features: they would be something else, such as prices.
+    """
+    free = {name: kind for name, kind in source.kinds.items() if name not in taken}
+    fitting = [name for name, kind in free.items() if kind == "vectors"]
+    if len(fitting) > 1:
+        raise TableError(
+            source.path, [f"has several columns of vectors: {', '.join(fitting)}"], "Name one of them as `vectors`."
+        )
+    if fitting:
+        return fitting[0]
+    unfit = [name for name, kind in free.items() if kind == "lists"]
+    if unfit:
+        kinds = ", ".join(f"{name} ({source.describe(name)})" for name in unfit)
+        raise TableError(
+            source.path,
+            [f"has lists that do not hold numbers: {kinds}"],
+            "Convert them, or drop them so that the rows are made of the other columns.",
+            droppable=unfit,
+        )
+    return None
+
+
+def _scalar_features(source: Source, columns: Columns, taken: set[str | None]) -> tuple[str, ...]:
+    free = [name for name in source.kinds if name not in taken]
+    if columns.others == "metadata":
+        free = [name for name in free if source.kinds[name] in ("floats", "cells")]
+        if not free:
+            raise TableError(
+                source.path,
+                ["has neither a column of vectors nor columns of floating-point numbers"],
+                "Name the column that holds the vectors.",
+            )
+    if not free:
+        raise TableError(source.path, ["has no column left for features"], "Drop fewer columns.")
+    return _checked_numbers(source, free)
+
+
+def _checked_numbers(source: Source, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of features; refuse all columns that their type tells to hold something else."""
+    unfit = [name for name in names if source.kinds[name] in ("other", "lists", "vectors")]
+    if unfit:
+        kinds = shortened([f"{name!r} ({source.describe(name)})" for name in unfit])
+        raise TableError(
+            source.path,
+            [f"has columns that are not numbers: {kinds}"],
+            "Features must be numbers. Convert these columns, drop them, or use one as labels.",
+            droppable=unfit,
+        )
+    return tuple(names)

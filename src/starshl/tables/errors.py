@@ -1,0 +1,56 @@
+"""What is wrong with a table, said all at once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+__all__ = ["MAX_SHOWN", "ColumnWarning", "TableError", "shortened"]
+
+MAX_SHOWN = 5
+
+
+class TableError(ValueError):
+    """A table that cannot be read as asked.
+
+    Attributes
+    ----------
+    problems : everything that is wrong, each as the end of a sentence that begins with the file name
+    droppable : columns that could be left out to read the rest
+    unknown : names of columns that the table does not have
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike,
+        problems: Sequence[str],
+        advice: str = "",
+        *,
+        droppable: Sequence[str] = (),
+        unknown: Sequence[str] = (),
+    ) -> None:
+        super().__init__(f"{os.fspath(path)!r} {'; it '.join(problems)}. {advice}".rstrip())
+        self.problems = tuple(problems)
+        self.droppable = tuple(droppable)
+        self.unknown = tuple(unknown)
+
+
+class ColumnWarning(UserWarning):
+    """A column that is used as a feature and probably is none."""
+
+    def __init__(self, message: str, columns: Sequence[str]) -> None:
+        super().__init__(message)
+        self.columns = tuple(columns)
+
+
+def shortened(names: Sequence[str], most: int = MAX_SHOWN) -> str:
+    """Return names in a list; of many only the first.
+
+    Examples
+    --------
+    >>> shortened(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"

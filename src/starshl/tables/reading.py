@@ -1,0 +1,181 @@
+"""Read rows, labels, ids, references and metadata from a file of any kind."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .arrays import ArraySource, MatrixSource, open_archive
+from .columns import Choice, Columns, choose_columns
+from .errors import ColumnWarning, TableError
+from .json_lines import JsonLinesSource
+from .numbers import check_numbers, identifier_columns
+from .parquet import ParquetSource
+from .source import Cells, Rows, Source
+from .text import TextSource
+from .values import as_ids, as_labels, as_metadata, as_references, labels_from_text, typed_cells
+
+__all__ = ["READABLE", "Table", "check_readable", "read_labels", "read_table", "read_vectors"]
+
+_SOURCES: dict[str, Callable[[Path], Source]] = {
+    ".npy": MatrixSource,
+    ".npz": open_archive,
+    ".csv": TextSource,
+    ".tsv": TextSource,
+    ".jsonl": JsonLinesSource,
+    ".parquet": ParquetSource,
+}
+READABLE = tuple(_SOURCES)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What was read from a file; what it does not hold is None.
+
+    Attributes
+    ----------
+    X : matrix of float32 or float64, or a sparse one in CSR format
+    y : labels, which :func:`read_table` describes
+    ids : integers
+    references : text or None, one per row
+    metadata : one dictionary per row
+    feature_names : the columns that X was made of, if each is one feature
+    vectors : the one column or array that X was read from otherwise
+    label_column : the column or array that y was read from
+    """
+
+    X: Rows
+    y: np.ndarray | None = None
+    ids: np.ndarray | None = None
+    references: list[str | None] | None = None
+    metadata: list[dict[str, Any]] | None = None
+    feature_names: tuple[str, ...] | None = None
+    vectors: str | None = None
+    label_column: str | None = None
+
+
+def read_table(path: str | os.PathLike, columns: Columns | None = None) -> Table:
+    """Read the rows of a file and what belongs to them.
+
+    A .npy holds a matrix; an .npz a matrix ``X`` and other arrays, or a sparse matrix of ``scipy.sparse.save_npz``;
+    a .csv or .tsv numbers, with a header or without; a .jsonl one object per row; a .parquet one column per feature
+    or one of lists. In all but the first two, a column of lists of numbers may hold the rows.
+
+    Labels keep their type. In text they are integers if all of them are plain integers, and text otherwise. A row
+    is unlabeled if its cell is null, NaN or empty, or -1 among integers: y is -1, NaN or None there, as
+    ``BaseHasher.fit`` expects it.
+    """
+    path, columns = check_readable(path), columns or Columns()
+    source = _SOURCES[path.suffix.lower()](path)
+    choice = choose_columns(source, columns)
+    X, cells = _read(source, choice, columns, choice.others)
+    is_text = isinstance(source, TextSource)
+    y = None if choice.labels is None else (labels_from_text if is_text else as_labels)(cells[choice.labels])
+    typed = {name: typed_cells(values) if is_text else values for name, values in cells.items()}
+    return Table(
+        X,
+        y,
+        ids=None if choice.ids is None else as_ids(typed[choice.ids], choice.ids),
+        references=None if choice.references is None else as_references(cells[choice.references], choice.references),
+        metadata=_metadata(path, typed, choice, X.shape[0]) if columns.others == "metadata" else None,
+        feature_names=choice.features if source.has_names and not choice.is_vectors else None,
+        vectors=choice.features[0] if choice.is_vectors and source.kinds else None,
+        label_column=choice.labels,
+    )
+
+
+def read_vectors(path: str | os.PathLike, columns: Columns | None = None) -> Rows:
+    """Read only the rows of a file, as :func:`read_table` would."""
+    path, columns = check_readable(path), columns or Columns()
+    source = _SOURCES[path.suffix.lower()](path)
+    return _read(source, choose_columns(source, columns), columns, ())[0]
+
+
+def read_labels(path: str | os.PathLike) -> np.ndarray:
+    """Read labels from a file of their own: a .npy vector, ``y`` of an .npz, or the column of a table.
+
+    A table has one column, or one called ``label`` or ``y``.
+    """
+    path = check_readable(path)
+    source = _SOURCES[path.suffix.lower()](path)
+    if isinstance(source, MatrixSource):
+        X, _ = source.read((), (), allow_missing=True)
+        if sparse.issparse(X):
+            raise TableError(path, ["holds a sparse matrix"], "Give labels as a .npy vector.")
+        return as_labels(X)
+    names = [name for name in ("label", "y") if name in source.kinds] or list(source.kinds)
+    if len(names) != 1:
+        known = ", ".join(map(repr, source.kinds)) or "none"
+        problem = f"should hold labels in one column, or in one called 'label' or 'y', and has the columns {known}"
+        raise TableError(path, [problem], "Rename the column of labels.")
+    _, cells = source.read((), names, allow_missing=True)
+    return (labels_from_text if isinstance(source, TextSource) else as_labels)(cells[names[0]])
+
+
+def check_readable(path: str | os.PathLike) -> Path:
+    """Return a path if it is a file of a kind that is read here."""
+    path = Path(path)
+    if path.suffix.lower() not in _SOURCES:
+        raise ValueError(
+            f"{str(path)!r} ends in {path.suffix!r}; tables are read from {', '.join(READABLE)}. Convert it first."
+        )
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {str(path)!r}. Check the path.")
+    return path
+
+
+def _read(source: Source, choice: Choice, columns: Columns, others: Sequence[str]) -> tuple[Rows, dict[str, Cells]]:
+    if isinstance(source, ArraySource):
+        source.require_entry_per_row(_named(choice) if others else (), choice.features[0])
+    X, cells = source.read(choice.features, others, allow_missing=columns.allow_missing)
+    names = choice.features if not choice.is_vectors else None
+    X = check_numbers(X, names, source, allow_missing=columns.allow_missing)
+    if columns.features is None and names is not None:
+        _warn_of_identifiers(X, names, source)
+    return X, cells
+
+
+def _named(choice: Choice) -> tuple[str, ...]:
+    return tuple(name for name in (choice.labels, choice.ids, choice.references) if name is not None)
+
+
+def _warn_of_identifiers(X: Rows, names: Sequence[str], source: Source) -> None:
+    suspects = identifier_columns(X, names)
+    if suspects and len(suspects) < len(names):
+        shown = ", ".join(map(repr, suspects))
+        warnings.warn(
+            ColumnWarning(
+                f"{str(source.path)!r} has a different integer in every row of {shown}, as ids have, and it is used "
+                "as a feature. Drop it if it is an id.",
+                suspects,
+            ),
+            stacklevel=4,
+        )
+
+
+def _metadata(path: Path, cells: dict[str, Cells], choice: Choice, n_rows: int) -> list[dict[str, Any]]:
+    columns, problems, unfit = {}, [], []
+    for name in choice.metadata:
+        if name not in cells:  # an array of another length, which was left out with a warning
+            continue
+        try:
+            columns[name] = as_metadata(cells[name], name)
+        except ValueError as error:
+            problems.append(str(error))
+            unfit.append(name)
+    if problems:
+        raise TableError(
+            path,
+            problems,
+            "Metadata may be text, finite numbers, booleans, dates, or lists of these. Convert or drop such columns.",
+            droppable=unfit,
+        )
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return rows or [{} for _ in range(n_rows)]

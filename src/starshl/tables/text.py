@@ -1,0 +1,199 @@
+"""Text tables: .csv with commas, semicolons or tabs, and .tsv."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from .errors import MAX_SHOWN, TableError
+from .source import Kind
+
+__all__ = ["TextSource"]
+
+_SEPARATORS = ",;\t"
+_LABEL_HEADERS = ("label", "labels", "y", "class", "target")
+_CONVERT = "Features must be numbers. Fill or convert these cells, drop the columns, or use one as labels."
+
+
+class TextSource:
+    """A table in text. Columns without a header are numbered from 0, and -1 is the last."""
+
+    default_labels = "label"
+    default_vectors = None
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        first, second = self._first_lines()
+        self._separator = "\t" if path.suffix.lower() == ".tsv" else max(_SEPARATORS, key=first.count)
+        cells, below = (_split(line, self._separator) for line in (first, second))
+        self.has_names = _is_header(cells, below)
+        self._names = cells if self.has_names else [str(position) for position in range(len(cells))]
+        twice = sorted({name for name in self._names if self._names.count(name) > 1})
+        if twice:
+            problems = [f"has two columns called {name!r}" for name in twice[:MAX_SHOWN]]
+            raise TableError(path, problems, "Give every column a name of its own.")
+        self.kinds: Mapping[str, Kind] = dict.fromkeys(self._names, "cells")
+
+    def describe(self, name: str) -> str:
+        """Return what a column holds."""
+        return "text"
+
+    def position_of(self, name: str) -> str:
+        """Return the name of a column, counted from the end for a negative number if there is no header."""
+        n = len(self._names)
+        if not self.has_names and name.removeprefix("-").isdecimal() and -n <= int(name) < 0:
+            return str(int(name) % n)
+        return name
+
+    def read(
+        self, features: Sequence[str], others: Sequence[str], *, allow_missing: bool
+    ) -> tuple[np.ndarray | None, dict[str, list[str]]]:
+        """Read features as numbers and other columns as text, in one pass of NumPy's parser."""
+        if not features:
+            return None, self._read_text(others)
+        # Cells of other columns become numbers as they are read: their place among the distinct ones.
+        distinct: dict[str, dict[str, int]] = {name: {} for name in others}
+        converters = {i: _numbered(distinct.get(name)) for i, name in enumerate(self._names) if name not in features}
+        if allow_missing:
+            converters |= {self._names.index(name): _number_or_nan for name in features}
+        values = self._parse(converters, features, allow_missing)
+        X = np.ascontiguousarray(values[:, [self._names.index(name) for name in features]])
+        columns = {}
+        for name, cells in distinct.items():
+            texts = list(cells)
+            columns[name] = [texts[int(place)] for place in values[:, self._names.index(name)]]
+        return X, columns
+
+    def _first_lines(self) -> tuple[str, str]:
+        try:
+            with self._open() as file:
+                first, second = file.readline(), file.readline()
+        except UnicodeDecodeError as error:
+            raise TableError(self.path, [f"is not text in UTF-8 ({error.reason})"], "Save it as UTF-8.") from error
+        if not first.strip():
+            raise TableError(self.path, ["is empty or begins with an empty line"], "Write one row per line.")
+        return first, second
+
+    def _open(self, errors: str = "strict"):
+        return self.path.open(newline="", encoding="utf-8-sig", errors=errors)
+
+    def _parse(
+        self, converters: dict[int, Callable[[str], float]], features: Sequence[str], allow_missing: bool
+    ) -> np.ndarray:
+        try:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message=".*input contained no data")  # said below, as an error
+                values = np.loadtxt(
+                    self.path,
+                    delimiter=self._separator,
+                    skiprows=int(self.has_names),
+                    converters=converters,
+                    comments=None,
+                    quotechar='"',
+                    ndmin=2,
+                    encoding="utf-8-sig",
+                )
+        except ValueError as error:
+            raise self._explained(features, allow_missing, str(error)) from error
+        if len(values) == 0:
+            raise TableError(self.path, ["has a header and no rows"], "Give at least one row.")
+        if values.shape[1] != len(self._names):  # rows agree among themselves, but not with the header
+            raise self._explained(features, allow_missing, "rows and header differ")
+        return values
+
+    def _read_text(self, names: Sequence[str]) -> dict[str, list[str]]:
+        with self._damage_told(), self._open() as file:
+            rows = list(csv.reader(file, delimiter=self._separator))[int(self.has_names) :]
+        if len(self._names) > 1:
+            rows = [row for row in rows if row]
+        wrong = [(line, row) for line, row in enumerate(rows, int(self.has_names) + 1) if len(row) > len(self._names)]
+        if wrong:
+            raise TableError(self.path, [_wrong_length(*wrong[0], len(self._names))], "Repair that line.")
+        # In a file of one column an empty line is a row with an empty cell.
+        places = {name: self._names.index(name) for name in names}
+        return {name: [row[i].strip() if len(row) > i else "" for row in rows] for name, i in places.items()}
+
+    @contextmanager
+    def _damage_told(self) -> Iterator[None]:
+        try:
+            yield
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise TableError(self.path, [f"cannot be read as a table ({error})"], "Repair the file.") from error
+
+    def _explained(self, features: Sequence[str], allow_missing: bool, reason: str) -> TableError:
+        """Find all that NumPy's parser would stumble over, one cell per column; it tells of the first only."""
+        bad_lines: list[str] = []
+        bad_cells: dict[str, str] = {}
+        places = {name: self._names.index(name) for name in features}
+        with self._damage_told(), self._open(errors="replace") as file:
+            reader = csv.reader(file, delimiter=self._separator)
+            for row in reader:
+                if reader.line_num <= int(self.has_names) or not row:
+                    continue
+                if len(row) != len(self._names):
+                    bad_lines.append(_wrong_length(reader.line_num, row, len(self._names)))
+                    continue
+                for name in [name for name in places if name not in bad_cells]:
+                    cell = row[places[name]].strip()
+                    if not _is_number(cell) or (cell == "" and not allow_missing):
+                        what = repr(cell) if cell else "an empty cell"
+                        label = repr(name) if self.has_names else name
+                        bad_cells[name] = f"has {what} in column {label}, line {reader.line_num}"
+        problems = _first_of(bad_lines, "such lines") + _first_of(list(bad_cells.values()), "such columns")
+        if not problems:
+            return TableError(self.path, [f"cannot be read as a table of numbers ({reason})"])
+        advice = _CONVERT if bad_cells else "Every line needs as many cells as the first. Repair these lines."
+        return TableError(self.path, problems, advice, droppable=tuple(bad_cells))
+
+
+def _first_of(problems: list[str], what: str) -> list[str]:
+    rest = len(problems) - MAX_SHOWN
+    return problems[:MAX_SHOWN] + ([f"has {rest} more {what}"] if rest > 0 else [])
+
+
+def _wrong_length(line: int, row: Sequence[str], n_columns: int) -> str:
+    return f"has {len(row)} cells in line {line} and {n_columns} in the first line"
+
+
+def _numbered(distinct: dict[str, int] | None) -> Callable[[str], float]:
+    if distinct is None:
+        return lambda cell: 0.0
+    return lambda cell: distinct.setdefault(cell.strip(), len(distinct))
+
+
+def _number_or_nan(cell: str) -> float:
+    cell = cell.strip()
+    if not _is_number(cell):
+        raise ValueError(f"{cell!r} is not a number")
+    return float(cell) if cell else np.nan
+
+
+def _split(line: str, separator: str) -> list[str]:
+    return [cell.strip() for cell in next(csv.reader([line], delimiter=separator), [])]
+
+
+def _is_header(first: list[str], second: list[str]) -> bool:
+    """Tell a header from a row with a label in text, such as ``5.1,3.5,setosa``.
+
+    A header is text in all cells, or text above a number, or text beside numbers that count the columns.
+    """
+    if len(first) == 1 and first[0].lower() not in _LABEL_HEADERS and not (second and _is_number(second[0])):
+        return False  # a column of labels in text
+    is_text = [not _is_number(cell) for cell in first]
+    above_number = any(text and cell and _is_number(cell) for text, cell in zip(is_text, second, strict=False))
+    counted = all(text or first[position] == str(position) for position, text in enumerate(is_text))
+    return any(is_text) and (above_number or counted)
+
+
+def _is_number(cell: str) -> bool:
+    """Return whether a cell is a number or empty."""
+    try:
+        float(cell)
+    except ValueError:
+        return cell == ""
+    return "_" not in cell

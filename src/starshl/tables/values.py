@@ -1,0 +1,138 @@
+"""Labels, ids, references and metadata from the cells of a table."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .source import Cells
+
+__all__ = ["as_ids", "as_labels", "as_metadata", "as_references", "labels_from_text", "typed_cells"]
+
+_INT64 = np.iinfo(np.int64)
+# Without a leading zero: 0123 is a zip code, and 123 another.
+_PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+
+
+def labels_from_text(cells: Sequence[str]) -> np.ndarray:
+    """Return integers if all labels are plain integers, else text; an empty cell is unlabeled.
+
+    Unlabeled is -1 among integers and None among text. A plain integer is one that comes back unchanged when it is
+    written again: ``0123``, ``1_0``, ``+1`` and ``1.0`` are text, so that no two labels become one. ``nan`` is
+    unlabeled where all other labels are numbers.
+
+    Examples
+    --------
+    >>> labels_from_text(["3", "", "10"]).tolist(), labels_from_text(["3", "", "03"]).tolist()
+    ([3, -1, 10], ['3', None, '03'])
+    """
+    distinct = set(cells) - {""}
+    if all(_is_number(cell) for cell in distinct):
+        distinct -= {cell for cell in distinct if cell.lower() == "nan"}
+        cells = [cell if cell in distinct else "" for cell in cells]
+    if all(_is_plain_integer(cell) for cell in distinct):
+        return np.array([int(cell) if cell else -1 for cell in cells], dtype=np.int64)
+    return _objects([cell or None for cell in cells])
+
+
+def as_labels(values: Cells) -> np.ndarray:
+    """Return labels in their own type; null, NaN and the empty text are unlabeled.
+
+    Unlabeled is -1 among integers, NaN among floats and None among everything else.
+    """
+    if isinstance(values, np.ndarray) and values.dtype.kind not in "UO":
+        return values
+    values = [None if value == "" else value for value in values]
+    labels = [value for value in values if value is not None]
+    if all(type(label) is int for label in labels) and all(_INT64.min <= label <= _INT64.max for label in labels):
+        return np.array([-1 if value is None else value for value in values], dtype=np.int64)
+    if all(type(label) in (int, float) for label in labels):
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    return _objects(values)
+
+
+def as_ids(values: Cells, name: str) -> np.ndarray:
+    """Return a column of integers; refuse anything else."""
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
+    wrong = [value for value in values if type(value) is not int]
+    if wrong:
+        raise ValueError(f"The column {name!r} of ids holds {wrong[0]!r}; an id is an integer. Keep it as metadata.")
+    return np.array(values)
+
+
+def as_references(values: Cells, name: str) -> list[str | None]:
+    """Return a column of text, None where it is empty; refuse anything else."""
+    references = [None if value == "" else value for value in values]
+    wrong = [value for value in references if not isinstance(value, str | None)]
+    if wrong:
+        raise ValueError(f"The column {name!r} of references holds {wrong[0]!r}; a reference is text, such as a path.")
+    return [None if value is None else str(value) for value in references]
+
+
+def as_metadata(values: Cells, name: str) -> list[Any]:
+    """Return a column as JSON can hold it: dates and times as ISO text, NaN as None.
+
+    The error for anything else is the end of a sentence that begins with the name of the file.
+    """
+    if isinstance(values, np.ndarray):
+        values = _dates_as_text(values) if values.dtype.kind == "M" else values.tolist()
+    return [_plain(value, name) for value in values]
+
+
+def typed_cells(cells: Sequence[str]) -> list[Any]:
+    """Return cells of text as integers, numbers or text, whichever fits all of them; an empty cell is None."""
+    distinct = set(cells) - {""}
+    if all(_is_plain_integer(cell) for cell in distinct):
+        return [int(cell) if cell else None for cell in cells]
+    if all(_PLAIN_NUMBER.fullmatch(cell) for cell in distinct):
+        return [float(cell) if cell else None for cell in cells]
+    return [cell or None for cell in cells]
+
+
+def _is_plain_integer(cell: str) -> bool:
+    # The bound on the length keeps int() from reading a million digits.
+    if len(cell) > 20 or not cell.isascii() or not cell.lstrip("-").isdigit():
+        return False
+    number = int(cell) if cell.count("-") <= 1 else None
+    return number is not None and str(number) == cell and _INT64.min <= number <= _INT64.max
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return "_" not in cell
+
+
+def _objects(values: Sequence[Any]) -> np.ndarray:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _dates_as_text(values: np.ndarray) -> list[str | None]:
+    # tolist would turn dates in nanoseconds into bare integers.
+    missing = np.isnat(values)
+    return [None if skip else text for text, skip in zip(values.astype(str).tolist(), missing, strict=True)]
+
+
+def _plain(value: Any, column: str) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        if math.isnan(value):
+            return None
+    elif isinstance(value, str | bool | int | float | None):
+        return value
+    elif isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    elif isinstance(value, list | tuple):
+        return [_plain(part, column) for part in value]
+    elif isinstance(value, dict):
+        return {key: _plain(part, column) for key, part in value.items()}
+    raise ValueError(f"holds {value!r} in column {column!r}, which metadata cannot hold")
