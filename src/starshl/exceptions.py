@@ -11,6 +11,7 @@ __all__ = [
     "IndexFormatError",
     "MissingExtraError",
     "RecordFormatError",
+    "UnsupportedOperationError",
 ]
 
 
@@ -52,3 +53,7 @@ class ChecksumError(ValueError):
 
 class RecordFormatError(ValueError):
     """A folder or file of run records is damaged, of another format, or not a record at all."""
+
+
+class UnsupportedOperationError(NotImplementedError):
+    """An index was asked for something that its class does not declare in ``supports``."""

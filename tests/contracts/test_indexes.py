@@ -1,6 +1,7 @@
 """What every index promises: the answers of a brute-force search, whatever was added and removed before."""
 
 import tempfile
+import time
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -9,10 +10,95 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from starshl.codes import BinaryCodes
-from starshl.index import BucketIndex, FlatIndex, MultiIndex, load_index, make_index
+from starshl.codes import BinaryCodes, n_bytes
+from starshl.exceptions import UnsupportedOperationError
+from starshl.index import CAPABILITIES, BucketIndex, FlatIndex, HammingIndex, MultiIndex, load_index, make_index
+from starshl.testing import check_index, index_checks
 
 INDEXES = [FlatIndex, BucketIndex, MultiIndex]
+
+
+@pytest.fixture(params=["flat", "buckets", "multi", "faiss", "pgvector", "milvus"])
+def make_empty(request):
+    """A function of the code length that makes a new index; adapters skip where library or server is absent."""
+    opened = []
+
+    def make(n_bits):
+        name = f"codes_{time.time_ns()}"
+        if request.param == "faiss":
+            pytest.importorskip("faiss")
+            from starshl.adapters.faiss_index import FaissIndex
+
+            return FaissIndex(n_bits)
+        if request.param == "pgvector":
+            uri = request.getfixturevalue("postgres").get_uri()
+            from starshl.adapters.pgvector_index import PgvectorIndex
+
+            opened.append(PgvectorIndex(uri, n_bits, table=name))
+        elif request.param == "milvus":
+            path = request.getfixturevalue("milvus_file")
+            from starshl.adapters.milvus_index import MilvusIndex
+
+            opened.append(MilvusIndex(path, n_bits, name=name))
+        else:
+            return {index.kind: index for index in INDEXES}[request.param](n_bits)
+        return opened[-1]
+
+    yield make
+    for index in opened:
+        index.close()
+
+
+@pytest.mark.parametrize("name", [name for name, _ in index_checks(FlatIndex)])
+def test_every_index_keeps_the_contract(make_empty, name):
+    dict(index_checks(make_empty))[name]()
+
+
+class Broken(FlatIndex):
+    """An index that passes unless one of its faults is switched on."""
+
+    fault = None
+
+    def _search(self, codes, k, **filters):
+        result = super()._search(codes, k, **filters)
+        if self.fault == "swapped":
+            return result._replace(ids=result.distances.astype(np.int64), distances=result.ids.astype(np.int32))
+        if self.fault == "unfiltered":
+            return super()._search(codes, k, **(filters | {"among": None}))
+        if self.fault == "padded" and k > len(self) > 0:
+            return result._replace(ids=np.full((len(codes), k), -1), distances=np.zeros((len(codes), k), np.int32))
+        return result
+
+    def _remove(self, ids):
+        super()._remove(ids[np.isin(ids, self.ids)] if self.fault == "lenient" else ids)
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("swapped", "distances is"),
+        ("unfiltered", "search among"),
+        ("padded", r"k=100 gave shape|k=90"),
+        ("lenient", "nothing was raised; KeyError"),
+    ],
+)
+def test_check_index_notices_a_broken_index(fault, message):
+    broken = type("Broken", (Broken,), {"fault": fault, "supports": FlatIndex.supports - {"save"}})
+    with pytest.raises(AssertionError, match=message):
+        check_index(broken)
+
+
+def test_check_index_notices_a_capability_that_does_not_exist():
+    with pytest.raises(AssertionError, match="supports names"):
+        check_index(type("Boastful", (FlatIndex,), {"supports": FlatIndex.supports | {"flying"}}))
+
+
+def test_what_an_index_does_not_declare_raises_one_clear_error():
+    plain = type("Plain", (FlatIndex,), {"supports": frozenset()})(8)
+    assert issubclass(type(plain), HammingIndex)
+    with pytest.raises(UnsupportedOperationError, match=r"Plain does not support 'remove' .* nothing beyond adding"):
+        plain.remove([1])
+    assert all(index.supports <= set(CAPABILITIES) for index in INDEXES)
 
 
 class BruteForce:
@@ -91,13 +177,12 @@ class IndexMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.model.items)
     @rule(k=st.integers(1, 50), filtered=st.booleans(), scored=st.booleans())
     def search(self, k, filtered, scored):
-        k = min(k, len(self.model.items))
         signs = random_signs(self.rng, 3, self.model.n_bits)
         signs[0] = self.model.items[sorted(self.model.items)[-1]]
         allowed = {i for i in self.model.items if i % 3} if filtered else None
-        where = sorted(allowed) if filtered else None
+        among = sorted(allowed) if filtered else None
         scores = self.rng.integers(-4, 5, size=signs.shape) / 2 if scored else None
-        found = self.index.search(BinaryCodes.from_signs(signs), k, where=where, scores=scores)
+        found = self.index.search(BinaryCodes.from_signs(signs), k, among=among, scores=scores)
         for q in range(3):
             expected = self.model.ranked(signs[q], allowed, None if scores is None else scores[q])
             assert as_pairs(found.ids[q], found.distances[q]) == expected[:k]
@@ -106,11 +191,11 @@ class IndexMachine(RuleBasedStateMachine):
     def search_radius(self, radius, filtered):
         signs = random_signs(self.rng, 3, self.model.n_bits)
         allowed = {i for i in self.model.items if i % 3} if filtered else None
-        where = (lambda ids: ids % 3 != 0) if filtered else None
-        found = self.index.search_radius(BinaryCodes.from_signs(signs), radius, where=where)
+        among = self.index.ids % 3 != 0 if filtered else None
+        found = self.index.search_radius(BinaryCodes.from_signs(signs), radius, among=among)
         for q in range(3):
             expected = [pair for pair in self.model.ranked(signs[q], allowed) if pair[1] <= radius]
-            assert as_pairs(*found.of(q)) == expected
+            assert as_pairs(found.of(q).ids, found.of(q).distances) == expected
 
     @rule(memory_map=st.booleans())
     def save_and_load(self, memory_map):
@@ -150,84 +235,6 @@ def codes():
 
 
 @pytest.mark.parametrize("index_class", INDEXES)
-class TestBadInput:
-    def test_codes_of_another_length_are_refused(self, index_class, codes):
-        index = index_class.from_codes(codes)
-        other = BinaryCodes.from_signs(np.ones((1, 21)))
-        for call in (index.add, index.search, lambda c: index.search_radius(c, 1)):
-            with pytest.raises(ValueError, match="21 bits; this index holds codes of 20"):
-                call(other)
-        assert len(index) == 50
-
-    def test_plain_arrays_are_refused(self, index_class, codes):
-        with pytest.raises(TypeError, match=r"ndarray; it must be BinaryCodes.*hasher.encode"):
-            index_class.from_codes(codes).search(codes.packed)
-
-    @pytest.mark.parametrize(
-        ("ids", "message"),
-        [
-            ([1, 1], "1 is given more than once"),
-            ([1.5, 2.5], "dtype float64"),
-            ([1], "1 ids for 2 codes"),
-            (np.array([1, 2**63], np.uint64), "does not fit in 64 signed bits"),
-            ([[1, 2]], r"shape \(1, 2\)"),
-        ],
-    )
-    def test_bad_ids_are_refused_and_nothing_is_added(self, index_class, codes, ids, message):
-        index = index_class(20)
-        with pytest.raises(ValueError, match=message):
-            index.add(codes[:2], ids)
-        assert len(index) == 0
-
-    def test_ids_run_out_at_the_top_of_64_bits(self, index_class, codes):
-        index = index_class(20)
-        index.add(codes[0], [np.iinfo(np.int64).max])
-        with pytest.raises(ValueError, match="No 1 ids are left"):
-            index.add(codes[1])
-
-    def test_k_beyond_the_collection_is_refused(self, index_class, codes):
-        with pytest.raises(ValueError, match="k is 51, but the index holds 50 items"):
-            index_class.from_codes(codes).search(codes, k=51)
-
-    @pytest.mark.parametrize("k", [0, -1, 2.0, True])
-    def test_k_must_be_a_positive_integer(self, index_class, codes, k):
-        with pytest.raises(ValueError, match="k is"):
-            index_class.from_codes(codes).search(codes, k=k)
-
-    def test_negative_radius_is_refused(self, index_class, codes):
-        with pytest.raises(ValueError, match="radius is -1"):
-            index_class.from_codes(codes).search_radius(codes, -1)
-
-    @pytest.mark.parametrize(
-        ("where", "message"),
-        [
-            (np.ones(49, bool), r"shape \(49,\); it must be an array of ids or of 50"),
-            (np.ones(50), "dtype float64"),
-            (lambda ids: ids, "it must be an array of ids or of 50 booleans"),
-            (["a", "b"], "dtype <U1"),
-        ],
-    )
-    def test_bad_filters_are_refused(self, index_class, codes, where, message):
-        with pytest.raises(ValueError, match=message):
-            index_class.from_codes(codes).search(codes, where=where)
-
-    def test_filter_by_unknown_id_is_refused(self, index_class, codes):
-        with pytest.raises(KeyError, match="77 is not in the index"):
-            index_class.from_codes(codes).search(codes, where=[1, 77])
-
-    def test_scores_of_the_wrong_shape_are_refused(self, index_class, codes):
-        with pytest.raises(ValueError, match=r"scores has shape \(50, 3\).*\(50, 20\)"):
-            index_class.from_codes(codes).search(codes, scores=np.zeros((50, 3)))
-
-
-@pytest.mark.parametrize("index_class", INDEXES)
-def test_a_filter_that_leaves_fewer_than_k_returns_those(index_class, codes):
-    index = index_class.from_codes(codes)
-    assert index.search(codes[:2], 10, where=[3, 4, 5]).ids.shape == (2, 3)
-    assert index.search(codes[:2], 10, where=[]).ids.shape == (2, 0)
-
-
-@pytest.mark.parametrize("index_class", INDEXES)
 def test_ids_cannot_be_changed_from_outside(index_class, codes):
     with pytest.raises(ValueError, match="read-only"):
         index_class.from_codes(codes).ids[0] = 7
@@ -263,7 +270,7 @@ LENGTHS = [4, 8, 16, 24, 32, 33, 40, 64, 65, 72, 96, 128]
 
 
 def assert_memory_within_bounds(index):
-    assert index.nbytes <= 1.3 * (8 + -(-index.n_bits // 8)) * len(index)
+    assert index.nbytes <= 1.3 * (8 + n_bytes(index.n_bits)) * len(index)
 
 
 @pytest.mark.parametrize("n_bits", LENGTHS)

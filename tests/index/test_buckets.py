@@ -65,7 +65,7 @@ def test_the_largest_id_of_all_is_merged_like_any_other():
     index = BucketIndex.from_codes(BinaryCodes.from_signs(signs), ids)
     query = BinaryCodes.from_signs(np.ones((1, 64)))
     assert index.search(query, 13).ids[0].tolist() == [*range(-11, 0), 0, 1]
-    found = index.search(query, 12, where=np.append(np.arange(-11, 0), np.iinfo(np.int64).max))
+    found = index.search(query, 12, among=np.append(np.arange(-11, 0), np.iinfo(np.int64).max))
     assert found.ids[0].tolist() == [*range(-11, 0), np.iinfo(np.int64).max]
 
 
@@ -75,7 +75,7 @@ def test_a_filter_hides_items_of_few_codes(share, n_bits):
     codes, ids, queries = items_and_queries(100, n_bits)
     index = BucketIndex.from_codes(codes, ids)
     allowed = np.random.default_rng(1).random(len(ids)) < share
-    found = index.search(queries, 10, where=ids[allowed])
+    found = index.search(queries, 10, among=ids[allowed])
     assert_same(found, brute_force(codes, ids, queries, 10, allowed))
 
 
@@ -125,7 +125,7 @@ def test_items_that_are_not_grouped_are_found_like_all_others(n_bits, tmp_path):
         assert one.n_buckets == n_different
         assert_same(one.search(queries, 30), brute_force(codes, ids, queries, 30))
         allowed = rng.random(3000) < 0.3
-        assert_same(one.search(queries, 30, where=ids[allowed]), brute_force(codes, ids, queries, 30, allowed))
+        assert_same(one.search(queries, 30, among=ids[allowed]), brute_force(codes, ids, queries, 30, allowed))
         ball = one.search_radius(queries, n_bits // 4)
         for q in range(len(queries)):
             assert ball.of(q).ids.tolist() == ball_by_hand(codes, ids, queries[q], n_bits // 4)
@@ -149,8 +149,8 @@ def ball_by_hand(codes, ids, query, radius):
 
 
 @pytest.mark.parametrize("n_equal", [0, 2])
-def test_files_that_give_every_code_a_bucket_still_load(n_equal, tmp_path):
-    """Files used to group codes however few of them were equal."""
+def test_files_whose_buckets_mostly_hold_one_item_load(n_equal, tmp_path):
+    """An index would not group codes of which so few are equal, but a file may."""
     rng = np.random.default_rng(0)
     signs = rng.choice([-1, 1], size=(500, 24))
     pool = np.r_[np.arange(500), np.arange(n_equal)]
@@ -158,9 +158,9 @@ def test_files_that_give_every_code_a_bucket_still_load(n_equal, tmp_path):
     order = np.argsort(pool, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(pool))]).astype(np.int32)
     arrays = {"planes": to_planes(BinaryCodes.from_signs(signs)), "starts": starts, "ids": ids[order]}
-    write_index_file(tmp_path / "old.index", {"kind": "buckets", "n_bits": 24}, arrays)
+    write_index_file(tmp_path / "codes.index", {"kind": "buckets", "n_bits": 24}, arrays)
     for memory_map in (False, True):
-        index = load_index(tmp_path / "old.index", memory_map=memory_map)
+        index = load_index(tmp_path / "codes.index", memory_map=memory_map)
         assert index.n_buckets == 500
         assert_same(index.search(codes[:20], 7), brute_force(codes, ids, codes[:20], 7))
         assert index.search_radius(codes[0], 0).ids.tolist() == [0, 500][: 2 if n_equal else 1]

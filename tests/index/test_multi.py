@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from starshl.codes import BinaryCodes
-from starshl.index import FlatIndex, MultiIndex
+from starshl.index import FlatIndex, MultiIndex, multi
 
 
 @pytest.fixture
 def always_probe(monkeypatch):
-    monkeypatch.setattr(MultiIndex, "_codes_a_probe", 0)
+    monkeypatch.setattr(multi, "_CODES_PER_PROBE", 0)
 
 
 def clustered_codes(n_codes, n_bits, seed):
@@ -25,29 +25,29 @@ def clustered_codes(n_codes, n_bits, seed):
 @pytest.mark.usefixtures("always_probe")
 def test_tables_find_the_same_balls_as_a_scan(n_bits, radius):
     codes = clustered_codes(700, n_bits, seed=0)
-    multi = MultiIndex.from_codes(codes, np.arange(700)[::-1])
+    probed = MultiIndex.from_codes(codes, np.arange(700)[::-1])
     flat = FlatIndex.from_codes(codes, np.arange(700)[::-1])
-    for where in (None, lambda ids: ids % 2 == 0):
-        found = multi.search_radius(codes[:40], radius, where=where)
-        expected = flat.search_radius(codes[:40], radius, where=where)
+    for among in (None, np.arange(0, 700, 2)):
+        found = probed.search_radius(codes[:40], radius, among=among)
+        expected = flat.search_radius(codes[:40], radius, among=among)
         assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
 
 
 @pytest.mark.usefixtures("always_probe")
 def test_tables_follow_additions_and_removals():
     codes = clustered_codes(300, 32, seed=0)
-    multi = MultiIndex.from_codes(codes[:200])
-    multi.search_radius(codes[:1], 2)
-    multi.add(codes[slice(200, None)])
-    multi.remove([0, 250])
+    probed = MultiIndex.from_codes(codes[:200])
+    probed.search_radius(codes[:1], 2)
+    probed.add(codes[slice(200, None)])
+    probed.remove([0, 250])
     flat = FlatIndex.from_codes(codes)
     flat.remove([0, 250])
-    found, expected = (index.search_radius(codes, 4) for index in (multi, flat))
+    found, expected = (index.search_radius(codes, 4) for index in (probed, flat))
     assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
 
 
 def test_a_ball_that_costs_more_to_probe_than_to_scan_is_scanned():
     codes = clustered_codes(2000, 64, seed=0)
-    multi = MultiIndex.from_codes(codes)
-    multi.search_radius(codes[:2], 30)
-    assert multi.nbytes == FlatIndex.from_codes(codes).nbytes
+    probed = MultiIndex.from_codes(codes)
+    probed.search_radius(codes[:2], 30)
+    assert probed.nbytes == FlatIndex.from_codes(codes).nbytes

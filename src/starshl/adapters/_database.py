@@ -1,19 +1,31 @@
-"""What the databases share: metadata and filters are checked before anything is sent."""
+"""What the databases share: collections to copy, metadata to check, and answers to put into arrays."""
 
 from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from collections.abc import Collection as Container
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Self
 
 import numpy as np
 
-from ..codes import BinaryCodes
-from ..index import HammingIndex
-from ..index.base import check_ids
+from ..codes import BinaryCodes, n_bytes
+from ..index import HammingIndex, Neighbors, RadiusNeighbors
 
-__all__ = ["DatabaseIndex", "StoredItems", "check_filter_ids", "check_known", "check_metadata", "items_of", "json_text"]
+__all__ = [
+    "DatabaseIndex",
+    "StoredItems",
+    "check_known",
+    "check_metadata",
+    "items_of",
+    "json_text",
+    "to_neighbors",
+    "to_radius_neighbors",
+]
+
+#: The neighbors of one query, as (distance, id), in order.
+Ranking = list[tuple[int, int]]
 
 
 class StoredItems(Protocol):
@@ -29,8 +41,10 @@ class StoredItems(Protocol):
 class DatabaseIndex(HammingIndex):
     """An index that a database keeps."""
 
+    supports = frozenset({"metadata", "reconstruct", "remove"})
+
     @classmethod
-    def from_collection(cls, uri: str, collection: StoredItems, **options) -> Self:
+    def from_collection(cls, uri: str, collection: StoredItems, **options: Any) -> Self:
         """Copy a collection to the database: codes, ids, and metadata with the references (see :func:`items_of`).
 
         ``uri`` and ``options`` are those of the class. Ids that are in the database already are an error.
@@ -45,10 +59,6 @@ class DatabaseIndex(HammingIndex):
         return index
 
     @abstractmethod
-    def add(self, codes: BinaryCodes, ids=None, metadata: Sequence[Mapping[str, Any]] | None = None) -> np.ndarray:
-        """Add codes under new ids, with a dictionary of metadata each; return the ids."""
-
-    @abstractmethod
     def close(self) -> None:
         """Close the connection."""
 
@@ -59,26 +69,40 @@ def items_of(collection: StoredItems) -> tuple[BinaryCodes, np.ndarray, list[dic
     An item's reference becomes its metadata ``reference``, unless the metadata have an entry of that name.
     """
     rows, n_bits = collection.rows(), collection.n_bits
-    packed = np.frombuffer(b"".join(row.code for row in rows), np.uint8).reshape(len(rows), -(-n_bits // 8))
+    packed = np.frombuffer(b"".join(row.code for row in rows), np.uint8).reshape(len(rows), n_bytes(n_bits))
     references = [{} if row.reference is None else {"reference": row.reference} for row in rows]
     metadata = [reference | json.loads(row.metadata) for reference, row in zip(references, rows, strict=True)]
     return BinaryCodes(packed, n_bits), np.array([row.id for row in rows], np.int64), metadata
 
 
+def to_neighbors(rankings: list[Ranking]) -> Neighbors:
+    """Return rankings as arrays; a filter is the same for all queries, so all rankings have the same length."""
+    width = min((len(ranking) for ranking in rankings), default=0)
+    table = np.array([ranking[:width] for ranking in rankings], np.int64).reshape(len(rankings), width, 2)
+    return Neighbors(table[:, :, 0].astype(np.int32), table[:, :, 1].copy())
+
+
+def to_radius_neighbors(rankings: list[Ranking]) -> RadiusNeighbors:
+    """Return rankings of any length as arrays."""
+    starts = np.concatenate([[0], np.cumsum([len(ranking) for ranking in rankings], dtype=np.int64)])
+    table = np.array([pair for ranking in rankings for pair in ranking], np.int64).reshape(-1, 2)
+    return RadiusNeighbors(starts, table[:, 0].astype(np.int32), table[:, 1].copy())
+
+
 def check_metadata(metadata: Sequence[Mapping[str, Any]] | None, n_codes: int) -> list[dict[str, Any]]:
-    """Return one dictionary a code, or say which one cannot be stored."""
+    """Return one dictionary per code, or say which one cannot be stored."""
     if metadata is None:
         return [{}] * n_codes
     metadata = list(metadata)
     if len(metadata) != n_codes:
-        raise ValueError(f"There are {len(metadata)} dictionaries of metadata for {n_codes} codes.")
+        raise ValueError(f"There are {len(metadata)} dictionaries of metadata for {n_codes} codes; give one per code.")
     for number, entry in enumerate(metadata):
         json_text(entry, f"metadata[{number}]")
     return [dict(entry) for entry in metadata]
 
 
 def json_text(entry: Mapping[str, Any], role: str) -> str:
-    """Return a dictionary as JSON, numbers of NumPy included; ``role`` names it in errors."""
+    """Return a dictionary as JSON, NumPy numbers included; ``role`` names it in errors."""
     if not isinstance(entry, Mapping):
         raise ValueError(f"{role} is a {type(entry).__name__}; it must be a dictionary, such as {{'label': 3}}.")
     unnamed = [key for key in entry if not isinstance(key, str)]
@@ -95,28 +119,14 @@ def json_text(entry: Mapping[str, Any], role: str) -> str:
     return text
 
 
-def check_filter_ids(where) -> list[int]:
-    """Return the ids of a filter, each once."""
-    given = np.asarray(where)
-    if callable(where) or given.dtype == np.bool_:
-        kind = "function" if callable(where) else "mask"
-        raise ValueError(f"A {kind} cannot filter in the database; give ids or a dictionary of metadata.")
-    if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
-        raise ValueError(
-            f"The filter has dtype {given.dtype} and shape {given.shape}; it must be an array of ids or a "
-            "dictionary of metadata."
-        )
-    return check_ids(np.unique(given)).tolist()
-
-
-def check_known(ids: list[int], known) -> None:
+def check_known(ids: list[int], known: Container[int]) -> None:
     """Raise KeyError for the first id that is not among the known ones."""
     missing = [item for item in ids if item not in known]
     if missing:
         raise KeyError(f"The id {missing[0]} is not in the index.")
 
 
-def _plain_number(value):
+def _plain_number(value: object) -> object:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"a {type(value).__name__} is not JSON")

@@ -1,26 +1,142 @@
-"""Codes to and from FAISS binary indexes.
+"""FaissIndex: codes in a FAISS binary index, and conversions from and to indexes that are already there.
 
 FAISS takes lengths that are multiples of 8. Shorter codes are padded with zero bits, which never differ and
-so never count; ``n_bits`` has to travel beside the index, for FAISS does not keep it.
+so never count; ``n_bits`` has to travel beside the index, because FAISS does not keep it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from threading import Lock
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._extras import require
-from ..codes import BinaryCodes
-from ..index.base import check_ids
+from .._validation import check_integer
+from ..codes import BinaryCodes, n_bytes
+from ..index import HammingIndex, Neighbors, RadiusNeighbors
+from ..index.base import check_ids, next_ids
 from ._database import StoredItems, items_of
 
 faiss = require("faiss", extra="faiss")
 
-__all__ = ["collection_to_faiss", "from_faiss", "to_faiss"]
+__all__ = ["FaissIndex", "collection_to_faiss", "from_faiss", "to_faiss"]
 
 
-def to_faiss(codes: BinaryCodes, ids=None):
+class FaissIndex(HammingIndex):
+    """A ``faiss.IndexBinaryIDMap2`` of an ``IndexBinaryFlat``, with the answers of every other index here.
+
+    FAISS orders equal distances as it likes, so each query is searched a second time, for all items up to its k-th
+    distance, which are then ordered by id. One call at a time reaches FAISS; others wait.
+
+    Parameters
+    ----------
+    n_bits : int
+
+    Attributes
+    ----------
+    faiss_index : the index of FAISS, for example to write it to a file
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from starshl import BinaryCodes
+    >>> codes = BinaryCodes.from_signs(np.array([[1, 1, 1], [-1, 1, 1], [-1, -1, -1]]))
+    >>> index = FaissIndex(3)
+    >>> index.add(codes, ids=[30, 20, 10]).tolist()
+    [30, 20, 10]
+    >>> distances, ids = index.search(codes[:1], k=2)
+    >>> distances.tolist(), ids.tolist()
+    ([[0, 1]], [[30, 20]])
+    """
+
+    supports = frozenset({"reconstruct", "remove", "threads"})
+
+    def __init__(self, n_bits: int) -> None:
+        self.n_bits = check_integer(n_bits, "n_bits", low=1)
+        self.faiss_index = to_faiss(BinaryCodes(np.empty((0, n_bytes(self.n_bits)), np.uint8), self.n_bits))
+        self._lock = Lock()
+
+    @property
+    def ids(self) -> np.ndarray:
+        with self._lock:
+            return np.sort(self._held()[1])
+
+    def __len__(self) -> int:
+        return int(self.faiss_index.ntotal)
+
+    def _held(self) -> tuple[BinaryCodes, np.ndarray]:
+        return from_faiss(self.faiss_index, self.n_bits)
+
+    def _add(
+        self, codes: BinaryCodes, ids: np.ndarray | None, metadata: Sequence[Mapping[str, Any]] | None
+    ) -> np.ndarray:
+        with self._lock:
+            held = self._held()[1]
+            if ids is None:
+                ids = next_ids(len(codes), held.max() if len(held) else None)
+            taken = np.isin(ids, held)
+            if taken.any():
+                raise ValueError(
+                    f"The id {ids[taken][0]} is already in the index, and nothing was added. "
+                    "Remove it first, or give a new id."
+                )
+            if len(ids):
+                self.faiss_index.add_with_ids(np.ascontiguousarray(codes.packed), ids)
+        return ids
+
+    def _remove(self, ids: np.ndarray) -> None:
+        with self._lock:
+            _positions(self._held()[1], ids)
+            self.faiss_index.remove_ids(ids)
+
+    def _reconstruct(self, ids: np.ndarray) -> BinaryCodes:
+        with self._lock:
+            codes, held = self._held()
+            return BinaryCodes(codes.packed[_positions(held, ids)], self.n_bits)
+
+    def _search(
+        self,
+        codes: BinaryCodes,
+        k: int,
+        *,
+        among: np.ndarray | None,
+        where: Mapping[str, Any] | None,
+        scores: np.ndarray | None,
+    ) -> Neighbors:
+        with self._lock:
+            searched = self._among(among)
+            k = min(k, int(searched.ntotal))
+            distances, ids = np.empty((len(codes), k), np.int32), np.empty((len(codes), k), np.int64)
+            if k == 0 or not len(codes):
+                return Neighbors(distances, ids)
+            packed = np.ascontiguousarray(codes.packed)
+            radii = searched.search(packed, k)[0][:, -1]
+            for radius in np.unique(radii):
+                queries = np.flatnonzero(radii == radius)
+                ball = _ball(searched, packed[queries], int(radius))
+                for number, query in enumerate(queries):
+                    distances[query], ids[query] = (part[:k] for part in ball.of(number))
+        return Neighbors(distances, ids)
+
+    def _search_radius(
+        self, codes: BinaryCodes, radius: int, *, among: np.ndarray | None, where: Mapping[str, Any] | None
+    ) -> RadiusNeighbors:
+        with self._lock:
+            return _ball(self._among(among), np.ascontiguousarray(codes.packed), radius)
+
+    def _among(self, among: np.ndarray | None):
+        """Return an index of the items that may be returned: FAISS cannot filter its flat binary index."""
+        if among is None:
+            return self.faiss_index
+        codes, ids = self._held()
+        passing = np.isin(ids, among)
+        return to_faiss(BinaryCodes(codes.packed[passing], self.n_bits), ids[passing])
+
+
+def to_faiss(codes: BinaryCodes, ids: ArrayLike | None = None):
     """Return a ``faiss.IndexBinaryIDMap2`` of an ``IndexBinaryFlat`` with these codes.
 
     Queries are ``codes.packed`` as well. Note that ``range_search`` of FAISS finds distances *below* its
@@ -41,12 +157,13 @@ def to_faiss(codes: BinaryCodes, ids=None):
     # Python would free the flat index at the end of this function; from here on the id map owns it.
     flat.this.disown()
     index.own_fields = True
-    index.add_with_ids(np.ascontiguousarray(codes.packed), ids)
+    if len(codes):
+        index.add_with_ids(np.ascontiguousarray(codes.packed), ids)
     return index
 
 
 def collection_to_faiss(collection: StoredItems) -> tuple[Any, dict[int, dict[str, Any]]]:
-    """Return an index as :func:`to_faiss` makes it, and the metadata by id, for FAISS keeps none.
+    """Return an index as :func:`to_faiss` makes it, and the metadata by id, because FAISS keeps none.
 
     An item's reference is in its metadata as ``reference``, unless they have an entry of that name.
     """
@@ -56,7 +173,7 @@ def collection_to_faiss(collection: StoredItems) -> tuple[Any, dict[int, dict[st
 
 def from_faiss(index, n_bits: int) -> tuple[BinaryCodes, np.ndarray]:
     """Return the codes and ids of a FAISS binary index that keeps its codes (flat, or an id map of one)."""
-    if index.d != 8 * -(-n_bits // 8):
+    if index.d != 8 * n_bytes(n_bits):
         raise ValueError(f"The FAISS index has {index.d} bits, which is not {n_bits} padded to whole bytes.")
     # The caller's object may be the only owner of the memory, so its name is kept alive to the end.
     inner = faiss.downcast_IndexBinary(index)
@@ -66,5 +183,25 @@ def from_faiss(index, n_bits: int) -> tuple[BinaryCodes, np.ndarray]:
         inner = faiss.downcast_IndexBinary(inner.index)
     if not hasattr(inner, "xb"):
         raise ValueError(f"A {type(inner).__name__} keeps no codes in order; make it a flat one.")
-    packed = faiss.vector_to_array(inner.xb).reshape(inner.ntotal, -1)
+    packed = faiss.vector_to_array(inner.xb).reshape(inner.ntotal, n_bytes(n_bits))
     return BinaryCodes(packed, n_bits), ids.astype(np.int64)
+
+
+def _ball(index, packed: np.ndarray, radius: int) -> RadiusNeighbors:
+    """Return all items within a radius (inclusive) of each query, by distance and then by id."""
+    if not index.ntotal or not len(packed):
+        return RadiusNeighbors(np.zeros(len(packed) + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))
+    starts, distances, ids = index.range_search(packed, radius + 1)
+    starts, distances = starts.astype(np.int64), distances.astype(np.int32)
+    queries = np.repeat(np.arange(len(packed)), np.diff(starts))
+    order = np.lexsort((ids, distances, queries))
+    return RadiusNeighbors(starts, distances[order], ids[order])
+
+
+def _positions(held: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """Return where each id is held, or raise KeyError for the first that is not."""
+    order = np.argsort(held)
+    unknown = ~np.isin(ids, held)
+    if unknown.any():
+        raise KeyError(f"The id {ids[unknown][0]} is not in the index.")
+    return order[np.searchsorted(held, ids, sorter=order)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,20 +11,20 @@ import numpy as np
 
 from .._extras import require
 from .._validation import check_integer
-from ..codes import BinaryCodes
+from ..codes import BinaryCodes, n_bytes
 from ..exceptions import AdapterError
 from ..index import Neighbors, RadiusNeighbors
-from ..index.base import check_ids, next_ids
-from ._database import DatabaseIndex, check_filter_ids, check_known, check_metadata
+from ..index.base import next_ids
+from ._database import DatabaseIndex, Ranking, check_known, check_metadata, to_neighbors, to_radius_neighbors
 
 pymilvus = require("pymilvus", extra="milvus")
 
 __all__ = ["MilvusIndex"]
 
-# Milvus returns at most so many results of one query, without a word if there are more.
-_MOST_RESULTS = 16_384
-# Ids that go into one request: below that limit.
-_IDS_A_REQUEST = 10_000
+# Milvus returns at most this many results per query, and does not say if there are more.
+_MAX_RESULTS = 16_384
+# Below that limit.
+_IDS_PER_REQUEST = 10_000
 # Fields of the collection itself, which metadata would overwrite.
 _RESERVED = ("id", "code", "n_bits", "$meta")
 
@@ -32,10 +32,10 @@ _RESERVED = ("id", "code", "n_bits", "$meta")
 class MilvusIndex(DatabaseIndex):
     """A Milvus collection with a BINARY_VECTOR field, searched exactly (BIN_FLAT, HAMMING).
 
-    Milvus knows lengths that are multiples of 8: shorter codes are padded with zero bits, which never count.
-    It orders equal distances as it likes, so more results are asked for until all ties of the last one are
-    known; only beyond its limit of 16,384 results are ties left to Milvus, and balls refused. It has no
-    transactions: a batch is added in one request, and removed in requests of 10,000 ids.
+    Milvus takes lengths that are multiples of 8: shorter codes are padded with zero bits, which never count.
+    It orders equal distances as it likes, so more results are requested until all ties of the last one are
+    known. Above its limit of 16,384 results, Milvus orders the ties, and larger balls are refused. It has no
+    transactions: a batch is added in one request and removed in requests of 10,000 ids.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class MilvusIndex(DatabaseIndex):
         kinds = pymilvus.DataType
         schema = pymilvus.MilvusClient.create_schema(auto_id=False, enable_dynamic_field=True)
         schema.add_field("id", kinds.INT64, is_primary=True)
-        schema.add_field("code", kinds.BINARY_VECTOR, dim=8 * -(-self.n_bits // 8))
+        schema.add_field("code", kinds.BINARY_VECTOR, dim=8 * n_bytes(self.n_bits))
         # The dimension is padded to whole bytes: only this tells the length of the codes of an empty collection.
         schema.add_field("n_bits", kinds.INT64, description=str(self.n_bits))
         index = self._client.prepare_index_params()
@@ -73,7 +73,7 @@ class MilvusIndex(DatabaseIndex):
         fields = {field["name"]: field for field in self._client.describe_collection(self.name)["fields"]}
         padded = fields.get("code", {}).get("params", {}).get("dim")
         held = self._stored_length(fields)
-        if padded != 8 * -(-self.n_bits // 8) or held not in (None, self.n_bits):
+        if padded != 8 * n_bytes(self.n_bits) or held not in (None, self.n_bits):
             raise ValueError(
                 f"The Milvus collection {self.name!r} holds codes of {held or padded} bits, not {self.n_bits}. "
                 "Use another name, or the hasher that filled it."
@@ -85,34 +85,30 @@ class MilvusIndex(DatabaseIndex):
         described = fields["n_bits"].get("description", "")
         if described.isdecimal():
             return int(described)
-        # Made by a version that did not describe the field: the first row tells, and without rows nothing does.
+        # The field has no description: the first row tells, and without rows nothing does.
         rows = self._client.query(self.name, filter="", limit=1, output_fields=["n_bits"])
         return rows[0]["n_bits"] if rows else None
 
     @property
     def ids(self) -> np.ndarray:
         with self._explained():
-            found = []
+            ids = []
             iterator = self._client.query_iterator(self.name, batch_size=1000, output_fields=["id"])
             while page := iterator.next():
-                found += [row["id"] for row in page]
+                ids += [row["id"] for row in page]
             iterator.close()
-        return np.sort(np.array(found, np.int64))
+        return np.sort(np.array(ids, np.int64))
 
     def __len__(self) -> int:
         with self._explained():
             return int(self._client.query(self.name, filter="", output_fields=["count(*)"])[0]["count(*)"])
 
-    def add(self, codes: BinaryCodes, ids=None, metadata: Sequence[Mapping[str, Any]] | None = None):
-        """Add codes under new ids, with a dictionary of metadata each; return the ids.
-
-        ``id``, ``code``, ``n_bits`` and ``$meta`` are fields of the collection and cannot name metadata.
-        """
-        self._check_codes(codes)
+    def _add(
+        self, codes: BinaryCodes, ids: np.ndarray | None, metadata: Sequence[Mapping[str, Any]] | None
+    ) -> np.ndarray:
         if ids is None:
             held = self.ids
             ids = next_ids(len(codes), held[-1] if len(held) else None)
-        ids = check_ids(ids, len(codes))
         metadata = check_metadata(metadata, len(codes))
         for number, entry in enumerate(metadata):
             for name in set(entry).intersection(_RESERVED):
@@ -135,55 +131,58 @@ class MilvusIndex(DatabaseIndex):
                 self._client.insert(self.name, rows)
         return ids
 
-    def remove(self, ids) -> None:
-        ids = check_ids(ids).tolist()
-        check_known(ids, self._known(ids))
+    def _remove(self, ids: np.ndarray) -> None:
+        gone = ids.tolist()
+        check_known(gone, self._known(gone))
         with self._explained():
-            for some in _pieces(ids):
+            for some in _pieces(gone):
                 self._client.delete(self.name, ids=some)
 
-    def search(self, codes: BinaryCodes, k: int = 10, *, where=None) -> Neighbors:
-        """Return the k nearest items of each code.
+    def _search(
+        self,
+        codes: BinaryCodes,
+        k: int,
+        *,
+        among: np.ndarray | None,
+        where: Mapping[str, Any] | None,
+        scores: np.ndarray | None,
+    ) -> Neighbors:
+        # Milvus refuses more, and an index of fewer items does not need it.
+        limit = min(k, _MAX_RESULTS)
+        if k > limit and len(self) > limit:
+            raise ValueError(f"k is {k}; Milvus returns at most {_MAX_RESULTS} results. Ask for fewer.")
+        condition = _condition(among, where)
+        return to_neighbors(
+            [self._ranked(code, limit, condition, lambda pairs: pairs[limit - 1][0])[:limit] for code in codes.packed]
+        )
 
-        ``where`` is an array of ids, or a dictionary of metadata values to equal, such as ``{"label": 3}``.
-        """
-        self._check_codes(codes)
-        k = self._check_k(k)
-        if k > _MOST_RESULTS:
-            raise ValueError(f"k is {k}; Milvus returns at most {_MOST_RESULTS} results.")
-        condition = self._condition(where)
-        found = [self._ranked(code, k, condition, lambda pairs: pairs[k - 1][0])[:k] for code in codes.packed]
-        width = min((len(pairs) for pairs in found), default=0)
-        table = np.array(found, np.int64).reshape(len(codes), width, 2)
-        return Neighbors(table[:, :, 1].copy(), table[:, :, 0].astype(np.int32))
-
-    def search_radius(self, codes: BinaryCodes, radius: int, *, where=None) -> RadiusNeighbors:
-        """Return all items within ``radius`` (inclusive) of each code; ``where`` is as in :meth:`search`."""
-        self._check_codes(codes)
-        radius = self._check_radius(radius)
-        condition = self._condition(where)
-        found = []
+    def _search_radius(
+        self, codes: BinaryCodes, radius: int, *, among: np.ndarray | None, where: Mapping[str, Any] | None
+    ) -> RadiusNeighbors:
+        condition = _condition(among, where)
+        rankings = []
         for code in codes.packed:
             pairs = self._ranked(code, 64, condition, lambda pairs: radius)
-            if len(pairs) == _MOST_RESULTS and pairs[-1][0] <= radius:
-                raise AdapterError(f"A ball of radius {radius} has more items than Milvus returns; use less.")
-            found.append([pair for pair in pairs if pair[0] <= radius])
-        starts = np.concatenate([[0], np.cumsum([len(pairs) for pairs in found], dtype=np.int64)])
-        table = np.array([pair for pairs in found for pair in pairs], np.int64).reshape(-1, 2)
-        return RadiusNeighbors(starts, table[:, 1].copy(), table[:, 0].astype(np.int32))
+            if len(pairs) == _MAX_RESULTS and pairs[-1][0] <= radius:
+                raise AdapterError(
+                    f"A ball of radius {radius} holds more items than the {_MAX_RESULTS} that Milvus returns. "
+                    "Use a smaller radius or a filter."
+                )
+            rankings.append([pair for pair in pairs if pair[0] <= radius])
+        return to_radius_neighbors(rankings)
 
-    def reconstruct(self, ids) -> BinaryCodes:
-        ids = check_ids(ids).tolist()
-        codes = {row["id"]: b"".join(row["code"]) for row in self._get(ids, ["id", "code"])}
-        check_known(ids, codes)
-        packed = np.frombuffer(b"".join(codes[item] for item in ids), np.uint8)
-        return BinaryCodes(packed.reshape(len(ids), -(-self.n_bits // 8)), self.n_bits)
+    def _reconstruct(self, ids: np.ndarray) -> BinaryCodes:
+        wanted = ids.tolist()
+        codes = {row["id"]: b"".join(row["code"]) for row in self._get(wanted, ["id", "code"])}
+        check_known(wanted, codes)
+        packed = np.frombuffer(b"".join(codes[item] for item in wanted), np.uint8)
+        return BinaryCodes(packed.reshape(len(wanted), n_bytes(self.n_bits)), self.n_bits)
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
 
-    def _ranked(self, code: np.ndarray, limit: int, condition: str, last_distance) -> list[tuple[int, int]]:
+    def _ranked(self, code: np.ndarray, limit: int, condition: str, last_distance: Callable[[Ranking], int]) -> Ranking:
         """Return (distance, id) in order, complete up to ``last_distance(pairs)``, asking again as needed."""
         while True:
             with self._explained():
@@ -196,20 +195,9 @@ class MilvusIndex(DatabaseIndex):
                     search_params={"metric_type": "HAMMING"},
                 )[0]
             pairs = sorted((int(row["distance"]), row["id"]) for row in rows)
-            if len(pairs) < limit or limit == _MOST_RESULTS or pairs[-1][0] > last_distance(pairs):
+            if len(pairs) < limit or limit == _MAX_RESULTS or pairs[-1][0] > last_distance(pairs):
                 return pairs
-            limit = min(4 * limit, _MOST_RESULTS)
-
-    def _condition(self, where) -> str:
-        """Return a filter as Milvus reads it; its embedded database takes no parameters, so values are quoted."""
-        if where is None:
-            return ""
-        if isinstance(where, Mapping):
-            return " and ".join(f"{_field(name)} == {_literal(name, value)}" for name, value in where.items())
-        ids = check_filter_ids(where)
-        check_known(ids, self._known(ids))
-        # Milvus does not read an empty list; no item has two ids.
-        return f"id in {ids}" if ids else "id == 0 and id == 1"
+            limit = min(4 * limit, _MAX_RESULTS)
 
     def _known(self, ids: list[int]) -> set[int]:
         return {row["id"] for row in self._get(ids, ["id"])}
@@ -229,19 +217,28 @@ class MilvusIndex(DatabaseIndex):
 
 
 def _pieces(ids: list[int]) -> list[list[int]]:
-    return [ids[start : start + _IDS_A_REQUEST] for start in range(0, len(ids), _IDS_A_REQUEST)]
+    return [ids[start : start + _IDS_PER_REQUEST] for start in range(0, len(ids), _IDS_PER_REQUEST)]
 
 
-def _field(name) -> str:
+def _condition(among: np.ndarray | None, where: Mapping[str, Any] | None) -> str:
+    """Return filters as Milvus reads them; its embedded database takes no parameters, so values are quoted."""
+    parts = [f"{_field(name)} == {_literal(name, value)}" for name, value in (where or {}).items()]
+    if among is not None:
+        # Milvus does not read an empty list; no item has two ids.
+        parts.append(f"id in {among.tolist()}" if len(among) else "id == 0 and id == 1")
+    return " and ".join(parts)
+
+
+def _field(name: object) -> str:
     if not isinstance(name, str) or not name.isidentifier() or not name.isascii() or name in _RESERVED:
         raise ValueError(
             f"{name!r} cannot name a metadata field in a filter; use letters, digits and underscores, and none of "
-            f"{', '.join(_RESERVED)}. Filter by id with an array of ids."
+            f"{', '.join(_RESERVED)}. Filter by id with among=."
         )
     return name
 
 
-def _literal(name: str, value) -> str:
+def _literal(name: str, value: object) -> str:
     value = value.item() if isinstance(value, np.generic) else value
     if not isinstance(value, (str, int, float)):
         raise ValueError(
@@ -251,7 +248,7 @@ def _literal(name: str, value) -> str:
     if isinstance(value, float) and not np.isfinite(value):
         raise ValueError(f"The filter compares {name!r} with {value}; only finite numbers can be compared.")
     if isinstance(value, str) and any(character < " " for character in value):
-        # Milvus takes such a filter and finds nothing, however the characters are written.
+        # Milvus accepts such a filter and matches nothing, however the characters are written.
         raise ValueError(f"The filter compares {name!r} with {value!r}; Milvus cannot compare control characters.")
     # Milvus reads escaped quotes and backslashes, but takes an escape such as \u00e9 for six characters.
     return json.dumps(value, ensure_ascii=False)

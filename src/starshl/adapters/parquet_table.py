@@ -13,7 +13,7 @@ import numpy as np
 
 from .._extras import require
 from .._files import replacing_file
-from ..codes import BinaryCodes
+from ..codes import BinaryCodes, n_bytes
 from ..exceptions import AdapterError
 from ..index.base import check_ids
 
@@ -57,5 +57,5 @@ def read_parquet(path: str | os.PathLike) -> tuple[BinaryCodes, np.ndarray]:
         )
     n_bits = int(metadata[b"starshl.n_bits"])
     content = b"".join(table.column("code").to_pylist())
-    packed = np.frombuffer(content, np.uint8).reshape(len(table), -(-n_bits // 8))
+    packed = np.frombuffer(content, np.uint8).reshape(len(table), n_bytes(n_bits))
     return BinaryCodes(packed, n_bits), table.column("id").to_numpy().astype(np.int64)

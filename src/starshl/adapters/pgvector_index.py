@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,16 @@ from .._validation import check_integer
 from ..codes import BinaryCodes
 from ..exceptions import AdapterError
 from ..index import Neighbors, RadiusNeighbors
-from ..index.base import check_ids, next_ids
-from ._database import DatabaseIndex, check_filter_ids, check_known, check_metadata, json_text
+from ..index.base import next_ids
+from ._database import DatabaseIndex, check_known, check_metadata, json_text, to_neighbors, to_radius_neighbors
 
 psycopg = require("psycopg", extra="pgvector")
 sql = require("psycopg.sql", extra="pgvector")
 
 __all__ = ["PgvectorIndex"]
 
-# A search through HNSW returns at most hnsw.ef_search items: 40 unless set, and 1,000 at most.
-_USUAL_EF_SEARCH, _MOST_EF_SEARCH = 40, 1000
+# A search through HNSW returns at most hnsw.ef_search items: 40 by default, at most 1,000.
+_DEFAULT_EF_SEARCH, _MAX_EF_SEARCH = 40, 1000
 
 # JSON writes NUL like this, after any number of escaped backslashes.
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
@@ -32,10 +33,10 @@ _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 class PgvectorIndex(DatabaseIndex):
     """A table ``(id bigint, code bit(n), metadata jsonb)`` searched by Hamming distance ``<~>``.
 
-    Each addition or removal is one transaction. If the connection is lost, the call raises
-    :class:`~starshl.exceptions.AdapterError` and the next call connects again. The server undoes the change that
-    was under way; only if the connection was lost while it was being committed, it may or may not be stored, and
-    the error says so.
+    Each addition or removal is one transaction, and each search reads one state of the table. If the connection is
+    lost, the call raises :class:`~starshl.exceptions.AdapterError` and the next call connects again. The server
+    undoes the change that was under way. Only if the connection was lost during the commit, the change may or may
+    not be stored, and the error says so.
 
     Parameters
     ----------
@@ -49,12 +50,16 @@ class PgvectorIndex(DatabaseIndex):
         but neighbors may be missed; poor on learned codes, of which many are equal. ``k`` is then at most 1,000.
     """
 
-    def __init__(self, uri: str, n_bits: int, *, table: str = "starshl_codes", approximate: bool = False):
+    supports = DatabaseIndex.supports | {"threads"}
+
+    def __init__(self, uri: str, n_bits: int, *, table: str = "starshl_codes", approximate: bool = False) -> None:
         self.n_bits = check_integer(n_bits, "n_bits", low=1)
         if not isinstance(table, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,50}", table):
             raise ValueError(f"The table name is {table!r}; use letters, digits and underscores.")
         self.uri, self.table, self.approximate = uri, table, approximate
         self._connection = None
+        # A connection runs one transaction at a time; threads take turns.
+        self._lock = RLock()
         with self._transaction() as cursor:
             cursor.execute("CREATE EXTENSION IF NOT EXISTS vector")
             cursor.execute(
@@ -76,9 +81,9 @@ class PgvectorIndex(DatabaseIndex):
         with self._transaction() as cursor:
             return cursor.execute(self._sql("SELECT count(*) FROM {table}")).fetchone()[0]
 
-    def add(self, codes: BinaryCodes, ids=None, metadata: Sequence[Mapping[str, Any]] | None = None):
-        """Add codes under new ids, with a dictionary of metadata each; return the ids."""
-        self._check_codes(codes)
+    def _add(
+        self, codes: BinaryCodes, ids: np.ndarray | None, metadata: Sequence[Mapping[str, Any]] | None
+    ) -> np.ndarray:
         texts = [
             _jsonb_text(entry, f"metadata[{number}]")
             for number, entry in enumerate(check_metadata(metadata, len(codes)))
@@ -89,8 +94,6 @@ class PgvectorIndex(DatabaseIndex):
                 cursor.execute(self._sql("LOCK TABLE {table} IN EXCLUSIVE MODE"))
                 last = cursor.execute(self._sql("SELECT max(id) FROM {table}")).fetchone()[0]
                 ids = next_ids(len(codes), last)
-            else:
-                ids = check_ids(ids, len(codes))
             try:
                 with cursor.copy(self._sql("COPY {table} (id, code, metadata) FROM STDIN")) as copy:
                     for row in zip(ids.tolist(), _bit_texts(codes), texts, strict=True):
@@ -103,73 +106,65 @@ class PgvectorIndex(DatabaseIndex):
                 ) from error
         return ids
 
-    def remove(self, ids) -> None:
-        ids = check_ids(ids).tolist()
+    def _remove(self, ids: np.ndarray) -> None:
+        gone = ids.tolist()
         with self._transaction(changes=True) as cursor:
-            cursor.execute(self._sql("DELETE FROM {table} WHERE id = ANY(%s) RETURNING id"), [ids])
-            check_known(ids, {row[0] for row in cursor})
+            cursor.execute(self._sql("DELETE FROM {table} WHERE id = ANY(%s) RETURNING id"), [gone])
+            check_known(gone, {row[0] for row in cursor})
 
-    def search(self, codes: BinaryCodes, k: int = 10, *, where=None) -> Neighbors:
-        """Return the k nearest items of each code.
-
-        ``where`` is an array of ids, or a dictionary that metadata must contain, such as ``{"label": 3}``.
-        """
-        self._check_codes(codes)
-        k = self._check_k(k)
-        if self.approximate and k > _MOST_EF_SEARCH:
+    def _search(
+        self,
+        codes: BinaryCodes,
+        k: int,
+        *,
+        among: np.ndarray | None,
+        where: Mapping[str, Any] | None,
+        scores: np.ndarray | None,
+    ) -> Neighbors:
+        if self.approximate and k > _MAX_EF_SEARCH:
             raise ValueError(
-                f"k is {k}; an approximate search returns at most {_MOST_EF_SEARCH} items. Ask for fewer, or open the "
+                f"k is {k}; an approximate search returns at most {_MAX_EF_SEARCH} items. Ask for fewer, or open the "
                 "index with approximate=False."
             )
-        condition, parameters = _condition(where)
-        nearest = "SELECT id, code <~> %s::bit({n_bits}) AS distance FROM {table} WHERE " + condition
+        condition, parameters = _condition(among, where)
+        nearest = "SELECT code <~> %s::bit({n_bits}) AS distance, id FROM {table} WHERE " + condition
         exact = self._sql(nearest + " ORDER BY distance, id LIMIT %s")
         by_graph = self._sql(
-            f"SELECT * FROM ({nearest} ORDER BY code <~> %s::bit({{n_bits}}) LIMIT %s) AS found ORDER BY distance, id"
+            f"SELECT * FROM ({nearest} ORDER BY code <~> %s::bit({{n_bits}}) LIMIT %s) AS near ORDER BY distance, id"
         )
-        found = []
-        with self._transaction() as cursor:
-            self._check_filter(cursor, where, parameters)
-            self._scan_everything(cursor)
+        rankings = []
+        with self._reading() as cursor:
             for text in _bit_texts(codes):
                 rows = []
                 if self.approximate:
                     self._scan_graph(cursor, k)
                     rows = cursor.execute(by_graph, [text, *parameters, text, k]).fetchall()
                     self._scan_everything(cursor)
-                # The graph is left before a rare filter has let k items pass: then only a full scan tells.
-                found.append(rows if len(rows) == k else cursor.execute(exact, [text, *parameters, k]).fetchall())
-        width = min((len(rows) for rows in found), default=0)
-        table = np.array([rows[:width] for rows in found], np.int64).reshape(len(codes), width, 2)
-        return Neighbors(table[:, :, 0].copy(), table[:, :, 1].astype(np.int32))
+                # A rare filter ends the walk through the graph before k items have passed: then scan all of them.
+                rankings.append(rows if len(rows) == k else cursor.execute(exact, [text, *parameters, k]).fetchall())
+        return to_neighbors(rankings)
 
-    def search_radius(self, codes: BinaryCodes, radius: int, *, where=None) -> RadiusNeighbors:
-        """Return all items within ``radius`` (inclusive) of each code; ``where`` is as in :meth:`search`."""
-        self._check_codes(codes)
-        radius = self._check_radius(radius)
-        condition, parameters = _condition(where)
+    def _search_radius(
+        self, codes: BinaryCodes, radius: int, *, among: np.ndarray | None, where: Mapping[str, Any] | None
+    ) -> RadiusNeighbors:
+        condition, parameters = _condition(among, where)
         command = self._sql(
-            "SELECT id, code <~> %s::bit({n_bits}) AS distance FROM {table} "
+            "SELECT code <~> %s::bit({n_bits}) AS distance, id FROM {table} "
             "WHERE " + condition + " AND code <~> %s::bit({n_bits}) <= %s ORDER BY distance, id"
         )
-        found = []
-        with self._transaction() as cursor:
-            self._check_filter(cursor, where, parameters)
-            self._scan_everything(cursor)
-            for text in _bit_texts(codes):
-                found.append(cursor.execute(command, [text, *parameters, text, radius]).fetchall())
-        starts = np.concatenate([[0], np.cumsum([len(rows) for rows in found], dtype=np.int64)])
-        table = np.array([row for rows in found for row in rows], np.int64).reshape(-1, 2)
-        return RadiusNeighbors(starts, table[:, 0].copy(), table[:, 1].astype(np.int32))
+        with self._reading() as cursor:
+            return to_radius_neighbors(
+                [cursor.execute(command, [text, *parameters, text, radius]).fetchall() for text in _bit_texts(codes)]
+            )
 
-    def reconstruct(self, ids) -> BinaryCodes:
-        ids = check_ids(ids).tolist()
+    def _reconstruct(self, ids: np.ndarray) -> BinaryCodes:
+        wanted = ids.tolist()
         with self._transaction() as cursor:
-            cursor.execute(self._sql("SELECT id, code::text FROM {table} WHERE id = ANY(%s)"), [ids])
+            cursor.execute(self._sql("SELECT id, code::text FROM {table} WHERE id = ANY(%s)"), [wanted])
             texts = dict(cursor.fetchall())
-        check_known(ids, texts)
-        bits = np.array([[bit == "1" for bit in texts[item]] for item in ids], bool)
-        return BinaryCodes.from_signs(bits.reshape(len(ids), self.n_bits))
+        check_known(wanted, texts)
+        bits = np.array([[bit == "1" for bit in texts[item]] for item in wanted], bool)
+        return BinaryCodes.from_signs(bits.reshape(len(wanted), self.n_bits))
 
     def create_hnsw(self, *, m: int = 16, ef_construction: int = 64) -> None:
         """Build pgvector's HNSW index, which ``approximate=True`` uses."""
@@ -202,9 +197,9 @@ class PgvectorIndex(DatabaseIndex):
 
     def _scan_graph(self, cursor, k: int) -> None:
         cursor.execute("SET LOCAL enable_indexscan = on")
-        cursor.execute("SELECT set_config('hnsw.ef_search', %s, true)", [str(max(k, _USUAL_EF_SEARCH))])
+        cursor.execute("SELECT set_config('hnsw.ef_search', %s, true)", [str(max(k, _DEFAULT_EF_SEARCH))])
         if self._scans_on:
-            # Go on until k items have passed the filter; their order is restored afterwards.
+            # Continue until k items have passed the filter; their order is restored afterwards.
             cursor.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
 
     def _connect(self) -> None:
@@ -222,10 +217,11 @@ class PgvectorIndex(DatabaseIndex):
     def _transaction(self, *, changes: bool = False) -> Iterator:
         committing = False
         try:
-            self._connect()
-            with self._connection.transaction(), self._connection.cursor() as cursor:
-                yield cursor
-                committing = True
+            with self._lock:
+                self._connect()
+                with self._connection.transaction(), self._connection.cursor() as cursor:
+                    yield cursor
+                    committing = True
         except psycopg.Error as error:
             lost = self._connection is not None and self._connection.closed
             reason = str(error).strip()
@@ -244,10 +240,13 @@ class PgvectorIndex(DatabaseIndex):
                 "server answers."
             ) from error
 
-    def _check_filter(self, cursor, where, parameters: list) -> None:
-        if where is not None and not isinstance(where, Mapping):
-            cursor.execute(self._sql("SELECT id FROM {table} WHERE id = ANY(%s)"), parameters)
-            check_known(parameters[0], {row[0] for row in cursor})
+    @contextmanager
+    def _reading(self) -> Iterator:
+        """Read one state of the table in all commands, without the HNSW index."""
+        with self._transaction() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            self._scan_everything(cursor)
+            yield cursor
 
     def _check_table(self, cursor) -> None:
         held = cursor.execute(
@@ -263,16 +262,20 @@ class PgvectorIndex(DatabaseIndex):
 
 
 def _bit_texts(codes: BinaryCodes) -> list[str]:
-    """Return codes as PostgreSQL reads them: bit 0 comes first."""
+    """Return codes as PostgreSQL reads them: bit 0 first."""
     return ["".join("1" if sign > 0 else "0" for sign in signs) for signs in codes.to_signs()]
 
 
-def _condition(where) -> tuple[str, list]:
-    if where is None:
-        return "true", []
-    if isinstance(where, Mapping):
-        return "metadata @> %s::jsonb", [_jsonb_text(where, "The filter")]
-    return "id = ANY(%s)", [check_filter_ids(where)]
+def _condition(among: np.ndarray | None, where: Mapping[str, Any] | None) -> tuple[str, list]:
+    """Return a condition and its parameters."""
+    parts, parameters = ["true"], []
+    if where is not None:
+        parts.append("metadata @> %s::jsonb")
+        parameters.append(_jsonb_text(where, "The filter"))
+    if among is not None:
+        parts.append("id = ANY(%s)")
+        parameters.append(among.tolist())
+    return " AND ".join(parts), parameters
 
 
 def _jsonb_text(entry: Mapping[str, Any], role: str) -> str:
@@ -283,6 +286,6 @@ def _jsonb_text(entry: Mapping[str, Any], role: str) -> str:
 
 
 def _has_iterative_scan(cursor) -> bool:
-    """Tell whether HNSW can go on where a filter left too few items: pgvector 0.8 or later."""
+    """Tell whether HNSW can continue where a filter left too few items: pgvector 0.8 or later."""
     version = cursor.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()[0]
     return tuple(int(part) for part in version.split(".")[:2]) >= (0, 8)

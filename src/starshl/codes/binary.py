@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._validation import check_integer
+from ._sizes import n_bytes
 
 __all__ = ["BinaryCodes", "signs_of"]
 
@@ -44,7 +45,7 @@ class BinaryCodes:
     def __post_init__(self) -> None:
         packed = np.asarray(self.packed)
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
-        width = -(-n_bits // 8)
+        width = n_bytes(n_bits)
         if packed.dtype != np.uint8 or packed.ndim != 2 or packed.shape[1] != width:
             raise ValueError(
                 f"packed has dtype {packed.dtype} and shape {packed.shape}; {n_bits} bits need uint8 "

@@ -12,18 +12,19 @@ import numpy as np
 
 from .._threads import run_all, tiles
 from . import _hamming_loops as loops
+from ._sizes import n_bytes
 from .binary import BinaryCodes
 
-__all__ = ["from_planes", "nearest", "score_penalties", "to_planes", "within", "word_type"]
+__all__ = ["from_planes", "n_planes", "nearest", "score_penalties", "to_planes", "within", "word_type"]
 
 _EVERY_ROW = np.empty(0, np.bool_)
-_ONE_EACH = np.empty(0, np.int32)
+_ONE_ITEM_PER_ROW = np.empty(0, np.int32)
 
-# A task is at least so many queries over all rows, and more over few rows, or handing out tasks would cost
-# more than they do. Fewer queries than two tasks are cut by rows instead.
-_QUERIES_A_TASK = 32
-_DISTANCES_A_TASK = 1 << 22
-_PIECES = 8
+# A task is at least this many queries over all rows, and more where rows are few, or handing out tasks would cost
+# more than running them. Fewer queries than two tasks are cut by rows instead.
+_QUERIES_PER_TASK = 32
+_DISTANCES_PER_TASK = 1 << 22
+_N_ROW_PIECES = 8
 
 
 def word_type(n_bits: int) -> type:
@@ -32,7 +33,7 @@ def word_type(n_bits: int) -> type:
     >>> [word_type(n_bits).__name__ for n_bits in (8, 32, 48, 64, 80, 256)]
     ['uint8', 'uint32', 'uint64', 'uint64', 'uint32', 'uint64']
     """
-    packed = -(-n_bits // 8)
+    packed = n_bytes(n_bits)
     for word in (np.uint64, np.uint32):
         held = -(-packed // word().itemsize) * word().itemsize
         if 4 * (held - packed) <= packed + 8:
@@ -40,20 +41,27 @@ def word_type(n_bits: int) -> type:
     return np.uint8
 
 
+def n_planes(n_bits: int) -> int:
+    """Return how many words hold a code.
+
+    >>> [n_planes(n_bits) for n_bits in (8, 24, 64, 80, 256)]
+    [1, 1, 1, 3, 4]
+    """
+    return -(-n_bytes(n_bits) // word_type(n_bits)().itemsize)
+
+
 def to_planes(codes: BinaryCodes) -> np.ndarray:
     """Return the codes as words of shape (n_planes, n_codes); padding bits are zero."""
     word = word_type(codes.n_bits)
-    width = codes.packed.shape[1]
-    n_planes = -(-width // word().itemsize)
-    padded = np.zeros((len(codes), n_planes * word().itemsize), np.uint8)
-    padded[:, :width] = codes.packed
+    padded = np.zeros((len(codes), n_planes(codes.n_bits) * word().itemsize), np.uint8)
+    padded[:, : codes.packed.shape[1]] = codes.packed
     return np.ascontiguousarray(padded.view(np.dtype(word).newbyteorder("<")).astype(word, copy=False).T)
 
 
 def from_planes(planes: np.ndarray, n_bits: int) -> BinaryCodes:
     """Undo :func:`to_planes`."""
     words = np.ascontiguousarray(planes.T).astype(planes.dtype.newbyteorder("<"), copy=False)
-    return BinaryCodes(np.ascontiguousarray(words.view(np.uint8)[:, : -(-n_bits // 8)]), n_bits)
+    return BinaryCodes(np.ascontiguousarray(words.view(np.uint8)[:, : n_bytes(n_bits)]), n_bits)
 
 
 def nearest(
@@ -91,10 +99,10 @@ def nearest(
     """
     n_rows = planes.shape[1] if n_rows is None else n_rows
     n_queries = queries.shape[1]
-    spans, passing = _or(item_starts, _ONE_EACH), _or(mask, _EVERY_ROW)
+    spans, passing = _or(item_starts, _ONE_ITEM_PER_ROW), _or(mask, _EVERY_ROW)
     scan = partial(_scan_nearest, planes, queries.T, k, n_bits, spans, passing, _few_pass(mask, n_queries))
     parts = run_all((partial(scan, *task) for task in _tasks(n_rows, n_queries)), n_jobs)
-    # Pieces of rows stand side by side, pieces of queries below each other.
+    # Results of row pieces are side by side, those of query pieces below each other.
     axis = 0 if _cut_by_queries(n_queries) else 1
     rows, distances = (np.concatenate(part, axis=axis) for part in zip(*parts, strict=True))
     if rows.shape[1] > k:
@@ -153,26 +161,26 @@ def _scan_nearest(planes, by_query, k, n_bits, item_starts, mask, few_pass, piec
 def _tasks(n_rows: int, n_queries: int) -> list[tuple[slice, slice]]:
     """Cut the work into (rows, queries) so that no cut depends on the machine."""
     if _cut_by_queries(n_queries):
-        n_together = max(_QUERIES_A_TASK, _DISTANCES_A_TASK // max(n_rows, 1))
+        n_together = max(_QUERIES_PER_TASK, _DISTANCES_PER_TASK // max(n_rows, 1))
         return [(slice(0, n_rows), some) for some in tiles(n_queries, n_together)]
-    piece = max(-(-n_rows // _PIECES), _DISTANCES_A_TASK // (4 * max(n_queries, 1)), 4 * loops.TILE)
+    piece = max(-(-n_rows // _N_ROW_PIECES), _DISTANCES_PER_TASK // (4 * max(n_queries, 1)), 4 * loops.TILE)
     return [(rows, slice(0, n_queries)) for rows in tiles(n_rows, piece) or [slice(0, 0)]]
 
 
 def _cut_by_queries(n_queries: int) -> bool:
-    return n_queries >= 2 * _QUERIES_A_TASK
+    return n_queries >= 2 * _QUERIES_PER_TASK
 
 
 def _few_pass(mask: np.ndarray | None, n_queries: int) -> bool:
-    """Tell whether gathering the rows that pass costs less than meeting all the others.
+    """Tell whether gathering the rows that pass costs less than scanning past all the others.
 
-    A task gathers a tile once for all its queries, and in the time that this takes for a row, the scan passes
-    eight. Where very few pass, there are no near rows to stop at, and every chunk would be looked through.
+    A task gathers a tile once for all its queries. Gathering one row takes as long as scanning eight. Where very few
+    rows pass, the scan meets no near rows that would narrow it, and has to look through every chunk.
     """
     if mask is None:
         return False
     n_hidden = len(mask) - int(np.count_nonzero(mask))
-    return 16 * n_hidden > 15 * len(mask) or min(n_queries, _QUERIES_A_TASK) * n_hidden > 8 * len(mask)
+    return 16 * n_hidden > 15 * len(mask) or min(n_queries, _QUERIES_PER_TASK) * n_hidden > 8 * len(mask)
 
 
 def _or(array: np.ndarray | None, otherwise: np.ndarray) -> np.ndarray:

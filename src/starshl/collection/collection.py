@@ -206,13 +206,13 @@ class Collection:
         with self._reading():
             scores = self._hasher.decision_function(X) if by_scores else None
             queries = self._queries(X, items)
-            found = self._index.search(queries, k, where=self._allowed(where), scores=scores)
-            return self._hits(zip(found.ids, found.distances, strict=True))
+            found = self._index.search(queries, k, among=self._allowed(where), scores=scores)
+            return self._hits(zip(found.distances, found.ids, strict=True))
 
     def search_radius(self, X=None, radius: int = 0, *, items=None, where=None) -> list[list[Hit]]:
         """Return all items within ``radius`` of each query; the arguments are those of :meth:`search`."""
         with self._reading():
-            found = self._index.search_radius(self._queries(X, items), radius, where=self._allowed(where))
+            found = self._index.search_radius(self._queries(X, items), radius, among=self._allowed(where))
             return self._hits(found.of(query) for query in range(len(found.starts) - 1))
 
     def replace_hasher(self, hasher: BaseHasher, ids, X) -> None:
@@ -320,11 +320,11 @@ class Collection:
         return np.array(self._store.matching(*compile_filter(where)), np.int64)
 
     def _hits(self, found: Iterable[tuple[np.ndarray, np.ndarray]]) -> list[list[Hit]]:
-        found = [(ids.tolist(), distances.tolist()) for ids, distances in found]
-        rows = {row.id: row for row in self._store.rows(sorted({item for ids, _ in found for item in ids}))}
+        found = [(distances.tolist(), ids.tolist()) for distances, ids in found]
+        rows = {row.id: row for row in self._store.rows(sorted({item for _, ids in found for item in ids}))}
         return [
             [_hit(rows[item], distance) for item, distance in zip(ids, distances, strict=True)]
-            for ids, distances in found
+            for distances, ids in found
         ]
 
     @contextmanager

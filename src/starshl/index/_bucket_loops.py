@@ -6,8 +6,10 @@ A bucket is a row of the planes and a span of ids: ``starts[b]`` to ``starts[b +
 import numpy as np
 from numba import njit
 
-_MIX = np.uint64(0x9E3779B97F4A7C15)
-_SHIFT = np.uint64(29)
+# Two odd numbers with about half of their bits set, so that a product depends on every lower bit.
+_FIRST_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_SECOND_FACTOR = np.uint64(0xD6E8FEB86659FD93)
+_HALF_WORD = np.uint64(32)
 
 
 @njit(cache=True, nogil=True)
@@ -15,8 +17,12 @@ def hash_slot(planes, row, slot_mask):
     """Return where the search for a row's code starts in a table of slot_mask + 1 slots."""
     mixed = np.uint64(0)
     for p in range(planes.shape[0]):
-        mixed = (mixed ^ np.uint64(planes[p, row])) * _MIX
-        mixed ^= mixed >> _SHIFT
+        mixed ^= np.uint64(planes[p, row])
+        # A product carries upward only. The upper half is folded down before and after each one, so that every bit
+        # of the code reaches the lowest bits, which choose the slot.
+        mixed = (mixed ^ (mixed >> _HALF_WORD)) * _FIRST_FACTOR
+        mixed = (mixed ^ (mixed >> _HALF_WORD)) * _SECOND_FACTOR
+        mixed ^= mixed >> _HALF_WORD
     return np.int64(mixed & np.uint64(slot_mask))
 
 

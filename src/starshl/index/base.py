@@ -2,122 +2,235 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._validation import check_integer
 from ..codes import BinaryCodes
+from ..exceptions import UnsupportedOperationError
+from .ids import check_ids, next_ids
 
-__all__ = ["HammingIndex", "Neighbors", "RadiusNeighbors"]
+__all__ = ["CAPABILITIES", "HammingIndex", "Neighbors", "RadiusNeighbors", "check_ids", "next_ids"]
 
-Where = np.ndarray | Callable[[np.ndarray], np.ndarray] | None
+#: What an index may support beside adding codes, searching them, and filtering by ids with ``among``.
+CAPABILITIES: Mapping[str, str] = MappingProxyType(
+    {
+        "mask": "among= also takes one boolean per item, in the order of ids",
+        "metadata": "add() takes metadata=, and searches filter by it with where=",
+        "reconstruct": "reconstruct() returns stored codes",
+        "remove": "remove() removes items",
+        "save": "save() writes the index to a file",
+        "scores": "search() orders items at equal distance by scores=",
+        "threads": "threads may search the index while another one changes it",
+    }
+)
 
 
 class Neighbors(NamedTuple):
-    """The nearest items of each query, by distance and then by id; both arrays are (n_queries, k)."""
+    """The nearest items of each query, by distance and then by id; both arrays are (n_queries, n_neighbors)."""
 
-    ids: np.ndarray
     distances: np.ndarray
+    ids: np.ndarray
 
 
 class RadiusNeighbors(NamedTuple):
     """All items within a radius, by distance and then by id; those of query q are ``result.of(q)``."""
 
     starts: np.ndarray
-    ids: np.ndarray
     distances: np.ndarray
+    ids: np.ndarray
 
     def of(self, query: int) -> Neighbors:
-        """Return ids and distances found for one query."""
+        """Return the distances and ids of one query's neighbors."""
         span = slice(self.starts[query], self.starts[query + 1])
-        return Neighbors(self.ids[span], self.distances[span])
+        return Neighbors(self.distances[span], self.ids[span])
 
 
 class HammingIndex(ABC):
-    """Codes with ids, searched exactly by Hamming distance; equal distances are ordered by id."""
+    """Codes with ids, searched by Hamming distance; equal distances are ordered by id.
+
+    A subclass declares in ``supports`` which :data:`CAPABILITIES` it has, and implements the methods whose names
+    begin with an underscore. These get checked arguments, and only those that the class supports: asking for
+    anything else raises :class:`~starshl.exceptions.UnsupportedOperationError` before they are called.
+    :func:`starshl.testing.check_index` tests the whole contract.
+    """
+
+    supports: ClassVar[frozenset[str]] = frozenset()
 
     n_bits: int
 
     @property
     @abstractmethod
     def ids(self) -> np.ndarray:
-        """The ids held, int64, in the order in which a filter's mask lists them."""
+        """All ids, int64, as a read-only array or a copy."""
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many codes are held."""
+        """Return how many codes the index holds."""
 
-    @abstractmethod
-    def add(self, codes: BinaryCodes, ids=None) -> np.ndarray:
-        """Add codes under new ids and return the ids; without ids, the next free ones are taken."""
+    def add(
+        self, codes: BinaryCodes, ids: ArrayLike | None = None, metadata: Sequence[Mapping[str, Any]] | None = None
+    ) -> np.ndarray:
+        """Add codes and return their ids: all of them, or none if one is wrong.
 
-    @abstractmethod
-    def remove(self, ids) -> None:
+        Parameters
+        ----------
+        codes : BinaryCodes
+        ids : array of int, default=None
+            New ids, one per code; the next free ones if None.
+        metadata : list of dict, default=None
+            One dictionary per code, where the index supports "metadata".
+        """
+        self._check_codes(codes)
+        if metadata is not None:
+            self._require("metadata")
+        return self._add(codes, None if ids is None else check_ids(ids, len(codes)), metadata)
+
+    def remove(self, ids: ArrayLike) -> None:
         """Remove the items with these ids; if one is unknown, nothing is removed."""
+        self._require("remove")
+        self._remove(check_ids(ids))
 
-    @abstractmethod
-    def search(self, codes: BinaryCodes, k: int = 10, *, where: Where = None) -> Neighbors:
-        """Return the k nearest items of each code."""
+    def search(
+        self,
+        codes: BinaryCodes,
+        k: int = 10,
+        *,
+        among: ArrayLike | None = None,
+        where: Mapping[str, Any] | None = None,
+        scores: ArrayLike | None = None,
+    ) -> Neighbors:
+        """Return the k nearest items of each code, by distance and then by id.
 
-    @abstractmethod
-    def search_radius(self, codes: BinaryCodes, radius: int, *, where: Where = None) -> RadiusNeighbors:
-        """Return all items within ``radius`` (inclusive) of each code."""
+        Parameters
+        ----------
+        codes : BinaryCodes, the queries
+        k : int, default=10
+            Where fewer items can be returned, the result has so many columns.
+        among : array of int, default=None
+            The ids that may be returned; ids that are not in the index change nothing. An index that supports "mask"
+            also takes one boolean per item, in the order of ``ids``.
+        where : dict, default=None
+            What the metadata of an item must equal, such as ``{"label": 3}``, where the index supports "metadata".
+        scores : array of shape (n_queries, n_bits), default=None
+            Real scores of the queries, as ``hasher.decision_function`` returns them, where the index supports
+            "scores". Items at equal distance are then ordered by their inner product with the scores, largest
+            first, and only then by id.
+        """
+        self._check_codes(codes)
+        k = check_integer(k, "k", low=1)
+        among = self._check_filters(among, where)
+        if scores is not None:
+            self._require("scores")
+            scores = _check_scores(scores, codes)
+        return self._search(codes, k, among=among, where=where, scores=scores)
 
-    @abstractmethod
-    def reconstruct(self, ids) -> BinaryCodes:
+    def search_radius(
+        self,
+        codes: BinaryCodes,
+        radius: int,
+        *,
+        among: ArrayLike | None = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> RadiusNeighbors:
+        """Return all items within ``radius`` (inclusive) of each code; filters are those of :meth:`search`."""
+        self._check_codes(codes)
+        radius = min(check_integer(radius, "radius", low=0), self.n_bits)
+        return self._search_radius(codes, radius, among=self._check_filters(among, where), where=where)
+
+    def reconstruct(self, ids: ArrayLike) -> BinaryCodes:
         """Return the codes of these ids."""
+        self._require("reconstruct")
+        return self._reconstruct(check_ids(ids))
 
-    def _check_codes(self, codes: BinaryCodes, role: str = "codes") -> BinaryCodes:
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the index to one file."""
+        self._require("save")
+        self._save(path)
+
+    @abstractmethod
+    def _add(
+        self, codes: BinaryCodes, ids: np.ndarray | None, metadata: Sequence[Mapping[str, Any]] | None
+    ) -> np.ndarray: ...
+
+    @abstractmethod
+    def _search(
+        self,
+        codes: BinaryCodes,
+        k: int,
+        *,
+        among: np.ndarray | None,
+        where: Mapping[str, Any] | None,
+        scores: np.ndarray | None,
+    ) -> Neighbors: ...
+
+    @abstractmethod
+    def _search_radius(
+        self, codes: BinaryCodes, radius: int, *, among: np.ndarray | None, where: Mapping[str, Any] | None
+    ) -> RadiusNeighbors: ...
+
+    def _remove(self, ids: np.ndarray) -> None:
+        raise NotImplementedError
+
+    def _reconstruct(self, ids: np.ndarray) -> BinaryCodes:
+        raise NotImplementedError
+
+    def _save(self, path: str | os.PathLike) -> None:
+        raise NotImplementedError
+
+    def _require(self, capability: str) -> None:
+        if capability not in self.supports:
+            raise UnsupportedOperationError(
+                f"{type(self).__name__} does not support {capability!r} ({CAPABILITIES[capability]}). "
+                f"It supports: {', '.join(sorted(self.supports)) or 'nothing beyond adding and searching'}."
+            )
+
+    def _check_codes(self, codes: BinaryCodes) -> BinaryCodes:
         if not isinstance(codes, BinaryCodes):
             raise TypeError(
-                f"{role} is a {type(codes).__name__}; it must be BinaryCodes. "
+                f"codes is a {type(codes).__name__}; it must be BinaryCodes. "
                 "Get them from hasher.encode(X) or BinaryCodes.from_signs(signs)."
             )
         if codes.n_bits != self.n_bits:
             raise ValueError(
-                f"{role} has {codes.n_bits} bits; this index holds codes of {self.n_bits}. "
+                f"codes has {codes.n_bits} bits; this index holds codes of {self.n_bits}. "
                 "Encode with the hasher that made the index."
             )
         return codes
 
-    def _check_k(self, k: int) -> int:
-        k = check_integer(k, "k", low=1)
-        if k > len(self):
-            raise ValueError(f"k is {k}, but the index holds {len(self)} items. Ask for at most that many.")
-        return k
+    def _check_filters(self, among: ArrayLike | None, where: Mapping[str, Any] | None) -> np.ndarray | None:
+        """Return ``among`` as an array of int64 or bool."""
+        if where is not None:
+            self._require("metadata")
+            if not isinstance(where, Mapping):
+                raise ValueError(
+                    f"where is a {type(where).__name__}; it must be a dictionary such as {{'label': 3}}. "
+                    "Pass ids as among=."
+                )
+        if among is None:
+            return None
+        given = np.asarray(among)
+        if given.dtype == np.bool_ and given.ndim == 1:
+            self._require("mask")
+            return np.ascontiguousarray(given)
+        if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
+            raise ValueError(f"among has dtype {given.dtype} and shape {given.shape}; it must be an array of ids.")
+        if given.dtype == np.uint64:
+            given = given[given <= np.iinfo(np.int64).max]
+        return given.astype(np.int64, copy=False)
 
-    def _check_radius(self, radius: int) -> int:
-        return min(check_integer(radius, "radius", low=0), self.n_bits)
 
-
-def check_ids(ids, n: int | None = None) -> np.ndarray:
-    """Return ids as int64, all different; ``n`` is how many there must be."""
-    given = np.asarray(ids)
-    if given.size == 0:
-        given = given.astype(np.int64)
-    if given.ndim != 1 or given.dtype.kind not in "iu":
+def _check_scores(scores: ArrayLike, codes: BinaryCodes) -> np.ndarray:
+    scores = np.asarray(scores, dtype=np.float64)
+    if scores.shape != (len(codes), codes.n_bits) or not np.isfinite(scores).all():
         raise ValueError(
-            f"ids has dtype {given.dtype} and shape {given.shape}; ids must be one integer an item. "
-            "Keep other names in a collection's metadata."
+            f"scores has shape {scores.shape}; it must be finite and of shape "
+            f"({len(codes)}, {codes.n_bits}), as hasher.decision_function(X) gives it."
         )
-    if n is not None and len(given) != n:
-        raise ValueError(f"There are {len(given)} ids for {n} codes; give one id a code.")
-    if given.dtype == np.uint64 and len(given) and given.max() > np.iinfo(np.int64).max:
-        raise ValueError(f"The id {given.max()} does not fit in 64 signed bits. Use smaller ids.")
-    given = given.astype(np.int64)
-    ascending = np.sort(given)
-    repeated = ascending[1:][ascending[1:] == ascending[:-1]]
-    if len(repeated):
-        raise ValueError(f"The id {repeated[0]} is given more than once; ids must be unique.")
-    return given
-
-
-def next_ids(n: int, last: int | None) -> np.ndarray:
-    """Return the n ids after ``last`` (from 0 if there is none)."""
-    first = 0 if last is None else max(int(last) + 1, 0)
-    if first + n - 1 > np.iinfo(np.int64).max:
-        raise ValueError(f"No {n} ids are left above {last}. Give the ids yourself.")
-    return np.arange(first, first + n, dtype=np.int64)
+    return scores

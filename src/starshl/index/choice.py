@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 
+from numpy.typing import ArrayLike
+
+from .._validation import check_integer
 from ..codes import BinaryCodes
-from ..codes.hamming import to_planes, word_type
+from ..codes.hamming import to_planes
 from ..exceptions import IndexFormatError
 from ._bucket_loops import count_groups
 from .buckets import BucketIndex
@@ -19,7 +22,7 @@ __all__ = ["load_index", "make_index"]
 _KINDS = {index.kind: index for index in (FlatIndex, BucketIndex, MultiIndex)}
 
 
-def make_index(codes: BinaryCodes, ids=None, *, n_jobs: int | None = None) -> ScanIndex:
+def make_index(codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None) -> ScanIndex:
     """Return the index that suits these codes: buckets if at most half of them are different, else flat.
 
     Both are exact and give equal answers; only time and memory differ.
@@ -46,24 +49,22 @@ def load_index(
     ----------
     path : path of the index file
     memory_map : bool, default=False
-        Leave the arrays in the file and let the system read what a search touches. The file is never
-        changed: the first addition or removal copies the index into memory.
+        Leave the arrays in the file and let the system read them when needed. The file is never changed: the first
+        addition or removal copies the index into memory. Do not overwrite the file in place while it is mapped;
+        ``save`` never does, because it renames a new file.
     verify : bool, default=True
-        Compare the contents with their checksum, which reads the whole file once. Without it, only the
-        header and the length of the file are checked.
+        Compare the contents with their checksum. Without it, damage that leaves a well-formed index goes unnoticed;
+        a file that could lead a search astray is refused either way.
     n_jobs : int, default=None
         Threads of a search.
     """
     header, arrays = read_index_file(path, memory_map=memory_map, verify=verify)
     try:
-        kind, n_bits = _KINDS[header["kind"]], header["n_bits"]
-        planes, ids = arrays["planes"], arrays["ids"]
-        n_planes = -(-n_bits // (8 * word_type(n_bits)().itemsize))
-        n_codes = len(arrays["starts"]) - 1 if "starts" in arrays else len(ids)
-        if planes.shape != (n_planes, n_codes) or planes.dtype != word_type(n_bits):
-            raise ValueError(f"its planes are {planes.dtype} of shape {planes.shape}")
-        return kind._from_arrays(n_bits, arrays, n_jobs)
-    except (KeyError, TypeError, ValueError) as error:
+        if sorted(header) != ["format", "kind", "n_bits"] or header["kind"] not in _KINDS:
+            raise ValueError(f"its header is {header}")
+        n_bits = check_integer(header["n_bits"], "its n_bits", low=1)
+        return _KINDS[header["kind"]].from_arrays(n_bits, arrays, n_jobs=n_jobs)
+    except (TypeError, ValueError, OverflowError, MemoryError) as error:
         raise IndexFormatError(
             f"{os.fspath(path)!r} does not hold a complete index ({error}). Save the index again or fetch a fresh copy."
         ) from error

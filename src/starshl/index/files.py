@@ -7,16 +7,18 @@ writable in private (a reader's own copy on write), which safetensors does not o
 
 from __future__ import annotations
 
-import hashlib
 import json
 import mmap
 import os
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from .._digest import array_digest, bytes_in_pieces
 from .._files import replacing_file
+from .._sealed import format_number, read_json_object
 from ..exceptions import IndexFormatError
 
 __all__ = ["FORMAT", "read_index_file", "write_index_file"]
@@ -26,6 +28,8 @@ FORMAT = 1
 _DTYPES = {"I64": np.int64, "I32": np.int32, "U64": np.uint64, "U32": np.uint32, "U8": np.uint8}
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 _ALIGNMENT = 64
+# A header of ours takes less than a thousandth of this.
+_MAX_HEADER_BYTES = 1 << 20
 
 
 def write_index_file(path: str | os.PathLike, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -33,7 +37,7 @@ def write_index_file(path: str | os.PathLike, header: dict[str, Any], arrays: di
     # Wide words first: each array then starts at a multiple of its own item size.
     arrays = dict(sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0])))
     text = json.dumps({"format": FORMAT, **header}, sort_keys=True)
-    layout: dict[str, Any] = {"__metadata__": {"starshl-index": text, "sha256": _digest(text, arrays)}}
+    layout: dict[str, Any] = {"__metadata__": {"starshl-index": text, "sha256": array_digest(arrays, head=text + "\n")}}
     end = 0
     for name, array in arrays.items():
         begin, end = end, end + array.nbytes
@@ -44,74 +48,96 @@ def write_index_file(path: str | os.PathLike, header: dict[str, Any], arrays: di
     with replacing_file(path) as file:
         file.write(len(head).to_bytes(8, "little") + head)
         for array in arrays.values():
-            for piece in _pieces(array):
+            for piece in bytes_in_pieces(array):
                 file.write(piece)
 
 
 def read_index_file(
     path: str | os.PathLike, *, memory_map: bool, verify: bool
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the header and the arrays of a file written by :func:`write_index_file`, or refuse it."""
+    """Return the header and the arrays of a file written by :func:`write_index_file`, or refuse it.
+
+    What the arrays hold is the caller's to check: this function knows only where they lie.
+    """
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"There is no index file at {str(path)!r}.")
     with path.open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
         try:
-            # A private mapping: pages are read when used, and what is written to them stays here.
-            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-            text, digest, arrays = _parse(content, size)
-            header = json.loads(text)
-            newest = int(header["format"])
+            content = _map(file) if memory_map else _read(file)
+            layout, begin = _read_layout(content)
+            text, digest = _read_metadata(layout.pop("__metadata__"))
+            header = read_json_object(text)
+            number = format_number(header)
+            if number <= FORMAT:
+                arrays = _read_arrays(content[begin:], layout)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise IndexFormatError(
                 f"{str(path)!r} is not a readable index file ({error}). It is truncated, damaged or of "
                 "another kind: save the index again or fetch a fresh copy."
             ) from error
-    if newest > FORMAT:
+    if number > FORMAT:
         raise IndexFormatError(
-            f"{str(path)!r} has format {newest}; this version of starshl reads up to {FORMAT}. Install a newer starshl."
+            f"{str(path)!r} has format {number}; this version of starshl reads up to {FORMAT}. Install a newer starshl."
         )
-    if verify and digest != _digest(text, arrays):
+    if verify and digest != array_digest(arrays, head=text + "\n"):
         raise IndexFormatError(
             f"The contents of {str(path)!r} do not match their checksum: the file was damaged or edited "
             "after it was saved. Save the index again or fetch a fresh copy."
         )
-    return header, arrays if memory_map else {name: array.copy() for name, array in arrays.items()}
+    return header, arrays
 
 
-def _parse(content: mmap.mmap, size: int) -> tuple[str, str, dict[str, np.ndarray]]:
-    length = int.from_bytes(content[:8], "little")
+def _map(file: BinaryIO) -> memoryview:
+    # A private mapping: pages are read when used, and what is written to them stays here.
+    return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+
+
+def _read(file: BinaryIO) -> memoryview:
+    """Return the content in memory of its own, which no later change of the file can reach."""
+    content = np.empty(os.fstat(file.fileno()).st_size, np.uint8)
+    if file.readinto(content.data) != len(content):
+        raise ValueError("it became shorter while it was read")
+    return content.data
+
+
+def _read_layout(content: memoryview) -> tuple[dict[str, Any], int]:
+    """Return the safetensors header, and where the arrays begin."""
+    size, length = len(content), int.from_bytes(content[:8], "little")
     if 8 + length > size:
         raise ValueError(f"its header says {length} bytes, the file has {size}")
-    layout = json.loads(content[8 : 8 + length])
-    metadata = layout.pop("__metadata__")
-    arrays, expected = {}, 0
+    if length > _MAX_HEADER_BYTES:
+        raise ValueError(f"its header says {length} bytes, at most {_MAX_HEADER_BYTES} are allowed")
+    return read_json_object(bytes(content[8 : 8 + length])), 8 + length
+
+
+def _read_metadata(metadata: dict[str, Any]) -> tuple[str, str]:
+    text, digest = metadata["starshl-index"], metadata["sha256"]
+    if not isinstance(text, str) or not isinstance(digest, str):
+        raise ValueError("its metadata is not text")
+    text.encode()  # lone surrogates are JSON, but not text that has bytes
+    return text, digest
+
+
+def _read_arrays(data: memoryview, layout: dict[str, Any]) -> dict[str, np.ndarray]:
+    arrays, begin = {}, 0
     for name, entry in layout.items():
-        begin, end = entry["data_offsets"]
-        shape, dtype = tuple(entry["shape"]), np.dtype(_DTYPES[entry["dtype"]])
-        count = int(np.prod(shape, dtype=object)) if shape else 1
-        if begin != expected or end - begin != count * dtype.itemsize:
+        shape, dtype = _shape(entry["shape"]), np.dtype(_DTYPES[entry["dtype"]])
+        end = begin + prod(shape) * dtype.itemsize
+        if entry["data_offsets"] != [begin, end]:
             raise ValueError(f"the entry {name!r} of its header is not consistent")
-        expected = end
-        if 8 + length + end > size:
-            raise ValueError(f"{8 + length + end} bytes are needed, the file has {size}")
-        arrays[name] = np.frombuffer(content, dtype, count, 8 + length + begin).reshape(shape)
-    if 8 + length + expected != size:
-        raise ValueError(f"it should end after {8 + length + expected} bytes, the file has {size}")
-    return metadata["starshl-index"], metadata["sha256"], arrays
+        if end > len(data):
+            raise ValueError(f"its arrays need {end} bytes, the file has {len(data)} for them")
+        arrays[name] = np.frombuffer(data[begin:end], dtype).reshape(shape)
+        if not arrays[name].flags.aligned:
+            raise ValueError(f"the array {name!r} does not start at a multiple of its item size")
+        begin = end
+    if begin != len(data):
+        raise ValueError(f"its arrays should end after {begin} bytes, the file has {len(data)} for them")
+    return arrays
 
 
-def _digest(text: str, arrays: dict[str, np.ndarray]) -> str:
-    digest = hashlib.sha256(text.encode())
-    for name in sorted(arrays):
-        digest.update(f"\n{name} {arrays[name].dtype.str} {arrays[name].shape}\n".encode())
-        for piece in _pieces(arrays[name]):
-            digest.update(piece)
-    return digest.hexdigest()
-
-
-def _pieces(array: np.ndarray):
-    """Yield the bytes of an array in C order, row by row, without copying all of it."""
-    for row in np.atleast_2d(array):
-        yield np.ascontiguousarray(row).view(np.uint8).data
+def _shape(entry: object) -> tuple[int, ...]:
+    if not isinstance(entry, list) or not all(type(n) is int and n >= 0 for n in entry):
+        raise ValueError(f"{entry!r} is not a shape")
+    return tuple(entry)

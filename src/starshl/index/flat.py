@@ -2,14 +2,108 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from ..codes.hamming import nearest, within
-from .scan import MOST_MEMORY, ScanIndex, empty_planes, held_size, packed_size
+from .checks import check_columns, check_names, check_sorted_ids
+from .scan import ScanIndex
+from .snapshot import MAX_MEMORY_RATIO, Hits, Snapshot, empty_planes, held_size, packed_size
 
-__all__ = ["FlatIndex"]
+__all__ = ["FlatIndex", "FlatItems"]
+
+_SPARE_SHARE = 0.125
+
+
+@dataclass(frozen=True, eq=False)
+class FlatItems(Snapshot):
+    """The first ``n_items`` columns of the planes and entries of ``id_room``, by ascending id.
+
+    What lies behind them is spare room. A later snapshot may fill it while this one is searched, so nothing here may
+    read it.
+    """
+
+    n_bits: int
+    planes: np.ndarray
+    id_room: np.ndarray
+    n_items: int
+
+    @classmethod
+    def empty(cls, n_bits: int) -> Self:
+        return cls(n_bits, empty_planes(n_bits), np.empty(0, np.int64), 0)
+
+    @classmethod
+    def from_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray]) -> Self:
+        check_names(arrays, ("ids", "planes"))
+        check_sorted_ids(arrays["ids"])
+        check_columns(arrays["planes"], n_bits, len(arrays["ids"]))
+        return cls(n_bits, arrays["planes"], arrays["ids"], len(arrays["ids"]))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"ids": self.ids, "planes": self.planes[:, : self.n_items]}
+
+    @property
+    def ids(self) -> np.ndarray:
+        return self.id_room[: self.n_items]
+
+    @property
+    def last_id(self) -> int | None:
+        return int(self.id_room[self.n_items - 1]) if self.n_items else None
+
+    @property
+    def nbytes(self) -> int:
+        return self.planes.nbytes + self.id_room.nbytes
+
+    def inserted(self, planes: np.ndarray, ids: np.ndarray) -> Self:
+        n_old, n_new = self.n_items, self.n_items + len(ids)
+        if n_old and ids[0] < self.id_room[n_old - 1]:
+            places = np.searchsorted(self.ids, ids)
+            joined = np.insert(self.planes[:, :n_old], places, planes, axis=1)
+            return replace(self, planes=joined, id_room=np.insert(self.ids, places, ids), n_items=n_new)
+        roomy = self._with_room(n_new)
+        roomy.planes[:, n_old:n_new] = planes
+        roomy.id_room[n_old:n_new] = ids
+        return replace(roomy, n_items=n_new)
+
+    def _with_room(self, n_items: int) -> Self:
+        """Return the same items with room for so many."""
+        if n_items <= len(self.id_room):
+            return self
+        # A share more each time: copies stay linear in the end. Where words pad the codes, less may be spare.
+        share = min(_SPARE_SHARE, MAX_MEMORY_RATIO * packed_size(self.n_bits) / held_size(self.n_bits) - 1)
+        room = max(n_items, int(self.n_items * (1 + share)))
+        planes, id_room = empty_planes(self.n_bits, room), np.empty(room, np.int64)
+        planes[:, : self.n_items] = self.planes[:, : self.n_items]
+        id_room[: self.n_items] = self.ids
+        return replace(self, planes=planes, id_room=id_room)
+
+    def kept(self, mask: np.ndarray) -> Self:
+        planes = np.ascontiguousarray(self.planes[:, : self.n_items][:, mask])
+        ids = self.ids[mask]
+        return replace(self, planes=planes, id_room=ids, n_items=len(ids))
+
+    def find(self, ids: np.ndarray) -> np.ndarray:
+        if not self.n_items:
+            return np.full(len(ids), -1)
+        first, last = int(self.id_room[0]), int(self.id_room[self.n_items - 1])
+        if last - first + 1 == self.n_items:
+            # No id is missing between the first and the last: positions follow without a search.
+            return np.where((ids >= first) & (ids <= last), ids - np.int64(first), -1)
+        positions = np.minimum(np.searchsorted(self.ids, ids), self.n_items - 1)
+        return np.where(self.id_room[positions] == ids, positions, -1)
+
+    def nearest(
+        self, queries: np.ndarray, k: int, mask: np.ndarray | None, n_jobs: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return nearest(self.planes, queries, k, self.n_bits, n_rows=self.n_items, mask=mask, n_jobs=n_jobs)
+
+    def within(self, queries: np.ndarray, radii: np.ndarray, mask: np.ndarray | None, n_jobs: int | None) -> Hits:
+        return within(self.planes, queries, radii, self.n_bits, n_rows=self.n_items, mask=mask, n_jobs=n_jobs)
+
+    def rows(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.planes, positions
 
 
 class FlatIndex(ScanIndex):
@@ -31,87 +125,12 @@ class FlatIndex(ScanIndex):
     >>> from starshl.index import FlatIndex
     >>> codes = BinaryCodes.from_signs(np.array([[1, 1, 1], [1, 1, -1], [-1, -1, -1]]))
     >>> index = FlatIndex.from_codes(codes, ids=[30, 20, 10])
-    >>> ids, distances = index.search(codes[0], k=2)
-    >>> ids.tolist(), distances.tolist()
-    ([[30, 20]], [[0, 1]])
-    >>> index.search_radius(codes[0], 3, where=lambda ids: ids < 25).of(0).ids.tolist()
+    >>> distances, ids = index.search(codes[0], k=2)
+    >>> distances.tolist(), ids.tolist()
+    ([[0, 1]], [[30, 20]])
+    >>> index.search_radius(codes[0], 3, among=[10, 20]).of(0).ids.tolist()
     [20, 10]
     """
 
     kind = "flat"
-
-    def __init__(self, n_bits: int, *, n_jobs: int | None = None) -> None:
-        super().__init__(n_bits, n_jobs=n_jobs)
-        self._planes = empty_planes(self.n_bits)
-        self._ids = np.empty(0, np.int64)
-        self._n_items = 0
-
-    @property
-    def ids(self) -> np.ndarray:
-        ids = self._ids[: self._n_items]
-        ids.flags.writeable = False
-        return ids
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held, spare room included."""
-        return self._planes.nbytes + self._ids.nbytes
-
-    def __len__(self) -> int:
-        return self._n_items
-
-    def _insert(self, planes: np.ndarray, ids: np.ndarray) -> None:
-        n_old, n_new = self._n_items, self._n_items + len(ids)
-        if n_old and ids[0] < self._ids[n_old - 1]:
-            places = np.searchsorted(self.ids, ids)
-            self._planes = np.insert(self._planes[:, :n_old], places, planes, axis=1)
-            self._ids = np.insert(self.ids, places, ids)
-        else:
-            self._reserve(n_new)
-            self._planes[:, n_old:n_new] = planes
-            self._ids[n_old:n_new] = ids
-        self._n_items = n_new
-
-    def _reserve(self, n_items: int) -> None:
-        if n_items <= len(self._ids):
-            return
-        # A share more each time: copies stay linear in the end. Where words pad the codes, less may be spare.
-        share = min(0.125, MOST_MEMORY * packed_size(self.n_bits) / held_size(self.n_bits) - 1)
-        room = max(n_items, int(self._n_items * (1 + share)))
-        planes, ids = empty_planes(self.n_bits, room), np.empty(room, np.int64)
-        planes[:, : self._n_items] = self._planes[:, : self._n_items]
-        ids[: self._n_items] = self.ids
-        self._planes, self._ids = planes, ids
-
-    def _keep(self, mask: np.ndarray) -> None:
-        self._planes = np.ascontiguousarray(self._planes[:, : self._n_items][:, mask])
-        self._ids = self.ids[mask]
-        self._n_items = len(self._ids)
-
-    def _find(self, ids: np.ndarray) -> np.ndarray:
-        if not len(self):
-            return np.full(len(ids), -1)
-        positions = np.minimum(np.searchsorted(self.ids, ids), len(self) - 1)
-        return np.where(self._ids[positions] == ids, positions, -1)
-
-    def _last_id(self) -> int | None:
-        return int(self._ids[self._n_items - 1]) if self._n_items else None
-
-    def _nearest(self, queries: np.ndarray, k: int, mask) -> tuple[np.ndarray, np.ndarray]:
-        return nearest(self._planes, queries, k, self.n_bits, n_rows=len(self), mask=mask, n_jobs=self.n_jobs)
-
-    def _within(self, queries: np.ndarray, radii: np.ndarray, mask) -> tuple[np.ndarray, ...]:
-        return within(self._planes, queries, radii, self.n_bits, n_rows=len(self), mask=mask, n_jobs=self.n_jobs)
-
-    def _rows(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self._planes, positions
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        return {"ids": self.ids, "planes": self._planes[:, : self._n_items]}
-
-    @classmethod
-    def _from_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray], n_jobs: int | None) -> Self:
-        index = cls(n_bits, n_jobs=n_jobs)
-        index._ids, index._planes = arrays["ids"], arrays["planes"]
-        index._n_items = len(index._ids)
-        return index
+    snapshot_type = FlatItems
