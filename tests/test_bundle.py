@@ -10,12 +10,13 @@ import pytest
 from safetensors.numpy import save
 
 import starshl
-from starshl import BundleFormatError, StarSHL
+from starshl import StarSHL
 from starshl._digest import array_digest
 from starshl._files import write_atomically
 from starshl._json import parse_json
 from starshl.baselines import LSHash
 from starshl.bundle import FORMAT, pack_values, read_bundle, read_checksum, unpack_values, write_bundle
+from starshl.exceptions import BundleFormatError
 
 REFUSALS = (BundleFormatError, ValueError, FileNotFoundError)
 GARBAGE = (None, -1, 0, 10**15, 1.5, float("nan"), "", "os:system", [], {}, [1, 2], True, "<f8", "|O", "a" * 999)

@@ -4,20 +4,31 @@ Names are imported on first use, so that ``import starshl`` and ``starshl --help
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from .binarization import binarize
+    from .catalog import load
+    from .codes import BinaryCodes
+    from .collection import Collection
+    from .index import make_index
+    from .models import StarSHL
+
+__all__ = ["BinaryCodes", "Collection", "StarSHL", "__version__", "binarize", "load", "make_index"]
 
 _HOMES = {
     "BinaryCodes": "starshl.codes",
-    "BundleFormatError": "starshl.exceptions",
+    "Collection": "starshl.collection",
     "StarSHL": "starshl.models",
+    "binarize": "starshl.binarization",
     "load": "starshl.catalog",
+    "make_index": "starshl.index",
 }
 
-__all__ = ["BinaryCodes", "BundleFormatError", "StarSHL", "__version__", "load"]
 
-
-def __getattr__(name: str):
+def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'starshl' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -12,10 +12,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import starshl
-from starshl import BundleFormatError, StarSHL
+from starshl import StarSHL
 from starshl.baselines import LSHash, RandomRotation
 from starshl.bundle import read_bundle, write_bundle
 from starshl.collection import Collection
+from starshl.exceptions import BundleFormatError
 from starshl.features import Impute, PreparedHasher, Scale, TableFeatures, Text
 
 

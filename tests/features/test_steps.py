@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from starshl.bundle import BundleFormatError
+from starshl.exceptions import BundleFormatError
 from starshl.features import Impute, OneHot, Scale, Step, TableFeatures, Text
 from starshl.features.prepared import BUILT_IN_STEPS
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
-from .. import __version__
+from .._version import __version__
 
 __all__ = ["PeakMemory", "machine", "peak_memory", "versions"]
 

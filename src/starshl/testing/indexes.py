@@ -325,6 +325,7 @@ def _raises(error: type[Exception], part: str, call: Callable[[], object]) -> No
     try:
         call()
     except error as raised:
-        assert part in str(raised), f"{type(raised).__name__} says {str(raised)!r}; it should mention {part!r}"
+        message = str(raised)
     else:
         raise AssertionError(f"nothing was raised; {error.__name__} with {part!r} was expected")
+    assert part in message, f"{error.__name__} says {message!r}; it should mention {part!r}"

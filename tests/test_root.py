@@ -1,0 +1,40 @@
+"""What ``import starshl`` offers, and where its version stands."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import starshl
+
+ROOT = Path(__file__).parent.parent
+NAMES = ["BinaryCodes", "Collection", "StarSHL", "__version__", "binarize", "load", "make_index"]
+
+
+def test_the_root_exports_what_people_use():
+    assert sorted(starshl.__all__) == sorted(dir(starshl)) == sorted(NAMES)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = starshl.nothing
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_of_the_root_leads_to_its_home(name):
+    if name == "binarize":
+        pytest.importorskip("starshl.binarization")
+    found = getattr(starshl, name)
+    assert name == "__version__" or found.__name__ == name
+
+
+def test_importing_the_root_imports_nothing_heavy():
+    code = "import sys, starshl; print([name for name in ('numpy', 'sklearn', 'numba') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_version_is_written_once():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert project["project"]["dynamic"] == ["version"]
+    assert project["tool"]["hatch"]["version"]["path"] == "src/starshl/_version.py"
+    assert "\nversion:" not in (ROOT / "CITATION.cff").read_text()
