@@ -90,3 +90,14 @@ def test_same_bytes_for_any_number_of_threads(wine, tmp_path, starshl):
         result = starshl("fit", wine["train"], "-b", 8, "--scale", "-o", tmp_path / name, "--jobs", jobs)
         assert result.exit_code == 0
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_collection_takes_raw_tables_and_keeps_other_columns_as_metadata(tmp_path, answer):
+    texts = ["a fast car", "an old car", "fresh bread", "old bread"] * 6
+    labels = ["car", "car", "bread", "bread"] * 6
+    path = write_csv(tmp_path / "texts.csv", ["text", "label", "price"], [texts, labels, range(24)])
+    answer("fit", path, "-b", 4, "--text", "text", "--drop", "price", "-o", tmp_path / "model")
+    answer("index", "build", tmp_path / "items", tmp_path / "model", path)
+    query = write_csv(tmp_path / "query.csv", ["text", "price"], [["fresh old bread"], [2]])
+    hits = answer("index", "search", tmp_path / "items", query, "-k", 3)
+    assert {hit["metadata"]["label"] for hit in hits[0]} == {"bread"}

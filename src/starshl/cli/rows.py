@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ..base import BaseHasher
     from ..tables import Columns, Table
 
-__all__ = ["RowOptions", "feature_names", "label_file", "read_rows"]
+__all__ = ["RowOptions", "cells_taken_by", "feature_names", "label_file", "read_rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def read_rows(path: Path, options: RowOptions, hasher: BaseHasher | None = None,
         raise ValueError("--labels and --no-labels contradict each other. Leave one of them out.")
     columns = replace(options.columns(), features=feature_names(hasher), others="metadata" if as_items else "features")
     if hasher is not None:
-        columns = replace(columns, **_taken_by(hasher))
+        columns = replace(columns, **cells_taken_by(hasher))
     table = read_table(path, columns)
     if options.no_labels:
         return replace(table, y=None, label_column=None)
@@ -63,7 +63,7 @@ def read_rows(path: Path, options: RowOptions, hasher: BaseHasher | None = None,
     return table if file is None else replace(table, y=read_labels(file), label_column=str(file))
 
 
-def _taken_by(hasher: BaseHasher) -> dict[str, bool]:
+def cells_taken_by(hasher: BaseHasher) -> dict[str, bool]:
     """Return what the first step of a prepared hasher takes besides finite numbers."""
     from sklearn.utils import get_tags
 
