@@ -289,6 +289,17 @@ def test_edited_headers_are_explained(edit, message, models, tmp_path):
         starshl.load(path)
 
 
+@pytest.mark.parametrize("number", [0, -1, 2**31, 10**15, True, 3.0, "3", None], ids=repr)
+def test_number_of_features_that_the_file_cannot_have_is_refused(number, models, tmp_path):
+    path = tmp_path / "model.star"
+    models["LSHash"].save(path)
+    header, arrays = read_bundle(path)
+    header["fitted"]["n_features_in_"] = {"kind": "value", "value": number}
+    path.write_bytes(seal(header, arrays))
+    with pytest.raises(BundleFormatError, match="announces"):
+        starshl.load(path)
+
+
 def test_attributes_that_are_not_learned_are_never_set(models, tmp_path):
     path = tmp_path / "model.star"
     models["LSHash"].save(path)

@@ -26,6 +26,9 @@ __all__ = ["BaseHasher", "LinearHasher", "all_or_nothing"]
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
+# A method that reads few features keeps no array with one entry per feature, so its file cannot bound their number.
+_MOST_FEATURES_NOT_STORED = 1 << 24
+
 
 def all_or_nothing(fit: Fit) -> Fit:
     """Make a ``fit`` method change its hasher completely or not at all.
@@ -150,6 +153,10 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
         A hasher whose learned arrays index others checks their range before it calls this.
         """
+        n_entries = sum(np.size(value) for value in self._learned_state().values())
+        n_features = self.n_features_in_
+        if type(n_features) is not int or not 1 <= n_features <= max(n_entries, _MOST_FEATURES_NOT_STORED):
+            raise BundleFormatError(f"The model file is damaged: it announces {n_features!r} features.")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # zeros have no feature names
             scores = self._scores(np.zeros((1, self.n_features_in_)))

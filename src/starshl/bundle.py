@@ -17,7 +17,7 @@ from safetensors.numpy import save as to_safetensors
 
 from ._digest import array_digest
 from ._files import write_atomically
-from ._json import parse_json
+from ._sealed import format_number, read_json_object
 from .exceptions import BundleFormatError
 from .packing import pack_values, unpack_values
 
@@ -73,19 +73,15 @@ def _parse_header(text: str | None, path: Path) -> tuple[dict[str, Any], str]:
             f"{str(path)!r} is a safetensors file, but not one that starshl wrote. "
             "Open it with the program that made it."
         )
-    sealed = parse_json(text)
-    header = sealed.get("header") if isinstance(sealed, dict) else None
-    # The type itself: True is an integer to Python, and 1.0 equals 1.
-    if not isinstance(header, dict) or type(header.get("format")) is not int or header["format"] < 1:
-        raise BundleFormatError(f"The header of {str(path)!r} has no format number: the file is damaged.")
-    if header["format"] > FORMAT:
+    sealed = read_json_object(text)
+    header, checksum = sealed.get("header"), sealed.get("sha256")
+    if not isinstance(header, dict) or not isinstance(checksum, str) or len(sealed) != 2:
+        raise ValueError("its metadata is not a header and a checksum")
+    number = format_number(header)
+    if number > FORMAT:
         raise BundleFormatError(
-            f"{str(path)!r} has format {header['format']}; this version of starshl reads up to {FORMAT}. "
-            "Install a newer starshl."
+            f"{str(path)!r} has format {number}; this version of starshl reads up to {FORMAT}. Install a newer starshl."
         )
-    checksum = sealed.get("sha256")
-    if not isinstance(checksum, str) or set(sealed) != {"header", "sha256"}:
-        raise BundleFormatError(f"The header of {str(path)!r} has no checksum: the file is damaged.")
     return header, checksum
 
 

@@ -14,7 +14,7 @@ from .bundle import read_bundle
 from .exceptions import BundleFormatError
 from .facts import Facts
 
-__all__ = ["METHODS", "Configuration", "configurations", "get_class", "load"]
+__all__ = ["METHODS", "WRAPPERS", "Configuration", "configurations", "get_class", "load"]
 
 METHODS = {
     "StarSHL": "starshl.models.star_shl",
@@ -46,6 +46,9 @@ METHODS = {
     "LAMP": "starshl.baselines.lamp",
 }
 
+# Hashers that hold another one: a file may name them, but they are not methods to choose from.
+WRAPPERS = {"PreparedHasher": "starshl.features.prepared"}
+
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
@@ -64,8 +67,9 @@ class Configuration:
 
 def get_class(name: str) -> type[BaseHasher]:
     """Return the class of a method; no other name is ever imported."""
-    if name in METHODS:
-        return getattr(import_module(METHODS[name]), name)
+    homes = METHODS | WRAPPERS
+    if isinstance(name, str) and name in homes:
+        return getattr(import_module(homes[name]), name)
     lower = {known.lower(): known for known in METHODS}
     nearest = [lower[match] for match in get_close_matches(str(name).lower(), lower, n=3, cutoff=0.5)]
     hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
@@ -81,7 +85,7 @@ def configurations() -> Iterator[Configuration]:
             yield Configuration(variant.name, hasher_class, variant.params, variant.facts(hasher_class.facts))
 
 
-def load(path: str | os.PathLike[str], kernels: list | None = None) -> BaseHasher:
+def load(path: str | os.PathLike[str], kernels: list | None = None, steps: list | None = None) -> BaseHasher:
     """Read a hasher written by ``save``.
 
     Parameters
@@ -90,10 +94,17 @@ def load(path: str | os.PathLike[str], kernels: list | None = None) -> BaseHashe
     kernels : list, default=None
         The kernels of a StarSHL that was fitted with callables, in the same order: a model file holds no
         code, so they are not in it.
+    steps : list, default=None
+        For a PreparedHasher whose transformers the file cannot hold: one entry per step, the fitted transformers at
+        their positions and None for the steps of :mod:`starshl.features`, which are in the file.
     """
     header, arrays = read_bundle(path)
     try:
         hasher_class = get_class(header["method"])
+        if header["method"] in WRAPPERS:
+            return hasher_class._unpack(header, arrays, kernels=kernels, steps=steps)
+        if steps is not None:
+            raise ValueError(f"This file holds a {header['method']}, which has no steps. Load it without them.")
         return hasher_class._unpack(header, arrays, kernels=kernels)
     except ValueError:
         raise

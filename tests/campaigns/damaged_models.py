@@ -25,6 +25,7 @@ import starshl
 from starshl._digest import array_digest
 from starshl.bundle import read_bundle
 from starshl.catalog import configurations
+from starshl.features import Impute, PreparedHasher, Scale, TableFeatures, Text
 from starshl.kernels import Gaussian, GraphGaussian
 
 N_BITS = 4
@@ -59,6 +60,10 @@ def fitted_models() -> dict[str, starshl.base.BaseHasher]:
     models["StarSHL graph"] = starshl.StarSHL(N_BITS, kernels=[GraphGaussian(), Gaussian(1.0)]).fit(X, some)
     models["StarSHL precomputed"] = starshl.StarSHL(N_BITS, kernels="precomputed").fit(X @ X.T + np.eye(60), y)
     models["StarSHL text labels"] = starshl.StarSHL(N_BITS).fit(X, np.array(["a", "bb", "ccc"])[y])
+    steps = [TableFeatures(categories=[0]), Impute(), Scale()]
+    models["PreparedHasher"] = PreparedHasher(steps, starshl.StarSHL(N_BITS, random_state=0)).fit(X.round(), y)
+    texts = ["a red car", "fresh bread", "blue sky"] * 20
+    models["PreparedHasher text"] = PreparedHasher([Text(3)], starshl.StarSHL(N_BITS, random_state=0)).fit(texts, y)
     return models
 
 
@@ -140,7 +145,7 @@ def edit_array(arrays: dict[str, np.ndarray], rng: np.random.Generator) -> None:
     arrays[name] = array
 
 
-def attack_one(content: bytes, reference: np.ndarray, X: np.ndarray, path: Path, seed: int) -> str:
+def attack_one(content: bytes, reference: np.ndarray, X, path: Path, seed: int) -> str:
     """Load one damaged file and return what became of it; anything but a refusal or a model that works raises."""
     rng = np.random.default_rng(seed)
     resealed = rng.random() < 0.6
@@ -171,7 +176,7 @@ def attack_one(content: bytes, reference: np.ndarray, X: np.ndarray, path: Path,
     return "same model"
 
 
-def attack(hasher, rows: np.ndarray, folder: Path, seeds: range) -> Counter:
+def attack(hasher, rows, folder: Path, seeds: range) -> Counter:
     """Attack one model in this process; the file ``progress`` names the seed at work."""
     path = folder / "model.star"
     whole = path.with_suffix(".whole")
@@ -191,6 +196,7 @@ def attack_in_child(name: str, hasher, folder: Path, seeds: range) -> tuple[Coun
     """Return what became of the files and the largest memory of the process that read them."""
     X, _ = rows_and_labels()
     rows = X @ X.T if name == "StarSHL precomputed" else X
+    rows = ["a red car", "bread", ""] if name == "PreparedHasher text" else rows
     pid = os.fork()
     if pid == 0:
         try:
@@ -229,5 +235,6 @@ def test_damaged_models_are_refused_or_work():
 
 
 if __name__ == "__main__":
-    outcome = run(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000, report=lambda line: print(line, flush=True))
+    numbers = [int(word) for word in sys.argv[1:]] or [10_000]  # how many files, and perhaps the first seed
+    outcome = run(*numbers, report=lambda line: print(line, flush=True))
     print(dict(outcome), sum(outcome.values()), "files")

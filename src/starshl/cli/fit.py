@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .hashers import make_hasher, parse_settings
+from .hashers import make_hasher, parse_settings, with_steps
 from .options import (
     AsJson,
     Bits,
@@ -52,6 +52,21 @@ Setting = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Any other parameter of the method; may be repeated."),
 ]
+Scale = Annotated[
+    bool, typer.Option("--scale", help="Bring every column of numbers to mean 0 and standard deviation 1.")
+]
+Impute = Annotated[
+    bool,
+    typer.Option("--impute", help="Fill missing numbers with the median of their column, categories with the mode."),
+]
+Text = Annotated[
+    str | None,
+    typer.Option(
+        "--text",
+        metavar="COLUMN",
+        help="Make features of the words in this column; other columns of text become categories.",
+    ),
+]
 
 
 def fit(
@@ -68,6 +83,9 @@ def fit(
     settings: Setting = None,
     drop: Drop = None,
     vectors: Vectors = None,
+    scale: Scale = False,
+    impute: Impute = False,
+    text: Text = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     progress: Progress = None,
@@ -76,19 +94,23 @@ def fit(
     """Learn hash functions from rows and write a model file.
 
     All rows may be labeled, some, or none: StarSHL then learns from labels, from both kinds of rows, or clusters.
+    Preprocessing (--scale, --impute, --text) is part of the model: later commands take the same kind of table.
     """
     check_output(output, [input, label_file(labels)])
     params = {"kernels": kernels, "C": cost, "n_codewords": n_codewords, "n_jobs": jobs}
     params = {name: value for name, value in params.items() if value is not None} | parse_settings(settings)
     hasher = make_hasher(method, bits, params, paper=paper, seed=seed, progress=progress_shown(progress))
-    # Preprocessing that the model keeps belongs between reading and fitting.
-    table = read_rows(input, RowOptions(labels, no_labels, vectors, drop=split_names(drop)))
+    if text is not None and vectors is not None:
+        raise ValueError("--text and --vectors contradict each other. Leave one of them out.")
+    options = RowOptions(labels, no_labels, vectors, drop=split_names(drop), raw=text is not None, allow_missing=impute)
+    table = read_rows(input, options)
+    hasher = with_steps(hasher, table, scale=scale, impute=impute, text=text)
     summary = fit_model(hasher, table, output)
     if as_json:
         print_json(summary)
         return
-    detected = f" by {table.label_column}" if labels is None and table.label_column else ""
-    labeled = f"{summary['n_labeled']:,} of {summary['n_rows']:,} rows labeled{detected}"
+    found_by_itself = f" by {table.label_column}" if labels is None and table.label_column else ""
+    labeled = f"{summary['n_labeled']:,} of {summary['n_rows']:,} rows labeled{found_by_itself}"
     origin = f" in {summary['vectors']}" if summary["vectors"] else ""
     typer.echo(
         f"{summary['method']} learned {summary['n_bits']} bits from {summary['n_features']} features{origin}, "
@@ -109,16 +131,18 @@ def fit_model(hasher: BaseHasher, table: Table, output: Path) -> dict[str, Any]:
     seconds = perf_counter() - start
     # How the fit was run is no part of the model: the file is the same for any number of threads.
     as_run = {"verbose": 0, "n_jobs": None}
-    hasher.set_params(**{name: value for name, value in as_run.items() if name in hasher.get_params()})
+    learner = getattr(hasher, "hasher_", hasher)  # the one inside, if preprocessing is around it
+    learner.set_params(**{name: value for name, value in as_run.items() if name in learner.get_params()})
     if table.feature_names is not None:
         # A later table may then have its columns in any order, and more of them.
         hasher.feature_names_in_ = np.array(table.feature_names, dtype=object)
     hasher.save(output)
     n_rows = table.X.shape[-2]
-    objective = getattr(hasher, "objective_history_", None)
+    objective = getattr(learner, "objective_history_", None)
     return {
         "model": str(output),
-        "method": type(hasher).__name__,
+        "method": type(learner).__name__,
+        "steps": [type(step).__name__ for step in getattr(hasher, "steps_", ())],
         "n_bits": hasher.n_bits_,
         "n_rows": n_rows,
         "n_labeled": int(check_labels(table.y, n_rows).labeled.sum()),
@@ -127,7 +151,7 @@ def fit_model(hasher: BaseHasher, table: Table, output: Path) -> dict[str, Any]:
         "vectors": table.vectors,
         "seconds": round(seconds, 3),
         "file_bytes": output.stat().st_size,
-        "n_iter": getattr(hasher, "n_iter_", None),
+        "n_iter": getattr(learner, "n_iter_", None),
         "objective": None if objective is None else objective[-1],
         "classes": getattr(hasher, "classes_", None),
     }

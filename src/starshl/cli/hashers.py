@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..base import BaseHasher
+    from ..tables import Table
 
-__all__ = ["make_hasher", "parse_settings"]
+__all__ = ["make_hasher", "parse_settings", "with_steps"]
 
 _PYTHON_WORDS = {"True": True, "False": False, "None": None}  # JSON has its own spelling, which works too
 
@@ -43,6 +44,20 @@ def make_hasher(
     if not hasattr(hasher_class, "paper"):
         raise ValueError(f"--paper names settings of StarSHL, and the method is {method}. Leave one of them out.")
     return hasher_class.paper(n_bits, **params)
+
+
+def with_steps(hasher: BaseHasher, table: Table, *, scale: bool, impute: bool, text: str | None) -> BaseHasher:
+    """Return the hasher together with the preprocessing that the options ask for."""
+    from ..features import Impute, PreparedHasher, Scale, TableFeatures
+
+    if text is not None:
+        names = table.feature_names or ()
+        if text not in names:
+            raise ValueError(f"--text names the column {text!r}; the columns are {', '.join(map(repr, names))}.")
+        step = TableFeatures(text=names.index(text), impute=impute, scale=scale)
+        return PreparedHasher([step], hasher)
+    steps = ([Impute()] if impute else []) + ([Scale()] if scale else [])
+    return PreparedHasher(steps, hasher) if steps else hasher
 
 
 def parse_settings(settings: list[str] | None) -> dict[str, Any]:

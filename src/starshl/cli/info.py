@@ -21,6 +21,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
     classes = ", ".join(map(str, contents["classes"][:12])) + (", ..." if len(contents["classes"]) > 12 else "")
     facts = {
         "method": contents["method"],
+        "preprocessing": ", ".join(contents["steps"]) or "-",
         "bits": contents["n_bits"],
         "features": contents["n_features"] or "-",
         "classes": f"{len(contents['classes'])}: {classes}" if contents["classes"] else "-",
@@ -44,18 +45,23 @@ def describe_model(path: Path) -> dict[str, Any]:
     from ..bundle import read_bundle, read_checksum
     from ..exceptions import BundleFormatError
 
-    header, arrays = read_bundle(path)
+    whole, arrays = read_bundle(path)
     try:
+        steps = [spec["name"] or f"{spec['type']} (not in the file)" for spec in whole.get("steps", [])]
+        # Preprocessing stands around the hasher that this describes.
+        header = {"format": whole["format"], **whole.get("hasher", whole)}
+        prefix = "hasher.fitted." if "hasher" in whole else "fitted."
         return {
             "model": str(path),
             "method": header["method"],
+            "steps": steps,
             "format": header["format"],
             "sha256": read_checksum(path),
             "file_bytes": path.stat().st_size,
             "n_bits": header["fitted"].get("n_bits_", header["params"]["n_bits"])["value"],
-            "n_features": header["fitted"].get("n_features_in_", {}).get("value"),
+            "n_features": whole["fitted"].get("n_features_in_", {}).get("value"),
             "n_train": header.get("n_train"),
-            "classes": _classes(header["fitted"], arrays),
+            "classes": _classes(header["fitted"], arrays, prefix),
             "kernels": [_describe_kernel(spec) for spec in header.get("kernels", [])],
             "params": {name: _describe_value(spec) for name, spec in header["params"].items()},
             "arrays": [
@@ -70,12 +76,12 @@ def describe_model(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def _classes(fitted: dict[str, Any], arrays: dict) -> list:
+def _classes(fitted: dict[str, Any], arrays: dict, prefix: str) -> list:
     from ..bundle import unpack_values
 
     if "classes_" not in fitted:
         return []
-    return unpack_values({"classes_": fitted["classes_"]}, arrays, "fitted.")["classes_"].tolist()
+    return unpack_values({"classes_": fitted["classes_"]}, arrays, prefix)["classes_"].tolist()
 
 
 def _describe_kernel(spec: dict[str, Any]) -> dict[str, Any]:

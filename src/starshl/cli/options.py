@@ -101,8 +101,8 @@ def load_model(path: Path, jobs: int | None = None) -> BaseHasher:
     from ..catalog import load
 
     hasher = load(path)
-    if jobs is not None and "n_jobs" in hasher.get_params():
-        hasher.set_params(n_jobs=jobs)
+    if jobs is not None:
+        hasher.n_jobs = jobs
     return hasher
 
 

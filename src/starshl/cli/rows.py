@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ..base import BaseHasher
     from ..tables import Columns, Table
 
-__all__ = ["RowOptions", "feature_names", "label_file", "read_rows"]
+__all__ = ["RowOptions", "cells_taken_by", "feature_names", "label_file", "read_rows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,8 @@ class RowOptions:
     ids: str | None = None
     references: str | None = None
     drop: tuple[str, ...] = ()
+    raw: bool = False
+    allow_missing: bool = False
 
     def columns(self) -> Columns:
         """Return what the reader of tables is to look for."""
@@ -36,24 +38,37 @@ class RowOptions:
             ids=self.ids,
             references=self.references,
             drop=self.drop,
+            raw=self.raw,
+            allow_missing=self.allow_missing,
         )
 
 
 def read_rows(path: Path, options: RowOptions, hasher: BaseHasher | None = None, *, as_items: bool = False) -> Table:
     """Read rows, and labels from the same file or from one of their own.
 
-    A fitted ``hasher`` finds its columns by name. ``as_items`` makes metadata of columns that are named nowhere.
+    A fitted ``hasher`` finds its columns by name, and gets missing values or text if its own steps take them.
+    ``as_items`` makes metadata of columns that are named nowhere.
     """
     from ..tables import read_labels, read_table
 
     if options.labels is not None and options.no_labels:
         raise ValueError("--labels and --no-labels contradict each other. Leave one of them out.")
     columns = replace(options.columns(), features=feature_names(hasher), others="metadata" if as_items else "features")
+    if hasher is not None:
+        columns = replace(columns, **cells_taken_by(hasher))
     table = read_table(path, columns)
     if options.no_labels:
         return replace(table, y=None, label_column=None)
     file = label_file(options.labels)
     return table if file is None else replace(table, y=read_labels(file), label_column=str(file))
+
+
+def cells_taken_by(hasher: BaseHasher) -> dict[str, bool]:
+    """Return what the first step of a prepared hasher takes besides finite numbers."""
+    from sklearn.utils import get_tags
+
+    tags = get_tags(hasher).input_tags
+    return {"raw": tags.string and tags.two_d_array, "allow_missing": tags.allow_nan}
 
 
 def label_file(labels: str | None) -> Path | None:

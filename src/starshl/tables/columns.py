@@ -40,6 +40,8 @@ class Columns:
         if nothing else does; a .csv has no types, so there all columns that are named nowhere do.
     allow_missing : bool, default=False
         Return NaN for missing features instead of refusing them.
+    raw : bool, default=False
+        Return features as they are, in a matrix of numbers, text and None.
     """
 
     labels: str | None = None
@@ -51,6 +53,7 @@ class Columns:
     drop: Sequence[str] = ()
     others: Literal["features", "metadata"] = "features"
     allow_missing: bool = False
+    raw: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +146,25 @@ def _features(source: Source, columns: Columns, taken: set[str | None]) -> tuple
                 f"Columns that hold vectors: {', '.join(fitting) or 'none'}.",
             )
         return (columns.vectors,), True
+    if columns.raw:
+        return _raw_features(source, columns, taken), False
     if columns.features is not None and source.has_names:
         return _checked_numbers(source, columns.features), False
     if source.default_vectors is not None:
         return (source.default_vectors,), True
     lists = _only_vectors(source, taken)
     return ((lists,), True) if lists is not None else (_scalar_features(source, columns, taken), False)
+
+
+def _raw_features(source: Source, columns: Columns, taken: set[str | None]) -> tuple[str, ...]:
+    if not source.has_names:
+        raise TableError(source.path, ["has no names of columns"], "Text is read from columns with names.")
+    if columns.features is not None:
+        return tuple(columns.features)
+    free = tuple(name for name in source.kinds if name not in taken)
+    if not free:
+        raise TableError(source.path, ["has no column left for features"], "Drop fewer columns.")
+    return free
 
 
 def _only_vectors(source: Source, taken: set[str | None]) -> str | None:

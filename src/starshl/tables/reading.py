@@ -41,7 +41,7 @@ class Table:
 
     Attributes
     ----------
-    X : matrix of float32 or float64, or a sparse one in CSR format
+    X : matrix of float32 or float64, or a sparse one in CSR format; of objects if raw cells were asked for
     y : labels, which :func:`read_table` describes
     ids : integers
     references : text or None, one per row
@@ -132,6 +132,8 @@ def check_readable(path: str | os.PathLike) -> Path:
 
 
 def _read(source: Source, choice: Choice, columns: Columns, others: Sequence[str]) -> tuple[Rows, dict[str, Cells]]:
+    if columns.raw and not choice.is_vectors:
+        return _read_raw(source, choice, others)
     if isinstance(source, ArraySource):
         source.require_entry_per_row(_named(choice) if others else (), choice.features[0])
     X, cells = source.read(choice.features, others, allow_missing=columns.allow_missing)
@@ -140,6 +142,16 @@ def _read(source: Source, choice: Choice, columns: Columns, others: Sequence[str
     if columns.features is None and names is not None:
         _warn_of_identifiers(X, names, source)
     return X, cells
+
+
+def _read_raw(source: Source, choice: Choice, others: Sequence[str]) -> tuple[np.ndarray, dict[str, Cells]]:
+    """Return the features as a matrix of objects, and the other columns."""
+    _, cells = source.read((), [*choice.features, *others], allow_missing=True)
+    columns = [typed_cells(cells[name]) if isinstance(source, TextSource) else cells[name] for name in choice.features]
+    X = np.empty((len(columns[0]), len(columns)), dtype=object)
+    for j, column in enumerate(columns):
+        X[:, j] = list(column)
+    return X, {name: cells[name] for name in others}
 
 
 def _named(choice: Choice) -> tuple[str, ...]:

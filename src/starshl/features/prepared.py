@@ -1,0 +1,311 @@
+"""PreparedHasher: a hasher together with the preprocessing that its rows need, in one model file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ..base import BaseHasher, all_or_nothing
+from ..catalog import get_class
+from ..codes import BinaryCodes
+from ..exceptions import BundleFormatError
+from ..facts import Facts
+from ..packing import pack_values, unpack_values
+from .impute import Impute
+from .one_hot import OneHot
+from .probes import Probe, check_transformer, pack_probe, take_probe
+from .scale import Scale
+from .step import Step
+from .table import TableFeatures
+from .text import Text
+
+__all__ = ["BUILT_IN_STEPS", "PreparedHasher"]
+
+BUILT_IN_STEPS: dict[str, type[Step]] = {step.__name__: step for step in (Impute, OneHot, Scale, TableFeatures, Text)}
+
+_FITTED = ("n_bits_", "n_features_in_", "feature_names_in_")
+_HASHER_PREFIX = "hasher."
+_PROBE_ROWS = 3
+
+
+def _hasher_has(method: str):
+    return lambda self: hasattr(self.hasher, method)
+
+
+class PreparedHasher(BaseHasher):
+    """Prepare rows by steps, then hash them.
+
+    It takes raw rows wherever a hasher takes rows: in ``fit``, ``encode``, ``predict``, collections and commands. The
+    steps of :mod:`starshl.features` are saved with the model, as data. Any other scikit-learn transformer works too,
+    but a file holds no code: pass it again, fitted, to ``load``.
+
+    Parameters
+    ----------
+    steps : list of transformers
+        Applied in this order; fitted on clones.
+    hasher : BaseHasher
+        Fitted on a clone.
+
+    Attributes
+    ----------
+    steps_ : list of the fitted steps
+    hasher_ : the fitted hasher
+    n_bits_ : int
+    n_features_in_ : int, number of columns of the raw rows
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from starshl import StarSHL
+    >>> from starshl.features import PreparedHasher, Scale
+    >>> X, y = load_wine(return_X_y=True)
+    >>> hasher = PreparedHasher([Scale()], StarSHL(8, random_state=0)).fit(X[::2], y[::2])
+    >>> hasher.score(X[1::2], y[1::2]) > 0.9
+    True
+    """
+
+    steps_: list[Any]
+    hasher_: BaseHasher
+    feature_names_in_: np.ndarray
+
+    def __init__(self, steps: Sequence[BaseEstimator], hasher: BaseHasher):
+        self.steps = steps
+        self.hasher = hasher
+
+    @classmethod
+    def from_pipeline(cls, pipeline: Pipeline, X=None) -> Self:
+        """Return the steps and the hasher of a scikit-learn pipeline as one hasher, fitted if the pipeline is.
+
+        Parameters
+        ----------
+        pipeline : Pipeline
+            Its last step is a hasher.
+        X : rows, default=None
+            A few raw rows. With them, a model file can tell whether transformers passed to ``load`` are the right
+            ones.
+        """
+        *before, (_, hasher) = pipeline.steps
+        if not isinstance(hasher, BaseHasher):
+            raise ValueError(f"The last step of the pipeline is a {type(hasher).__name__}; it must be a hasher.")
+        steps = [step for _, step in before if step is not None and step != "passthrough"]
+        prepared = cls([clone(step) for step in steps], clone(hasher))
+        if hasattr(hasher, "n_bits_"):
+            prepared._adopt(steps, hasher)
+            prepared._record_columns(pipeline)
+            prepared.probes_ = prepared._probes(X)
+        return prepared
+
+    @all_or_nothing
+    def fit(self, X, y=None, **fit_params) -> Self:
+        """Fit each step on the rows that the earlier ones give, and the hasher on the result."""
+        self._check_settings()
+        rows, steps = X, []
+        for step in self.steps:
+            fitted = clone(step)
+            rows = fitted.fit_transform(rows, y)
+            steps.append(fitted)
+        self._adopt(steps, clone(self.hasher).fit(rows, y, **fit_params))
+        self._record_columns(steps[0] if steps else self.hasher_, X)
+        self.probes_ = self._probes(X)
+        return self
+
+    def prepare(self, X) -> Any:
+        """Return the rows as the steps leave them, ready for the hasher inside."""
+        check_is_fitted(self)
+        for step in self.steps_:
+            X = step.transform(X)
+        return X
+
+    def _scores(self, X) -> np.ndarray:
+        return self.hasher_.decision_function(self.prepare(X))
+
+    def encode(self, X) -> BinaryCodes:
+        """Return the codes of queries as packed bytes."""
+        return self.hasher_.encode(self.prepare(X))
+
+    def encode_database(self, X, y=None) -> BinaryCodes:
+        """Return the codes of items that queries are compared with, as packed bytes."""
+        return self.hasher_.encode_database(self.prepare(X), y)
+
+    @available_if(_hasher_has("predict"))
+    def predict(self, X, **params) -> np.ndarray:
+        """Return the class of each row, if the hasher inside predicts."""
+        return self.hasher_.predict(self.prepare(X), **params)
+
+    @available_if(_hasher_has("predict_proba"))
+    def predict_proba(self, X) -> np.ndarray:
+        """Return the probability of each class, if the hasher inside estimates them."""
+        return self.hasher_.predict_proba(self.prepare(X))
+
+    @available_if(_hasher_has("score"))
+    def score(self, X, y, **params) -> float:
+        """Return the accuracy, if the hasher inside predicts."""
+        return self.hasher_.score(self.prepare(X), y, **params)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes of the hasher inside."""
+        return self.hasher_.classes_
+
+    @property
+    def facts(self) -> Facts:  # type: ignore[override]
+        """The facts of the hasher inside."""
+        return self.hasher.facts
+
+    @property
+    def current_facts(self) -> Facts:
+        """The facts of the hasher inside, in its own setting."""
+        return self.hasher.current_facts
+
+    @property
+    def n_bits(self) -> int:  # type: ignore[override]
+        """The length of the codes that the hasher inside was asked for."""
+        return self.hasher.n_bits
+
+    @property
+    def n_jobs(self) -> int | None:  # type: ignore[override]
+        """The number of threads of the hasher inside."""
+        return getattr(self.hasher, "n_jobs", None)
+
+    @n_jobs.setter
+    def n_jobs(self, value: int | None) -> None:
+        self.hasher.n_jobs = value
+        if hasattr(self, "hasher_"):
+            self.hasher_.n_jobs = value
+
+    def _check_settings(self) -> None:
+        if not isinstance(self.hasher, BaseHasher):
+            raise ValueError(f"hasher is of type {type(self.hasher).__name__}; it must be a hasher such as StarSHL.")
+        if not isinstance(self.steps, (list, tuple)):
+            raise ValueError(f"steps is of type {type(self.steps).__name__}; give a list of transformers.")
+        for position, step in enumerate(self.steps):
+            if not (hasattr(step, "fit") and hasattr(step, "transform")):
+                raise ValueError(f"steps[{position}] is of type {type(step).__name__}; it must have fit and transform.")
+
+    def _adopt(self, steps: list[Any], hasher: BaseHasher) -> None:
+        self.steps_, self.hasher_, self.n_bits_ = steps, hasher, hasher.n_bits_
+
+    def _record_columns(self, first: Any, X: Any = None) -> None:
+        """Take over from what sees the raw rows how many columns they have, and their names."""
+        n_features = getattr(first, "n_features_in_", None)
+        self.n_features_in_ = int(n_features if n_features is not None else np.shape(X)[1] if np.ndim(X) == 2 else 1)
+        if hasattr(first, "feature_names_in_"):
+            self.feature_names_in_ = np.asarray(first.feature_names_in_, dtype=object)
+
+    def _probes(self, X: Any) -> list[Probe | None]:
+        """Return one probe per step that a file cannot hold, None for the others."""
+        if X is None or all(_is_built_in(step) for step in self.steps_):
+            return [None] * len(self.steps_)
+        rows, probes = X[:_PROBE_ROWS], []
+        for step in self.steps_:
+            result = step.transform(rows)
+            probes.append(None if _is_built_in(step) else take_probe(rows, result))
+            rows = result
+        return probes
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        arrays: dict[str, np.ndarray] = {}
+        specs = [self._pack_step(position, arrays) for position in range(len(self.steps_))]
+        hasher_header, hasher_arrays = self.hasher_._pack()
+        arrays |= {_HASHER_PREFIX + name: array for name, array in hasher_arrays.items()}
+        fitted = {name: value for name, value in self._learned_state().items() if name in _FITTED}
+        plain, packed = pack_values(fitted, "fitted.")
+        inner = {"method": type(self.hasher_).__name__, **hasher_header}
+        return {"steps": specs, "hasher": inner, "fitted": plain}, arrays | packed
+
+    def _pack_step(self, position: int, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+        step, probe = self.steps_[position], self.probes_[position]
+        if _is_built_in(step):
+            return step._pack(f"step.{position}.", arrays)
+        packed = None if probe is None else pack_probe(probe, f"step.{position}.", arrays)
+        return {"name": None, "type": type(step).__name__, "probe": packed}
+
+    @classmethod
+    def _unpack(
+        cls,
+        header: dict[str, Any],
+        arrays: dict[str, np.ndarray],
+        kernels: list | None = None,
+        steps: Sequence[Any] | None = None,
+    ) -> Self:
+        specs = header["steps"]
+        _check_given(specs, steps)
+        fitted, probes = [], []
+        for position, spec in enumerate(specs):
+            prefix = f"step.{position}."
+            if spec["name"] is not None:
+                fitted.append(Step._unpack(spec, prefix, arrays, BUILT_IN_STEPS))
+                probes.append(None)
+                continue
+            given = steps[position]
+            probe = None
+            if spec["probe"] is not None:
+                probe = check_transformer(given, spec["probe"], prefix, arrays, position)
+            fitted.append(given)
+            probes.append(probe)
+        inner = {name.removeprefix(_HASHER_PREFIX): a for name, a in arrays.items() if name.startswith(_HASHER_PREFIX)}
+        hasher = get_class(header["hasher"]["method"])._unpack(header["hasher"], inner, kernels=kernels)
+        prepared = cls([clone(step) for step in fitted], clone(hasher))
+        prepared._adopt(fitted, hasher)
+        prepared._restore_state(unpack_values(header["fitted"], arrays, "fitted."))
+        prepared.probes_ = probes
+        prepared._check_restored()
+        return prepared
+
+    def _check_restored(self) -> None:
+        """Refuse steps whose features do not fit what comes after them."""
+        if self.n_bits_ != self.hasher_.n_bits_ or type(self.n_features_in_) is not int:
+            raise BundleFormatError("The model file is damaged: its n_bits_ or n_features_in_ does not fit the rest.")
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and np.shape(names) != (self.n_features_in_,):
+            raise BundleFormatError("The model file is damaged: it does not have one name per column.")
+        n_features = self.n_features_in_
+        for step in [*self.steps_, self.hasher_]:
+            if n_features is not None and getattr(step, "n_features_in_", n_features) != n_features:
+                raise BundleFormatError(
+                    f"The model file is damaged: {type(step).__name__} takes {step.n_features_in_} features and gets "
+                    f"{n_features}."
+                )
+            n_features = getattr(step, "n_features_out_", None)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_bits_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.hasher)
+        tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
+        if self.steps:
+            tags.input_tags = get_tags(self.steps[0]).input_tags
+        return tags
+
+
+def _is_built_in(step: Any) -> bool:
+    return BUILT_IN_STEPS.get(type(step).__name__) is type(step)
+
+
+def _check_given(specs: list[dict[str, Any]], steps: Sequence[Any] | None) -> None:
+    absent = [position for position, spec in enumerate(specs) if spec["name"] is None]
+    if steps is None and absent:
+        kinds = ", ".join(f"{specs[position]['type']} at position {position}" for position in absent)
+        raise ValueError(
+            f"This model was fitted with transformers that a file cannot hold: {kinds}. Reopen it with load(path, "
+            f"steps=[...]): {len(specs)} entries, the fitted transformers at these positions and None elsewhere."
+        )
+    if steps is None:
+        return
+    if len(steps) != len(specs):
+        raise ValueError(f"steps has {len(steps)} entries; this model has {len(specs)} steps. Give one entry per step.")
+    for position, step in enumerate(steps):
+        if position in absent and step is None:
+            raise ValueError(f"steps[{position}] is None; pass the fitted {specs[position]['type']} of the model.")
+        if position not in absent and step is not None:
+            raise ValueError(f"steps[{position}] is in the file already ({specs[position]['name']}). Pass None there.")
