@@ -101,6 +101,32 @@ def test_unsupervised_mode_does_not_collapse():
         assert len(np.unique(hasher.assignments_)) == 3
 
 
+def test_the_papers_settings_let_clusters_empty():
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    first = np.r_[np.zeros(39, dtype=int), 1]
+    X[39] = X[0]
+    settings = {"n_codewords": 2, "C": 0.01, "codewords": [[1, 1], [-1, -1]], "update_codewords": False}
+    kept, emptied = (
+        StarSHL(2, keep_clusters=keep, **settings).fit(X, initial_assignments=first).assignments_
+        for keep in (True, False)
+    )
+    assert np.bincount(kept, minlength=2).tolist() == [39, 1]
+    assert np.bincount(emptied, minlength=2).tolist() == [40, 0]
+    assert not StarSHL.paper(2).keep_clusters
+
+
+def test_a_tolerance_that_rounding_cannot_reach_is_refused():
+    with pytest.raises(ValueError, match="svm_tol is 1e-15; it must be a finite number of at least 1e-08"):
+        StarSHL(2, svm_tol=1e-15).fit(np.eye(4), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("scale", [1e19, 1e20])
+def test_rows_whose_squares_overflow_are_refused(scale):
+    X = scale * np.random.default_rng(0).standard_normal((20, 3)).astype(np.float32)
+    with pytest.raises(ValueError, match="leaves the range of float32"):
+        StarSHL(2).fit(X, np.arange(20) % 2)
+
+
 def test_unconstrained_codewords_collapse_at_small_C_with_a_warning():
     with pytest.warns(ConvergenceWarning, match="distinct rows for 3 classes"):
         hasher = StarSHL(4, C=1e-4, codeword_constraint="none", random_state=0).fit(X3, Y3)

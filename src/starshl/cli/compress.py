@@ -25,7 +25,10 @@ def compress(model: Model, output: Output, support: Support = None, seed: Seed =
     if as_json:
         print_json(found)
     else:
-        typer.echo(f"{found['n_support']:,} support rows instead of {found['n_support_before']:,}: {output}")
+        typer.echo(
+            f"{found['n_support']:,} support rows instead of {found['n_support_before']:,}, "
+            f"{found['agreement']:.1%} of the code bits as before: {output}"
+        )
 
 
 def compress_model(model: Path, output: Path, support: int | None, seed: int) -> dict[str, Any]:
@@ -38,4 +41,9 @@ def compress_model(model: Path, output: Path, support: int | None, seed: int) ->
         )
     small = hasher.compress(support, random_state=seed)
     small.save(output)
-    return {"output": str(output), "n_support": len(small.support_), "n_support_before": len(hasher.support_)}
+    return {
+        "output": str(output),
+        "n_support": len(small.support_),
+        "n_support_before": len(hasher.support_),
+        "agreement": small.agreement_,
+    }

@@ -147,10 +147,6 @@ def make_hasher(
     for name in params:
         if name not in known:
             raise ValueError(f"{method} has no parameter {name!r}; it takes {', '.join(known)}.")
-    if params.get("kernels") == "graph":
-        from ..kernels import GraphGaussian
-
-        params = params | {"kernels": [GraphGaussian()]}
     offered = {"random_state": seed, "verbose": int(progress)}
     params = {name: value for name, value in offered.items() if name in known} | params
     if not paper:

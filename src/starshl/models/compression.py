@@ -7,6 +7,7 @@ cannot move: the best are chosen, one by one, and the kernels stay.
 
 from __future__ import annotations
 
+import warnings
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_integer
+from ..codes import BinaryCodes
 from ..kernels import Gaussian, Kernel, is_built_in
 from ..kernels.anchors import mean_squared_distance
 from ..solvers import hinge_distances
@@ -32,6 +34,7 @@ _RIDGE = 1e-6  # of the mean square of a feature
 _START_WIDTH = 0.25  # of the Gaussian, in root mean squared distances between rows
 _NOISY_COPIES, _NOISE = 3, 0.5  # of each row, and in standard deviations of its features
 _BATCH = 128
+_LOW_AGREEMENT = 0.95  # of the code bits, below which a user is warned
 _LEAST_EPOCHS, _LEAST_STEPS = 10, 3000
 # Step sizes: a row's entries in standard deviations of their features, coefficients of scores that are cut to [-1, 1].
 _ROW_STEP, _COEFFICIENT_STEP, _RATE_STEP = 0.1, 0.03, 0.01
@@ -48,8 +51,11 @@ def compress_star_shl(hasher: StarSHL, n_support: int | None, X, random_state) -
         rows = np.concatenate([support, further.astype(support.dtype, copy=False)])
     rng = check_random_state(random_state)
     may_move = hasher.sample_kind_ == "vectors" and all(is_built_in(kernel) for kernel in hasher.kernels_)
+    held_out = rows
     if may_move:
         rows = _with_noisy_copies(rows, rng)
+        # The smaller hasher has seen the rows themselves, so it is judged on copies with other noise.
+        held_out = _with_noisy_copies(held_out, np.random.RandomState(0))[len(held_out) :]
     # Only the sign of a score is kept in a code: how far it lies beyond the margin need not be learned.
     targets = np.clip(hasher._scores(rows), -1.0, 1.0)
     with single_threaded_blas():
@@ -63,7 +69,7 @@ def compress_star_shl(hasher: StarSHL, n_support: int | None, X, random_state) -
             new_support, gram = support[chosen], values[np.ix_(chosen, chosen)]
             coefficients, intercept = _regress(values[:, chosen], targets)
         norms = _norms(coefficients, gram)
-    return _rebuilt(
+    small = _rebuilt(
         hasher,
         kernels_=kernels,
         kernel_weights_=np.tile(weights, (len(coefficients), 1)),
@@ -73,6 +79,21 @@ def compress_star_shl(hasher: StarSHL, n_support: int | None, X, random_state) -
         intercept_=intercept,
         norms_=norms,
     )
+    small.agreement_ = _agreement(hasher, small, held_out)
+    if small.agreement_ < _LOW_AGREEMENT:
+        warnings.warn(
+            f"With {len(new_support)} of {len(hasher.support_)} support rows, only {small.agreement_:.1%} of the "
+            "code bits are as before. Keep more rows, or give compress more samples (X) to learn from.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return small
+
+
+def _agreement(hasher: StarSHL, small: StarSHL, rows: np.ndarray) -> float:
+    """Return the share of code bits on some rows in which two hashers agree."""
+    codes = [BinaryCodes.from_scores(each._scores(rows)).to_signs() for each in (hasher, small)]
+    return float(np.mean(codes[0] == codes[1]))
 
 
 def _check_n_support(hasher: StarSHL, n_support: int | None) -> int:
@@ -96,7 +117,7 @@ def _check_n_support(hasher: StarSHL, n_support: int | None) -> int:
 
 
 def _with_noisy_copies(rows: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
-    """Return the rows and copies with noise: around a row, too, the scores shall be those of the hasher."""
+    """Return the rows and copies with noise: around a row, too, the scores must be those of the hasher."""
     deviations = rows.std(axis=0, dtype=np.float64)
     noisy = [rows + _NOISE * deviations * rng.standard_normal(rows.shape) for _ in range(_NOISY_COPIES)]
     return np.concatenate([rows, *noisy]).astype(rows.dtype)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from .._validation import (
@@ -22,7 +23,7 @@ from .._validation import (
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts
 from ..kernels import Kernel, expand_over_rows, resolve_kernels
-from ..solvers import State, hamming_distances, hinge_distances, nearest_codewords
+from ..solvers import SMALLEST_TOL, State, hamming_distances, hinge_distances, nearest_codewords
 from .bound import GeneralizationBound, generalization_bound
 from .compression import compress_star_shl
 from .samples import count_rows, read_samples, sample_kind, take_rows
@@ -46,9 +47,10 @@ class StarSHL(BaseHasher):
     ----------
     n_bits : int, default=32
         Length of the codes.
-    kernels : {"scaled", "paper", "precomputed"} or list, default="scaled"
+    kernels : {"scaled", "paper", "graph", "precomputed"} or list, default="scaled"
         "scaled": normalized linear and polynomial, and Gaussians of 0.35, 0.5, 0.7 and 1 median distances
-        between training rows; "paper": the eleven kernels of the paper, whose bandwidths are absolute; a list of
+        between training rows; "paper": the eleven kernels of the paper, whose bandwidths are absolute; "graph": one
+        Gaussian bent along the neighbor graph of all rows, the best choice with few labels; a list of
         kernel objects of :mod:`starshl.kernels` or functions of two samples of any type; "precomputed": X
         holds kernel values, (n, n_train) or (n_kernels, n, n_train).
     C : float, default=10.0
@@ -67,6 +69,8 @@ class StarSHL(BaseHasher):
     codeword_constraint : {"distinct", "nonconstant", "none"}, default="distinct"
         What an update must keep: codewords pairwise distinct and no bit equal in all of them, only the
         latter, or nothing (the paper; codewords may then collapse).
+    keep_clusters : bool, default=True
+        Never let the last row of a codeword move away. False is the paper: clusters may empty.
     unlabeled_weight : float, default=1.0
         Weight of an unlabeled row's loss; 0 leaves unlabeled rows to kernels that learn from them.
     solver : {"auto", "smo", "libsvm"}, default="auto"
@@ -76,8 +80,8 @@ class StarSHL(BaseHasher):
     tol : float, default=1e-3
         Stop when in a sweep no codeword and no assignment changed and no kernel weight moved by more.
     svm_tol : float, default=1e-3
-        Largest KKT violation of a bit's SVM. If this or ``tol`` is below 1e-4, kernels on float32 rows are computed
-        in float64.
+        Largest KKT violation of a bit's SVM, at least 1e-8. If this or ``tol`` is below 1e-4, kernels on float32 rows
+        are computed in float64.
     n_jobs : int, default=None
         Threads; None is one, -1 all. Results do not depend on it.
     max_memory : float, default=None
@@ -153,6 +157,7 @@ class StarSHL(BaseHasher):
         kernel_weights=None,
         update_codewords=True,
         codeword_constraint="distinct",
+        keep_clusters=True,
         unlabeled_weight=1.0,
         solver="auto",
         max_iter=20,
@@ -172,6 +177,7 @@ class StarSHL(BaseHasher):
         self.kernel_weights = kernel_weights
         self.update_codewords = update_codewords
         self.codeword_constraint = codeword_constraint
+        self.keep_clusters = keep_clusters
         self.unlabeled_weight = unlabeled_weight
         self.solver = solver
         self.max_iter = max_iter
@@ -184,7 +190,11 @@ class StarSHL(BaseHasher):
 
     @classmethod
     def paper(cls, n_bits: int, **overrides) -> Self:
-        """Return a hasher with the settings of the paper's experiments and of its published program."""
+        """Return a hasher with the settings of the paper's experiments.
+
+        The authors' published program differs from the paper: it flips a codeword bit if all classes agree in it,
+        chooses codewords by wrong signs instead of hinge losses, and sets no limit to the number of sweeps.
+        """
         settings = {
             "kernels": "paper",
             "C": 1000.0,
@@ -192,6 +202,7 @@ class StarSHL(BaseHasher):
             "codewords": "random",
             "kernel_weights": "random",
             "codeword_constraint": "none",
+            "keep_clusters": False,
             "tol": 0.05,
         }
         return cls(n_bits, **(settings | overrides))
@@ -320,11 +331,12 @@ class StarSHL(BaseHasher):
         check_number(self.kernel_norm, "kernel_norm", low=1, finite=False)
         check_number(self.unlabeled_weight, "unlabeled_weight", low=0)
         check_flag(self.update_codewords, "update_codewords")
+        check_flag(self.keep_clusters, "keep_clusters")
         check_choice(self.codeword_constraint, "codeword_constraint", ("distinct", "nonconstant", "none"))
         check_choice(self.solver, "solver", ("auto", "smo", "libsvm"))
         check_integer(self.max_iter, "max_iter", low=1)
         check_number(self.tol, "tol", low=0)
-        check_number(self.svm_tol, "svm_tol", low=0, strict=True)
+        check_number(self.svm_tol, "svm_tol", low=SMALLEST_TOL)
         check_n_jobs(self.n_jobs)
         if self.max_memory is not None:
             check_number(self.max_memory, "max_memory", low=0, strict=True)
@@ -415,4 +427,7 @@ class StarSHL(BaseHasher):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed
+        # With labels it is a classifier, and cross-validation then keeps every class in every fold.
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags()
         return tags

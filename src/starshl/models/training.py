@@ -59,9 +59,13 @@ def choose_classes(settings: StarSHL, labels: PartialLabels) -> np.ndarray:
             "Leave n_codewords out when y has labels."
         )
     if n_classes == 1:
+        unlabeled = int(np.sum(~labels.labeled))
+        is_marked = unlabeled > 0 and labels.dtype.kind in "iu"
+        marked = f" The {unlabeled} rows of y that are -1 count as unlabeled. If -1 is a class, name it otherwise, for "
+        marked += "example by numpy.where(y == -1, 0, y)."
         warnings.warn(
             f"y has one class only ({labels.classes[0]!r}), so every code will be that class's codeword. "
-            "Give rows of two classes or more, or no labels and n_codewords.",
+            f"Give rows of two classes or more, or no labels and n_codewords.{marked if is_marked else ''}",
             UserWarning,
             stacklevel=_FIT,
         )
@@ -82,8 +86,8 @@ def prepare_bank(
         for position, gram in enumerate(samples):
             check_gram(gram, f"The precomputed kernel {position}", rng)
         return [], GramBank(samples, settings.n_jobs)
-    # A preset counts rows as every other statistic does; a listed kernel is told of all rows.
-    row_weights = cost if isinstance(settings.kernels, str) else weights
+    # Bandwidths of presets count rows as every other statistic does; other kernels learn from all rows.
+    row_weights = cost if isinstance(settings.kernels, str) and settings.kernels != "graph" else weights
     fitted = fit_kernels(kernels, samples, row_weights)
     if samples.dtype == np.float32 and min(settings.tol, settings.svm_tol) < _LEAST_TOL_OF_FLOAT32:
         samples = samples.astype(np.float64)
@@ -133,7 +137,7 @@ def choose_start(
 ) -> State:
     """Return the state that the descent starts from: codewords, kernel weights and assignments."""
     n_bits, norm = settings.n_bits, float(settings.kernel_norm)
-    if n_codewords > 2.0**n_bits:
+    if n_codewords > 2**n_bits:
         warnings.warn(
             f"{n_codewords} codewords do not fit into {n_bits} bits, which make {2**n_bits} codes: some classes share "
             f"one. Use n_bits >= {int(np.ceil(np.log2(n_codewords)))}.",
@@ -163,7 +167,7 @@ def descend(
 ) -> None:
     """Run the block descent on ``state``; ``late`` rows enter it after the labeled ones have been fitted."""
     constraint = settings.codeword_constraint
-    if constraint == "distinct" and len(state.codewords) > 2.0**settings.n_bits:
+    if constraint == "distinct" and len(state.codewords) > 2**settings.n_bits:
         constraint = "nonconstant"
     svm = LibSVM if settings.solver == "libsvm" else PairwiseAscent
     with sweep_progress(settings.n_bits, settings.max_iter, shown=bool(settings.verbose)) as on_progress:
@@ -177,6 +181,7 @@ def descend(
             kernel_norm=float(settings.kernel_norm),
             constraint=constraint,
             update_codewords=settings.update_codewords,
+            keep_clusters=settings.keep_clusters,
             max_iter=settings.max_iter,
             tol=settings.tol,
             n_jobs=settings.n_jobs,

@@ -13,9 +13,9 @@ from .result import DualSolution
 if TYPE_CHECKING:
     from .block_descent import Problem
 
-__all__ = ["Attempt", "active_rows", "harder", "learn_weights", "sample_of", "solve"]
+__all__ = ["SMALLEST_TOL", "Attempt", "active_rows", "harder", "learn_weights", "sample_of", "solve"]
 
-_SMALLEST_TOL = 1e-8  # of an SVM; below it rounding decides, not the solver
+SMALLEST_TOL = 1e-8  # of an SVM; below it rounding decides, not the solver
 _ACTIVE_BEYOND_MARGIN = 0.05  # rows up to this far outside the margin are active
 _SAMPLE_ABOVE_ROWS = 1500  # up to this many rows, all are active at all times
 _JOIN_AT_LEAST = 4000  # active rows that may be added in one step
@@ -73,8 +73,8 @@ def harder(attempt: Attempt, coefficients: np.ndarray, margins: np.ndarray, *, t
     active = attempt.active | active_rows(coefficients, margins)
     if np.any(active & ~attempt.active):
         return replace(attempt, start=coefficients, active=active)
-    if tighter and attempt.tol > _SMALLEST_TOL:
-        return replace(attempt, start=coefficients, tol=max(attempt.tol / 10.0, _SMALLEST_TOL))
+    if tighter and attempt.tol > SMALLEST_TOL:
+        return replace(attempt, start=coefficients, tol=max(attempt.tol / 10.0, SMALLEST_TOL))
     return None
 
 

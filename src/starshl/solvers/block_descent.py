@@ -49,6 +49,7 @@ class Problem:
     kernel_norm: float
     constraint: str
     update_codewords: bool
+    keep_clusters: bool
     max_iter: int
     tol: float
     n_jobs: int | None = None
@@ -179,7 +180,8 @@ class BlockDescent:
         rows = self.free_rows if rows is None else rows
         if len(rows) == 0:
             return 0
-        n_moved = reassign(state.scores, state.codewords, state.assignments, rows, self.occupied)
+        protected = self.occupied & self.problem.keep_clusters
+        n_moved = reassign(state.scores, state.codewords, state.assignments, rows, protected)
         state.n_moved += n_moved
         return n_moved
 
