@@ -23,7 +23,7 @@ from .._validation import (
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts
 from ..kernels import Kernel, expand_over_rows, resolve_kernels
-from ..solvers import SMALLEST_TOL, State, hamming_distances, hinge_distances, nearest_codewords
+from ..solvers import SMALLEST_TOL, Solution, hamming_distances, hinge_distances, nearest_codewords
 from .bound import GeneralizationBound, generalization_bound
 from .compression import compress_star_shl
 from .samples import count_rows, read_samples, sample_kind, take_rows
@@ -239,8 +239,9 @@ class StarSHL(BaseHasher):
 
         rng = check_random_state(self.random_state)
         fitted_kernels, bank = prepare_bank(self, kernels, used, weights, cost)
-        state = choose_start(self, used, bank, kind, labels, len(classes), cost, initial_assignments, rng)
-        descend(self, bank, labels, cost, state, late=bool(labels.labeled.any()) and initial_assignments is None)
+        start = choose_start(self, used, bank, kind, labels, len(classes), cost, initial_assignments, rng)
+        late = bool(labels.labeled.any()) and initial_assignments is None
+        state = descend(self, bank, labels, cost, start, late=late)
 
         self.sample_kind_ = kind
         self.kernels_ = fitted_kernels
@@ -347,7 +348,7 @@ class StarSHL(BaseHasher):
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernels, str) and self.kernels == "precomputed"
 
-    def _store(self, state: State, rows: np.ndarray, n_rows: int) -> None:
+    def _store(self, state: Solution, rows: np.ndarray, n_rows: int) -> None:
         self.codewords_ = state.codewords
         self.kernel_weights_ = state.weights
         self.dual_coef_ = np.zeros((self.n_bits, n_rows))
@@ -356,16 +357,16 @@ class StarSHL(BaseHasher):
         self.norms_ = np.sqrt(2.0 * state.penalty)
         self.violations_ = state.violation
         self.support_ = np.flatnonzero(np.any(self.dual_coef_, axis=0))
-        self.objective_history_ = np.array(state.objective)
-        self.surrogate_history_ = np.array(state.surrogate)
-        self.distortion_history_ = np.array(state.distortion)
+        self.objective_history_ = state.objective
+        self.surrogate_history_ = state.surrogate
+        self.distortion_history_ = state.distortion
         self.n_iter_ = state.n_iter
         self.n_reassigned_ = state.n_moved
         self.n_flipped_ = state.n_flipped
         self.n_relaxed_ = state.n_dropped
         self.n_constant_bits_ = int(state.is_constant.sum())
 
-    def _label_training_rows(self, samples, rows, state: State, labels: PartialLabels) -> None:
+    def _label_training_rows(self, samples, rows, state: Solution, labels: PartialLabels) -> None:
         """Set ``assignments_`` and ``transduction_`` for all rows, also those of weight zero."""
         n_rows = len(labels.index)
         scores = np.empty((n_rows, self.n_bits))

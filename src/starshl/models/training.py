@@ -24,7 +24,7 @@ from ..kernels import (
     fit_kernels,
     is_built_in,
 )
-from ..solvers import BlockDescent, LibSVM, PairwiseAscent, Problem, State
+from ..solvers import BlockDescent, LibSVM, PairwiseAscent, Problem, Solution, Start
 from .initial import check_assignments, initial_clusters, initial_codewords, initial_weights
 
 if TYPE_CHECKING:
@@ -134,8 +134,8 @@ def choose_start(
     cost: np.ndarray,
     initial_assignments: np.ndarray | None,
     rng: np.random.RandomState,
-) -> State:
-    """Return the state that the descent starts from: codewords, kernel weights and assignments."""
+) -> Start:
+    """Return where the descent starts: codewords, kernel weights and assignments."""
     n_bits, norm = settings.n_bits, float(settings.kernel_norm)
     if n_codewords > 2**n_bits:
         warnings.warn(
@@ -153,7 +153,7 @@ def choose_start(
         assignments = np.maximum(labels.index, 0)
     else:
         assignments = initial_clusters(samples, bank, kind, cost, n_codewords, rng)
-    return State.start(codewords, assignments, weights)
+    return Start(codewords, assignments, weights)
 
 
 def descend(
@@ -161,13 +161,13 @@ def descend(
     bank: GramBank | VectorBank,
     labels: PartialLabels,
     cost: np.ndarray,
-    state: State,
+    start: Start,
     *,
     late: bool,
-) -> None:
-    """Run the block descent on ``state``; ``late`` rows enter it after the labeled ones have been fitted."""
+) -> Solution:
+    """Run the block descent; ``late`` rows enter it after the labeled ones have been fitted."""
     constraint = settings.codeword_constraint
-    if constraint == "distinct" and len(state.codewords) > 2**settings.n_bits:
+    if constraint == "distinct" and len(start.codewords) > 2**settings.n_bits:
         constraint = "nonconstant"
     svm = LibSVM if settings.solver == "libsvm" else PairwiseAscent
     with sweep_progress(settings.n_bits, settings.max_iter, shown=bool(settings.verbose)) as on_progress:
@@ -187,11 +187,11 @@ def descend(
             n_jobs=settings.n_jobs,
             on_progress=on_progress,
         )
-        BlockDescent(problem, state).run()
+        return BlockDescent(problem).run(start)
 
 
-def warn_about(settings: StarSHL, state: State) -> None:
-    """Say what a user should know of a result that is not what it could be."""
+def warn_about(settings: StarSHL, state: Solution) -> None:
+    """Warn about non-convergence and collapsed codewords."""
     if not state.converged:
         warnings.warn(
             f"Codewords, assignments or kernel weights still changed in sweep {state.n_iter} (tol={settings.tol:g}). "
