@@ -323,7 +323,7 @@ def test_verbose_shows_a_bar_with_the_objective_on_standard_error(capsys):
 
 
 def test_active_rows_whose_matrix_does_not_fit_into_memory_are_refused(monkeypatch):
-    monkeypatch.setattr("starshl.models.training.available_bytes", lambda: 40_000)
+    monkeypatch.setattr("starshl.kernels.banks.available_bytes", lambda: 40_000)
     with pytest.raises(MemoryError, match=r"36 active rows takes .* to each thread\. Use fewer rows"):
         StarSHL(4, n_jobs=2).fit(X3, Y3)
     StarSHL(4, n_jobs=1).fit(X3[::2].astype(np.float32), Y3[::2])
