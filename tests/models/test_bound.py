@@ -115,3 +115,14 @@ def test_bad_input_is_refused(line, change, message):
     given = {"y": Y4, "rho": 1.0, "delta": 0.05} | change
     with pytest.raises(ValueError, match=message):
         line.generalization_bound(X4, **given)
+
+
+def test_theorem_1_does_not_pay_for_classes_that_the_sample_lacks():
+    """The counterexample of the method page: a constant function and codewords that follow the sample."""
+    rng = np.random.default_rng(0)
+    sample, new = rng.integers(0, 1000, 100), rng.integers(0, 1000, 10_000)
+    codeword = np.where(np.isin(np.arange(1000), sample), 1, -1)
+    norm, empirical_risk, risk = 0.0, np.mean(codeword[sample] != 1), np.mean(codeword[new] != 1)
+    complexity, deviation = norm, np.sqrt(np.log(1 / 0.05) / (2 * len(sample)))
+    assert empirical_risk == 0
+    assert risk > empirical_risk + complexity + deviation + 0.5

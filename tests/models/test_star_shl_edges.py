@@ -203,7 +203,10 @@ BAD_FITS = {
     "no kernels": (lambda: StarSHL(kernels=[]).fit(X3, Y3), "at least one kernel"),
     "kernel class": (lambda: StarSHL(kernels=[Gaussian]).fit(X3, Y3), "with parentheses"),
     "codewords word": (lambda: StarSHL(codewords="far").fit(X3, Y3), "choose one of 'separated', 'random'"),
-    "codewords shape": (lambda: StarSHL(4, codewords=np.ones((2, 4))).fit(X3, Y3), r"shape \(3, 4\), one row a class"),
+    "codewords shape": (
+        lambda: StarSHL(4, codewords=np.ones((2, 4))).fit(X3, Y3),
+        r"shape \(3, 4\), one row per class",
+    ),
     "codewords values": (lambda: StarSHL(4, codewords=np.zeros((3, 4))).fit(X3, Y3), r"entries other than -1 and \+1"),
     "weights shape": (lambda: StarSHL(4, kernel_weights=np.ones(6)).fit(X3, Y3), r"shape \(4, 6\)"),
     "weights too large": (lambda: StarSHL(4, kernel_weights=np.ones((4, 6))).fit(X3, Y3), "norms of at most 1"),
