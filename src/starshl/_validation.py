@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array, issparse
+from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
 __all__ = [
@@ -138,12 +140,20 @@ def check_labels(y, n_samples: int) -> PartialLabels:
         return PartialLabels(np.empty(0, np.int64), np.full(n_samples, -1), np.dtype(np.int64))
     y = _as_label_array(y)
     if y.ndim == 2 and y.shape[1] == 1:
+        warnings.warn(
+            f"A column-vector y was passed when a 1d array was expected: its shape is {y.shape}. It is read as one "
+            "label per row; pass y.ravel() to silence this warning.",
+            DataConversionWarning,
+            stacklevel=4,
+        )
         y = y[:, 0]
     if y.shape != (n_samples,):
         raise ValueError(
-            f"y has shape {y.shape}; X has {n_samples} rows, so y must have shape ({n_samples},). Give one label a row."
+            f"y has shape {y.shape}; X has {n_samples} rows, so y must have shape ({n_samples},). "
+            "Give one label per row."
         )
     missing = _missing_labels(y)
+    _refuse_continuous(y[~missing])
     try:
         classes, inverse = np.unique(y[~missing], return_inverse=True)
     except TypeError as error:
@@ -159,11 +169,35 @@ def check_labels(y, n_samples: int) -> PartialLabels:
 
 def _as_label_array(y) -> np.ndarray:
     """Return labels as an array; of a list, NaN among strings stays NaN where NumPy would make it the text "nan"."""
-    array = np.asarray(y)
+    array = np.asarray(_with_marked_gaps(y))
     if array.dtype.kind not in "US" or hasattr(y, "dtype"):
         return array
     items = np.asarray(y, dtype=object)
     return items if any(_is_missing(label) for label in items.ravel()) else array
+
+
+def _with_marked_gaps(y):
+    """Return an integer column of pandas or Polars with -1 where it has gaps; NumPy would turn its labels to floats."""
+    kind = getattr(getattr(y, "dtype", None), "kind", "")
+    if kind in ("i", "u") and hasattr(y, "to_numpy") and hasattr(y, "isna") and y.isna().any():
+        return y.to_numpy(dtype=np.int64, na_value=-1)
+    if hasattr(y, "fill_null") and hasattr(y, "null_count") and y.null_count() and y.dtype.is_integer():
+        return y.cast(int).fill_null(-1)
+    return y
+
+
+def _refuse_continuous(labels: np.ndarray) -> None:
+    """Refuse measurements: they would make nearly every row a class of its own."""
+    numbers = labels
+    if labels.dtype.kind == "O" and len(labels) and all(isinstance(label, float) for label in labels):
+        numbers = labels.astype(np.float64)
+    if numbers.dtype.kind == "f" and np.any(numbers != np.floor(numbers)):
+        example = numbers[numbers != np.floor(numbers)][0]
+        raise ValueError(
+            f"Unknown label type: continuous. y holds numbers such as {example:g}, but labels name classes. Give "
+            "whole numbers or strings. To learn from measurements, cut them into classes first, for example with "
+            "numpy.digitize."
+        )
 
 
 def _missing_labels(y: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ def inner(A, B):
 @pytest.fixture(scope="module")
 def line():
     """The SVM with w = 1 and no bias on four points of a line, as a hasher of one bit."""
-    return StarSHL(1, kernels=[inner], C=10.0, codewords=[[-1], [1]], svm_tol=1e-14, tol=1e-6).fit(X4, Y4)
+    return StarSHL(1, kernels=[inner], C=10.0, codewords=[[-1], [1]], svm_tol=1e-8, tol=1e-6).fit(X4, Y4)
 
 
 @pytest.mark.parametrize(("rho", "er_hat", "complexity"), [(1.0, 0.0, 2.0), (2.0, 0.25, 1.0), (4.0, 0.625, 0.5)])
@@ -26,15 +26,15 @@ def test_terms_by_hand(line, rho, er_hat, complexity):
     bound = line.generalization_bound(X4, Y4, rho=rho, delta=0.05)
     deviation = np.sqrt(np.log(20) / 8)
     assert deviation == pytest.approx(0.611937, abs=1e-6)
-    assert bound["er_hat"] == pytest.approx(er_hat, abs=1e-12)
-    assert bound["complexity"] == pytest.approx(complexity, abs=1e-12)
-    assert bound["deviation"] == pytest.approx(deviation, abs=1e-12)
-    assert bound["paper"] == pytest.approx(er_hat + complexity + deviation, abs=1e-12)
+    assert bound["er_hat"] == pytest.approx(er_hat, abs=1e-7)
+    assert bound["complexity"] == pytest.approx(complexity, abs=1e-7)
+    assert bound["deviation"] == pytest.approx(deviation, abs=1e-7)
+    assert bound["paper"] == pytest.approx(er_hat + complexity + deviation, abs=1e-7)
     assert bound["vacuous"]
-    assert bound["radius"] == pytest.approx(2, abs=1e-12)
-    assert bound["norms"] == pytest.approx([1], abs=1e-12)
+    assert bound["radius"] == pytest.approx(2, abs=1e-7)
+    assert bound["norms"] == pytest.approx([1], abs=1e-7)
     assert bound["n_samples"] == 4
-    assert bound["misclassification"] == pytest.approx(2 * bound["paper"], abs=1e-12)
+    assert bound["misclassification"] == pytest.approx(2 * bound["paper"], abs=1e-7)
     assert bound["conservative"] is None
     assert "not known" in bound["conservative_reason"]
 
@@ -115,3 +115,14 @@ def test_bad_input_is_refused(line, change, message):
     given = {"y": Y4, "rho": 1.0, "delta": 0.05} | change
     with pytest.raises(ValueError, match=message):
         line.generalization_bound(X4, **given)
+
+
+def test_theorem_1_does_not_pay_for_classes_that_the_sample_lacks():
+    """The counterexample of the method page: a constant function and codewords that follow the sample."""
+    rng = np.random.default_rng(0)
+    sample, new = rng.integers(0, 1000, 100), rng.integers(0, 1000, 10_000)
+    codeword = np.where(np.isin(np.arange(1000), sample), 1, -1)
+    norm, empirical_risk, risk = 0.0, np.mean(codeword[sample] != 1), np.mean(codeword[new] != 1)
+    complexity, deviation = norm, np.sqrt(np.log(1 / 0.05) / (2 * len(sample)))
+    assert empirical_risk == 0
+    assert risk > empirical_risk + complexity + deviation + 0.5

@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from starshl.kernels import GramBank
 from starshl.models.clusters import kernel_k_means
-from starshl.models.initial import initial_clusters
+from starshl.models.samples import SAMPLE_TYPES
 
 
 def scatter(X, labels, weights):
@@ -57,10 +57,15 @@ def test_few_distinct_rows_are_no_problem(n_clusters):
     assert labels.max() < n_clusters
 
 
+def clusters_of(X, kind, weights, n_clusters):
+    bank = GramBank((X @ X.T)[None])
+    return SAMPLE_TYPES[kind](X).clusters(bank, weights, n_clusters, np.random.RandomState(0))
+
+
 @pytest.mark.parametrize("kind", ["vectors", "objects"])
 def test_start_finds_blobs(kind):
     X, y = make_blobs(90, 3, centers=3, cluster_std=0.5, random_state=1)
-    labels = initial_clusters(X, GramBank((X @ X.T)[None]), kind, np.ones(90), 3, np.random.RandomState(0))
+    labels = clusters_of(X, kind, np.ones(90), 3)
     assert adjusted_rand_score(y, labels) == 1
     assert labels.dtype == np.int64
 
@@ -68,10 +73,8 @@ def test_start_finds_blobs(kind):
 def test_weight_two_counts_as_a_repeated_row():
     X = np.random.default_rng(4).normal(size=(50, 2))
     weights = np.random.default_rng(5).integers(1, 4, 50)
-    weighted = initial_clusters(X, X, "vectors", weights.astype(float), 6, np.random.RandomState(0))
-    repeated = initial_clusters(
-        np.repeat(X, weights, axis=0), X, "vectors", np.ones(weights.sum()), 6, np.random.RandomState(0)
-    )
+    weighted = clusters_of(X, "vectors", weights.astype(float), 6)
+    repeated = clusters_of(np.repeat(X, weights, axis=0), "vectors", np.ones(weights.sum()), 6)
     assert np.array_equal(np.repeat(weighted, weights), repeated)
 
 
@@ -91,4 +94,4 @@ def test_weight_two_counts_as_a_repeated_sample_of_a_kernel(order, dtype):
 
 def test_fewer_distinct_rows_than_clusters_get_one_each():
     X = np.array([[1.0], [2.0], [1.0]])
-    assert initial_clusters(X, X, "vectors", np.ones(3), 5, np.random.RandomState(0)).tolist() == [0, 1, 0]
+    assert clusters_of(X, "vectors", np.ones(3), 5).tolist() == [0, 1, 0]

@@ -36,7 +36,12 @@ class FittedAndCompressed(StarSHL):
 
 def expected_failures(estimator):
     reason = "a row given twice makes two support rows, a row of weight 2 one"
-    return {"check_sample_weight_equivalence_on_dense_data": reason}
+    per_bit = "decision_function returns one score per bit, not per class"
+    return {
+        "check_sample_weight_equivalence_on_dense_data": reason,
+        "check_classifiers_train": per_bit,
+        "check_classifiers_classes": per_bit,
+    }
 
 
 @parametrize_with_checks([FittedAndCompressed(4, random_state=0)], expected_failed_checks=expected_failures)
@@ -105,7 +110,7 @@ def test_there_are_as_many_support_rows_as_asked_for(full, rows, n_support):
 def test_everything_learned_fits_together(full, small, rows):
     X, _, X_new, y_new = rows
     assert type(small) is StarSHL
-    assert vars(small).keys() == vars(full).keys()
+    assert vars(small).keys() == vars(full).keys() | {"agreement_"}
     assert small.get_params() == full.get_params()
     assert clone(small).get_params() == full.get_params()
     for name in ("classes_", "codewords_", "codeword_counts_", "objective_history_"):
@@ -123,6 +128,18 @@ def test_everything_learned_fits_together(full, small, rows):
     K = small.kernels_[0](small.support_samples_, small.support_samples_)
     assert small.norms_**2 == pytest.approx(np.diag(small.dual_coef_ @ K @ small.dual_coef_.T))
     assert np.isfinite(small.generalization_bound(X, rows[1])["paper"])
+
+
+def test_the_share_of_equal_code_bits_is_told_and_a_low_one_is_warned_of(full, small, rows, tmp_path):
+    assert 0.95 < small.agreement_ <= 1.0
+    small.save(tmp_path / "small.starshl")
+    assert starshl.load(tmp_path / "small.starshl").agreement_ == small.agreement_
+    X, y, X_new, _ = rows
+    few = StarSHL(16, random_state=0).fit(X[:60], y[:60])
+    with pytest.warns(UserWarning, match="of the code bits are as before"):
+        tiny = few.compress(5)
+    assert tiny.agreement_ < 0.95
+    assert np.mean(tiny.transform(X_new) == few.transform(X_new)) < 0.9
 
 
 def test_the_hasher_it_came_from_stays_as_it_was(rows, tmp_path):

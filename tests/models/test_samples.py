@@ -5,7 +5,7 @@ import pytest
 
 from starshl import StarSHL
 from starshl.kernels import CallableKernel, Gaussian, SpectrumKernel
-from starshl.models.samples import sample_kind, take_rows
+from starshl.models.samples import Precomputed, sample_type
 
 
 @pytest.mark.parametrize(
@@ -21,13 +21,13 @@ from starshl.models.samples import sample_kind, take_rows
     ],
 )
 def test_kind_follows_from_kernels_and_samples(kernels, X, kind):
-    assert sample_kind(kernels, X) == kind
+    assert sample_type(kernels, X).kind == kind
 
 
 def test_rows_of_a_kernel_matrix_are_taken_on_both_sides():
     K = np.arange(32).reshape(2, 4, 4)
     rows = np.array([3, 1])
-    assert np.array_equal(take_rows(K, rows, "precomputed"), K[:, [3, 1]][:, :, [3, 1]])
+    assert np.array_equal(Precomputed(K).take(rows).values, K[:, [3, 1]][:, :, [3, 1]])
 
 
 @pytest.mark.parametrize(

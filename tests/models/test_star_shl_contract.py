@@ -7,19 +7,27 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from starshl import StarSHL
+from starshl.kernels import GraphGaussian
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 WEIGHT_CHECK = "equal to the tolerance of the SVM solver, not to the 1e-7 that this check asks for"
+PER_BIT = dict.fromkeys(
+    ("check_classifiers_train", "check_classifiers_classes"),
+    "decision_function returns one score per bit, not per class",
+)
 EXPECTED_FAILURES = {
-    "scaled": {"check_sample_weight_equivalence_on_dense_data": WEIGHT_CHECK},
+    "scaled": {"check_sample_weight_equivalence_on_dense_data": WEIGHT_CHECK, **PER_BIT},
     "precomputed": {
+        **PER_BIT,
+        "check_classifiers_one_label_sample_weights": "the check's X is not a kernel matrix: it is not square",
         "check_positive_only_tag_during_fit": "the check's X is no kernel matrix: it is not positive semi-definite",
         "check_estimators_dtypes": "rounding a kernel matrix to integers makes it indefinite, which is refused",
         "check_estimators_nan_inf": "the check's X is not square, and that is reported first",
@@ -50,10 +58,21 @@ def fitted(small):
     return StarSHL(8, random_state=0).fit(*small)
 
 
-def test_star_shl_is_a_transformer_and_no_classifier(fitted):
-    assert not is_classifier(fitted)
+def test_star_shl_is_a_transformer_and_a_classifier(fitted):
+    assert is_classifier(fitted)
     assert not is_regressor(fitted)
-    assert hasattr(fitted, "predict")
+    assert hasattr(fitted, "transform")
+
+
+def test_cross_validation_keeps_every_class_in_every_fold():
+    X, y = load_iris(return_X_y=True)
+    assert cross_val_score(StarSHL(8, random_state=0), X, y).min() > 0.8
+
+
+def test_cross_validation_needs_no_labels(small):
+    X, _ = small
+    scores = cross_val_score(StarSHL(8, n_codewords=5, random_state=0), X, cv=3)
+    assert np.isfinite(scores).all()
 
 
 def test_shapes_and_types_of_everything_learned(fitted, small):
@@ -86,6 +105,7 @@ def test_defaults_are_the_contract():
         "kernel_weights": None,
         "update_codewords": True,
         "codeword_constraint": "distinct",
+        "keep_clusters": True,
         "unlabeled_weight": 1.0,
         "solver": "auto",
         "max_iter": 20,
@@ -149,10 +169,16 @@ LABELS = {
     "strings": (np.array(["a", "-1", "b", "a", "b", "-1"]), ["-1", "a", "b"], []),
     "booleans": (np.array([True, False, True, False, True, True]), [False, True], []),
     "a column": (np.array([[3], [-1], [7], [3], [7], [-1]]), [3, 7], [1, 5]),
-    "nullable integers": (pd.Series([3, None, 7, 3, 7, None], dtype="Int64"), [3, 7], [1, 5]),
+}
+
+WITH_GAPS = {
+    "pandas": pd.Series([3, None, 7, 3, 7, None], dtype="Int64"),
+    "pandas without a sign": pd.Series([3, None, 7, 3, 7, None], dtype="UInt8"),
+    "polars": pl.Series([3, None, 7, 3, 7, None]),
 }
 
 
+@pytest.mark.filterwarnings("ignore:A column-vector y")
 @pytest.mark.parametrize("kind", LABELS)
 def test_each_kind_of_labels_marks_unlabeled_rows_its_own_way(kind):
     y, classes, unlabeled = LABELS[kind]
@@ -165,6 +191,43 @@ def test_each_kind_of_labels_marks_unlabeled_rows_its_own_way(kind):
     assert hasher.transduction_.dtype == given.dtype
     assert hasher.transduction_[labeled].tolist() == given[labeled].tolist()
     assert set(hasher.transduction_[unlabeled].tolist()) <= set(classes)
+
+
+@pytest.mark.parametrize("kind", WITH_GAPS)
+def test_integers_with_gaps_stay_integers(kind):
+    X = np.random.default_rng(0).standard_normal((6, 4))
+    hasher = StarSHL(6, random_state=0).fit(X, WITH_GAPS[kind])
+    assert hasher.classes_.tolist() == [3, 7]
+    assert hasher.classes_.dtype.kind == hasher.transduction_.dtype.kind == "i"
+    assert hasher.transduction_[[0, 2, 3, 4]].tolist() == [3, 7, 3, 7]
+
+
+def test_labels_of_plus_and_minus_one_are_told_that_minus_one_is_unlabeled():
+    X = np.random.default_rng(0).standard_normal((6, 4))
+    with pytest.warns(UserWarning, match="3 rows of y that are -1 count as unlabeled. If -1 is a class, name it"):
+        StarSHL(6, random_state=0).fit(X, [-1, 1, -1, 1, -1, 1])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, object])
+def test_measurements_are_not_taken_for_labels(dtype):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 4)), rng.standard_normal(20).astype(dtype)
+    with pytest.raises(ValueError, match="labels name classes"):
+        StarSHL(6).fit(X, y)
+
+
+def test_long_codes_are_learned():
+    X = np.random.default_rng(0).standard_normal((12, 3))
+    assert StarSHL(1024, random_state=0).fit(X, np.arange(12) % 2).transform(X).shape == (12, 1024)
+
+
+def test_the_graph_kernel_has_a_name(small):
+    X, y = small
+    few = np.where(np.arange(len(y)) < 40, y, -1)
+    named, listed = (
+        StarSHL(8, kernels=kernels, random_state=0).fit(X, few) for kernels in ("graph", [GraphGaussian()])
+    )
+    assert np.array_equal(named.decision_function(X), listed.decision_function(X))
 
 
 @pytest.mark.parametrize("unlabeled", [None, float("nan")])

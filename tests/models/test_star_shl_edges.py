@@ -101,6 +101,32 @@ def test_unsupervised_mode_does_not_collapse():
         assert len(np.unique(hasher.assignments_)) == 3
 
 
+def test_the_papers_settings_let_clusters_empty():
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    first = np.r_[np.zeros(39, dtype=int), 1]
+    X[39] = X[0]
+    settings = {"n_codewords": 2, "C": 0.01, "codewords": [[1, 1], [-1, -1]], "update_codewords": False}
+    kept, emptied = (
+        StarSHL(2, keep_clusters=keep, **settings).fit(X, initial_assignments=first).assignments_
+        for keep in (True, False)
+    )
+    assert np.bincount(kept, minlength=2).tolist() == [39, 1]
+    assert np.bincount(emptied, minlength=2).tolist() == [40, 0]
+    assert not StarSHL.paper(2).keep_clusters
+
+
+def test_a_tolerance_that_rounding_cannot_reach_is_refused():
+    with pytest.raises(ValueError, match="svm_tol is 1e-15; it must be a finite number of at least 1e-08"):
+        StarSHL(2, svm_tol=1e-15).fit(np.eye(4), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("scale", [1e19, 1e20])
+def test_rows_whose_squares_overflow_are_refused(scale):
+    X = scale * np.random.default_rng(0).standard_normal((20, 3)).astype(np.float32)
+    with pytest.raises(ValueError, match="leaves the range of float32"):
+        StarSHL(2).fit(X, np.arange(20) % 2)
+
+
 def test_unconstrained_codewords_collapse_at_small_C_with_a_warning():
     with pytest.warns(ConvergenceWarning, match="distinct rows for 3 classes"):
         hasher = StarSHL(4, C=1e-4, codeword_constraint="none", random_state=0).fit(X3, Y3)
@@ -177,7 +203,10 @@ BAD_FITS = {
     "no kernels": (lambda: StarSHL(kernels=[]).fit(X3, Y3), "at least one kernel"),
     "kernel class": (lambda: StarSHL(kernels=[Gaussian]).fit(X3, Y3), "with parentheses"),
     "codewords word": (lambda: StarSHL(codewords="far").fit(X3, Y3), "choose one of 'separated', 'random'"),
-    "codewords shape": (lambda: StarSHL(4, codewords=np.ones((2, 4))).fit(X3, Y3), r"shape \(3, 4\), one row a class"),
+    "codewords shape": (
+        lambda: StarSHL(4, codewords=np.ones((2, 4))).fit(X3, Y3),
+        r"shape \(3, 4\), one row per class",
+    ),
     "codewords values": (lambda: StarSHL(4, codewords=np.zeros((3, 4))).fit(X3, Y3), r"entries other than -1 and \+1"),
     "weights shape": (lambda: StarSHL(4, kernel_weights=np.ones(6)).fit(X3, Y3), r"shape \(4, 6\)"),
     "weights too large": (lambda: StarSHL(4, kernel_weights=np.ones((4, 6))).fit(X3, Y3), "norms of at most 1"),
@@ -297,7 +326,7 @@ def test_verbose_shows_a_bar_with_the_objective_on_standard_error(capsys):
 
 
 def test_active_rows_whose_matrix_does_not_fit_into_memory_are_refused(monkeypatch):
-    monkeypatch.setattr("starshl.models.training.available_bytes", lambda: 40_000)
+    monkeypatch.setattr("starshl.kernels.banks.available_bytes", lambda: 40_000)
     with pytest.raises(MemoryError, match=r"36 active rows takes .* to each thread\. Use fewer rows"):
         StarSHL(4, n_jobs=2).fit(X3, Y3)
     StarSHL(4, n_jobs=1).fit(X3[::2].astype(np.float32), Y3[::2])

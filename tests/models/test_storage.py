@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import starshl
 from starshl import StarSHL
 from starshl.bundle import read_bundle
+from starshl.exceptions import BundleFormatError
 from starshl.kernels import Gaussian, GraphGaussian, Kernel, SpectrumKernel
 
 RNG = np.random.default_rng(0)
@@ -177,3 +179,22 @@ def test_samples_that_are_neither_numbers_nor_strings_are_refused(tmp_path):
     with pytest.raises(TypeError, match="samples of type tuple"):
         hasher.save(tmp_path / "m.star")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("support_", 400), ("support_", -1), ("assignments_", 7), ("assignments_", -2)],
+)
+def test_a_file_whose_indices_leave_their_range_is_refused(name, value):
+    hasher = StarSHL(4, random_state=0).fit(X, Y)
+    indices = getattr(hasher, name).copy()
+    header, arrays = hasher._pack()
+    (key,) = [key for key in arrays if key.endswith(name)]
+    indices[-1] = value
+    with pytest.raises(BundleFormatError, match=f"its {name} does not match"):
+        StarSHL._unpack(header, arrays | {key: indices})
+
+
+def test_sparse_rows_are_refused_with_a_way_out():
+    with pytest.raises(TypeError, match=r"TruncatedSVD.*toarray"):
+        StarSHL(4).fit(csr_array(X), Y)

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from starshl.solvers import kernel_weights
-from starshl.solvers.kernel_weights import weight_penalty
+from starshl.solvers.objective import penalty
 
 NORMS = np.array([0.3, 5.0, 1e-3, 40.0, 2.0])
 
@@ -30,7 +30,7 @@ def closed_form_value(squared_norms, p):
 def test_weights_match_hand_values(p, expected, value):
     weights = weights_of([1, 8, 27], p)
     assert weights == pytest.approx(expected, abs=1e-6)
-    assert 2 * weight_penalty(np.array([1.0, 8.0, 27.0]), weights) == pytest.approx(value, rel=1e-7)
+    assert 2 * penalty(np.array([1.0, 8.0, 27.0]), weights) == pytest.approx(value, rel=1e-7)
 
 
 @pytest.mark.parametrize("p", [1.0, 1.01, 1.5, 2.0, 4.0, 50.0, 1000.0])
@@ -43,8 +43,8 @@ def test_weights_beat_random_feasible_points(p):
     rng = np.random.default_rng(0)
     points = rng.exponential(size=(1000, len(NORMS))) ** rng.uniform(0.2, 3, (1000, 1))
     points /= np.linalg.norm(points, ord=p, axis=1, keepdims=True)
-    best = weight_penalty(NORMS, weights_of(NORMS, p))
-    assert all(best <= weight_penalty(NORMS, point) * (1 + 1e-6) for point in points)
+    best = penalty(NORMS, weights_of(NORMS, p))
+    assert all(best <= penalty(NORMS, point) * (1 + 1e-6) for point in points)
 
 
 @pytest.mark.parametrize("p", [1.2, 2.0, 3.0])
@@ -58,12 +58,12 @@ def test_weights_agree_with_a_generic_optimizer(p):
         options={"ftol": 1e-14, "maxiter": 500},
     )
     assert weights_of(NORMS, p) == pytest.approx(found.x, abs=1e-4)
-    assert 2 * weight_penalty(NORMS, weights_of(NORMS, p)) == pytest.approx(found.fun, rel=1e-6)
+    assert 2 * penalty(NORMS, weights_of(NORMS, p)) == pytest.approx(found.fun, rel=1e-6)
 
 
 @pytest.mark.parametrize("p", [1.0, 1.5, 2.0, 7.0])
 def test_penalty_is_the_closed_form_optimum(p):
-    assert weight_penalty(NORMS, weights_of(NORMS, p)) == pytest.approx(closed_form_value(NORMS, p), rel=1e-6)
+    assert penalty(NORMS, weights_of(NORMS, p)) == pytest.approx(closed_form_value(NORMS, p), rel=1e-6)
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0, 5.0])
@@ -89,7 +89,7 @@ def test_large_norms_approach_ones():
 def test_kernel_of_zero_norm_gets_zero_weight():
     weights = weights_of([0, 4], 2.0)
     assert weights.tolist() == [0, 1]
-    assert 2 * weight_penalty(np.array([0.0, 4.0]), weights) == 4
+    assert 2 * penalty(np.array([0.0, 4.0]), weights) == 4
 
 
 def test_zero_norms_keep_the_current_weights():
@@ -110,5 +110,5 @@ def test_single_kernel_has_weight_one():
 
 
 def test_penalty_of_a_used_kernel_without_weight_is_infinite():
-    assert weight_penalty(np.array([1.0, 1.0]), np.array([0.0, 1.0])) == np.inf
-    assert weight_penalty(np.array([0.0, 1.0]), np.array([0.0, 1.0])) == 0.5
+    assert penalty(np.array([1.0, 1.0]), np.array([0.0, 1.0])) == np.inf
+    assert penalty(np.array([0.0, 1.0]), np.array([0.0, 1.0])) == 0.5

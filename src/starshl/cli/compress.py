@@ -25,7 +25,10 @@ def compress(model: Model, output: Output, support: Support = None, seed: Seed =
     if as_json:
         print_json(summary)
     else:
-        typer.echo(f"{summary['n_support']:,} support rows instead of {summary['n_support_before']:,}: {output}")
+        typer.echo(
+            f"{summary['n_support']:,} support rows instead of {summary['n_support_before']:,}, "
+            f"{summary['agreement']:.1%} of the code bits as before: {output}"
+        )
 
 
 def compress_model(model: Path, output: Path, support: int | None, seed: int) -> dict[str, Any]:
@@ -39,4 +42,9 @@ def compress_model(model: Path, output: Path, support: int | None, seed: int) ->
         )
     small = hasher.compress(support, random_state=seed)
     small.save(output)
-    return {"output": str(output), "n_support": len(small.support_), "n_support_before": len(hasher.support_)}
+    return {
+        "output": str(output),
+        "n_support": len(small.support_),
+        "n_support_before": len(hasher.support_),
+        "agreement": small.agreement_,
+    }

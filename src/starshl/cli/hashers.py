@@ -33,10 +33,6 @@ def make_hasher(
     unknown = [name for name in params if name not in known]
     if unknown:
         raise ValueError(f"{method} has no parameter {', '.join(map(repr, unknown))}; it takes {', '.join(known)}.")
-    if params.get("kernels") == "graph":
-        from ..kernels import GraphGaussian
-
-        params = params | {"kernels": [GraphGaussian()]}
     offered = {"random_state": seed, "verbose": int(progress)}
     params = {name: value for name, value in offered.items() if name in known} | params
     if not paper:

@@ -1,10 +1,12 @@
 """Mercer kernels: samples in, Gram matrices out."""
 
-from .bank import GramBank, compute_grams, expand_over_rows
+from .bank import GramBank, compute_grams
+from .banks import MemoryPlan, make_bank
 from .base import Kernel
 from .callables import CallableKernel
 from .choice import check_gram, fit_kernels, is_built_in, paper_kernels, resolve_kernels, scaled_kernels
 from .distances import DistanceTiles
+from .expansion import expand_grams, expand_over_rows
 from .graph import FittedGraphGaussian, GraphGaussian
 from .mix import KernelMix
 from .strings import SpectrumKernel
@@ -34,6 +36,7 @@ __all__ = [
     "GraphGaussian",
     "Kernel",
     "KernelMix",
+    "MemoryPlan",
     "NormalizedLinear",
     "NormalizedPolynomial",
     "ScaledGaussian",
@@ -41,9 +44,11 @@ __all__ = [
     "VectorBank",
     "check_gram",
     "compute_grams",
+    "expand_grams",
     "expand_over_rows",
     "fit_kernels",
     "is_built_in",
+    "make_bank",
     "paper_kernels",
     "resolve_kernels",
     "scaled_kernels",

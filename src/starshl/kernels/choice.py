@@ -10,9 +10,18 @@ import numpy as np
 from .bandwidth import median_distance
 from .base import Kernel
 from .callables import CallableKernel
+from .graph import GraphGaussian
 from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial, ScaledGaussian
 
-__all__ = ["check_gram", "fit_kernels", "is_built_in", "paper_kernels", "resolve_kernels", "scaled_kernels"]
+__all__ = [
+    "check_gram",
+    "fit_kernels",
+    "graph_kernels",
+    "is_built_in",
+    "paper_kernels",
+    "resolve_kernels",
+    "scaled_kernels",
+]
 
 _PAPER_SIGMAS = tuple(2.0**k for k in (-7, -5, -3, -1, 0, 1, 3, 5, 7))
 # Narrower Gaussians memorize rows, wider ones repeat the linear and polynomial kernels beside them. On six data sets
@@ -35,19 +44,30 @@ def scaled_kernels() -> list[Kernel]:
     ]
 
 
+def graph_kernels() -> list[Kernel]:
+    """Return the kernel that learns most from unlabeled rows, with its default settings."""
+    return [GraphGaussian()]
+
+
+_PRESETS: dict[str, Callable[[], list[Kernel]]] = {
+    "scaled": scaled_kernels,
+    "paper": paper_kernels,
+    "graph": graph_kernels,
+}
+
+
 def resolve_kernels(kernels: str | Sequence[Kernel | Callable]) -> list[Kernel]:
     """Return the kernels that a word or a list stands for; not for "precomputed"."""
     if isinstance(kernels, str):
-        if kernels == "paper":
-            return paper_kernels()
-        if kernels == "scaled":
-            return scaled_kernels()
-        raise ValueError(f"kernels is {kernels!r}; choose 'scaled', 'paper', 'precomputed' or give a list of kernels.")
+        if kernels in _PRESETS:
+            return _PRESETS[kernels]()
+        words = ", ".join(map(repr, _PRESETS))
+        raise ValueError(f"kernels is {kernels!r}; choose {words}, 'precomputed' or give a list of kernels.")
     if isinstance(kernels, Kernel) or callable(kernels):
         kernels = [kernels]
     if not isinstance(kernels, Sequence) or len(kernels) == 0:
         raise ValueError(
-            f"kernels is {kernels!r}; give 'scaled', 'paper', 'precomputed' or a list of at least one kernel."
+            f"kernels is {kernels!r}; give a word such as 'scaled' or 'paper', or a list of at least one kernel."
         )
     return [_as_kernel(kernel, position) for position, kernel in enumerate(kernels)]
 

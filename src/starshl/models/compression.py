@@ -1,12 +1,13 @@
 """Fewer support rows for a fitted StarSHL: its scores are learned anew by a smaller kernel expansion.
 
-A code costs one evaluation of the kernels a support row, and most rows of a training set are support rows. Rows of
+A code costs one evaluation of the kernels per support row, and most rows of a training set are support rows. Rows of
 numbers are replaced by fewer ones that may lie anywhere, under one Gaussian, found by gradient descent. Other samples
 cannot move: the best are chosen, one by one, and the kernels stay.
 """
 
 from __future__ import annotations
 
+import warnings
 from copy import deepcopy
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,12 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from .._threads import single_threaded_blas
 from .._validation import check_integer
+from ..codes import BinaryCodes
 from ..kernels import Gaussian, Kernel, is_built_in
 from ..kernels.anchors import mean_squared_distance
 from ..solvers import hinge_distances
 from ..solvers.ridge import FeatureRidge
-from .samples import read_samples
+from .samples import SAMPLE_TYPES, Precomputed, Samples, Vectors
 
 if TYPE_CHECKING:
     from .star_shl import StarSHL
@@ -32,6 +34,7 @@ _RIDGE = 1e-6  # of the mean square of a feature
 _START_WIDTH = 0.25  # of the Gaussian, in root mean squared distances between rows
 _NOISY_COPIES, _NOISE = 3, 0.5  # of each row, and in standard deviations of its features
 _BATCH = 128
+_LOW_AGREEMENT = 0.95  # of the code bits, below which a user is warned
 _LEAST_EPOCHS, _LEAST_STEPS = 10, 3000
 # Step sizes: a row's entries in standard deviations of their features, coefficients of scores that are cut to [-1, 1].
 _ROW_STEP, _COEFFICIENT_STEP, _RATE_STEP = 0.1, 0.03, 0.01
@@ -44,14 +47,18 @@ def compress_star_shl(hasher: StarSHL, n_support: int | None, X, random_state) -
     support = hasher.support_samples_
     rows = support
     if X is not None:
-        further = read_samples(hasher, X, hasher.sample_kind_, fitting=False)
+        further = hasher._read(X).values
         rows = np.concatenate([support, further.astype(support.dtype, copy=False)])
     rng = check_random_state(random_state)
-    may_move = hasher.sample_kind_ == "vectors" and all(is_built_in(kernel) for kernel in hasher.kernels_)
+    samples_of = SAMPLE_TYPES[hasher.sample_kind_]
+    may_move = samples_of is Vectors and all(is_built_in(kernel) for kernel in hasher.kernels_)
+    held_out = rows
     if may_move:
         rows = _with_noisy_copies(rows, rng)
+        # The smaller hasher has seen the rows themselves, so it is judged on copies with other noise.
+        held_out = _with_noisy_copies(held_out, np.random.RandomState(0))[len(held_out) :]
     # Only the sign of a score is kept in a code: how far it lies beyond the margin need not be learned.
-    targets = np.clip(hasher._scores(rows), -1.0, 1.0)
+    targets = np.clip(hasher._scores_of(samples_of(rows)), -1.0, 1.0)
     with single_threaded_blas():
         if may_move:
             new_support, kernel, coefficients, intercept = _move_rows(rows, targets, n_support, rng)
@@ -63,7 +70,7 @@ def compress_star_shl(hasher: StarSHL, n_support: int | None, X, random_state) -
             new_support, gram = support[chosen], values[np.ix_(chosen, chosen)]
             coefficients, intercept = _regress(values[:, chosen], targets)
         norms = _norms(coefficients, gram)
-    return _rebuilt(
+    small = _rebuilt(
         hasher,
         kernels_=kernels,
         kernel_weights_=np.tile(weights, (len(coefficients), 1)),
@@ -73,10 +80,25 @@ def compress_star_shl(hasher: StarSHL, n_support: int | None, X, random_state) -
         intercept_=intercept,
         norms_=norms,
     )
+    small.agreement_ = _agreement(hasher, small, samples_of(held_out))
+    if small.agreement_ < _LOW_AGREEMENT:
+        warnings.warn(
+            f"With {len(new_support)} of {len(hasher.support_)} support rows, only {small.agreement_:.1%} of the "
+            "code bits are as before. Keep more rows, or give compress more samples (X) to learn from.",
+            UserWarning,
+            stacklevel=3,
+        )
+    return small
+
+
+def _agreement(hasher: StarSHL, small: StarSHL, rows: Samples) -> float:
+    """Return the share of code bits on some rows in which two hashers agree."""
+    codes = [BinaryCodes.from_scores(each._scores_of(rows)).to_signs() for each in (hasher, small)]
+    return float(np.mean(codes[0] == codes[1]))
 
 
 def _check_n_support(hasher: StarSHL, n_support: int | None) -> int:
-    if hasher.sample_kind_ == "precomputed":
+    if SAMPLE_TYPES[hasher.sample_kind_] is Precomputed:
         raise ValueError(
             "This hasher was fitted on precomputed kernels and holds no samples, so it cannot be compressed. Fit it on "
             "the samples with kernels=[function], or on the kernel matrix of fewer rows."
@@ -96,7 +118,7 @@ def _check_n_support(hasher: StarSHL, n_support: int | None) -> int:
 
 
 def _with_noisy_copies(rows: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
-    """Return the rows and copies with noise: around a row, too, the scores shall be those of the hasher."""
+    """Return the rows and copies with noise: around a row, too, the scores must be those of the hasher."""
     deviations = rows.std(axis=0, dtype=np.float64)
     noisy = [rows + _NOISE * deviations * rng.standard_normal(rows.shape) for _ in range(_NOISY_COPIES)]
     return np.concatenate([rows, *noisy]).astype(rows.dtype)
@@ -241,7 +263,7 @@ def _rebuilt(hasher: StarSHL, **replaced) -> StarSHL:
     kept = {name: value for name, value in hasher._learned_state().items() if name not in replaced}
     for name, value in (deepcopy(kept) | replaced).items():
         setattr(small, name, value)
-    scores = small._scores(small.support_samples_)
+    scores = small._scores_of(SAMPLE_TYPES[small.sample_kind_](small.support_samples_))
     small.assignments_ = hinge_distances(scores, small.codewords_).argmin(axis=1)
     small.transduction_ = small.classes_[small._nearest_classes(scores)].astype(hasher.transduction_.dtype)
     return small

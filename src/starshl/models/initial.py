@@ -1,22 +1,16 @@
-"""Where the descent starts: codewords, kernel weights and the clusters of unlabeled rows."""
+"""Where the descent starts: codewords, kernel weights and given assignments."""
 
 from __future__ import annotations
 
 import warnings
 
 import numpy as np
-from sklearn.cluster import KMeans
 
-from .._threads import single_threaded_blas
 from .._validation import check_choice
 from ..codebooks import random_codewords, separated_codewords
-from ..kernels import GramBank, VectorBank
 from ..solvers.kernel_weights import UNWEIGHTED_ABOVE
-from .clusters import kernel_k_means
 
-__all__ = ["check_assignments", "initial_clusters", "initial_codewords", "initial_weights"]
-
-_N_STARTS = 10  # of k-means; the best is kept
+__all__ = ["check_assignments", "initial_codewords", "initial_weights"]
 
 
 def initial_codewords(
@@ -33,7 +27,7 @@ def initial_codewords(
         other = "" if np.isin(signs, (-1, 1)).all() else " and entries other than -1 and +1"
         raise ValueError(
             f"codewords has shape {signs.shape}{other}; it must be 'separated', 'random' or an array of -1 and +1 of "
-            f"shape ({n_codewords}, {n_bits}), one row a class and one column a bit."
+            f"shape ({n_codewords}, {n_bits}), one row per class and one column per bit."
         )
     if len(np.unique(signs, axis=0)) < n_codewords and (n_bits > 30 or 2**n_bits >= n_codewords):
         warnings.warn(
@@ -55,7 +49,7 @@ def initial_weights(kernel_weights, n_bits: int, n_kernels: int, p: float, rng: 
         drawn = rng.uniform(size=(n_bits, n_kernels))
         return drawn / drawn.sum(axis=1, keepdims=True)
     weights = np.asarray(kernel_weights, dtype=np.float64)
-    allowed = f"None, 'random' or an array of shape ({n_bits}, {n_kernels}), one row a bit and one column a kernel"
+    allowed = f"None, 'random' or an array of shape ({n_bits}, {n_kernels}), one row per bit and one column per kernel"
     if weights.shape != (n_bits, n_kernels):
         raise ValueError(f"kernel_weights has shape {weights.shape}; it must be {allowed}.")
     norms = np.linalg.norm(weights, ord=np.inf if p > UNWEIGHTED_ABOVE else p, axis=1)
@@ -69,37 +63,13 @@ def initial_weights(kernel_weights, n_bits: int, n_kernels: int, p: float, rng: 
     return weights.copy()
 
 
-def initial_clusters(
-    samples: np.ndarray,
-    bank: GramBank | VectorBank,
-    kind: str,
-    weights: np.ndarray,
-    n_clusters: int,
-    rng: np.random.RandomState,
-) -> np.ndarray:
-    """Return a cluster for each row: k-means on vectors, kernel k-means on the mean kernel otherwise."""
-    seed = int(rng.randint(np.iinfo(np.int32).max))
-    with single_threaded_blas():
-        if kind != "vectors":
-            mean_kernel = bank.combine(np.full(bank.n_kernels, 1.0 / bank.n_kernels))
-            return kernel_k_means(mean_kernel, weights, n_clusters, _N_STARTS, np.random.RandomState(seed))
-        # Merging equal rows makes a weight of two and two equal rows the same problem.
-        rows, inverse = np.unique(samples.astype(np.float64), axis=0, return_inverse=True)
-        inverse = inverse.ravel()
-        if len(rows) <= n_clusters:
-            return inverse
-        totals = np.bincount(inverse, weights, minlength=len(rows))
-        k_means = KMeans(n_clusters, n_init=_N_STARTS, random_state=seed).fit(rows, sample_weight=totals)
-        return k_means.labels_[inverse].astype(np.int64)
-
-
 def check_assignments(initial_assignments, labels: np.ndarray, n_codewords: int) -> np.ndarray:
     """Return a codeword index for each row: given labels first, the user's choice for unlabeled rows."""
     given = np.asarray(initial_assignments)
     if given.shape != labels.shape or given.dtype.kind not in "iu":
         raise ValueError(
             f"initial_assignments has dtype {given.dtype} and shape {given.shape}; it must hold one codeword index "
-            f"(an integer) a row, shape {labels.shape}."
+            f"(an integer) per row, shape {labels.shape}."
         )
     chosen = np.where(labels >= 0, labels, given).astype(np.int64)
     if chosen.min() < 0 or chosen.max() >= n_codewords:

@@ -1,44 +1,212 @@
-"""Reading samples: rows of numbers, objects of any type, or kernel values computed elsewhere."""
+"""Samples: rows of numbers, objects of any type, or kernel values computed elsewhere.
+
+Each kind is one class, which knows how to read what a user gives, how to take rows, which bank evaluates the kernels
+between them and how to expand a hash function over them. Nothing else in the package asks which kind it has.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar, Self
 
 import numpy as np
+from sklearn.cluster import KMeans
 
 from .._validation import check_rows
-from ..kernels import Kernel
+from ..kernels import (
+    GramBank,
+    Kernel,
+    MemoryPlan,
+    VectorBank,
+    check_gram,
+    expand_grams,
+    expand_over_rows,
+    make_bank,
+)
+from .clusters import kernel_k_means
 
-__all__ = ["count_rows", "read_samples", "sample_kind", "take_rows"]
+__all__ = ["SAMPLE_TYPES", "Objects", "Precomputed", "Samples", "Vectors", "sample_type"]
+
+_N_STARTS = 10  # of k-means; the best is kept
 
 
-def sample_kind(kernels: str | Sequence[Kernel], X) -> str:
-    """Return "precomputed", "vectors" or "objects"; vectors if any kernel asks for them or X is a matrix."""
+class Samples(ABC):
+    """Samples of one kind, in the array ``values``."""
+
+    kind: ClassVar[str]
+
+    def __init__(self, values: np.ndarray):
+        self.values = values
+
+    @classmethod
+    @abstractmethod
+    def read(cls, estimator, X, *, fitting: bool) -> Self:
+        """Check what a user gave to an estimator."""
+
+    @classmethod
+    @abstractmethod
+    def are_kept(cls, values: np.ndarray, n_support: int, n_features: int) -> bool:
+        """Tell whether an array of a model file can be what :meth:`keep` returned."""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, rows: np.ndarray) -> Self:
+        """Return some of the training samples, to train on."""
+        return type(self)(self.values[rows])
+
+    def queries(self, rows: np.ndarray) -> Self:
+        """Return some of the samples, to be hashed."""
+        return self.take(rows)
+
+    def keep(self, rows: np.ndarray) -> np.ndarray:
+        """Return what a fitted hasher must hold of its support rows."""
+        return self.values[rows]
+
+    def bank(self, kernels: Sequence[Kernel], plan: MemoryPlan) -> GramBank | VectorBank:
+        """Return the bank that evaluates fitted kernels between these samples."""
+        return make_bank(kernels, self.values, plan)
+
+    def expand(
+        self,
+        kernels: Sequence[Kernel],
+        support: np.ndarray,
+        kept: np.ndarray,
+        weights: np.ndarray,
+        coefficients: np.ndarray,
+    ) -> np.ndarray:
+        """Return the kernel expansions of all bits on these samples, without their bias.
+
+        ``support`` numbers the training rows with a coefficient and ``kept`` is what :meth:`keep` returned for them.
+        """
+        return expand_over_rows(kernels, self.values, kept, weights, coefficients)
+
+    def diagonals(self, kernels: Sequence[Kernel]) -> np.ndarray:
+        """Return k_m(x, x) for all kernels and samples, shape (n_kernels, n)."""
+        return np.array([kernel.diagonal(self.values) for kernel in kernels])
+
+    def clusters(
+        self, bank: GramBank | VectorBank, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState
+    ) -> np.ndarray:
+        """Return a cluster for each sample, by k-means in the feature space of the mean kernel."""
+        mean_kernel = bank.combine(np.full(bank.n_kernels, 1.0 / bank.n_kernels))
+        return kernel_k_means(mean_kernel, weights, n_clusters, _N_STARTS, rng)
+
+
+class Vectors(Samples):
+    """Rows of finite numbers, shape (n, n_features)."""
+
+    kind = "vectors"
+
+    @classmethod
+    def read(cls, estimator, X, *, fitting: bool) -> Self:
+        return cls(_check_scale(check_rows(estimator, X, fitting=fitting), fitting))
+
+    @classmethod
+    def are_kept(cls, values: np.ndarray, n_support: int, n_features: int) -> bool:
+        is_table = values.shape == (n_support, n_features) and values.dtype.kind == "f"
+        return is_table and bool(np.isfinite(values).all())
+
+    def clusters(
+        self, bank: GramBank | VectorBank, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState
+    ) -> np.ndarray:
+        """Return a cluster for each row, by k-means."""
+        # Merging equal rows makes a weight of two and two equal rows the same problem.
+        rows, inverse = np.unique(self.values.astype(np.float64), axis=0, return_inverse=True)
+        inverse = inverse.ravel()
+        if len(rows) <= n_clusters:
+            return inverse
+        totals = np.bincount(inverse, weights, minlength=len(rows))
+        k_means = KMeans(n_clusters, n_init=_N_STARTS, random_state=rng).fit(rows, sample_weight=totals)
+        return k_means.labels_[inverse].astype(np.int64)
+
+
+class Objects(Samples):
+    """Samples of any type, shape (n,)."""
+
+    kind = "objects"
+
+    @classmethod
+    def read(cls, estimator, X, *, fitting: bool) -> Self:
+        if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
+            raise ValueError(f"X is a {type(X).__name__}; give a list or a one-dimensional array of samples.")
+        items = list(X)
+        least = 2 if fitting else 1
+        if len(items) < least:
+            raise ValueError(f"X has {len(items)} samples; at least {least} are needed.")
+        samples = np.empty(len(items), dtype=object)
+        samples[:] = items
+        return cls(samples)
+
+    @classmethod
+    def are_kept(cls, values: np.ndarray, n_support: int, n_features: int) -> bool:
+        return values.shape == (n_support,)
+
+
+class Precomputed(Samples):
+    """Kernel values between samples and training rows, shape (n_kernels, n, n_train)."""
+
+    kind = "precomputed"
+
+    @classmethod
+    def read(cls, estimator, X, *, fitting: bool) -> Self:
+        return cls(_read_precomputed(estimator, X, fitting))
+
+    @classmethod
+    def are_kept(cls, values: np.ndarray, n_support: int, n_features: int) -> bool:
+        return True
+
+    def __len__(self) -> int:
+        return self.values.shape[1]
+
+    def take(self, rows: np.ndarray) -> Self:
+        return type(self)(self.values[:, rows][:, :, rows])
+
+    def queries(self, rows: np.ndarray) -> Self:
+        return type(self)(self.values[:, rows])
+
+    def keep(self, rows: np.ndarray) -> np.ndarray:
+        return self.values[:0]
+
+    def bank(self, kernels: Sequence[Kernel], plan: MemoryPlan) -> GramBank:
+        # The check draws rows from a stream of its own, so that it never changes what is learned.
+        rng = np.random.RandomState(0)
+        for position, gram in enumerate(self.values):
+            check_gram(gram, f"The precomputed kernel {position}", rng)
+        return GramBank(self.values, plan.n_jobs)
+
+    def expand(
+        self,
+        kernels: Sequence[Kernel],
+        support: np.ndarray,
+        kept: np.ndarray,
+        weights: np.ndarray,
+        coefficients: np.ndarray,
+    ) -> np.ndarray:
+        return expand_grams(self.values[:, :, support], weights, coefficients)
+
+    def diagonals(self, kernels: Sequence[Kernel]) -> np.ndarray:
+        if self.values.shape[1] != self.values.shape[2]:
+            raise ValueError(
+                f"X has shape {self.values.shape}; with precomputed kernels k(x, x) is only known for training rows, "
+                "so the bound needs the square kernel matrix of the fit."
+            )
+        return np.einsum("mnn->mn", self.values)
+
+
+SAMPLE_TYPES: dict[str, type[Samples]] = {each.kind: each for each in (Vectors, Objects, Precomputed)}
+
+
+def sample_type(kernels: str | Sequence[Kernel], X) -> type[Samples]:
+    """Return the kind of the samples: vectors if any kernel asks for them or X is a matrix of numbers."""
     if isinstance(kernels, str):
-        return "precomputed"
+        return Precomputed
     if any(kernel.on_vectors for kernel in kernels):
-        return "vectors"
+        return Vectors
     shape, dtype = getattr(X, "shape", ()), getattr(X, "dtype", None)
     is_table = len(shape) == 2 and (dtype is None or getattr(dtype, "kind", "O") in "biuf")
-    return "vectors" if is_table else "objects"
-
-
-def read_samples(estimator, X, kind: str, *, fitting: bool) -> np.ndarray:
-    """Return samples as an array: (n, n_features), (n,) of objects, or (n_kernels, n, n_train) kernel values."""
-    if kind == "vectors":
-        return _check_scale(check_rows(estimator, X, fitting=fitting), fitting)
-    if kind == "objects":
-        return _read_objects(X, fitting)
-    return _read_precomputed(estimator, X, fitting)
-
-
-def count_rows(samples: np.ndarray, kind: str) -> int:
-    return samples.shape[1] if kind == "precomputed" else len(samples)
-
-
-def take_rows(samples: np.ndarray, rows: np.ndarray, kind: str) -> np.ndarray:
-    """Select training rows; of kernel values, both rows and columns."""
-    return samples[:, rows][:, :, rows] if kind == "precomputed" else samples[rows]
+    return Vectors if is_table else Objects
 
 
 def _check_scale(rows: np.ndarray, fitting: bool) -> np.ndarray:
@@ -53,18 +221,6 @@ def _check_scale(rows: np.ndarray, fitting: bool) -> np.ndarray:
             f"{rows.dtype}. Rescale the features, for example with sklearn.preprocessing.StandardScaler."
         )
     return rows
-
-
-def _read_objects(X, fitting: bool) -> np.ndarray:
-    if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
-        raise ValueError(f"X is a {type(X).__name__}; give a list or a one-dimensional array of samples.")
-    items = list(X)
-    least = 2 if fitting else 1
-    if len(items) < least:
-        raise ValueError(f"X has {len(items)} samples; at least {least} are needed.")
-    samples = np.empty(len(items), dtype=object)
-    samples[:] = items
-    return samples
 
 
 def _read_precomputed(estimator, X, fitting: bool) -> np.ndarray:

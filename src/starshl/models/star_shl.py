@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils import ClassifierTags
+from sklearn.utils.validation import check_random_state
 
 from .._validation import (
     PartialLabels,
@@ -21,13 +22,13 @@ from .._validation import (
 )
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts
-from ..kernels import Kernel, expand_over_rows, resolve_kernels
-from ..solvers import State, hamming_distances, hinge_distances, nearest_codewords
+from ..kernels import Kernel, resolve_kernels
+from ..solvers import SMALLEST_TOL, Solution, hamming_distances, hinge_distances, nearest_codewords
 from .bound import GeneralizationBound, generalization_bound
 from .compression import compress_star_shl
-from .samples import count_rows, read_samples, sample_kind, take_rows
+from .samples import SAMPLE_TYPES, Samples, sample_type
 from .storage import pack_star_shl, unpack_star_shl
-from .training import choose_classes, choose_start, descend, prepare_bank, warn_about
+from .training import TrainingSet, choose_classes, choose_start, descend, fit_bank, warn_about
 
 __all__ = ["StarSHL"]
 
@@ -46,9 +47,10 @@ class StarSHL(BaseHasher):
     ----------
     n_bits : int, default=32
         Length of the codes.
-    kernels : {"scaled", "paper", "precomputed"} or list, default="scaled"
+    kernels : {"scaled", "paper", "graph", "precomputed"} or list, default="scaled"
         "scaled": normalized linear and polynomial, and Gaussians of 0.35, 0.5, 0.7 and 1 median distances
-        between training rows; "paper": the eleven kernels of the paper, whose bandwidths are absolute; a list of
+        between training rows; "paper": the eleven kernels of the paper, whose bandwidths are absolute; "graph": one
+        Gaussian bent along the neighbor graph of all rows, the best choice with few labels; a list of
         kernel objects of :mod:`starshl.kernels` or functions of two samples of any type; "precomputed": X
         holds kernel values, (n, n_train) or (n_kernels, n, n_train).
     C : float, default=10.0
@@ -61,12 +63,14 @@ class StarSHL(BaseHasher):
         Number of clusters if no row has a label; otherwise the number of classes, which may be left out.
     kernel_weights : None, "random" or array of shape (n_bits, n_kernels), default=None
         Kernel weights to start from: equal, random (summing to one), or given. With more than 1,500 rows, all labeled,
-        bits after the first start from what the first has learned on a sample.
+        bits after the first start from what the first one learned on a sample; the SVMs then use all rows.
     update_codewords : bool, default=True
         Let training change the codewords.
     codeword_constraint : {"distinct", "nonconstant", "none"}, default="distinct"
         What an update must keep: codewords pairwise distinct and no bit equal in all of them, only the
         latter, or nothing (the paper; codewords may then collapse).
+    keep_clusters : bool, default=True
+        Never let the last row of a codeword move away. False is the paper: clusters may empty.
     unlabeled_weight : float, default=1.0
         Weight of an unlabeled row's loss; 0 leaves unlabeled rows to kernels that learn from them.
     solver : {"auto", "smo", "libsvm"}, default="auto"
@@ -76,8 +80,8 @@ class StarSHL(BaseHasher):
     tol : float, default=1e-3
         Stop when in a sweep no codeword and no assignment changed and no kernel weight moved by more.
     svm_tol : float, default=1e-3
-        Largest KKT violation of a bit's SVM. If this or ``tol`` is below 1e-4, kernels on float32 rows are computed
-        in float64.
+        Largest KKT violation of a bit's SVM, at least 1e-8. If this or ``tol`` is below 1e-4, kernels on float32 rows
+        are computed in float64.
     n_jobs : int, default=None
         Threads; None is one, -1 all. Results do not depend on it.
     max_memory : float, default=None
@@ -127,7 +131,7 @@ class StarSHL(BaseHasher):
     >>> hasher = StarSHL(16, random_state=0).fit(X[:600], y_few[:600])
     >>> hasher.transform(X[600:]).shape
     (1197, 16)
-    >>> hasher.encode(X[600:]).nbytes  # two bytes an image
+    >>> hasher.encode(X[600:]).nbytes  # two bytes per image
     2394
     >>> hasher.score(X[600:], y[600:]) > 0.8
     True
@@ -153,6 +157,7 @@ class StarSHL(BaseHasher):
         kernel_weights=None,
         update_codewords=True,
         codeword_constraint="distinct",
+        keep_clusters=True,
         unlabeled_weight=1.0,
         solver="auto",
         max_iter=20,
@@ -172,6 +177,7 @@ class StarSHL(BaseHasher):
         self.kernel_weights = kernel_weights
         self.update_codewords = update_codewords
         self.codeword_constraint = codeword_constraint
+        self.keep_clusters = keep_clusters
         self.unlabeled_weight = unlabeled_weight
         self.solver = solver
         self.max_iter = max_iter
@@ -184,7 +190,11 @@ class StarSHL(BaseHasher):
 
     @classmethod
     def paper(cls, n_bits: int, **overrides) -> Self:
-        """Return a hasher with the settings of the paper's experiments and of its published program."""
+        """Return a hasher with the settings of the paper's experiments.
+
+        The authors' published program differs from the paper: it flips a codeword bit if all classes agree in it,
+        chooses codewords by wrong signs instead of hinge losses, and sets no limit to the number of sweeps.
+        """
         settings = {
             "kernels": "paper",
             "C": 1000.0,
@@ -192,6 +202,7 @@ class StarSHL(BaseHasher):
             "codewords": "random",
             "kernel_weights": "random",
             "codeword_constraint": "none",
+            "keep_clusters": False,
             "tol": 0.05,
         }
         return cls(n_bits, **(settings | overrides))
@@ -213,39 +224,35 @@ class StarSHL(BaseHasher):
         """
         self._check_settings()
         kernels = "precomputed" if self._is_precomputed else resolve_kernels(self.kernels)
-        kind = sample_kind(kernels, X)
-        samples = read_samples(self, X, kind, fitting=True)
-        n_rows = count_rows(samples, kind)
-        all_labels = check_labels(y, n_rows)
-        all_weights = check_weights(sample_weight, n_rows)
+        samples = sample_type(kernels, X).read(self, X, fitting=True)
+        n_rows = len(samples)
+        all_labels, all_weights = check_labels(y, n_rows), check_weights(sample_weight, n_rows)
         rows = np.flatnonzero(all_weights)
-        used = samples if len(rows) == n_rows else take_rows(samples, rows, kind)
-        weights, labels = all_weights[rows], all_labels.take(rows)
-        classes = choose_classes(self, labels)
-        cost = weights * np.where(labels.labeled, 1.0, float(self.unlabeled_weight))
+        labels = all_labels.take(rows)
         if initial_assignments is not None:
             initial_assignments = check_length(initial_assignments, "initial_assignments", n_rows)[rows]
-
+        training = TrainingSet(
+            samples=samples if len(rows) == n_rows else samples.take(rows),
+            labels=labels,
+            classes=choose_classes(self, labels),
+            weights=all_weights[rows],
+            cost=all_weights[rows] * np.where(labels.labeled, 1.0, float(self.unlabeled_weight)),
+            initial_assignments=initial_assignments,
+        )
         rng = check_random_state(self.random_state)
-        fitted_kernels, bank = prepare_bank(self, kernels, used, weights, cost)
-        state = choose_start(self, used, bank, kind, labels, len(classes), cost, initial_assignments, rng)
-        descend(self, bank, labels, cost, state, late=bool(labels.labeled.any()) and initial_assignments is None)
+        fitted_kernels, bank = fit_bank(self, kernels, training)
+        start = choose_start(self, training, bank, rng)
+        solution = descend(self, training, bank, start)
 
-        self.sample_kind_ = kind
+        self.sample_kind_ = samples.kind
         self.kernels_ = fitted_kernels
-        self.classes_ = classes
-        self._store(state, rows, n_rows)
-        self.codeword_counts_ = np.bincount(state.assignments, cost, minlength=len(classes))
-        self.support_samples_ = samples[:0] if kind == "precomputed" else samples[self.support_]
-        self._label_training_rows(samples, rows, state, all_labels)
-        warn_about(self, state)
+        self.classes_ = training.classes
+        self._store(solution, rows, n_rows)
+        self.codeword_counts_ = np.bincount(solution.assignments, training.cost, minlength=len(training.classes))
+        self.support_samples_ = samples.keep(self.support_)
+        self._label_training_rows(samples, rows, solution, all_labels)
+        warn_about(self, solution)
         return self
-
-    def decision_function(self, X) -> np.ndarray:
-        """Return real scores of shape (n, n_bits): f_b(x), whose sign is bit b."""
-        check_is_fitted(self)
-        samples = read_samples(self, X, self.sample_kind_, fitting=False)
-        return self._scores(samples)
 
     def predict(self, X) -> np.ndarray:
         """Return the class of the nearest codeword: by Hamming distance, ties by hinge distance, then index."""
@@ -320,11 +327,12 @@ class StarSHL(BaseHasher):
         check_number(self.kernel_norm, "kernel_norm", low=1, finite=False)
         check_number(self.unlabeled_weight, "unlabeled_weight", low=0)
         check_flag(self.update_codewords, "update_codewords")
+        check_flag(self.keep_clusters, "keep_clusters")
         check_choice(self.codeword_constraint, "codeword_constraint", ("distinct", "nonconstant", "none"))
         check_choice(self.solver, "solver", ("auto", "smo", "libsvm"))
         check_integer(self.max_iter, "max_iter", low=1)
         check_number(self.tol, "tol", low=0)
-        check_number(self.svm_tol, "svm_tol", low=0, strict=True)
+        check_number(self.svm_tol, "svm_tol", low=SMALLEST_TOL)
         check_n_jobs(self.n_jobs)
         if self.max_memory is not None:
             check_number(self.max_memory, "max_memory", low=0, strict=True)
@@ -335,66 +343,55 @@ class StarSHL(BaseHasher):
     def _is_precomputed(self) -> bool:
         return isinstance(self.kernels, str) and self.kernels == "precomputed"
 
-    def _store(self, state: State, rows: np.ndarray, n_rows: int) -> None:
-        self.codewords_ = state.codewords
-        self.kernel_weights_ = state.weights
+    def _store(self, solution: Solution, rows: np.ndarray, n_rows: int) -> None:
+        self.codewords_ = solution.codewords
+        self.kernel_weights_ = solution.weights
         self.dual_coef_ = np.zeros((self.n_bits, n_rows))
-        self.dual_coef_[:, rows] = state.coefficients
-        self.intercept_ = state.intercept
-        self.norms_ = np.sqrt(2.0 * state.penalty)
-        self.violations_ = state.violation
+        self.dual_coef_[:, rows] = solution.coefficients
+        self.intercept_ = solution.intercept
+        self.norms_ = np.sqrt(2.0 * solution.penalty)
+        self.violations_ = solution.violation
         self.support_ = np.flatnonzero(np.any(self.dual_coef_, axis=0))
-        self.objective_history_ = np.array(state.objective)
-        self.surrogate_history_ = np.array(state.surrogate)
-        self.distortion_history_ = np.array(state.distortion)
-        self.n_iter_ = state.n_iter
-        self.n_reassigned_ = state.n_moved
-        self.n_flipped_ = state.n_flipped
-        self.n_relaxed_ = state.n_dropped
-        self.n_constant_bits_ = int(state.is_constant.sum())
+        self.objective_history_ = solution.objective
+        self.surrogate_history_ = solution.surrogate
+        self.distortion_history_ = solution.distortion
+        self.n_iter_ = solution.n_iter
+        self.n_reassigned_ = solution.n_moved
+        self.n_flipped_ = solution.n_flipped
+        self.n_relaxed_ = solution.n_dropped
+        self.n_constant_bits_ = int(solution.is_constant.sum())
 
-    def _label_training_rows(self, samples, rows, state: State, labels: PartialLabels) -> None:
+    def _label_training_rows(self, samples: Samples, rows, solution: Solution, labels: PartialLabels) -> None:
         """Set ``assignments_`` and ``transduction_`` for all rows, also those of weight zero."""
         n_rows = len(labels.index)
         scores = np.empty((n_rows, self.n_bits))
-        scores[rows] = state.scores
+        scores[rows] = solution.scores
         self.assignments_ = np.empty(n_rows, dtype=np.int64)
-        self.assignments_[rows] = state.assignments
+        self.assignments_[rows] = solution.assignments
         left_out = np.setdiff1d(np.arange(n_rows), rows)
         if len(left_out):
-            outside = samples[:, left_out] if self.sample_kind_ == "precomputed" else samples[left_out]
-            scores[left_out] = self._scores(outside)
+            scores[left_out] = self._scores_of(samples.queries(left_out))
             self.assignments_[left_out] = hinge_distances(scores[left_out], self.codewords_).argmin(axis=1)
-        found = self.classes_[self._nearest_classes(scores)].astype(labels.dtype)
+        predicted = self.classes_[self._nearest_classes(scores)].astype(labels.dtype)
         if labels.labeled.any():
-            found[labels.labeled] = labels.classes[labels.index[labels.labeled]]
-        self.transduction_ = found
+            predicted[labels.labeled] = labels.classes[labels.index[labels.labeled]]
+        self.transduction_ = predicted
 
-    def _scores(self, samples: np.ndarray) -> np.ndarray:
+    def _read(self, X) -> Samples:
+        return SAMPLE_TYPES[self.sample_kind_].read(self, X, fitting=False)
+
+    def _scores(self, X) -> np.ndarray:
+        """Return f_b(x), whose sign is bit b."""
+        return self._scores_of(self._read(X))
+
+    def _scores_of(self, samples: Samples) -> np.ndarray:
         coefficients = self.dual_coef_[:, self.support_]
-        if self.sample_kind_ == "precomputed":
-            columns = samples[:, :, self.support_]
-            scores = sum(
-                block @ (self.kernel_weights_[:, m, None] * coefficients).T.astype(block.dtype)
-                for m, block in enumerate(columns)
-            )
-        else:
-            scores = expand_over_rows(
-                self.kernels_, samples, self.support_samples_, self.kernel_weights_, coefficients, self.n_jobs
-            )
+        scores = samples.expand(self.kernels_, self.support_, self.support_samples_, self.kernel_weights_, coefficients)
         return scores + self.intercept_.astype(scores.dtype)
 
     def _kernel_diagonals(self, X) -> np.ndarray:
         """Return k_m(x, x) for all kernels and rows, shape (n_kernels, n)."""
-        samples = read_samples(self, X, self.sample_kind_, fitting=False)
-        if self.sample_kind_ != "precomputed":
-            return np.array([kernel.diagonal(samples) for kernel in self.kernels_])
-        if samples.shape[1] != samples.shape[2]:
-            raise ValueError(
-                f"X has shape {np.shape(X)}; with precomputed kernels k(x, x) is only known for training rows, so the "
-                "bound needs the square kernel matrix of the fit."
-            )
-        return np.einsum("mnn->mn", samples)
+        return self._read(X).diagonals(self.kernels_)
 
     def _nearest_classes(self, scores: np.ndarray) -> np.ndarray:
         """Return class indices; classes that share a codeword are answered by the most frequent of them."""
@@ -415,4 +412,7 @@ class StarSHL(BaseHasher):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed
+        # With labels it is a classifier, and cross-validation then keeps every class in every fold.
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags()
         return tags

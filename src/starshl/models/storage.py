@@ -11,6 +11,7 @@ import numpy as np
 from ..bundle import pack_values, unpack_values
 from ..exceptions import BundleFormatError
 from ..kernels import BUILT_IN_KERNELS, CallableKernel, Kernel, is_built_in, resolve_kernels
+from .samples import SAMPLE_TYPES, Precomputed
 
 if TYPE_CHECKING:
     from .star_shl import StarSHL
@@ -86,8 +87,8 @@ def unpack_star_shl(
 def _check_restored(hasher: StarSHL, n_train: int) -> None:
     """Refuse arrays that do not belong to one model, before any of them is used as an index."""
     n_codewords, n_bits, n_support = len(hasher.classes_), hasher.n_bits, len(hasher.support_)
-    is_precomputed = hasher.sample_kind_ == "precomputed"
-    n_kernels = hasher.kernel_weights_.shape[-1] if is_precomputed else len(hasher.kernels_)
+    # Precomputed kernels are not in the file: only the weights say how many there were.
+    n_kernels = len(hasher.kernels_) or hasher.kernel_weights_.shape[-1]
     shapes = {
         "classes_": (n_codewords,),
         "codewords_": (n_codewords, n_bits),
@@ -108,20 +109,18 @@ def _check_restored(hasher: StarSHL, n_train: int) -> None:
     support = hasher.support_
     if support.dtype.kind != "i" or np.any(np.diff(support, prepend=-1) <= 0) or np.any(support >= n_train):
         wrong.append("support_")
-    if hasher.sample_kind_ not in ("vectors", "objects", "precomputed"):
+    assigned = hasher.assignments_
+    if assigned.dtype.kind != "i" or np.any(assigned < 0) or np.any(assigned >= n_codewords):
+        wrong.append("assignments_")
+    samples_of = SAMPLE_TYPES.get(hasher.sample_kind_)
+    if samples_of is None or (samples_of is Precomputed) != (len(hasher.kernels_) == 0):
         wrong.append("sample_kind_")
-    elif not is_precomputed and not _are_samples(hasher.support_samples_, hasher):
+    elif not samples_of.are_kept(hasher.support_samples_, n_support, getattr(hasher, "n_features_in_", 0)):
         wrong.append("support_samples_")
+    if hasher.n_bits_ != n_bits:
+        wrong.append("n_bits_")
     if wrong:
-        raise BundleFormatError(f"The model file is damaged: its {wrong[0]} does not fit to the rest of the model.")
-
-
-def _are_samples(samples: np.ndarray, hasher: StarSHL) -> bool:
-    n_support = len(hasher.support_)
-    if hasher.sample_kind_ == "objects":
-        return samples.shape == (n_support,)
-    shape = (n_support, hasher.n_features_in_)
-    return samples.shape == shape and samples.dtype.kind == "f" and bool(np.isfinite(samples).all())
+        raise BundleFormatError(f"The model file is damaged: its {wrong[0]} does not match the rest of the model.")
 
 
 def _pack_kernel(
@@ -153,13 +152,13 @@ def _unpack_kernels(
         )
     if given is not None and len(given) != len(specs):
         raise ValueError(f"kernels has {len(given)} entries; this model was fitted with {len(specs)} kernels.")
-    found = []
+    unpacked = []
     for position, spec in enumerate(specs):
         if spec["name"] is None:
-            found.append(_recognize(given[position], spec, position, support))
+            unpacked.append(_recognize(given[position], spec, position, support))
         else:
-            found.append(_unpack_kernel(spec, f"{prefix}.{position}.", arrays))
-    return found
+            unpacked.append(_unpack_kernel(spec, f"{prefix}.{position}.", arrays))
+    return unpacked
 
 
 def _unpack_kernel(spec: dict[str, Any], prefix: str, arrays: dict[str, np.ndarray]) -> Kernel:

@@ -1,19 +1,27 @@
 """Gram matrices in, numbers out: the blocks of the alternating minimization. No labels, no estimators."""
 
-from .assignments import hamming_distances, hinge_distances, nearest_codewords
-from .block_descent import BlockDescent, Problem, State
+from .assignments import nearest_codewords
+from .attempts import SMALLEST_TOL
+from .block_descent import BlockDescent, Problem
 from .kernel_weights import kernel_weights
+from .objective import hamming_distances, hinge_distances
+from .protocols import KernelBank, SvmSolver
 from .result import DualSolution
+from .solution import Solution, Start
 from .svm_dual import PairwiseAscent
 from .svm_libsvm import LibSVM
 
 __all__ = [
+    "SMALLEST_TOL",
     "BlockDescent",
     "DualSolution",
+    "KernelBank",
     "LibSVM",
     "PairwiseAscent",
     "Problem",
-    "State",
+    "Solution",
+    "Start",
+    "SvmSolver",
     "hamming_distances",
     "hinge_distances",
     "kernel_weights",

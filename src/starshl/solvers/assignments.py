@@ -1,25 +1,14 @@
-"""Distances to codewords, and the assignment step: unlabeled rows join the nearest codeword (paper Eq. 3)."""
+"""The assignment step (paper Eq. 3): unlabeled rows join the nearest codeword."""
 
 from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["hamming_distances", "hinge_distances", "nearest_codewords", "reassign"]
+from .objective import hamming_distances, hinge_distances
+
+__all__ = ["nearest_codewords", "reassign"]
 
 _IMPROVEMENT_TOL = 1e-12
-
-
-def hinge_distances(scores: np.ndarray, codewords: np.ndarray) -> np.ndarray:
-    """Return sum_b max(0, 1 - codewords[g, b] scores[n, b]) for all rows and codewords, shape (n, G)."""
-    scores = np.asarray(scores, dtype=np.float64)
-    is_plus = (codewords > 0).astype(np.float64)
-    return np.maximum(0.0, 1.0 - scores) @ is_plus.T + np.maximum(0.0, 1.0 + scores) @ (1.0 - is_plus).T
-
-
-def hamming_distances(scores: np.ndarray, codewords: np.ndarray) -> np.ndarray:
-    """Return the number of bits in which the sign of the scores differs from each codeword, shape (n, G)."""
-    signs = np.where(scores >= 0, 1.0, -1.0)
-    return ((codewords.shape[1] - signs @ codewords.T.astype(np.float64)) / 2).astype(np.int64)
 
 
 def nearest_codewords(scores: np.ndarray, codewords: np.ndarray) -> np.ndarray:

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .kernel_weights import kernel_weights
+from .objective import squared_norms
+from .protocols import KernelBank
 from .result import DualSolution
 
 if TYPE_CHECKING:
     from .block_descent import Problem
 
-__all__ = ["Attempt", "active_rows", "harder", "learn_weights", "sample_of", "solve"]
+__all__ = ["SMALLEST_TOL", "Attempt", "active_rows", "harder", "learn_weights", "sample_of", "solve"]
 
-_SMALLEST_TOL = 1e-8  # of an SVM; below it rounding decides, not the solver
+SMALLEST_TOL = 1e-8  # of an SVM; below it rounding decides, not the solver
 _ACTIVE_BEYOND_MARGIN = 0.05  # rows up to this far outside the margin are active
 _SAMPLE_ABOVE_ROWS = 1500  # up to this many rows, all are active at all times
 _JOIN_AT_LEAST = 4000  # active rows that may be added in one step
@@ -73,12 +75,12 @@ def harder(attempt: Attempt, coefficients: np.ndarray, margins: np.ndarray, *, t
     active = attempt.active | active_rows(coefficients, margins)
     if np.any(active & ~attempt.active):
         return replace(attempt, start=coefficients, active=active)
-    if tighter and attempt.tol > _SMALLEST_TOL:
-        return replace(attempt, start=coefficients, tol=max(attempt.tol / 10.0, _SMALLEST_TOL))
+    if tighter and attempt.tol > SMALLEST_TOL:
+        return replace(attempt, start=coefficients, tol=max(attempt.tol / 10.0, SMALLEST_TOL))
     return None
 
 
-def solve(problem: Problem, bank, upper: np.ndarray, rows: np.ndarray, attempt: Attempt) -> DualSolution:
+def solve(problem: Problem, bank: KernelBank, upper: np.ndarray, rows: np.ndarray, attempt: Attempt) -> DualSolution:
     """Solve one SVM on its active rows, aiming a little beyond the margin; ``rows`` says where they are in the bank.
 
     Stopped at a tolerance, a solution leaves rows inside the margin by about as much, and at a large C these cost more
@@ -98,12 +100,12 @@ def solve(problem: Problem, bank, upper: np.ndarray, rows: np.ndarray, attempt: 
     return replace(solution, coefficients=coefficients, intercept=margin * solution.intercept)
 
 
-def learn_weights(problem: Problem, bank, upper: np.ndarray, attempt: Attempt) -> Attempt:
+def learn_weights(problem: Problem, bank: KernelBank, upper: np.ndarray, attempt: Attempt) -> Attempt:
     """Solve an SVM on all rows of a bank in turn with its kernel weights; return where to go on from."""
     rows = np.arange(bank.n_rows)
     for _ in range(_WEIGHT_STEPS):
         coefficients = solve(problem, bank, upper, rows, attempt).coefficients
-        norms = attempt.weights**2 * bank.quadratic_forms(coefficients)
+        norms = squared_norms(bank.quadratic_forms(coefficients), attempt.weights)
         weights = kernel_weights(norms, problem.kernel_norm, attempt.weights)
         moved = np.abs(weights - attempt.weights).max()
         attempt = replace(attempt, weights=weights, start=coefficients)

@@ -1,28 +1,28 @@
 """Algorithm 1 of the paper: block descent over assignments, SVMs, kernel weights and codewords.
 
-What never rises is the objective (paper Eq. 6, summed over bits)
-
-    J = C sum_n c_n sum_b max(0, 1 - codewords[a_n, b] f_b(x_n)) + 1/2 sum_b sum_m |w_bm|^2 / theta_bm
-
-because every block minimizes it exactly or keeps what it had. Solvers and banks are passed in as objects, so
-nothing here knows how a kernel is computed or an SVM is solved.
+What never rises is the objective (:mod:`starshl.solvers.objective`), because every block minimizes it exactly or keeps
+what it had. Solvers and banks are passed in as objects, so nothing here knows how a kernel is computed or an SVM is
+solved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from .._threads import single_threaded_blas
-from .assignments import hamming_distances, reassign
+from ._state import State
+from .assignments import reassign
 from .codewords import hinge_sums, update_column
-from .kernel_weights import kernel_weights, weight_penalty
+from .kernel_weights import kernel_weights
+from .objective import distortion, penalty, squared_norms, surrogate
 from .proposals import Proposal, propose, quadratic_forms
+from .protocols import KernelBank, SvmSolver, require_parts
+from .solution import Solution, Start
 
-__all__ = ["BlockDescent", "Problem", "State"]
+__all__ = ["BlockDescent", "Problem"]
 
 # LIBSVM checks its own running gradient, so its violation may be a little above what it was asked for.
 _HELD_WITHIN = 2.0  # tolerances, for an SVM to hold
@@ -35,13 +35,12 @@ _WEIGHTS_TRUSTED_WITHIN = (
 class Problem:
     """What stays fixed during a descent.
 
-    ``bank`` offers ``combine(weights, rows)`` and ``expand(coefficients)``, ``svm`` offers ``tol`` and ``solve``.
     ``cost`` holds c_n, ``free`` marks the rows whose assignment may change; ``late`` says that free rows enter
     after sweep 0, assigned by its result. Free rows of no cost are assigned but change nothing.
     """
 
-    bank: Any
-    svm: Any
+    bank: KernelBank
+    svm: SvmSolver
     cost: np.ndarray
     free: np.ndarray
     late: bool
@@ -49,63 +48,36 @@ class Problem:
     kernel_norm: float
     constraint: str
     update_codewords: bool
+    keep_clusters: bool
     max_iter: int
     tol: float
     n_jobs: int | None = None
     on_progress: Callable[[int, float | None], None] = lambda sweep, objective: None
 
-
-@dataclass(slots=True)
-class State:
-    """What a descent changes; arrays run over bits first, then kernels or rows (scores: rows first).
-
-    ``coefficients`` and ``used_weights`` belong together and define the hash functions; ``weights`` are the
-    kernel weights that the next SVM will use, and ``penalty`` is the regularizer at these.
-    """
-
-    codewords: np.ndarray
-    assignments: np.ndarray
-    weights: np.ndarray
-    used_weights: np.ndarray
-    coefficients: np.ndarray
-    intercept: np.ndarray
-    scores: np.ndarray
-    penalty: np.ndarray
-    violation: np.ndarray
-    is_constant: np.ndarray
-    objective: list[float] = field(default_factory=list)
-    surrogate: list[float] = field(default_factory=list)
-    distortion: list[float] = field(default_factory=list)
-    n_iter: int = 0
-    n_moved: int = 0
-    n_flipped: int = 0
-    n_dropped: int = 0
-    converged: bool = False
-
-    @classmethod
-    def start(cls, codewords: np.ndarray, assignments: np.ndarray, weights: np.ndarray) -> State:
-        """Begin with hash functions that are zero and infinitely expensive: any SVM improves on them."""
-        n_bits, n_rows = codewords.shape[1], len(assignments)
-        return cls(
-            codewords=codewords.copy(),
-            assignments=assignments.copy(),
-            weights=weights.copy(),
-            used_weights=weights.copy(),
-            coefficients=np.zeros((n_bits, n_rows)),
-            intercept=np.zeros(n_bits),
-            scores=np.zeros((n_rows, n_bits)),
-            penalty=np.full(n_bits, np.inf),
-            violation=np.zeros(n_bits),
-            is_constant=np.zeros(n_bits, dtype=bool),
-        )
+    def upper(self, rows: np.ndarray) -> np.ndarray:
+        """Return the upper bounds C c_n of the dual variables of some rows."""
+        return self.C * self.cost[rows]
 
 
 class BlockDescent:
-    """Runs Algorithm 1 on one problem, changing ``state`` in place."""
+    """Runs Algorithm 1 on one problem, from any start."""
 
-    def __init__(self, problem: Problem, state: State):
+    def __init__(self, problem: Problem):
+        require_parts(problem.bank, problem.svm)
         self.problem = problem
-        self.state = state
+
+    def run(self, start: Start) -> Solution:
+        """Descend until nothing moves or ``max_iter`` sweeps are done, with a last SVM pass at the end."""
+        with single_threaded_blas():
+            return _Run(self.problem, start).finish()
+
+
+class _Run:
+    """One descent: the working state and the steps that change it."""
+
+    def __init__(self, problem: Problem, start: Start):
+        self.problem = problem
+        self.state = state = State.begin(start)
         costly = problem.cost > 0
         self.n_codewords, self.n_bits = state.codewords.shape
         self.free_rows = np.flatnonzero(problem.free & costly)
@@ -116,25 +88,24 @@ class BlockDescent:
         self.is_settled = np.zeros(self.n_bits, dtype=bool)
         self.occupied = np.bincount(state.assignments[self.first_rows], minlength=self.n_codewords) > 0
 
-    def run(self) -> State:
-        """Descend until nothing moves or ``max_iter`` sweeps are done, with a last SVM pass at the end."""
+    def finish(self) -> Solution:
+        """Take all steps, in the order of Algorithm 1."""
         state, max_iter = self.state, self.problem.max_iter
-        with single_threaded_blas():
-            self._first_sweep()
-            while not state.converged and state.n_iter < max_iter:
-                state.n_iter += 1
-                settled = self._sweep()
+        self._first_sweep()
+        while not state.converged and state.n_iter < max_iter:
+            state.n_iter += 1
+            settled = self._sweep()
+            self._record()
+            if settled or state.n_iter == max_iter:
+                self._fit_all_bits(last=True)
+                # The last pass may still push a row or a codeword over; then the descent goes on.
+                n_changes = self._reassign() + self._update_all_codewords()
                 self._record()
-                if settled or state.n_iter == max_iter:
-                    self._fit_all_bits(last=True)
-                    # The last pass may still push a row or a codeword over; then the descent goes on.
-                    n_changes = self._reassign() + self._update_all_codewords()
-                    self._record()
-                    state.converged = settled and n_changes == 0
-                    self.is_settled[:] = False
-            if len(self.idle_rows):
-                self._reassign(self.idle_rows)
-        return state
+                state.converged = settled and n_changes == 0
+                self.is_settled[:] = False
+        if len(self.idle_rows):
+            self._reassign(self.idle_rows)
+        return state.solution()
 
     def _first_sweep(self) -> None:
         """Fit every bit to its first labels; late rows then join the codeword they come out nearest to."""
@@ -179,7 +150,8 @@ class BlockDescent:
         rows = self.free_rows if rows is None else rows
         if len(rows) == 0:
             return 0
-        n_moved = reassign(state.scores, state.codewords, state.assignments, rows, self.occupied)
+        protected = self.occupied & self.problem.keep_clusters
+        n_moved = reassign(state.scores, state.codewords, state.assignments, rows, protected)
         state.n_moved += n_moved
         return n_moved
 
@@ -207,27 +179,27 @@ class BlockDescent:
         state.violation[bit] = proposal.violation
         state.is_constant[bit] = proposal.is_constant
         state.weights[bit] = state.used_weights[bit] = proposal.weights
-        state.penalty[bit] = 0.5 * float(proposal.weights @ proposal.quadratic_forms)
+        norms = squared_norms(proposal.quadratic_forms, proposal.weights)
+        state.penalty[bit] = penalty(norms, proposal.weights)
         if not last:
-            self._update_weights(bit, proposal.quadratic_forms)
+            self._update_weights(bit, norms)
 
-    def _update_weights(self, bit: int, quadratic_forms: np.ndarray) -> None:
+    def _update_weights(self, bit: int, norms: np.ndarray) -> None:
         """Set the kernel weights of one bit to their minimizer; the hash function does not change."""
         state = self.state
-        squared_norms = state.used_weights[bit] ** 2 * quadratic_forms
-        weights = kernel_weights(squared_norms, self.problem.kernel_norm, state.weights[bit])
-        penalty = weight_penalty(squared_norms, weights)
-        if penalty <= state.penalty[bit]:
+        weights = kernel_weights(norms, self.problem.kernel_norm, state.weights[bit])
+        cost = penalty(norms, weights)
+        if cost <= state.penalty[bit]:
             state.weights[bit] = weights
-            state.penalty[bit] = penalty
+            state.penalty[bit] = cost
 
     def _restore_used_weights(self, bit: int) -> None:
-        """The last pass found nothing better: keep the function and the weights it was fitted with."""
+        """Keep the function and the weights it was fitted with, because the last pass offers nothing better."""
         state = self.state
         state.weights[bit] = state.used_weights[bit]
         coefficients = state.coefficients[bit]
         forms = quadratic_forms(self.problem.bank.expand(coefficients[None])[0], coefficients)
-        state.penalty[bit] = 0.5 * float(state.weights[bit] @ forms)
+        state.penalty[bit] = penalty(squared_norms(forms, state.weights[bit]), state.weights[bit])
 
     def _update_all_codewords(self) -> int:
         return sum(self._update_codewords(bit) for bit in range(self.n_bits))
@@ -254,13 +226,8 @@ class BlockDescent:
         """Append the objective, the surrogate (paper Eq. 2) and the distortion (paper Eq. 1)."""
         state, problem, rows = self.state, self.problem, self.rows
         cost, scores = problem.cost[rows], state.scores[rows]
-        own = state.codewords[state.assignments[rows]]
-        surrogate = float(cost @ np.maximum(0.0, 1.0 - own * scores).sum(axis=1))
-        hamming = hamming_distances(scores, state.codewords)
-        distances = np.where(
-            problem.free[rows], hamming.min(axis=1), hamming[np.arange(len(rows)), state.assignments[rows]]
-        )
-        state.surrogate.append(surrogate)
-        state.distortion.append(float(cost @ distances))
-        state.objective.append(problem.C * surrogate + float(state.penalty.sum()))
+        assignments = state.assignments[rows]
+        state.surrogate.append(surrogate(scores, state.codewords[assignments], cost))
+        state.distortion.append(distortion(scores, state.codewords, assignments, problem.free[rows], cost))
+        state.objective.append(problem.C * state.surrogate[-1] + float(state.penalty.sum()))
         problem.on_progress(state.n_iter, state.objective[-1])

@@ -1,4 +1,4 @@
-"""The codeword step of one bit: each codeword takes the sign with the smaller hinge loss, if it may.
+"""The codeword step of one bit (paper Eq. 17): each codeword takes the sign with the smaller hinge loss, if it may.
 
 Unconstrained, the objective has a trivial minimum: all codewords equal and all hash functions constant.
 A constraint restricts the codewords to a set that contains the present ones, and the step is the exact
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .objective import hinge
+
 __all__ = ["hinge_sums", "update_column"]
 
 
@@ -16,8 +18,8 @@ def hinge_sums(
     scores: np.ndarray, assignments: np.ndarray, cost: np.ndarray, n_codewords: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return each codeword's weighted hinge loss if this bit is +1, and if it is -1."""
-    plus = np.bincount(assignments, cost * np.maximum(0.0, 1.0 - scores), minlength=n_codewords)
-    minus = np.bincount(assignments, cost * np.maximum(0.0, 1.0 + scores), minlength=n_codewords)
+    plus = np.bincount(assignments, cost * hinge(scores), minlength=n_codewords)
+    minus = np.bincount(assignments, cost * hinge(-scores), minlength=n_codewords)
     return plus, minus
 
 

@@ -1,10 +1,10 @@
-"""The kernel-weight step of one bit (paper Eq. 8), in closed form."""
+"""The kernel-weight step of one bit (paper Eq. 16), in closed form."""
 
 from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["UNWEIGHTED_ABOVE", "kernel_weights", "weight_penalty"]
+__all__ = ["UNWEIGHTED_ABOVE", "kernel_weights"]
 
 UNWEIGHTED_ABOVE = 1e3  # norms beyond this are treated as infinity: all weights are one
 _FLOOR_BELOW = 1.05
@@ -17,7 +17,7 @@ def kernel_weights(squared_norms: np.ndarray, p: float, current: np.ndarray) -> 
     .. math:: \theta_m = \|w_m\|^{2/(p+1)} \Big/ \Big(\sum_{m'} \|w_{m'}\|^{2p/(p+1)}\Big)^{1/p}
 
     minimizes :math:`\sum_m \|w_m\|^2 / \theta_m` over :math:`\theta \ge 0, \|\theta\|_p \le 1`; Huang et al.
-    2015, Eq. (8). A kernel of zero norm gets weight zero; if all norms are zero, the current weights stay.
+    2015, Eq. (16). A kernel of zero norm gets weight zero; if all norms are zero, the current weights stay.
     Near p = 1 a zero would be absorbing, so weights have a floor of 1e-8 there.
     """
     if len(squared_norms) == 1 or p > UNWEIGHTED_ABOVE:
@@ -31,11 +31,3 @@ def kernel_weights(squared_norms: np.ndarray, p: float, current: np.ndarray) -> 
         weights = np.maximum(weights, _FLOOR)
         weights /= np.linalg.norm(weights, ord=p)
     return weights
-
-
-def weight_penalty(squared_norms: np.ndarray, weights: np.ndarray) -> float:
-    """Return sum_m squared_norms[m] / weights[m] / 2, where 0 / 0 is 0 and x / 0 infinity."""
-    used = squared_norms > 0.0
-    if np.any(weights[used] == 0.0):
-        return np.inf
-    return float(0.5 * np.sum(squared_norms[used] / weights[used]))

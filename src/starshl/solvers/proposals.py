@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._threads import run_all
+from ._state import State
 from ._svm_loops import violation_of
 from .attempts import Attempt, active_rows, harder, learn_weights, sample_of, solve
+from .objective import bit_objective, box, penalty, squared_norms
 
 if TYPE_CHECKING:
-    from .block_descent import Problem, State
+    from .block_descent import Problem
 
 __all__ = ["Proposal", "propose", "quadratic_forms"]
 
@@ -48,7 +50,7 @@ class Proposal:
 def propose(
     problem: Problem, state: State, rows: np.ndarray, bits: Sequence[int], *, exact: bool, last: bool
 ) -> list[Proposal | None]:
-    """Return a hash function for each bit, or None where none was found that costs no more than the present one.
+    """Return a hash function for each bit, or None where none costs no more than the present one.
 
     More rows become active until a function costs no more and, in an exact search, until it holds on all rows. The
     last search tightens the tolerance, too.
@@ -94,7 +96,7 @@ def quadratic_forms(expansions: np.ndarray, coefficients: np.ndarray) -> np.ndar
 def _first_attempt(problem: Problem, state: State, rows: np.ndarray, bit: int, labels: np.ndarray) -> Attempt:
     """Go on from the function that the bit has now."""
     scores, start = state.scores[rows, bit], state.coefficients[bit, rows]
-    allowed = _hinge_cost(problem, rows, labels, scores) + state.penalty[bit]
+    allowed = bit_objective(labels * scores, problem.upper(rows), float(state.penalty[bit]))
     active = active_rows(start, labels * scores)
     if not active.any() or np.all(labels[active] == labels[active][0]):
         active |= labels != (labels[active][0] if active.any() else 0.0)  # an SVM needs rows of both labels
@@ -116,7 +118,7 @@ def _learn_on_sample(problem: Problem, state: State, rows: np.ndarray, attempts:
     if chosen is None or not attempts:
         return list(attempts)
     bank = problem.bank.take(rows[chosen])
-    upper = problem.C * problem.cost[rows[chosen]]
+    upper = problem.upper(rows[chosen])
 
     def learn(attempt: Attempt, weights: np.ndarray) -> Attempt:
         labels = attempt.labels[chosen]
@@ -137,7 +139,7 @@ def _try_all(problem: Problem, state: State, rows: np.ndarray, attempts: Sequenc
     """Solve one SVM for each attempt and look at the result on all rows."""
     if not attempts:
         return []
-    upper = problem.C * problem.cost[rows]
+    upper = problem.upper(rows)
 
     def fit(attempt: Attempt):
         solution = solve(problem, problem.bank, upper, rows, attempt)
@@ -167,10 +169,9 @@ def _evaluate(
     forms = quadratic_forms(expansions, coefficients)
     products = weights @ expansions
     scores = products + intercept
-    value = _hinge_cost(problem, rows, labels, scores[rows]) + 0.5 * float(weights @ forms)
-    upper = problem.C * problem.cost[rows]
-    low, high = np.where(labels > 0, 0.0, -upper), np.where(labels > 0, upper, 0.0)
-    violation, _, _ = violation_of(labels - products[rows], coefficients[rows], low, high)
+    upper = problem.upper(rows)
+    value = bit_objective(labels * scores[rows], upper, penalty(squared_norms(forms, weights), weights))
+    violation, _, _ = violation_of(labels - products[rows], coefficients[rows], *box(labels, upper))
     return Proposal(coefficients, intercept, scores, forms, weights, float(max(violation, 0.0)), value)
 
 
@@ -179,7 +180,3 @@ def _constant(label: float, problem: Problem, weights: np.ndarray) -> Proposal:
     n_rows = problem.bank.n_rows
     forms = np.zeros(problem.bank.n_kernels)
     return Proposal(np.zeros(n_rows), label, np.full(n_rows, label), forms, weights, 0.0, 0.0, is_constant=True)
-
-
-def _hinge_cost(problem: Problem, rows: np.ndarray, labels: np.ndarray, scores: np.ndarray) -> float:
-    return problem.C * float(problem.cost[rows] @ np.maximum(0.0, 1.0 - labels * scores))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ._svm_loops import ascend_pairs, subtract_products, violation_of
+from .objective import box
 from .result import DualSolution
 
 __all__ = ["PairwiseAscent", "feasible_start"]
@@ -47,7 +48,7 @@ class PairwiseAscent:
         """
         tol = self.tol if tol is None else tol
         y = np.asarray(y, dtype=np.float64)
-        low, high = np.where(y > 0, 0.0, -upper), np.where(y > 0, upper, 0.0)
+        low, high = box(y, upper)
         eta = np.zeros(len(y)) if start is None else feasible_start(start, low, high)
         gradient = y.copy()
         subtract_products(K, eta, gradient)

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 from ._svm_loops import subtract_products, violation_of
+from .objective import box
 from .result import DualSolution
 
 __all__ = ["LibSVM"]
@@ -35,7 +36,7 @@ class LibSVM:
         eta[machine.support_] = machine.dual_coef_[0]
         gradient = y.copy()
         subtract_products(K, eta, gradient)
-        low, high = np.where(y > 0, 0.0, -upper), np.where(y > 0, upper, 0.0)
+        low, high = box(y, upper)
         violation, _, _ = violation_of(gradient, eta, low, high)
         return DualSolution(
             eta,

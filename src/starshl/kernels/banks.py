@@ -1,0 +1,69 @@
+"""Which bank serves a set of kernels, and how much memory it may take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from .._memory import Scratch, available_bytes
+from .bank import GramBank, compute_grams
+from .base import Kernel
+from .choice import check_gram, is_built_in
+from .distances import DistanceTiles
+from .mix import KernelMix
+from .vector_bank import VectorBank
+
+__all__ = ["MemoryPlan", "make_bank"]
+
+_FREE_SHARE = 0.75  # of the free memory that a fit may take for kernels
+_TABLE_SHARE = 0.65  # of that, what is stored all the time; the rest is for the matrices of active rows
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """How kernels are computed: GiB at most (None: what is free), threads, and whether float64 is needed."""
+
+    max_memory: float | None = None
+    n_jobs: int | None = None
+    in_float64: bool = False
+
+    @property
+    def budget(self) -> float:
+        """Bytes that kernels may take."""
+        if self.max_memory is not None:
+            return self.max_memory * 2**30
+        available = available_bytes()
+        return np.inf if available is None else _FREE_SHARE * available
+
+
+def make_bank(kernels: Sequence[Kernel], samples: np.ndarray, plan: MemoryPlan) -> GramBank | VectorBank:
+    """Return a bank of fitted kernels: computed from distances where the loops can do it, stored otherwise."""
+    if samples.dtype == np.float32 and plan.in_float64:
+        samples = samples.astype(np.float64)
+    budget = plan.budget
+    scratch = Scratch((1.0 - _TABLE_SHARE) * budget / effective_n_jobs(plan.n_jobs))
+    if KernelMix.covers(kernels, samples):
+        fits = DistanceTiles.stored_bytes(len(samples), samples.dtype.itemsize) <= _TABLE_SHARE * budget
+        return VectorBank(kernels, samples, plan.n_jobs, scratch, stores_distances=fits)
+    _require_grams(samples, len(kernels), _TABLE_SHARE * budget)
+    grams = compute_grams(kernels, samples, plan.n_jobs)
+    rng = np.random.RandomState(0)  # a stream of its own, so that the check never changes what is learned
+    for position, (kernel, gram) in enumerate(zip(kernels, grams, strict=True)):
+        if not is_built_in(kernel):
+            check_gram(gram, f"The Gram matrix of kernels[{position}]", rng)
+    return GramBank(grams, plan.n_jobs, scratch)
+
+
+def _require_grams(samples: np.ndarray, n_kernels: int, budget: float) -> None:
+    """Refuse rows whose stored kernel matrices do not fit into memory."""
+    n_rows = len(samples)
+    n_bytes = n_kernels * n_rows**2 * (4 if samples.dtype == np.float32 else 8)
+    if n_bytes > budget:
+        raise MemoryError(
+            f"Fitting {n_rows:,} rows stores {n_kernels} kernel matrices of {n_bytes / 2**30:.2g} GiB together, and "
+            f"max_memory leaves {budget / 2**30:.2g} GiB to them. Use fewer rows, fewer kernels, a larger max_memory "
+            "or, for vectors, the built-in kernels, which need not be stored."
+        )

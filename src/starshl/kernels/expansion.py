@@ -1,0 +1,94 @@
+"""Kernel expansions sum_m theta_m sum_s eta_s k_m(x_s, x) of all bits over new samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from .._threads import run_all, single_threaded_blas, tiles
+from .bank import checked_block
+from .base import Kernel
+from .mix import KernelMix
+from .pairs import PairTable, squared_distances, squared_norms
+from .vectors import VectorKernel
+
+__all__ = ["expand_grams", "expand_over_rows"]
+
+_QUERY_TILE = 256  # rows that are encoded together
+_SUPPORT_TILE = 512  # rows that they meet at a time
+
+
+def expand_grams(blocks: np.ndarray, weights: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+    """Return the same sum for kernel values between samples and support, (n_kernels, n_samples, n_support)."""
+    scores = np.zeros((blocks.shape[1], len(coefficients)), dtype=blocks.dtype)
+    for block, own in zip(blocks, weights.T, strict=True):
+        scores += block @ (own[:, None] * coefficients).T.astype(block.dtype)
+    return scores
+
+
+def expand_over_rows(
+    kernels: Sequence[Kernel],
+    samples,
+    support,
+    weights: np.ndarray,
+    coefficients: np.ndarray,
+    n_jobs: int | None = None,
+) -> np.ndarray:
+    """Return sum_m weights[b, m] sum_s coefficients[b, s] k_m(support_s, x) for each sample x and bit b.
+
+    Shape (n_samples, n_bits), in the precision of the samples.
+    """
+    dtype = samples.dtype if samples.dtype == np.float32 else np.float64
+    used = np.flatnonzero(weights.any(axis=0))
+    kernels = [kernels[m] for m in used]
+    columns = np.array([(weights[:, m, None] * coefficients).T for m in used], dtype=dtype)
+    scores = np.zeros((len(samples), len(coefficients)), dtype=dtype)
+    if len(support) == 0 or len(used) == 0:
+        return scores  # a user's function need not take an empty block
+    if KernelMix.covers(kernels, samples, support):
+        fill = _fused_expansion(kernels, samples, support, columns, scores)
+    else:
+        fill = _plain_expansion(kernels, samples, support, columns, scores)
+    with single_threaded_blas():
+        run_all([partial(fill, rows) for rows in tiles(len(samples), _QUERY_TILE)], n_jobs)
+    return scores
+
+
+def _plain_expansion(kernels: Sequence[Kernel], samples, support, columns, scores) -> Callable[[slice], None]:
+    """Return a function that fills in the scores of some samples, one kernel after the other."""
+
+    def fill(rows: slice) -> None:
+        table = PairTable(samples[rows], support)
+        for kernel, column in zip(kernels, columns, strict=True):
+            if isinstance(kernel, VectorKernel):
+                values = kernel.evaluate(table)
+            else:
+                values = checked_block(kernel, kernel(samples[rows], support), len(samples[rows]), len(support))
+            scores[rows] += values.astype(scores.dtype, copy=False) @ column
+
+    return fill
+
+
+def _fused_expansion(kernels: Sequence[Kernel], samples, support, columns, scores) -> Callable[[slice], None]:
+    """Return a function that does the same by the compiled loops, on tiles that stay in the cache."""
+    dtype = scores.dtype
+    mix = KernelMix(kernels, dtype)
+    samples, support = samples.astype(dtype, copy=False), support.astype(dtype, copy=False)
+    scales, norms = mix.scales(support), squared_norms(support)
+    columns = columns[mix.order]
+
+    def fill(rows: slice) -> None:
+        block = samples[rows]
+        own_scales, own_norms = mix.scales(block), squared_norms(block)
+        buffer = np.empty(len(kernels) * len(block) * _SUPPORT_TILE, dtype=dtype)
+        for piece in tiles(len(support), _SUPPORT_TILE):
+            squared = squared_distances(block, support[piece], (own_norms, norms[piece]))
+            shape = len(kernels), len(block), piece.stop - piece.start
+            values = buffer[: np.prod(shape)].reshape(shape)
+            mix.evaluate(squared, own_scales, scales.take(piece), values)
+            for value, column in zip(values, columns, strict=True):
+                scores[rows] += value @ column[piece]
+
+    return fill
