@@ -46,7 +46,7 @@ def next_near_chunk(planes, first, stop, query, limit, distances):
     """
     threshold = np.uint64(limit + 1)
     while first + CHUNK <= stop:
-        # A distance below the threshold wraps around and sets the top bit: no comparison, one branch a chunk.
+        # A distance below the threshold wraps around and sets the top bit: no comparison, one branch per chunk.
         wrapped = np.uint64(0)
         if planes.shape[0] == 1:
             words, word = planes[0, first : first + CHUNK], query[0]
@@ -129,7 +129,7 @@ def keep_nearest(rows, distances, n_kept, k, n_bits):
 def nearest_rows(planes, start, stop, queries, k, n_bits, item_starts, mask, few_pass):
     """Return rows and distances of the k nearest rows of each query, by distance and row number.
 
-    Row r stands for the items ``item_starts[r]`` to ``item_starts[r + 1]`` (empty: one item a row); rows
+    Row r stands for the items ``item_starts[r]`` to ``item_starts[r + 1]`` (empty: one item per row); rows
     farther than the k-th item are then left out. An empty ``mask`` lets every row pass; if ``few_pass``, those
     that do are gathered first, else the mask is asked last. Missing neighbors have row -1.
     """
@@ -143,7 +143,7 @@ def nearest_rows(planes, start, stop, queries, k, n_bits, item_starts, mask, few
     levels = np.full((n_queries, 2), n_bits, np.int64)
     totals = np.zeros((n_queries, 2), np.int64)
     limits = np.full(n_queries, n_bits, np.int64)
-    found = np.empty(CHUNK, np.uint64)
+    chunk_distances = np.empty(CHUNK, np.uint64)
     selected = np.empty((n_planes, TILE if few_pass else 0), planes.dtype)
     numbers = np.empty(TILE + 1 if few_pass else 0, np.int64)
 
@@ -154,10 +154,10 @@ def nearest_rows(planes, start, stop, queries, k, n_bits, item_starts, mask, few
             source, first_row = selected, 0
             last_row = select_rows(planes, tile, tile_stop, mask, selected, numbers)
         for q in range(n_queries):
-            first = next_near_chunk(source, first_row, last_row, queries[q], limits[q], found)
+            first = next_near_chunk(source, first_row, last_row, queries[q], limits[q], chunk_distances)
             while first < last_row:
                 for i in range(min(CHUNK, last_row - first)):
-                    distance = np.int64(found[i])
+                    distance = np.int64(chunk_distances[i])
                     row = numbers[first + i] if few_pass else first + i
                     if distance > limits[q] or (mask.size and not mask[row]):
                         continue
@@ -168,7 +168,7 @@ def nearest_rows(planes, start, stop, queries, k, n_bits, item_starts, mask, few
                     n_kept[q] += 1
                     n_items = item_starts[row + 1] - item_starts[row] if item_starts.size else 1
                     limits[q] = count_candidate(counts[q], levels[q], totals[q], distance, n_items, k, n_bits)
-                first = next_near_chunk(source, first + CHUNK, last_row, queries[q], limits[q], found)
+                first = next_near_chunk(source, first + CHUNK, last_row, queries[q], limits[q], chunk_distances)
     for q in range(n_queries):
         n_first = keep_nearest(rows[q], distances[q], n_kept[q], k, n_bits)
         for i in range(n_first, k):
@@ -196,10 +196,10 @@ def count_candidate(counts, levels, totals, distance, n_items, k, n_bits):
 def rows_within(planes, start, stop, queries, radii, mask, few_pass):
     """Return query number, row and distance of every row within its query's radius, tile by tile."""
     n_queries, n_planes = queries.shape
-    n_found = 0
+    n_hits = 0
     hits = np.empty((256, 2), np.int64)
     hit_distances = np.empty(256, np.int32)
-    found = np.empty(CHUNK, np.uint64)
+    chunk_distances = np.empty(CHUNK, np.uint64)
     selected = np.empty((n_planes, TILE if few_pass else 0), planes.dtype)
     numbers = np.empty(TILE + 1 if few_pass else 0, np.int64)
     for tile in range(start, stop, TILE):
@@ -209,25 +209,25 @@ def rows_within(planes, start, stop, queries, radii, mask, few_pass):
             source, first_row = selected, 0
             last_row = select_rows(planes, tile, tile_stop, mask, selected, numbers)
         for q in range(n_queries):
-            first = next_near_chunk(source, first_row, last_row, queries[q], radii[q], found)
+            first = next_near_chunk(source, first_row, last_row, queries[q], radii[q], chunk_distances)
             while first < last_row:
                 n_rows = min(CHUNK, last_row - first)
-                if n_found + n_rows > len(hits):
+                if n_hits + n_rows > len(hits):
                     hits = np.concatenate((hits, np.empty_like(hits)))
                     hit_distances = np.concatenate((hit_distances, np.empty_like(hit_distances)))
                 for half in range(0, n_rows, 64):
-                    near = near_bits(found, half, min(half + 64, n_rows), radii[q])
+                    near = near_bits(chunk_distances, half, min(half + 64, n_rows), radii[q])
                     while near:
                         i = half + lowest_bit(near)
                         near &= near - np.uint64(1)
                         row = numbers[first + i] if few_pass else first + i
                         # Written always and kept by moving on: a filter is as hard to predict as a coin.
-                        hits[n_found, 0] = q
-                        hits[n_found, 1] = row
-                        hit_distances[n_found] = found[i]
-                        n_found += 1 if mask.size == 0 else np.int64(mask[row])
-                first = next_near_chunk(source, first + CHUNK, last_row, queries[q], radii[q], found)
-    return hits[:n_found, 0].copy(), hits[:n_found, 1].copy(), hit_distances[:n_found].copy()
+                        hits[n_hits, 0] = q
+                        hits[n_hits, 1] = row
+                        hit_distances[n_hits] = chunk_distances[i]
+                        n_hits += 1 if mask.size == 0 else np.int64(mask[row])
+                first = next_near_chunk(source, first + CHUNK, last_row, queries[q], radii[q], chunk_distances)
+    return hits[:n_hits, 0].copy(), hits[:n_hits, 1].copy(), hit_distances[:n_hits].copy()
 
 
 @njit(cache=True, nogil=True)

@@ -36,10 +36,10 @@ def same_code(planes, row, others, other):
 
 
 @njit(cache=True, nogil=True)
-def make_table(planes, rows, n_rows, slots_a_row=2):
+def make_table(planes, rows, n_rows, slots_per_row=2):
     """Return a hash table of so many different rows: slots of their numbers, -1 where empty."""
     n_slots = 16
-    while n_slots < slots_a_row * n_rows:
+    while n_slots < slots_per_row * n_rows:
         n_slots *= 2
     table = np.full(n_slots, -1, np.int32)
     for number in range(n_rows):
@@ -78,7 +78,7 @@ def group_rows(planes):
 
 @njit(cache=True, nogil=True)
 def count_groups(planes, most):
-    """Count the different codes, or return most + 1 as soon as there are more than ``most``."""
+    """Count the different codes; stop at ``most`` + 1 as soon as there are more than ``most``."""
     seen = np.empty(most + 1, np.int64)
     table = make_table(planes, seen, 0)
     n_groups = 0
@@ -100,15 +100,15 @@ def count_groups(planes, most):
 @njit(cache=True, nogil=True)
 def look_up(planes, table, queries):
     """Return the bucket whose code equals each query's, -1 where there is none."""
-    found = np.full(queries.shape[1], -1, np.int64)
+    matches = np.full(queries.shape[1], -1, np.int64)
     for q in range(queries.shape[1]):
         slot = hash_slot(queries, q, len(table) - 1)
         while table[slot] >= 0:
             if same_code(queries, q, planes, table[slot]):
-                found[q] = table[slot]
+                matches[q] = table[slot]
                 break
             slot = (slot + 1) & (len(table) - 1)
-    return found
+    return matches
 
 
 @njit(cache=True, nogil=True)
@@ -180,16 +180,16 @@ def nearest_members(starts, ids, buckets, distances, positions, member_distances
     """Fill (n_queries, k) positions and distances from the nearest buckets of each query."""
     n_queries, k = positions.shape
     for q in range(n_queries):
-        n_found, first = 0, 0
-        while n_found < k:
+        n_filled, first = 0, 0
+        while n_filled < k:
             last = first + 1
             while last < buckets.shape[1] and distances[q, last] == distances[q, first]:
                 last += 1
             level = buckets[q, first:last]
-            taken = gather_level(starts, ids, level, k - n_found, positions[q, n_found:])
-            for i in range(n_found, n_found + taken):
+            taken = gather_level(starts, ids, level, k - n_filled, positions[q, n_filled:])
+            for i in range(n_filled, n_filled + taken):
                 member_distances[q, i] = distances[q, first]
-            n_found += taken
+            n_filled += taken
             first = last
 
 

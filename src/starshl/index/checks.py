@@ -27,7 +27,7 @@ def check_columns(planes: np.ndarray, n_bits: int, n_columns: int) -> None:
     if planes.dtype != word or planes.shape != shape:
         raise ValueError(f"its planes are {planes.dtype} of shape {planes.shape}, not {word} of shape {shape}")
     n_used = n_bits - 8 * word.itemsize * (shape[0] - 1)
-    # Shifted out one bit at a time less than the word is wide: a shift by the whole width is undefined.
+    # A shift by the whole width of a word is undefined, so words without padding are left out.
     if n_used < 8 * word.itemsize and np.any(planes[-1] >> word.type(n_used)):
         raise ValueError("some padding bits of its codes are set")
 
