@@ -21,9 +21,9 @@ def answer(starshl):
     """A function that runs `starshl WORDS... --json`, which must succeed, and returns what it prints."""
 
     def run(*words):
-        found = starshl(*words, "--json")
-        assert found.exit_code == 0, found.output
-        return json.loads(found.stdout)
+        result = starshl(*words, "--json")
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
 
     return run
 

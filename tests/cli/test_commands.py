@@ -14,13 +14,13 @@ dense_fit, dense_encode = LSHash.fit, LSHash.encode
 
 def test_fit_saves_what_the_library_would_learn(files, blobs, tmp_path, answer):
     X, y = blobs
-    found = answer("fit", files / "blobs.npz", "--bits", 9, "--C", 2, "--seed", 3, "-o", tmp_path / "model")
+    result = answer("fit", files / "blobs.npz", "--bits", 9, "--C", 2, "--seed", 3, "-o", tmp_path / "model")
     expected = StarSHL(9, C=2.0, random_state=3).fit(X, y)
     learned = load(tmp_path / "model")
     np.testing.assert_array_equal(learned.decision_function(X), expected.decision_function(X))
-    assert (found["n_rows"], found["n_labeled"], found["n_features"], found["n_bits"]) == (60, 60, 3, 9)
-    assert found["classes"] == [0, 1, 2]
-    assert found["objective"] == expected.objective_history_[-1]
+    assert (result["n_rows"], result["n_labeled"], result["n_features"], result["n_bits"]) == (60, 60, 3, 9)
+    assert result["classes"] == [0, 1, 2]
+    assert result["objective"] == expected.objective_history_[-1]
 
 
 def test_fit_writes_the_same_bytes_for_any_number_of_threads_with_and_without_progress(files, tmp_path, starshl):
@@ -46,8 +46,8 @@ def test_a_setting_may_be_written_as_in_python_or_in_json(written, meant, files,
 
 
 def test_fit_without_labels_learns_clusters(files, tmp_path, answer):
-    found = answer("fit", files / "blobs.npz", "--no-labels", "--n-codewords", 3, "-b", 8, "-o", tmp_path / "m")
-    assert (found["n_labeled"], found["classes"]) == (0, [0, 1, 2])
+    result = answer("fit", files / "blobs.npz", "--no-labels", "--n-codewords", 3, "-b", 8, "-o", tmp_path / "m")
+    assert (result["n_labeled"], result["classes"]) == (0, [0, 1, 2])
 
 
 def test_fit_with_the_graph_kernel_learns_from_one_label_per_class(files, tmp_path, answer):
@@ -78,9 +78,9 @@ def test_every_method_of_the_catalog_is_fitted_described_and_encodes(method, fil
 @pytest.mark.parametrize("suffix", [".npy", ".npz", ".csv"])
 def test_encode_writes_the_codes_of_the_library(suffix, files, blobs, tmp_path, answer):
     path = tmp_path / f"codes{suffix}"
-    found = answer("encode", files / "model.safetensors", files / "blobs.npy", "-o", path)
+    result = answer("encode", files / "model.safetensors", files / "blobs.npy", "-o", path)
     expected = load(files / "model.safetensors").encode(blobs[0])
-    assert (found["n_codes"], found["n_bits"], found["bytes_per_code"]) == (60, 10, 2)
+    assert (result["n_codes"], result["n_bits"], result["bytes_per_code"]) == (60, 10, 2)
     if suffix == ".npy":
         codes = BinaryCodes(np.load(path), 10)
     elif suffix == ".npz":
@@ -100,9 +100,9 @@ def test_encode_keeps_labels_beside_the_codes(files, blobs, tmp_path, starshl):
 
 
 def test_predict_prints_one_label_per_line_and_the_accuracy_apart(files, starshl):
-    found = starshl("predict", files / "named.safetensors", files / "blobs.csv", "--labels", "kind")
-    assert found.stdout.split() == ["x"] * 20 + ["y"] * 20 + ["z"] * 20
-    assert found.stderr.startswith("accuracy 1.0000 on the 60 labeled rows given; the model was trained on at least ")
+    result = starshl("predict", files / "named.safetensors", files / "blobs.csv", "--labels", "kind")
+    assert result.stdout.split() == ["x"] * 20 + ["y"] * 20 + ["z"] * 20
+    assert result.stderr.startswith("accuracy 1.0000 on the 60 labeled rows given; the model was trained on at least ")
 
 
 def test_predict_says_whether_the_model_was_trained_on_the_rows(files, blobs, tmp_path, starshl, answer):
@@ -149,8 +149,8 @@ def test_labels_that_come_with_the_rows_are_found_by_the_same_rule(files, blobs,
 
 def test_columns_to_drop_are_repeated_or_separated_by_commas(files, tmp_path, answer):
     for words in (("--drop", "a,b"), ("--drop", "a", "--drop", "b")):
-        found = answer("fit", files / "blobs.csv", "-l", "kind", *words, "-b", 6, "-o", tmp_path / "m")
-        assert found["n_features"] == 1
+        result = answer("fit", files / "blobs.csv", "-l", "kind", *words, "-b", 6, "-o", tmp_path / "m")
+        assert result["n_features"] == 1
 
 
 def test_a_sparse_matrix_is_fitted_and_encoded_by_a_method_that_takes_it(files, tmp_path, monkeypatch, answer):
@@ -178,22 +178,22 @@ def test_encode_writes_codes_of_items_on_request(files, blobs, tmp_path, monkeyp
 @pytest.mark.parametrize("suffix", [".npy", ".csv"])
 def test_predict_writes_labels_to_a_file(suffix, files, tmp_path, answer):
     path = tmp_path / f"labels{suffix}"
-    found = answer("predict", files / "named.safetensors", files / "blobs.csv", "-o", path)
-    assert (found["n_rows"], found["output"], "predictions" in found) == (60, str(path), False)
+    result = answer("predict", files / "named.safetensors", files / "blobs.csv", "-o", path)
+    assert (result["n_rows"], result["output"], "predictions" in result) == (60, str(path), False)
     labels = np.load(path).tolist() if suffix == ".npy" else path.read_text().split()[1:]
     assert labels == ["x"] * 20 + ["y"] * 20 + ["z"] * 20
 
 
 def test_info_tells_method_parameters_shapes_classes_kernels_format_and_checksum(files, answer, starshl):
     path = files / "named.safetensors"
-    found = answer("info", path)
-    assert (found["method"], found["n_bits"], found["n_features"], found["n_train"]) == ("StarSHL", 10, 3, 60)
-    assert (found["classes"], found["format"], found["params"]["C"]) == (["x", "y", "z"], 1, 10.0)
-    assert [kernel["name"] for kernel in found["kernels"]][:2] == ["NormalizedLinear", "NormalizedPolynomial"]
-    assert {"name": "fitted.codewords_", "shape": [3, 10], "dtype": "int8", "bytes": 30} in found["arrays"]
-    assert found["file_bytes"] == path.stat().st_size
+    result = answer("info", path)
+    assert (result["method"], result["n_bits"], result["n_features"], result["n_train"]) == ("StarSHL", 10, 3, 60)
+    assert (result["classes"], result["format"], result["params"]["C"]) == (["x", "y", "z"], 1, 10.0)
+    assert [kernel["name"] for kernel in result["kernels"]][:2] == ["NormalizedLinear", "NormalizedPolynomial"]
+    assert {"name": "fitted.codewords_", "shape": [3, 10], "dtype": "int8", "bytes": 30} in result["arrays"]
+    assert result["file_bytes"] == path.stat().st_size
     text = starshl("info", path).stdout
-    assert found["sha256"] in text
+    assert result["sha256"] in text
     assert all(word in text for word in ("StarSHL", "x, y, z", "NormalizedPolynomial", "kernel_norm"))
 
 
@@ -220,16 +220,16 @@ def test_version_is_that_of_the_package(starshl):
 
 @pytest.mark.parametrize("words", ["", "fit", "encode", "predict", "info", "methods", "demo", "data", "data get"])
 def test_help_of_every_command_is_plain_text(words, starshl):
-    found = starshl(*words.split(), "--help")
-    assert found.exit_code == 0
-    assert starshl(*words.split(), "-h").stdout == found.stdout
-    assert "Usage:" in found.stdout
-    assert found.stdout.isascii()
+    result = starshl(*words.split(), "--help")
+    assert result.exit_code == 0
+    assert starshl(*words.split(), "-h").stdout == result.stdout
+    assert "Usage:" in result.stdout
+    assert result.stdout.isascii()
 
 
 def test_compress_saves_what_the_library_would_make_of_the_model(files, blobs, tmp_path, answer):
     hasher = load(files / "model.safetensors")
-    found = answer("compress", files / "model.safetensors", "--support", 5, "--seed", 2, "-o", tmp_path / "small")
-    assert (found["n_support"], found["n_support_before"]) == (5, len(hasher.support_))
+    result = answer("compress", files / "model.safetensors", "--support", 5, "--seed", 2, "-o", tmp_path / "small")
+    assert (result["n_support"], result["n_support_before"]) == (5, len(hasher.support_))
     expected = hasher.compress(5, random_state=2)
     np.testing.assert_array_equal(load(tmp_path / "small").transform(blobs[0]), expected.transform(blobs[0]))

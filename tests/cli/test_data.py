@@ -35,10 +35,10 @@ def no_network(*arguments, **settings):
 
 
 def test_list_names_every_set_and_marks_untried_sources(run):
-    found = run("list")
-    assert found.exit_code == 0
-    assert all(name in found.stdout for name in datasets.names())
-    assert "openml.org, data set 554 (unverified)" in found.stdout
+    result = run("list")
+    assert result.exit_code == 0
+    assert all(name in result.stdout for name in datasets.names())
+    assert "openml.org, data set 554 (unverified)" in result.stdout
     as_json = {about["name"]: about for about in json.loads(run("list", "--json").stdout)}
     assert as_json["fashion_mnist"]["where"] == "folder"
     assert as_json["digits"]["where"] == "package"
@@ -54,17 +54,17 @@ def test_path_prints_the_file_or_fails(run):
 
 
 def test_get_leaves_a_set_that_is_here_alone(run):
-    found = run("get", "fashion_mnist", "--json")
-    assert found.exit_code == 0
-    assert json.loads(found.stdout)["n_rows"] == 70_000
+    result = run("get", "fashion_mnist", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["n_rows"] == 70_000
     assert run("get", "digits").exit_code == 0
 
 
 def test_get_without_a_network_says_what_to_do(run):
-    found = run("get", "mnist")
-    assert (found.exit_code, found.stdout) == (1, "")
-    assert "put mnist.npz into the folder" in found.stderr
-    assert "Network is unreachable" in found.stderr
+    result = run("get", "mnist")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "put mnist.npz into the folder" in result.stderr
+    assert "Network is unreachable" in result.stderr
 
 
 def test_bad_usage_exits_with_two(run):

@@ -9,6 +9,7 @@ import pyarrow as arrow
 import pyarrow.parquet as parquet
 import pytest
 from safetensors.numpy import save_file
+from scipy import sparse
 
 from starshl.models import StarSHL
 
@@ -19,12 +20,12 @@ def refused(starshl, tmp_path):
 
     def run(*words):
         before = sorted(os.listdir(tmp_path))
-        found = starshl(*words)
-        assert found.exit_code == 2, found.output
-        assert isinstance(found.exception, SystemExit)
-        assert found.stdout == ""
-        lines = [line for line in found.stderr.splitlines() if not line.startswith("Warning:")]
-        assert len(lines) == 1, found.stderr
+        result = starshl(*words)
+        assert result.exit_code == 2, result.output
+        assert isinstance(result.exception, SystemExit)
+        assert result.stdout == ""
+        lines = [line for line in result.stderr.splitlines() if not line.startswith("Warning:")]
+        assert len(lines) == 1, result.stderr
         assert lines[0].startswith("Error: ")
         assert sorted(os.listdir(tmp_path)) == before
         return lines[0]
@@ -193,8 +194,8 @@ def test_an_interrupted_fit_leaves_nothing_and_exits_130(files, tmp_path, starsh
         raise KeyboardInterrupt
 
     monkeypatch.setattr(StarSHL, "fit", interrupt)
-    found = starshl("fit", files / "blobs.npz", "-o", tmp_path / "m")
-    assert (found.exit_code, os.listdir(tmp_path)) == (130, [])
+    result = starshl("fit", files / "blobs.npz", "-o", tmp_path / "m")
+    assert (result.exit_code, os.listdir(tmp_path)) == (130, [])
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device", "m")])
@@ -211,17 +212,17 @@ def test_an_interrupted_write_leaves_the_old_file(error, files, tmp_path, starsh
     code = 130 if isinstance(error, KeyboardInterrupt) else 2
     assert starshl("fit", files / "blobs.npz", "-b", 4, "-o", tmp_path / "m").exit_code == code
     assert starshl("encode", model, rows, "-o", tmp_path / "c.npz").exit_code == code
-    found = starshl("predict", model, rows, "-o", tmp_path / "y.csv")
-    assert found.exit_code == code
-    assert (code == 130) or "No space left on device: 'm'" in found.stderr
+    result = starshl("predict", model, rows, "-o", tmp_path / "y.csv")
+    assert result.exit_code == code
+    assert (code == 130) or "No space left on device: 'm'" in result.stderr
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == old
 
 
 def test_warnings_of_the_library_are_one_line_each(files, tmp_path, starshl):
-    found = starshl("fit", files / "blobs.npz", "-b", 1, "-o", tmp_path / "m")
-    assert found.exit_code == 0
-    assert all(line.startswith("Warning: ") for line in found.stderr.splitlines())
-    assert found.stderr
+    result = starshl("fit", files / "blobs.npz", "-b", 1, "-o", tmp_path / "m")
+    assert result.exit_code == 0
+    assert all(line.startswith("Warning: ") for line in result.stderr.splitlines())
+    assert result.stderr
 
 
 def test_a_missing_extra_is_named(files, tmp_path, refused, monkeypatch):
@@ -248,11 +249,11 @@ def test_damaged_files_of_any_kind_end_in_a_result_or_a_sentence(suffix, files, 
         damaged[rng.integers(0, len(damaged), 3)] = rng.integers(0, 256, 3)
         path.write_bytes(damaged.tobytes())
         if suffix == ".safetensors":
-            found = starshl("info", path)
+            result = starshl("info", path)
         else:
-            found = starshl("encode", files / "model.safetensors", path, "-o", tmp_path / "c.npz")
-        assert found.exit_code in (0, 2), (damaged.tobytes(), found.exception)
-        assert "Traceback" not in found.output
+            result = starshl("encode", files / "model.safetensors", path, "-o", tmp_path / "c.npz")
+        assert result.exit_code in (0, 2), (damaged.tobytes(), result.exception)
+        assert "Traceback" not in result.output
 
 
 def linked(kind, path, folder):
@@ -343,3 +344,9 @@ def test_a_model_that_needs_functions_is_refused_without_speaking_python(blobs, 
     sentence = refused("encode", tmp_path / "m", files / "blobs.npy", "-o", tmp_path / "c.npy")
     assert sentence.endswith("The command line cannot supply functions: use this model from Python.")
     assert "load(" not in sentence
+
+
+def test_a_sparse_matrix_for_a_method_that_cannot_take_it_is_refused_with_a_way_out(tmp_path, refused):
+    sparse.save_npz(tmp_path / "t.npz", sparse.random(30, 20, density=0.2, format="csr", random_state=0))
+    words = ("fit", tmp_path / "t.npz", "-m", "KMeansHash", "-b", 4, "-o", tmp_path / "m")
+    assert "Reduce it to a dense matrix of fewer columns first, or choose another --method" in refused(*words)

@@ -40,18 +40,18 @@ def run(place, *arguments):
 
 
 def test_build_search_and_verify_agree_with_the_library(built):
-    found = json.loads(run(built, "search", "items", "queries.npy", "-k", "4", "--json").stdout)
+    result = json.loads(run(built, "search", "items", "queries.npy", "-k", "4", "--json").stdout)
     with Collection(built / "items", read_only=True) as collection:
         expected = collection.search(np.load(built / "queries.npy"), 4)
-    assert found == [[hit._asdict() for hit in hits] for hits in expected]
-    assert found[0][0]["id"] == 100
+    assert result == [[hit._asdict() for hit in hits] for hits in expected]
+    assert result[0][0]["id"] == 100
     assert json.loads(run(built, "verify", "items", "--json").stdout)["items"] == 50
 
 
 def test_search_filters_and_takes_stored_items(built):
     where = '{"label": {"in": [1, 2]}}'
-    found = run(built, "search", "items", "--item", "101", "-k", "50", "--where", where, "--json")
-    ids = [hit["id"] for hit in json.loads(found.stdout)[0]]
+    result = run(built, "search", "items", "--item", "101", "-k", "50", "--where", where, "--json")
+    ids = [hit["id"] for hit in json.loads(result.stdout)[0]]
     assert ids[0] == 101
     assert sorted(ids) == [100 + i for i in range(50) if i % 3]
     text = run(built, "search", "items", "--item", "101", "--radius", "0")
@@ -179,8 +179,8 @@ def test_the_columns_of_a_model_are_found_by_name(iris):
     with Collection(iris / "items", read_only=True) as collection:
         assert np.array_equal(collection.codes(np.arange(300)).packed, np.tile(expected.packed, (2, 1)))
         assert collection.get([0])[0].metadata == {"extra": 5.1, "kind": 0}
-    found = json.loads(run(iris, "search", "items", "turned.parquet", "-k", "1", "--json").stdout)
-    assert {hits[0]["distance"] for hits in found} == {0}
+    result = json.loads(run(iris, "search", "items", "turned.parquet", "-k", "1", "--json").stdout)
+    assert {hits[0]["distance"] for hits in result} == {0}
     for words in (("build", "other", "model.star", "few.parquet"), ("add", "items", "few.parquet")):
         result = run(iris, *words)
         assert (result.exit_code, "lacks 2 of the 4 columns" in result.stderr) == (2, True)
@@ -221,8 +221,8 @@ def test_a_csv_without_header_has_numbered_columns(built):
 def test_binarize_keeps_the_names_of_columns(iris):
     words = ("iris.parquet", "--labels", "kind", "--method", "LSHash", "--bits", "16", "--json")
     assert json.loads(run(iris, "binarize", "items", *words).stdout)["vectors"] == list("abcd")
-    found = json.loads(run(iris, "search", "items", "turned.parquet", "-k", "1", "--json").stdout)
-    assert {hits[0]["distance"] for hits in found} == {0}
+    result = json.loads(run(iris, "search", "items", "turned.parquet", "-k", "1", "--json").stdout)
+    assert {hits[0]["distance"] for hits in result} == {0}
 
 
 def test_binarize_takes_y_of_an_npz_as_fit_does(place):

@@ -16,30 +16,30 @@ def test_help_loads_neither_numpy_nor_any_other_heavy_library():
         "import sys\nfrom starshl.cli.main import main\nsys.argv = ['starshl', 'fit', '--help']\n"
         f"try:\n    main()\nfinally:\n    print(sorted({heavy} & set(sys.modules)), file=sys.stderr)"
     )
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert found.stdout.startswith("Usage: starshl fit")
-    assert found.stderr.strip() == "[]"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert result.stdout.startswith("Usage: starshl fit")
+    assert result.stderr.strip() == "[]"
 
 
 def test_a_fit_in_the_shell_prints_one_line_and_no_progress_into_a_pipe(files, tmp_path):
     words = ["fit", str(files / "blobs.csv"), "--labels", "kind", "--bits", "6", "-o", str(tmp_path / "m")]
-    found = subprocess.run([*STARSHL, *words], capture_output=True, text=True)
-    assert (found.returncode, found.stderr) == (0, "")
-    assert found.stdout.startswith("StarSHL learned 6 bits from 3 features, 60 of 60 rows labeled")
+    result = subprocess.run([*STARSHL, *words], capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("StarSHL learned 6 bits from 3 features, 60 of 60 rows labeled")
 
 
 def test_an_error_in_the_shell_is_one_sentence():
-    found = subprocess.run([*STARSHL, "info", "absent"], capture_output=True, text=True)
-    assert (found.returncode, found.stdout) == (2, "")
-    assert found.stderr == "Error: There is no model file at 'absent'.\n"
+    result = subprocess.run([*STARSHL, "info", "absent"], capture_output=True, text=True)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == "Error: There is no model file at 'absent'.\n"
 
 
 def test_a_traceback_is_shown_on_request():
-    found = subprocess.run(
+    result = subprocess.run(
         [*STARSHL, "info", "absent"], capture_output=True, text=True, env={**os.environ, "STARSHL_TRACEBACK": "1"}
     )
-    assert found.returncode == 1
-    assert "Traceback" in found.stderr
+    assert result.returncode == 1
+    assert "Traceback" in result.stderr
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for a single process")

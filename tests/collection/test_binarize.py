@@ -71,13 +71,13 @@ def test_the_command_takes_a_file_and_a_label_column(digits, tmp_path):
     X, y = digits
     np.savez(tmp_path / "digits.npz", X=X, y=y)
     arguments = ["index", "binarize", str(tmp_path / "out"), str(tmp_path / "digits.npz"), "--method", "LSHash"]
-    result = CliRunner().invoke(app, [*arguments, "--bits", "16", "--label", "y", "--json"])
+    result = CliRunner().invoke(app, [*arguments, "--bits", "16", "--labels", "y", "--json"])
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["n_items"] == 540
     again = CliRunner().invoke(app, arguments)
     assert (again.exit_code, "exists already" in again.stderr) == (2, True)
-    wrong = CliRunner().invoke(app, [*arguments[:2], str(tmp_path / "new"), *arguments[3:], "--label", "z"])
-    assert (wrong.exit_code, "has no column 'z'; it has y" in wrong.stderr) == (2, True)
+    wrong = CliRunner().invoke(app, [*arguments[:2], str(tmp_path / "new"), *arguments[3:], "--labels", "z"])
+    assert (wrong.exit_code, "has no column 'z'. Its columns are 'X', 'y'" in wrong.stderr) == (2, True)
     assert not (tmp_path / "new").exists()
 
 
@@ -88,9 +88,9 @@ def test_rows_without_labels_are_binarized_by_itq(digits, tmp_path):
         app, ["index", "binarize", str(tmp_path / "new"), str(tmp_path / "rows.npy"), "-b", "16"]
     )
     assert result.exit_code == 0, result.output
-    assert "600 items by ITQ, the default without --label, in " in result.stdout
+    assert "600 items by ITQ without labels, in " in result.stdout
     np.savez(tmp_path / "gaps.npz", X=X, y=np.where(np.arange(600) % 3, y, np.nan))
-    words = ["binarize", str(tmp_path / "gaps"), str(tmp_path / "gaps.npz"), "--label", "y", "--method", "LSHash"]
+    words = ["binarize", str(tmp_path / "gaps"), str(tmp_path / "gaps.npz"), "--labels", "y", "--method", "LSHash"]
     result = CliRunner().invoke(app, ["index", *words])
     assert result.exit_code == 0, result.output
     with Collection(tmp_path / "gaps", read_only=True) as collection:

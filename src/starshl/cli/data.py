@@ -1,20 +1,22 @@
-"""``starshl data``: which data sets there are, where they lie, and fetching them."""
+"""``starshl data``: list, fetch and locate data sets."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from .options import AsJson
+
 app = typer.Typer(no_args_is_help=True, help="List, fetch and locate data sets.")
 
-Name = Annotated[str, typer.Argument(help="A name from `starshl data list`.", metavar="NAME")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A name from `starshl data list`.")]
 
-_USAGE, _FAILURE = 2, 1
+_EXIT_USAGE, _EXIT_FAILURE = 2, 1
 
 
 @app.command("list")
@@ -22,13 +24,13 @@ def list_sets(as_json: AsJson = False) -> None:
     """List all data sets: sizes, where each one is, sources and notes."""
     from .. import datasets
 
-    with _errors_told():
-        found = datasets.describe_all()
+    with _errors_as_sentences():
+        sets = datasets.describe_all()
     if as_json:
-        typer.echo(json.dumps([asdict(about) for about in found], indent=2))
+        typer.echo(json.dumps([asdict(about) for about in sets], indent=2))
         return
     typer.echo(f"{'name':<16} {'rows':>7} {'features':>8} {'classes':>7}  where")
-    for about in found:
+    for about in sets:
         size = f"{about.n_rows:>7,} {about.n_features:>8,} {about.n_classes:>7}"
         typer.echo(f"{about.name:<16} {size}  {_where(about)}")
         for note in about.notes:
@@ -40,7 +42,7 @@ def get(name: Name, as_json: AsJson = False) -> None:
     """Fetch a data set into the user's cache, unless it is on this machine already, and print its path."""
     from .. import datasets
 
-    with _errors_told():
+    with _errors_as_sentences():
         if datasets.describe(name).where != "package":
             datasets.fetch(name, progress=not as_json)
         loaded = datasets.get(name, download=False)
@@ -52,14 +54,14 @@ def path(name: Name, as_json: AsJson = False) -> None:
     """Print the path of a data set; exit code 1 if it is not on this machine."""
     from .. import datasets
 
-    with _errors_told():
+    with _errors_as_sentences():
         about = datasets.describe(name)
     if about.path is None and about.where != "package":
         advice = (
             "there is no public download" if about.where == "unavailable" else f"`starshl data get {name}` may fetch it"
         )
         typer.echo(f"{name} is not on this machine; {advice}.", err=True)
-        raise typer.Exit(_FAILURE)
+        raise typer.Exit(_EXIT_FAILURE)
     _print_place(name, as_json)
 
 
@@ -84,7 +86,7 @@ def _where(about) -> str:
 
 
 @contextmanager
-def _errors_told():
+def _errors_as_sentences() -> Iterator[None]:
     """Turn errors of the library into a sentence on stderr: exit 2 for a bad name, 1 for a failure."""
     from ..exceptions import ChecksumError
 
@@ -92,7 +94,7 @@ def _errors_told():
         yield
     except (ChecksumError, OSError) as error:
         typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(_FAILURE) from error
+        raise typer.Exit(_EXIT_FAILURE) from error
     except ValueError as error:
         typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(_USAGE) from error
+        raise typer.Exit(_EXIT_USAGE) from error

@@ -109,8 +109,8 @@ def fit(
     if as_json:
         print_json(summary)
         return
-    found_by_itself = f" by {table.label_column}" if labels is None and table.label_column else ""
-    labeled = f"{summary['n_labeled']:,} of {summary['n_rows']:,} rows labeled{found_by_itself}"
+    detected = f" by {table.label_column}" if labels is None and table.label_column else ""
+    labeled = f"{summary['n_labeled']:,} of {summary['n_rows']:,} rows labeled{detected}"
     origin = f" in {summary['vectors']}" if summary["vectors"] else ""
     typer.echo(
         f"{summary['method']} learned {summary['n_bits']} bits from {summary['n_features']} features{origin}, "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -63,13 +62,15 @@ def with_steps(hasher: BaseHasher, table: Table, *, scale: bool, impute: bool, t
 
 def parse_settings(settings: list[str] | None) -> dict[str, Any]:
     """Return parameters from words of the form NAME=VALUE."""
+    from .._json import parse_json
+
     params: dict[str, Any] = {}
     for setting in settings or ():
         name, equals, text = setting.partition("=")
         if not equals or not name:
             raise ValueError(f"--set got {setting!r}; write it as NAME=VALUE, for example --set tol=0.01.")
         try:
-            params[name] = _PYTHON_WORDS[text] if text in _PYTHON_WORDS else json.loads(text)
-        except json.JSONDecodeError:
+            params[name] = _PYTHON_WORDS[text] if text in _PYTHON_WORDS else parse_json(text)
+        except ValueError:
             params[name] = text
     return params

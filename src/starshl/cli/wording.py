@@ -18,6 +18,10 @@ _OPTIONS = {
 }
 _PHRASES = (
     (r"Reopen it with load\(.*", "The command line cannot supply functions: use this model from Python."),
+    (
+        r"Reduce it first, for example with sklearn\..*",
+        "Reduce it to a dense matrix of fewer columns first, or choose another --method.",
+    ),
     (r"\by has no labels\b", "No row has a label"),
     (r"\by has labels\b", "rows have labels"),
     (r"\by has (\d+) classes\b", r"the labels name \1 classes"),
@@ -29,7 +33,7 @@ _QUOTED = re.compile(r"('[^']*'|\"[^\"]*\")")
 
 
 def error_sentence(error: BaseException) -> str:
-    """Return the message of an error on one line, with the options that would help."""
+    """Return the message of an error on one line, and the options that would help."""
     return f"{_translated(str(error))}{_hint(error)}" or type(error).__name__
 
 

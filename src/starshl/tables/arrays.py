@@ -84,7 +84,7 @@ class ArraySource:
         return next(iter(self._headers[matrix].shape[-2:]), 0)
 
     def _load(self, name: str) -> np.ndarray:
-        with _damage_told(self.path), np.load(self.path, allow_pickle=False) as archive:
+        with _damage_reported(self.path), np.load(self.path, allow_pickle=False) as archive:
             return archive[name]
 
 
@@ -98,7 +98,7 @@ class MatrixSource:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with _damage_told(path), path.open("rb") as file:
+        with _damage_reported(path), path.open("rb") as file:
             _read_header(file, path.stat().st_size)
 
     def describe(self, name: str) -> str:
@@ -113,7 +113,7 @@ class MatrixSource:
         self, features: Sequence[str], others: Sequence[str], *, allow_missing: bool
     ) -> tuple[Rows | None, dict[str, Cells]]:
         """Read the matrix."""
-        with _damage_told(self.path):
+        with _damage_reported(self.path):
             return np.load(self.path, allow_pickle=False), {}
 
 
@@ -127,7 +127,7 @@ class SparseSource(MatrixSource):
         self, features: Sequence[str], others: Sequence[str], *, allow_missing: bool
     ) -> tuple[Rows | None, dict[str, Cells]]:
         """Read the matrix by rows; indices out of range would crash compiled code, so all are checked."""
-        with _damage_told(self.path):
+        with _damage_reported(self.path):
             matrix = sparse.load_npz(self.path)
             if matrix.format in ("csr", "csc", "bsr"):
                 matrix.check_format(full_check=True)
@@ -139,7 +139,7 @@ class SparseSource(MatrixSource):
 def open_archive(path: Path) -> ArraySource | SparseSource:
     """Open an .npz without reading its arrays."""
     headers = {}
-    with _damage_told(path), zipfile.ZipFile(path) as archive:
+    with _damage_reported(path), zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             with archive.open(member) as file:
                 headers[member.filename.removesuffix(".npy")] = _read_header(file, member.file_size)
@@ -166,7 +166,7 @@ def _kind(header: Header) -> Kind:
 
 
 @contextmanager
-def _damage_told(path: Path) -> Iterator[None]:
+def _damage_reported(path: Path) -> Iterator[None]:
     try:
         yield
     except MemoryError:

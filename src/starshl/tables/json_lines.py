@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .._json import parse_json
 from .errors import TableError
 from .source import Cells, Kind, Rows
 
@@ -69,17 +69,16 @@ def _read_objects(path: Path) -> list[dict[str, Any]]:
     rows = []
     with path.open(encoding="utf-8-sig") as file:
         try:
-            for number, line in enumerate(file, 1):
-                if not line.strip():
-                    continue
-                row = json.loads(line)
-                if not isinstance(row, dict):
-                    raise ValueError(f"line {number} holds {type(row).__name__}")
-                rows.append(row)
-        except (ValueError, RecursionError) as error:
-            raise TableError(
-                path, [f"is not a readable file of JSON lines ({error})"], "Write one JSON object per line."
-            ) from error
+            for line in file:
+                if line.strip():
+                    rows.append(parse_json(line))
+        except ValueError as error:
+            problem = f"is not a readable file of JSON lines (row {len(rows)}: {error})"
+            raise TableError(path, [problem], "Write one JSON object per line.") from error
+    wrong = next((number for number, row in enumerate(rows) if not isinstance(row, dict)), None)
+    if wrong is not None:
+        problem = f"holds {type(rows[wrong]).__name__} in row {wrong}"
+        raise TableError(path, [problem], "Write one JSON object per line.")
     if not rows:
         raise TableError(path, ["has no rows"], "Write one JSON object per line.")
     return rows

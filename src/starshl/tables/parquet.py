@@ -25,7 +25,7 @@ class ParquetSource:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with _damage_told(path):
+        with _damage_reported(path):
             self._schema = require("pyarrow.parquet", extra="parquet").read_schema(path)
         names = self._schema.names
         twice = sorted({name for name in names if names.count(name) > 1})
@@ -47,7 +47,7 @@ class ParquetSource:
     ) -> tuple[Rows | None, dict[str, Cells]]:
         """Read features in their own precision, and other columns as lists of Python values."""
         wanted = list(dict.fromkeys([*features, *others]))
-        with _damage_told(self.path):
+        with _damage_reported(self.path):
             table = require("pyarrow.parquet", extra="parquet").ParquetFile(self.path).read(columns=wanted)
             columns = {name: table.column(name).to_pylist() for name in others}
             if not features:
@@ -88,7 +88,7 @@ def _kind(kind: Any) -> Kind:
 
 
 @contextmanager
-def _damage_told(path: Path) -> Iterator[None]:
+def _damage_reported(path: Path) -> Iterator[None]:
     arrow = require("pyarrow", extra="parquet")
     try:
         yield

@@ -107,7 +107,7 @@ class TextSource:
         return values
 
     def _read_text(self, names: Sequence[str]) -> dict[str, list[str]]:
-        with self._damage_told(), self._open() as file:
+        with self._damage_reported(), self._open() as file:
             rows = list(csv.reader(file, delimiter=self._separator))[int(self.has_names) :]
         if len(self._names) > 1:
             rows = [row for row in rows if row]
@@ -119,7 +119,7 @@ class TextSource:
         return {name: [row[i].strip() if len(row) > i else "" for row in rows] for name, i in places.items()}
 
     @contextmanager
-    def _damage_told(self) -> Iterator[None]:
+    def _damage_reported(self) -> Iterator[None]:
         try:
             yield
         except (csv.Error, UnicodeDecodeError) as error:
@@ -130,7 +130,7 @@ class TextSource:
         bad_lines: list[str] = []
         bad_cells: dict[str, str] = {}
         places = {name: self._names.index(name) for name in features}
-        with self._damage_told(), self._open(errors="replace") as file:
+        with self._damage_reported(), self._open(errors="replace") as file:
             reader = csv.reader(file, delimiter=self._separator)
             for row in reader:
                 if reader.line_num <= int(self.has_names) or not row:

@@ -47,7 +47,9 @@ def as_labels(values: Cells) -> np.ndarray:
     """
     if isinstance(values, np.ndarray) and values.dtype.kind not in "UO":
         return values
-    values = [None if value == "" else value for value in values]
+    if isinstance(values, np.ndarray) and values.dtype.kind == "U" and values.all():
+        return values
+    values = [None if value == "" else value for value in _listed(values)]
     labels = [value for value in values if value is not None]
     if all(type(label) is int for label in labels) and all(_INT64.min <= label <= _INT64.max for label in labels):
         return np.array([-1 if value is None else value for value in values], dtype=np.int64)
@@ -58,8 +60,7 @@ def as_labels(values: Cells) -> np.ndarray:
 
 def as_ids(values: Cells, name: str) -> np.ndarray:
     """Return a column of integers; refuse anything else."""
-    if isinstance(values, np.ndarray):
-        values = values.tolist()
+    values = _listed(values)
     wrong = [value for value in values if type(value) is not int]
     if wrong:
         raise ValueError(f"The column {name!r} of ids holds {wrong[0]!r}; an id is an integer. Keep it as metadata.")
@@ -68,11 +69,11 @@ def as_ids(values: Cells, name: str) -> np.ndarray:
 
 def as_references(values: Cells, name: str) -> list[str | None]:
     """Return a column of text, None where it is empty; refuse anything else."""
-    references = [None if value == "" else value for value in values]
+    references = [None if value == "" else value for value in _listed(values)]
     wrong = [value for value in references if not isinstance(value, str | None)]
     if wrong:
         raise ValueError(f"The column {name!r} of references holds {wrong[0]!r}; a reference is text, such as a path.")
-    return [None if value is None else str(value) for value in references]
+    return references
 
 
 def as_metadata(values: Cells, name: str) -> list[Any]:
@@ -80,9 +81,7 @@ def as_metadata(values: Cells, name: str) -> list[Any]:
 
     The error for anything else is the end of a sentence that begins with the name of the file.
     """
-    if isinstance(values, np.ndarray):
-        values = _dates_as_text(values) if values.dtype.kind == "M" else values.tolist()
-    return [_plain(value, name) for value in values]
+    return [_plain(value, name) for value in _listed(values)]
 
 
 def typed_cells(cells: Sequence[str]) -> list[Any]:
@@ -117,7 +116,11 @@ def _objects(values: Sequence[Any]) -> np.ndarray:
     return array
 
 
-def _dates_as_text(values: np.ndarray) -> list[str | None]:
+def _listed(values: Cells) -> list[Any]:
+    if not isinstance(values, np.ndarray):
+        return values
+    if values.dtype.kind != "M":
+        return values.tolist()
     # tolist would turn dates in nanoseconds into bare integers.
     missing = np.isnat(values)
     return [None if skip else text for text, skip in zip(values.astype(str).tolist(), missing, strict=True)]

@@ -28,7 +28,7 @@ __all__ = [
     "opened",
     "origin",
     "print_answer",
-    "unknown_ids_told",
+    "unknown_ids_reported",
 ]
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the collection.")]
@@ -67,7 +67,7 @@ def opened(folder: Path, **settings: Any) -> Iterator[Collection]:
 
 
 @contextmanager
-def unknown_ids_told() -> Iterator[None]:
+def unknown_ids_reported() -> Iterator[None]:
     """Raise the KeyError of an unknown id as a bad value."""
     try:
         yield

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ..options import AsJson
-from .common import Folder, opened, print_answer, unknown_ids_told
+from .common import Folder, opened, print_answer, unknown_ids_reported
 
 __all__ = ["remove"]
 
@@ -17,7 +17,7 @@ Compact = Annotated[bool, typer.Option("--compact", help="Shrink the file afterw
 
 def remove(folder: Folder, ids: ItemIds, compact: Compact = False, as_json: AsJson = False) -> None:
     """Remove items by id, all of them or none."""
-    with opened(folder) as collection, unknown_ids_told():
+    with opened(folder) as collection, unknown_ids_reported():
         collection.remove(ids)
         if compact:
             collection.compact()

@@ -10,7 +10,7 @@ import typer
 
 from ..options import AsJson, Jobs, Progress, Vectors
 from ..rows import cells_taken_by, feature_names
-from .common import Folder, busy, opened, unknown_ids_told
+from .common import Folder, busy, opened, unknown_ids_reported
 
 __all__ = ["search"]
 
@@ -49,7 +49,7 @@ def search(
 
     _check_request(input, item, radius, by_scores)
     condition = _parse_filter(where)
-    with opened(folder, read_only=True, n_jobs=jobs) as collection, unknown_ids_told():
+    with opened(folder, read_only=True, n_jobs=jobs) as collection, unknown_ids_reported():
         columns = Columns(
             vectors=vectors,
             features=feature_names(collection.hasher),
@@ -83,7 +83,9 @@ def _check_request(input: Path | None, item: list[int] | None, radius: int | Non
 def _parse_filter(text: str | None) -> Any:
     if text is None:
         return None
+    from ..._json import parse_json
+
     try:
-        return json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        return parse_json(text)
+    except ValueError as error:
         raise ValueError(f"--where got {text[:80]!r}, which is not JSON ({error}).") from error
