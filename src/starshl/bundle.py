@@ -17,7 +17,7 @@ from safetensors.numpy import save as to_safetensors
 
 from ._digest import array_digest
 from ._files import write_atomically
-from ._sealed import format_number, read_json_object
+from ._json import parse_json
 from .exceptions import BundleFormatError
 from .packing import pack_values, unpack_values
 
@@ -73,11 +73,14 @@ def _parse_header(text: str | None, path: Path) -> tuple[dict[str, Any], str]:
             f"{str(path)!r} is a safetensors file, but not one that starshl wrote. "
             "Open it with the program that made it."
         )
-    sealed = read_json_object(text)
-    header, checksum = sealed.get("header"), sealed.get("sha256")
-    if not isinstance(header, dict) or not isinstance(checksum, str) or len(sealed) != 2:
+    sealed = parse_json(text)
+    if not isinstance(sealed, dict) or sealed.keys() != {"header", "sha256"}:
         raise ValueError("its metadata is not a header and a checksum")
-    number = format_number(header)
+    header, checksum = sealed["header"], sealed["sha256"]
+    number = header.get("format") if isinstance(header, dict) else None
+    # The type itself: True is an integer to Python, and 1.0 equals 1.
+    if type(number) is not int or number < 1 or not isinstance(checksum, str):
+        raise ValueError("its header has no format number, or it has no checksum")
     if number > FORMAT:
         raise BundleFormatError(
             f"{str(path)!r} has format {number}; this version of starshl reads up to {FORMAT}. Install a newer starshl."

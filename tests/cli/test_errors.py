@@ -105,7 +105,7 @@ BAD_WORDS = {
     "the paper's settings of another method": (("fit", "blobs.npz", "-m", "LSHash", "--paper"), "--paper names"),
     "a setting without a value": (("fit", "blobs.npz", "--set", "tol"), "NAME=VALUE"),
     "a setting out of range": (("fit", "blobs.npz", "--C", "-1"), "C is -1"),
-    "an unknown kernel word": (("fit", "blobs.npz", "--kernels", "rbf"), "'scaled', 'paper', 'precomputed'"),
+    "an unknown kernel word": (("fit", "blobs.npz", "--kernels", "rbf"), "'scaled', 'paper', 'graph'"),
     "clusters against labels": (
         ("fit", "blobs.npz", "--n-codewords", "7"),
         "Leave --n-codewords out when rows have labels",

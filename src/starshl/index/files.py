@@ -18,7 +18,7 @@ import numpy as np
 
 from .._digest import array_digest, bytes_in_pieces
 from .._files import replacing_file
-from .._sealed import format_number, read_json_object
+from .._json import parse_json
 from ..exceptions import IndexFormatError
 
 __all__ = ["FORMAT", "read_index_file", "write_index_file"]
@@ -37,7 +37,7 @@ def write_index_file(path: str | os.PathLike, header: dict[str, Any], arrays: di
     # Wide words first: each array then starts at a multiple of its own item size.
     arrays = dict(sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0])))
     text = json.dumps({"format": FORMAT, **header}, sort_keys=True)
-    layout: dict[str, Any] = {"__metadata__": {"starshl-index": text, "sha256": array_digest(arrays, head=text + "\n")}}
+    layout: dict[str, Any] = {"__metadata__": {"starshl-index": text, "sha256": array_digest(arrays, text)}}
     end = 0
     for name, array in arrays.items():
         begin, end = end, end + array.nbytes
@@ -67,8 +67,8 @@ def read_index_file(
             content = _map(file) if memory_map else _read(file)
             layout, begin = _read_layout(content)
             text, digest = _read_metadata(layout.pop("__metadata__"))
-            header = read_json_object(text)
-            number = format_number(header)
+            header = _object(text)
+            number = _format_number(header)
             if number <= FORMAT:
                 arrays = _read_arrays(content[begin:], layout)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
@@ -80,7 +80,7 @@ def read_index_file(
         raise IndexFormatError(
             f"{str(path)!r} has format {number}; this version of starshl reads up to {FORMAT}. Install a newer starshl."
         )
-    if verify and digest != array_digest(arrays, head=text + "\n"):
+    if verify and digest != array_digest(arrays, text):
         raise IndexFormatError(
             f"The contents of {str(path)!r} do not match their checksum: the file was damaged or edited "
             "after it was saved. Save the index again or fetch a fresh copy."
@@ -108,7 +108,7 @@ def _read_layout(content: memoryview) -> tuple[dict[str, Any], int]:
         raise ValueError(f"its header says {length} bytes, the file has {size}")
     if length > _MAX_HEADER_BYTES:
         raise ValueError(f"its header says {length} bytes, at most {_MAX_HEADER_BYTES} are allowed")
-    return read_json_object(bytes(content[8 : 8 + length])), 8 + length
+    return _object(bytes(content[8 : 8 + length])), 8 + length
 
 
 def _read_metadata(metadata: dict[str, Any]) -> tuple[str, str]:
@@ -141,3 +141,17 @@ def _shape(entry: object) -> tuple[int, ...]:
     if not isinstance(entry, list) or not all(type(n) is int and n >= 0 for n in entry):
         raise ValueError(f"{entry!r} is not a shape")
     return tuple(entry)
+
+
+def _object(text: str | bytes) -> dict[str, Any]:
+    value = parse_json(text)
+    if not isinstance(value, dict):
+        raise ValueError(f"its header is a JSON {type(value).__name__}, not an object")
+    return value
+
+
+def _format_number(header: dict[str, Any]) -> int:
+    number = header.get("format")
+    if type(number) is not int or number < 1:
+        raise ValueError("its header has no format number")
+    return number
