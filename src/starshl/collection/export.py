@@ -15,13 +15,14 @@ import numpy as np
 
 from .._files import replacing_file
 from ..codes import BinaryCodes
+from .entries import metadata_of
 from .store import Row
 
 __all__ = ["write_rows"]
 
 
 def write_rows(path: str | os.PathLike, rows: Sequence[Row], n_bits: int) -> None:
-    """Write rows to a file whose ending says how; it is complete or not there."""
+    """Write rows to a file in the format that its ending names; the file is complete or absent."""
     writers = {".parquet": _write_parquet, ".jsonl": _write_json_lines}
     ending = Path(path).suffix
     if ending not in writers:
@@ -37,7 +38,7 @@ def _write_json_lines(path, rows: Sequence[Row], n_bits: int) -> None:
                 "code": row.code.hex(),
                 "n_bits": n_bits,
                 "reference": row.reference,
-                "metadata": json.loads(row.metadata),
+                "metadata": metadata_of(row),
             }
             file.write(json.dumps(entry).encode() + b"\n")
 
