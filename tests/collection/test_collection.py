@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from starshl import StarSHL
 from starshl.baselines import LSHash
 from starshl.collection import Collection
 from starshl.collection.store import Store
@@ -195,6 +196,59 @@ def test_upsert_replaces_and_adds(folder, rows):
         assert collection.codes([0, 100]) == collection.codes([1, 2])
     with Collection(folder) as collection:
         assert collection.search(rows[1:2], k=2)[0][0].id == 0
+
+
+class CallableHashers:
+    """A hasher that learned with a function, which no file can hold."""
+
+    @staticmethod
+    def kernel(a, b):
+        return np.asarray(a) @ np.asarray(b).T
+
+    @classmethod
+    def fitted(cls, rows):
+        return StarSHL(24, kernels=[cls.kernel], random_state=0).fit(rows, np.arange(len(rows)) % 3)
+
+
+def test_a_hasher_that_cannot_be_loaded_again_gets_no_collection(tmp_path, rows):
+    hasher = CallableHashers.fitted(rows)
+    with pytest.raises(ValueError, match="kernels given as functions"):
+        Collection.create(tmp_path / "items", hasher)
+    assert list(tmp_path.iterdir()) == []
+    with Collection.create(tmp_path / "items", hasher, kernels=[CallableHashers.kernel]) as collection:
+        collection.add(rows)
+        assert collection.codes([7]) == hasher.encode(rows[7:8])
+    with Collection(tmp_path / "items", kernels=[CallableHashers.kernel]) as collection:
+        assert collection.verify() == 60
+
+
+def test_a_hasher_that_cannot_be_loaded_again_replaces_none(folder, rows):
+    other = CallableHashers.fitted(rows)
+    with Collection(folder) as collection:
+        before = state_of(collection)
+        with pytest.raises(ValueError, match="kernels given as functions"):
+            collection.replace_hasher(other, np.arange(60), rows)
+        assert state_of(collection) == before
+        collection.replace_hasher(other, np.arange(60), rows, kernels=[CallableHashers.kernel])
+        assert collection.codes(np.arange(60)) == other.encode(rows)
+        assert collection.search(rows[:1], k=3) == collection.search(items=[0], k=3)
+
+
+def test_items_get_database_codes_and_queries_get_query_codes(tmp_path, rows, monkeypatch):
+    hasher = LSHash(24, random_state=0).fit(rows)
+    labels = np.arange(60) % 3
+    seen = []
+
+    def encode_database(self, X, y=None):
+        seen.append(y)
+        return self.encode(-X)
+
+    monkeypatch.setattr(LSHash, "encode_database", encode_database)
+    with Collection.create(tmp_path / "items", hasher) as collection:
+        collection.add(rows, labels)
+        assert seen[0] is labels
+        assert collection.codes(np.arange(60)) == hasher.encode(-rows)
+        assert collection.search(-rows[:5], k=1) == collection.search(items=np.arange(5), k=1)
 
 
 def test_labels_change_without_encoding_again(folder, rows):
@@ -382,12 +436,12 @@ def test_a_second_writer_is_refused(folder):
     [
         (lambda c, X: c.add(X[:2], ids=[100, 3]), ValueError, "3 is already in the collection"),
         (lambda c, X: c.add(X[:2], ids=[100, 100]), ValueError, "more than once"),
-        (lambda c, X: c.add(X[:2], metadata=[{}]), ValueError, "1 dictionaries for 2 items"),
+        (lambda c, X: c.add(X[:2], metadata=[{}]), ValueError, "1 dictionaries of metadata for 2 items"),
         (lambda c, X: c.add(X[:1], metadata=[{"a": object()}]), ValueError, "cannot be stored"),
         (lambda c, X: c.add(X[:1], metadata=[{"a": float("nan")}]), ValueError, "cannot be stored"),
-        (lambda c, X: c.add(X[:1], metadata=[{"a\0b": 1}]), ValueError, "a NUL character"),
-        (lambda c, X: c.update([1], [{"a": ["b\0"]}]), ValueError, "a NUL character"),
-        (lambda c, X: c.update([1], [{"a": "\\\0"}]), ValueError, "a NUL character"),
+        (lambda c, X: c.add(X[:1], metadata=[{"a\0b": 1}]), ValueError, "the character NUL"),
+        (lambda c, X: c.update([1], [{"a": ["b\0"]}]), ValueError, "the character NUL"),
+        (lambda c, X: c.update([1], [{"a": "\\\0"}]), ValueError, "the character NUL"),
         (lambda c, X: c.add(X[:1], references=[3]), ValueError, "references must be 1 texts"),
         (lambda c, X: c.add(), ValueError, "either X or codes"),
         (lambda c, X: c.add(X[:1, :5]), ValueError, "5 features"),

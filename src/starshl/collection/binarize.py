@@ -15,13 +15,14 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_random_state
 
 from .._files import write_atomically
+from .._metadata import metadata_texts
 from .._validation import check_integer, check_labels
 from ..base import BaseHasher
 from ..catalog import get_class
 from ..evaluation.metrics import precision_at
 from ..index import make_index
 from ..index.base import check_ids
-from .entries import metadata_texts, reference_texts
+from .entries import reference_texts
 from .filling import appearing_collection
 
 __all__ = ["Binarization", "Contestant", "binarize", "compare"]

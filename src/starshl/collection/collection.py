@@ -10,10 +10,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._metadata import metadata_texts
 from ..base import BaseHasher
 from ..codes import BinaryCodes
 from ..index.base import check_ids, next_ids
-from .entries import metadata_of, metadata_texts, reference_texts
+from .entries import metadata_of, reference_texts
 from .export import write_rows
 from .folder import Kernels, appearing_folder, load_model, save_model
 from .search import Hit, Queries, search_nearest, search_within
@@ -151,7 +152,7 @@ class Collection:
     def update(self, ids, metadata: Sequence[Mapping[str, Any]]) -> None:
         """Replace the metadata of items, for example their labels; codes and references stay."""
         ids = check_ids(ids).tolist()
-        texts = metadata_texts(metadata, len(ids))
+        texts = metadata_texts(metadata, len(ids), ascii_only=True)
         with self._session.writing() as change:
             rows = change.store.rows(ids)
             change.store.put(row._replace(metadata=text) for row, text in zip(rows, texts, strict=True))
@@ -272,7 +273,7 @@ class Collection:
             if ids is None:
                 ids = next_ids(len(codes), index.ids.max() if len(index) else None)
             ids = check_ids(ids, len(codes))
-            texts = metadata_texts(metadata, len(codes))
+            texts = metadata_texts(metadata, len(codes), ascii_only=True)
             references = reference_texts(references, len(codes))
             present = change.store.present(ids.tolist())
             if present and not replace:

@@ -1,25 +1,15 @@
-"""What is stored with an item beside its code: checked on the way in, and again on the way out."""
+"""What is stored with an item beside its code: references on the way in, metadata on the way out."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from .._metadata import json_text
 from ..exceptions import CollectionFormatError
 from .store import Row
 
-__all__ = ["metadata_of", "metadata_texts", "reference_texts"]
-
-
-def metadata_texts(metadata: Sequence[Mapping[str, Any]] | None, n_items: int) -> list[str]:
-    """Return one dictionary per item as JSON."""
-    if metadata is None:
-        return ["{}"] * n_items
-    if len(metadata) != n_items:
-        raise ValueError(f"metadata has {len(metadata)} dictionaries for {n_items} items; give one per item.")
-    return [json_text(entry, f"metadata[{number}]", ascii_only=True) for number, entry in enumerate(metadata)]
+__all__ = ["metadata_of", "reference_texts"]
 
 
 def reference_texts(references: Iterable[str | None] | None, n_items: int) -> list[str | None]:
