@@ -234,7 +234,7 @@ def binarize(
     """Turn embeddings into a collection of codes and compare these with the vectors, on one page."""
     from dataclasses import asdict
 
-    from ..collection import binarize as binarize_vectors
+    from ..binarization import binarize as binarize_vectors
     from ._items import read_items
     from .fit import make_hasher
 

@@ -1,7 +1,6 @@
 """The durable collection: items, codes and their hasher in one folder on SQLite."""
 
-from .binarize import Binarization, binarize, compare
 from .collection import Collection, Hit, Item
 from .tables import Table, read_table
 
-__all__ = ["Binarization", "Collection", "Hit", "Item", "Table", "binarize", "compare", "read_table"]
+__all__ = ["Collection", "Hit", "Item", "Table", "read_table"]
