@@ -343,8 +343,8 @@ def _encode(hasher, X, progress: bool | None):
         from rich.progress import track
 
         steps = track(steps, "encoding", console=Console(stderr=True), transient=True)
-    packed = [hasher.encode(X[rows]).packed for rows in steps]
-    return BinaryCodes(np.concatenate(packed), len(hasher.get_feature_names_out()))
+    packed = [hasher.encode_database(X[rows]).packed for rows in steps]
+    return BinaryCodes(np.concatenate(packed), hasher.n_bits_)
 
 
 def _busy(what: str, progress: bool | None):
