@@ -159,7 +159,7 @@ def test_database_refuses_what_is_wrong_and_changes_nothing(open_index, random_c
         index.reconstruct([1, 999])
     with pytest.raises(ValueError, match="more than once"):
         index.add(random_codes[:2], [2000, 2000])
-    with pytest.raises(ValueError, match="1 dictionaries of metadata for 2 codes"):
+    with pytest.raises(ValueError, match="1 dictionaries of metadata for 2 items"):
         index.add(random_codes[:2], metadata=[{}])
     with pytest.raises(ValueError, match="radius is -1"):
         index.search_radius(random_codes[:1], -1)

@@ -80,6 +80,7 @@ def test_export_writes_every_item(built):
         (("add", "items", "items.npz", "--ids", "nokey"), 2, "has no column 'nokey'"),
         (("add", "items", "items.npz", "--replace"), 2, "--replace needs --ids"),
         (("remove", "items", "7"), 2, "The id 7 is not in the collection"),
+        (("search", "items", "--item", "101", "--where", '{"lable": 1}'), 2, "Did you mean 'label'?"),
         (("search", "items"), 2, "either a file of query vectors or --item"),
         (("search", "items", "queries.npy", "--item", "101"), 2, "either a file of query vectors or --item"),
         (("search", "items", "--item", "7"), 2, "7"),

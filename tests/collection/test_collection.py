@@ -6,16 +6,38 @@ import resource
 import signal
 import sqlite3
 import threading
+import time
 from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from starshl import StarSHL
 from starshl.baselines import LSHash
 from starshl.collection import Collection
+from starshl.collection.store import Store
 from starshl.exceptions import CollectionError, CollectionFormatError
 from starshl.index import BucketIndex, FlatIndex
+
+
+def spoil_file(folder, statement):
+    connection = sqlite3.connect(folder / "items.sqlite")
+    with connection:
+        connection.execute(statement)
+    connection.close()
+
+
+def die(*arguments):
+    raise KeyboardInterrupt
+
+
+def nested(depth):
+    """A dictionary with lists in it, so deep in all."""
+    inner = 1
+    for _ in range(depth - 1):
+        inner = [inner]
+    return {"a": inner}
 
 
 def state_of(collection):
@@ -54,9 +76,7 @@ def test_scores_order_items_at_equal_distance(folder, hasher, rows):
         ({"price": {">": 5, "<": 8}}, [6, 7]),
         ({"name": {"in": ["no 4", "no 40"]}}, [4, 40]),
         ({"name": {">": 5}}, []),
-        ({"missing": {"!=": 1}}, []),
         ({"name": "x' OR 1=1 --"}, []),
-        ({"x') OR 1=1 --": 1}, []),
     ],
 )
 def test_filters_choose_by_metadata(folder, rows, where, expected):
@@ -65,6 +85,60 @@ def test_filters_choose_by_metadata(folder, rows, where, expected):
         assert sorted(hit.id for hit in hits) == expected
         near = collection.search_radius(rows[:1], 24, where=where)[0]
         assert near == hits
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({"lable": 1}, r"'lable', and no item has .* Did you mean 'label'\? There are: label, name, price\."),
+        ({"label": 1, "x') OR 1=1 --": 1}, "no item has metadata of that name. There are: label, name, price"),
+        ({"missing": {"!=": 1}}, "'missing', and no item has metadata of that name"),
+    ],
+)
+def test_a_filter_on_an_unknown_name_is_refused(folder, rows, where, message):
+    with Collection(folder) as collection:
+        with pytest.raises(ValueError, match=message):
+            collection.search(rows[:1], where=where)
+        with pytest.raises(ValueError, match=message):
+            collection.search_radius(rows[:1], 24, where=where)
+
+
+def test_a_filter_on_a_known_name_may_find_nothing(folder, tmp_path, hasher, rows):
+    with Collection(folder) as collection:
+        assert collection.search(rows[:2], where={"label": 77}) == [[], []]
+    with Collection.create(tmp_path / "empty", hasher) as collection:
+        assert collection.search(rows[:2], where={"label": 77}) == [[], []]
+
+
+def test_among_and_where_combine(folder, rows):
+    def ids(collection, **filters):
+        hits = collection.search(rows[:1], k=60, **filters)[0]
+        assert collection.search_radius(rows[:1], 24, **filters)[0] == hits
+        return sorted(hit.id for hit in hits)
+
+    with Collection(folder) as collection:
+        assert ids(collection, among=[5, 3, 3, 9]) == [3, 5, 9]
+        assert ids(collection, among=[5, 3, 9], where={"label": 0}) == [3, 9]
+        assert ids(collection, among=[]) == []
+        assert ids(collection, among=[3, 777]) == [3]
+
+
+def test_a_search_for_more_items_than_there_are_returns_them_all(folder, tmp_path, hasher, rows):
+    with Collection(folder) as collection:
+        assert collection.search(rows[:2], k=1000) == collection.search(rows[:2], k=60)
+    with Collection.create(tmp_path / "empty", hasher) as collection:
+        assert collection.search(rows[:2], k=3) == [[], []]
+        assert collection.search_radius(rows[:2], 3) == [[], []]
+
+
+def test_a_search_by_scores_encodes_once(folder, rows, monkeypatch):
+    calls = []
+    real = LSHash.decision_function
+    monkeypatch.setattr(LSHash, "decision_function", lambda self, X: calls.append(len(X)) or real(self, X))
+    with Collection(folder) as collection:
+        calls.clear()
+        collection.search(rows[:4], by_scores=True)
+    assert calls == [4]
 
 
 @pytest.mark.parametrize(
@@ -123,6 +197,59 @@ def test_upsert_replaces_and_adds(folder, rows):
         assert collection.search(rows[1:2], k=2)[0][0].id == 0
 
 
+class CallableHashers:
+    """A hasher that learned with a function, which no file can hold."""
+
+    @staticmethod
+    def kernel(a, b):
+        return np.asarray(a) @ np.asarray(b).T
+
+    @classmethod
+    def fitted(cls, rows):
+        return StarSHL(24, kernels=[cls.kernel], random_state=0).fit(rows, np.arange(len(rows)) % 3)
+
+
+def test_a_hasher_that_cannot_be_loaded_again_gets_no_collection(tmp_path, rows):
+    hasher = CallableHashers.fitted(rows)
+    with pytest.raises(ValueError, match="kernels given as functions"):
+        Collection.create(tmp_path / "items", hasher)
+    assert list(tmp_path.iterdir()) == []
+    with Collection.create(tmp_path / "items", hasher, kernels=[CallableHashers.kernel]) as collection:
+        collection.add(rows)
+        assert collection.codes([7]) == hasher.encode(rows[7:8])
+    with Collection(tmp_path / "items", kernels=[CallableHashers.kernel]) as collection:
+        assert collection.verify() == 60
+
+
+def test_a_hasher_that_cannot_be_loaded_again_replaces_none(folder, rows):
+    other = CallableHashers.fitted(rows)
+    with Collection(folder) as collection:
+        before = state_of(collection)
+        with pytest.raises(ValueError, match="kernels given as functions"):
+            collection.replace_hasher(other, np.arange(60), rows)
+        assert state_of(collection) == before
+        collection.replace_hasher(other, np.arange(60), rows, kernels=[CallableHashers.kernel])
+        assert collection.codes(np.arange(60)) == other.encode(rows)
+        assert collection.search(rows[:1], k=3) == collection.search(items=[0], k=3)
+
+
+def test_items_get_database_codes_and_queries_get_query_codes(tmp_path, rows, monkeypatch):
+    hasher = LSHash(24, random_state=0).fit(rows)
+    labels = np.arange(60) % 3
+    seen = []
+
+    def encode_database(self, X, y=None):
+        seen.append(y)
+        return self.encode(-X)
+
+    monkeypatch.setattr(LSHash, "encode_database", encode_database)
+    with Collection.create(tmp_path / "items", hasher) as collection:
+        collection.add(rows, labels)
+        assert seen[0] is labels
+        assert collection.codes(np.arange(60)) == hasher.encode(-rows)
+        assert collection.search(-rows[:5], k=1) == collection.search(items=np.arange(5), k=1)
+
+
 def test_labels_change_without_encoding_again(folder, rows):
     with Collection(folder) as collection:
         before = collection.codes([4, 5])
@@ -150,15 +277,16 @@ def test_a_hasher_is_not_replaced_between_encoding_and_storing(folder, rows, mon
     other = LSHash(24, random_state=1).fit(rows)
     with Collection(folder) as collection:
         replacing = threading.Thread(target=collection.replace_hasher, args=(other, np.arange(60), rows))
-        real_encode = collection._encode
+        real_encode = LSHash.encode_database
 
-        def encode_slowly(*arguments):
-            codes = real_encode(*arguments)
-            replacing.start()
-            replacing.join(0.5)
+        def encode_slowly(encoder, *arguments):
+            codes = real_encode(encoder, *arguments)
+            if encoder is not other and not replacing.ident:
+                replacing.start()
+                replacing.join(0.5)
             return codes
 
-        monkeypatch.setattr(collection, "_encode", encode_slowly)
+        monkeypatch.setattr(LSHash, "encode_database", encode_slowly)
         collection.upsert(rows[:1], ids=[7])
         replacing.join()
         assert collection.codes(np.arange(60)) == other.encode(rows)
@@ -188,10 +316,10 @@ def test_a_reader_sees_what_a_writer_has_stored(folder, rows):
 
 
 def refuse_to_read_all(monkeypatch, reader):
-    def fail():
+    def fail(store):
         raise AssertionError("the reader read every item again")
 
-    monkeypatch.setattr(reader, "_read_all", fail)
+    monkeypatch.setattr(reader._session, "_read", fail)
 
 
 def assert_reads_like_a_new_reader(folder, reader, rows):
@@ -216,11 +344,6 @@ def test_a_reader_reads_only_what_a_writer_has_changed(folder, rows, monkeypatch
         assert reader.get([]) == []
 
 
-def forget_the_log(connection):
-    connection.execute("DROP TABLE changes")
-    connection.execute("DELETE FROM facts WHERE name LIKE 'log_%'")
-
-
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -236,35 +359,11 @@ def forget_the_log(connection):
 def test_a_damaged_log_is_refused(folder, rows, spoil):
     with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
         writer.add(rows[:3], ids=[1000, 1001, 1002])
-        writer._store._connection.execute(spoil)
+        spoil_file(folder, spoil)
         with pytest.raises(CollectionFormatError, match="damaged"):
             len(reader)
         with pytest.raises(CollectionFormatError, match="damaged"):
             Collection(folder, read_only=True)
-
-
-def test_a_file_of_a_version_without_a_log_gets_one(folder, rows, monkeypatch):
-    connection = sqlite3.connect(folder / "items.sqlite")
-    forget_the_log(connection)
-    connection.commit()
-    connection.close()
-    with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
-        refuse_to_read_all(monkeypatch, reader)
-        writer.add(rows[:3], ids=[1000, 1001, 1002])
-        assert_reads_like_a_new_reader(folder, reader, rows)
-
-
-def test_changes_by_a_version_without_a_log_are_not_missed(folder, rows):
-    with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
-        writer.add(rows[:3], ids=[1000, 1001, 1002])
-        with writer._writing():
-            writer._store._log_changes = lambda generation: None
-            writer._store.delete([5])
-        del writer._store._log_changes
-        writer._generation = -1
-        assert 5 not in reader.ids
-        writer.add(rows[:1], ids=[1003])
-        assert_reads_like_a_new_reader(folder, reader, rows)
 
 
 def test_the_index_is_chosen_again_when_a_collection_has_doubled(tmp_path, hasher, rows, monkeypatch):
@@ -273,25 +372,26 @@ def test_the_index_is_chosen_again_when_a_collection_has_doubled(tmp_path, hashe
     with Collection.create(folder, hasher) as writer, Collection(folder, read_only=True) as reader:
         refuse_to_read_all(monkeypatch, reader)
         writer.add(rows)
-        assert isinstance(writer._index, FlatIndex)
+        assert isinstance(writer._session._snapshot.index, FlatIndex)
         writer.add(few, ids=1000 - np.arange(200))
-        assert isinstance(writer._index, BucketIndex)
+        assert isinstance(writer._session._snapshot.index, BucketIndex)
         assert len(reader) == 260
-        assert isinstance(reader._index, BucketIndex)
+        assert isinstance(reader._session._snapshot.index, BucketIndex)
         assert_reads_like_a_new_reader(folder, reader, rows)
         assert_reads_like_a_new_reader(folder, writer, rows)
 
 
-def test_a_full_log_starts_again(folder, rows, monkeypatch):
+def test_a_full_log_starts_again(tmp_path, hasher, rows, monkeypatch):
     monkeypatch.setattr("starshl.collection.store._LOG_ROOM", 10)
-    with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
+    folder = tmp_path / "items"
+    with Collection.create(folder, hasher) as writer, Collection(folder, read_only=True) as reader:
         for first in range(1000, 1060, 6):
             writer.add(rows[:6], ids=np.arange(first, first + 6))
             if first % 4 == 0:
                 assert_reads_like_a_new_reader(folder, reader, rows)
         writer.add(rows[:20], ids=np.arange(2000, 2020))
         assert_reads_like_a_new_reader(folder, reader, rows)
-        n_logged = writer._store._connection.execute("SELECT count(*) FROM changes").fetchone()[0]
+        n_logged = writer._session._writer.connection.execute("SELECT count(*) FROM changes").fetchone()[0]
         assert n_logged <= 10
 
 
@@ -307,10 +407,10 @@ def test_a_reader_interrupted_on_the_way_to_a_new_hasher_gets_there(folder, rows
     other = LSHash(40, random_state=1).fit(rows)
     with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
         writer.replace_hasher(other, np.arange(60), rows)
-        monkeypatch.setattr(reader._store, "all_rows", die)
+        monkeypatch.setattr(Store, "all_rows", die)
         with pytest.raises(KeyboardInterrupt):
             len(reader)
-        assert reader._hasher.n_bits == reader._index.n_bits == 24
+        assert reader._session._snapshot.hasher.n_bits == reader._session._snapshot.index.n_bits == 24
         monkeypatch.undo()
         assert reader.n_bits == 40
         assert_reads_like_a_new_reader(folder, reader, rows)
@@ -319,7 +419,7 @@ def test_a_reader_interrupted_on_the_way_to_a_new_hasher_gets_there(folder, rows
 def test_a_damaged_change_is_refused_by_a_reader(folder, rows):
     with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
         writer.add(rows[:3], ids=[1000, 1001, 1002])
-        writer._store._connection.execute("UPDATE items SET code = x'000000' WHERE id = 1001")
+        spoil_file(folder, "UPDATE items SET code = x'000000' WHERE id = 1001")
         with pytest.raises(CollectionFormatError, match=r"1001 .* does not match its checksum"):
             reader.search(rows[:1])
 
@@ -338,14 +438,17 @@ def test_a_second_writer_is_refused(folder):
         (lambda c, X: c.add(X[:2], metadata=[{}]), ValueError, "1 dictionaries of metadata for 2 items"),
         (lambda c, X: c.add(X[:1], metadata=[{"a": object()}]), ValueError, "cannot be stored"),
         (lambda c, X: c.add(X[:1], metadata=[{"a": float("nan")}]), ValueError, "cannot be stored"),
-        (lambda c, X: c.add(X[:1], metadata=[{"a\0b": 1}]), ValueError, "a NUL character"),
-        (lambda c, X: c.update([1], [{"a": ["b\0"]}]), ValueError, "a NUL character"),
-        (lambda c, X: c.update([1], [{"a": "\\\0"}]), ValueError, "a NUL character"),
+        (lambda c, X: c.add(X[:1], metadata=[{"a\0b": 1}]), ValueError, "the character NUL"),
+        (lambda c, X: c.update([1], [{"a": ["b\0"]}]), ValueError, "the character NUL"),
+        (lambda c, X: c.update([1], [{"a": "\\\0"}]), ValueError, "the character NUL"),
         (lambda c, X: c.add(X[:1], references=[3]), ValueError, "references must be 1 texts"),
         (lambda c, X: c.add(), ValueError, "either X or codes"),
         (lambda c, X: c.add(X[:1, :5]), ValueError, "5 features"),
         (lambda c, X: c.remove([1, 777]), KeyError, "777 is not in the collection; nothing was removed"),
         (lambda c, X: c.update([777], [{}]), KeyError, "777 is not in the collection"),
+        (lambda c, X: c.search(X[:1], k=0), ValueError, "k is 0"),
+        (lambda c, X: c.add(X[:1], metadata=[nested(101)]), ValueError, "nested more than 100 deep"),
+        (lambda c, X: c.update([1], [nested(100_000)]), ValueError, "nested more than 100 deep"),
         (lambda c, X: c.search_radius(X[:1], -1), ValueError, "radius is -1"),
         (lambda c, X: c.search(items=[777]), KeyError, "777"),
         (lambda c, X: c.export("items.txt"), ValueError, r"ends in '.txt'"),
@@ -386,8 +489,9 @@ def test_a_closed_collection_says_so(folder, rows, use):
 def test_a_full_disk_loses_nothing_and_says_so(folder, rows):
     with Collection(folder) as collection:
         before = state_of(collection)
-        pages = collection._store._connection.execute("PRAGMA page_count").fetchone()[0]
-        collection._store._connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+        connection = collection._session._writer.connection
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages + 2}")
         with pytest.raises(CollectionError, match=r"disk is full\. Free some space\. Nothing of this"):
             collection.add(np.repeat(rows, 40, axis=0), metadata=[{"text": "x" * 500}] * 2400)
         assert state_of(collection) == before
@@ -397,21 +501,18 @@ def test_a_full_disk_loses_nothing_and_says_so(folder, rows):
 def test_an_error_in_the_middle_of_a_batch_leaves_nothing_of_it(folder, rows, monkeypatch):
     with Collection(folder) as collection:
         before = state_of(collection)
-        monkeypatch.setattr(collection._store, "_count", die)
+        monkeypatch.setattr(Store, "_count", die)
         with pytest.raises(KeyboardInterrupt):
             collection.add(rows)
         monkeypatch.undo()
         assert state_of(collection) == before
 
 
-def die(*arguments):
-    raise KeyboardInterrupt
-
-
-@pytest.mark.parametrize("step", ["remove", "add"])
+@pytest.mark.parametrize("step", ["acknowledge", "checkpoint"])
 def test_a_change_interrupted_once_it_is_stored_is_not_forgotten(folder, rows, monkeypatch, step):
     with Collection(folder) as collection:
-        monkeypatch.setattr(collection._index, step, die)
+        owner = "acknowledged" if step == "acknowledge" else "connection.Connection"
+        monkeypatch.setattr(f"starshl.collection.{owner}.{step}", die)
         with pytest.raises(KeyboardInterrupt):
             collection.upsert(rows[50:51], ids=[0])
         monkeypatch.undo()
@@ -422,7 +523,7 @@ def test_a_change_interrupted_once_it_is_stored_is_not_forgotten(folder, rows, m
 
 def test_an_interrupted_removal_is_not_forgotten(folder, rows, monkeypatch):
     with Collection(folder) as collection:
-        monkeypatch.setattr(collection._index, "remove", die)
+        monkeypatch.setattr("starshl.collection.connection.Connection.checkpoint", die)
         with pytest.raises(KeyboardInterrupt):
             collection.remove([59])
         monkeypatch.undo()
@@ -430,14 +531,64 @@ def test_an_interrupted_removal_is_not_forgotten(folder, rows, monkeypatch):
         assert_reads_like_a_new_reader(folder, collection, rows)
 
 
-def test_a_reader_interrupted_while_it_catches_up_reads_everything_again(folder, rows, monkeypatch):
+def test_a_reader_interrupted_while_it_catches_up_stays_where_it_was(folder, rows, monkeypatch):
     with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
+        before = reader._session._snapshot
         writer.upsert(rows[50:51], ids=[0])
-        monkeypatch.setattr(reader._index, "add", die)
+        monkeypatch.setattr(FlatIndex, "add", die)
         with pytest.raises(KeyboardInterrupt):
             len(reader)
         monkeypatch.undo()
+        assert reader._session._snapshot is before
         assert_reads_like_a_new_reader(folder, reader, rows)
+
+
+def test_a_snapshot_stays_the_same_while_changes_follow(folder, rows):
+    with Collection(folder) as collection, collection._session.reading() as (snapshot, store):
+        ids, codes, stored = (
+            snapshot.index.ids.copy(),
+            snapshot.index.reconstruct(np.arange(60)),
+            list(store.all_rows()),
+        )
+        nearest = snapshot.index.search(codes, 10)
+        collection.add(rows[:5])
+        collection.add(rows[5:9], ids=[-4, -3, -2, -1])
+        collection.upsert(rows[20:21], ids=[3])
+        collection.remove([7, 60])
+        assert snapshot.index.ids.tolist() == ids.tolist()
+        assert snapshot.index.reconstruct(np.arange(60)) == codes
+        assert snapshot.index.search(codes, 10).ids.tolist() == nearest.ids.tolist()
+        assert list(store.all_rows()) == stored
+        assert len(collection) == 67
+
+
+def test_searches_run_side_by_side_and_beside_a_change(folder, rows, monkeypatch):
+    meeting = threading.Barrier(3, timeout=20)
+    real_encode = LSHash.encode
+
+    def encode(hasher, X):
+        meeting.wait()
+        return real_encode(hasher, X)
+
+    def search():
+        results.append(collection.search(rows[:5], k=7))
+
+    with Collection(folder) as collection:
+        expected, results = collection.search(rows[:5], k=7), []
+        codes = collection.codes([0])
+        monkeypatch.setattr(LSHash, "encode", encode)
+        threads = [threading.Thread(target=search) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        # Both searches wait inside for this change, which does not wait for them.
+        while collection._session._idle or meeting.n_waiting < 2:
+            time.sleep(0.001)
+        collection.upsert(codes=codes, ids=[30])
+        meeting.wait()
+        for thread in threads:
+            thread.join()
+        assert results == [expected, expected]
+        assert collection.codes([30]) == codes
 
 
 def test_a_folder_without_write_permission_can_be_read(folder, rows, monkeypatch):
@@ -517,15 +668,17 @@ def test_a_changed_or_missing_model_is_refused(folder):
 def test_an_export_sees_one_state(folder, rows, tmp_path, monkeypatch):
     other = LSHash(40, random_state=1).fit(rows)
     with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
-        real_reading = reader._store.reading
+        real_reading = Store.reading
 
         @contextmanager
-        def reading():
-            with real_reading():
+        def reading(store):
+            with real_reading(store):
                 yield
-            writer.replace_hasher(other, np.arange(60), rows)
+            if store in reader_stores:
+                writer.replace_hasher(other, np.arange(60), rows)
 
-        monkeypatch.setattr(reader._store, "reading", reading)
+        reader_stores = reader._session._idle[:]
+        monkeypatch.setattr(Store, "reading", reading)
         reader.export(tmp_path / "items.jsonl")
     lines = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
     assert {(line["n_bits"], len(line["code"])) for line in lines} == {(24, 6)}

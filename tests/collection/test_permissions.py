@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from starshl.baselines import LSHash
 from starshl.collection import Collection
-from starshl.collection.store import ChangedWhileRead, Store
+from starshl.collection.connection import ChangedWhileRead, Connection
+from starshl.collection.store import Store
 from starshl.exceptions import CollectionError
 
 NOBODY = 65534
@@ -18,14 +20,18 @@ NOBODY = 65534
 @pytest.fixture
 def no_lock_files(monkeypatch):
     """Let SQLite fail as it does where a reader may not make the files that locking needs."""
-    real_connect = Store._connect
+    real_connect = Connection._connect
 
-    def connect(store, mode, *, immutable=False):
-        if mode == "ro" and not immutable and not store._has_log():
+    def connect(connection, mode, *, immutable=False):
+        if mode == "ro" and not immutable and not connection._has_log():
             raise CollectionError("unable to open database file")
-        real_connect(store, mode, immutable=immutable)
+        real_connect(connection, mode, immutable=immutable)
 
-    monkeypatch.setattr(Store, "_connect", connect)
+    monkeypatch.setattr(Connection, "_connect", connect)
+
+
+def reads_without_locks(reader):
+    return reader._session._idle[0].connection._seen is not None
 
 
 def assert_reads_the_present(folder, reader, rows):
@@ -37,7 +43,7 @@ def assert_reads_the_present(folder, reader, rows):
 
 def test_a_reader_without_locks_follows_the_writer(folder, rows, no_lock_files):
     with Collection(folder, read_only=True) as reader:
-        assert reader._store._seen is not None
+        assert reads_without_locks(reader)
         with Collection(folder) as writer:
             writer.upsert(rows[20:40], ids=np.arange(20))
             assert_reads_the_present(folder, reader, rows)
@@ -52,7 +58,7 @@ def test_a_reader_without_locks_notices_what_was_written_in_between(folder, rows
             with Collection(folder) as writer:
                 writer.remove([first])
                 writer.compact()
-            assert reader._store._seen is not None
+            assert reads_without_locks(reader)
             assert len(reader) == 59 - first
             assert reader.verify() == 59 - first
             assert_reads_the_present(folder, reader, rows)
@@ -60,20 +66,38 @@ def test_a_reader_without_locks_notices_what_was_written_in_between(folder, rows
 
 def test_a_reader_without_locks_refuses_what_is_written_meanwhile(folder, rows, no_lock_files):
     with Collection(folder, read_only=True) as reader:
-        real_index = reader._index
+        before = reader._session._snapshot
         with pytest.raises(ChangedWhileRead, match=r"was written while it was read .* Try again\."):
             read_while_written(folder, reader, rows)
-        # What a mixture of old and new pages has left in memory must not stay, even under the right generation.
-        reader._index = real_index
+        assert reader._session._snapshot is before
         assert_reads_the_present(folder, reader, rows)
 
 
 def read_while_written(folder, reader, rows):
-    with reader._reading():
+    with reader._session.reading():
         with Collection(folder) as writer:
             writer.upsert(rows[20:40], ids=np.arange(20))
-            reader._generation = writer._generation
         raise KeyError("a row that a torn page lacks")
+
+
+def test_what_a_reader_without_locks_read_while_it_was_written_is_not_kept(folder, rows, no_lock_files, monkeypatch):
+    real_rows = Store.all_rows
+
+    def write_meanwhile(store):
+        yield from real_rows(store)
+        monkeypatch.undo()
+        with Collection(folder) as writer:
+            writer.upsert(rows[20:40], ids=np.arange(20))
+
+    with Collection(folder, read_only=True) as reader:
+        with Collection(folder) as writer:
+            writer.replace_hasher(LSHash(24, random_state=1).fit(rows), np.arange(60), rows)
+        before = reader._session._snapshot
+        monkeypatch.setattr(Store, "all_rows", write_meanwhile)
+        with pytest.raises(ChangedWhileRead):
+            len(reader)
+        assert reader._session._snapshot is before
+        assert_reads_the_present(folder, reader, rows)
 
 
 def test_a_reader_whose_collection_is_gone_is_told(folder, no_lock_files):

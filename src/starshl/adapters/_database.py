@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Collection as Container
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, Self
 
 import numpy as np
 
+from .._metadata import check_metadata, json_text
 from ..codes import BinaryCodes, n_bytes
 from ..index import HammingIndex, Neighbors, RadiusNeighbors
 
@@ -89,44 +90,8 @@ def to_radius_neighbors(rankings: list[Ranking]) -> RadiusNeighbors:
     return RadiusNeighbors(starts, table[:, 0].astype(np.int32), table[:, 1].copy())
 
 
-def check_metadata(metadata: Sequence[Mapping[str, Any]] | None, n_codes: int) -> list[dict[str, Any]]:
-    """Return one dictionary per code, or say which one cannot be stored."""
-    if metadata is None:
-        return [{}] * n_codes
-    metadata = list(metadata)
-    if len(metadata) != n_codes:
-        raise ValueError(f"There are {len(metadata)} dictionaries of metadata for {n_codes} codes; give one per code.")
-    for number, entry in enumerate(metadata):
-        json_text(entry, f"metadata[{number}]")
-    return [dict(entry) for entry in metadata]
-
-
-def json_text(entry: Mapping[str, Any], role: str) -> str:
-    """Return a dictionary as JSON, NumPy numbers included; ``role`` names it in errors."""
-    if not isinstance(entry, Mapping):
-        raise ValueError(f"{role} is a {type(entry).__name__}; it must be a dictionary, such as {{'label': 3}}.")
-    unnamed = [key for key in entry if not isinstance(key, str)]
-    if unnamed:
-        raise ValueError(f"{role} has the key {unnamed[0]!r}; keys must be strings.")
-    try:
-        text = json.dumps(dict(entry), allow_nan=False, ensure_ascii=False, default=_plain_number)
-        text.encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(
-            f"{role} cannot be stored ({error}). Use strings, finite numbers, booleans, None, and lists and "
-            "dictionaries of these."
-        ) from error
-    return text
-
-
 def check_known(ids: list[int], known: Container[int]) -> None:
     """Raise KeyError for the first id that is not among the known ones."""
     missing = [item for item in ids if item not in known]
     if missing:
         raise KeyError(f"The id {missing[0]} is not in the index.")
-
-
-def _plain_number(value: object) -> object:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"a {type(value).__name__} is not JSON")

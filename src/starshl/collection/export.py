@@ -14,14 +14,15 @@ from pathlib import Path
 import numpy as np
 
 from .._files import replacing_file
-from ..codes import BinaryCodes
+from ..codes import BinaryCodes, n_bytes
+from .entries import metadata_of
 from .store import Row
 
 __all__ = ["write_rows"]
 
 
 def write_rows(path: str | os.PathLike, rows: Sequence[Row], n_bits: int) -> None:
-    """Write rows to a file whose ending says how; it is complete or not there."""
+    """Write rows to a file in the format that its ending names; the file is complete or absent."""
     writers = {".parquet": _write_parquet, ".jsonl": _write_json_lines}
     ending = Path(path).suffix
     if ending not in writers:
@@ -37,7 +38,7 @@ def _write_json_lines(path, rows: Sequence[Row], n_bits: int) -> None:
                 "code": row.code.hex(),
                 "n_bits": n_bits,
                 "reference": row.reference,
-                "metadata": json.loads(row.metadata),
+                "metadata": metadata_of(row),
             }
             file.write(json.dumps(entry).encode() + b"\n")
 
@@ -47,6 +48,6 @@ def _write_parquet(path, rows: Sequence[Row], n_bits: int) -> None:
     from ..adapters.parquet_table import write_parquet
 
     content = b"".join(row.code for row in rows)
-    packed = np.frombuffer(content, np.uint8).reshape(len(rows), -(-n_bits // 8))
+    packed = np.frombuffer(content, np.uint8).reshape(len(rows), n_bytes(n_bits))
     columns = {"reference": [row.reference for row in rows], "metadata": [row.metadata for row in rows]}
     write_parquet(path, BinaryCodes(packed, n_bits), [row.id for row in rows], columns)

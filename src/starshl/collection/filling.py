@@ -1,4 +1,4 @@
-"""A new collection that is seen only when it is full."""
+"""A new collection that nobody sees before it is filled."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ __all__ = ["appearing_collection"]
 @contextmanager
 def appearing_collection(folder: str | os.PathLike, hasher: BaseHasher) -> Iterator[Collection]:
     """Fill a new collection that appears complete when the block ends, or not at all."""
-    with appearing_folder(Path(folder)) as made:
-        # A collection makes its folder itself; what is needed of this one is its name.
-        made.rmdir()
-        with Collection.create(made, hasher) as collection:
+    with appearing_folder(Path(folder)) as draft:
+        # A collection makes its folder itself: only the name of this one is needed.
+        draft.rmdir()
+        with Collection.create(draft, hasher) as collection:
             yield collection

@@ -1,4 +1,4 @@
-"""Filters on metadata: a dictionary becomes SQL whose every value is a parameter."""
+"""Filters on metadata: a dictionary becomes SQL in which every name and value is a parameter."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
-"""The folder of a collection: its writer's lock, its model file, and how it comes into being."""
+"""The folder of a collection: how it is made, who may write to it, and its model file."""
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
 import os
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,17 +15,22 @@ from .._files import draft_folder, sync_folder
 from ..base import BaseHasher
 from ..catalog import load
 from ..exceptions import CollectionError, CollectionFormatError
+from ..kernels import Kernel
 
 __all__ = [
+    "Kernels",
     "appearing_folder",
-    "code_length",
     "discard_other_models",
     "load_model",
     "lock_for_writing",
     "save_model",
 ]
 
+# The kernels of a hasher that was fitted with functions, which a file cannot hold; None for all others.
+Kernels = Sequence[Kernel | Callable[..., object]] | None
+
 _DRAFT = "hasher.draft"
+_MODEL_NAME = re.compile(r"hasher-[0-9a-f]{16}\.star")
 
 
 @contextmanager
@@ -75,9 +81,11 @@ def save_model(folder: Path, hasher: BaseHasher) -> str:
     return name
 
 
-def load_model(folder: Path, name: str, kernels) -> BaseHasher:
+def load_model(folder: Path, name: str, kernels: Kernels) -> BaseHasher:
     """Load the model of that name, if it is still what was saved."""
     path = folder / name
+    if not _MODEL_NAME.fullmatch(name):
+        raise CollectionFormatError(f"{name!r} cannot name a model of {str(folder)!r}. Restore it from a copy.")
     if not path.is_file():
         raise CollectionFormatError(f"The model file {str(path)!r} is missing. Restore it from a copy.")
     if name != _name_of(path):
@@ -86,16 +94,11 @@ def load_model(folder: Path, name: str, kernels) -> BaseHasher:
 
 
 def discard_other_models(folder: Path, name: str) -> None:
-    """Delete the models that are not in use, and what a death while saving one has left."""
+    """Delete the models that are not in use, and the remains of a save that was cut short."""
     for pattern in ("hasher-*.star", _DRAFT, f".{_DRAFT}.*.partial"):
         for path in folder.glob(pattern):
             if path.name != name:
                 path.unlink()
-
-
-def code_length(hasher: BaseHasher) -> int:
-    """Return how many bits a fitted hasher gives; its own n_bits may be None, for one a feature."""
-    return len(hasher.get_feature_names_out())
 
 
 def _name_of(path: Path) -> str:

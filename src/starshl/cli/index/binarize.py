@@ -48,7 +48,7 @@ def binarize(
     """Turn embeddings into a collection of codes and compare these with the vectors, on one page."""
     from dataclasses import asdict
 
-    from ...collection import binarize as binarize_vectors
+    from ...binarization import binarize as binarize_vectors
 
     check_new_folder(folder)
     options = RowOptions(labels, no_labels, vectors, ids, references, split_names(drop))

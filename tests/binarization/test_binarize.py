@@ -12,8 +12,9 @@ from typer.testing import CliRunner
 
 from starshl import StarSHL
 from starshl.baselines import LSHash
+from starshl.binarization import binarize, compare
 from starshl.cli.main import app
-from starshl.collection import Collection, binarize, compare
+from starshl.collection import Collection
 
 
 @pytest.fixture(scope="module")
@@ -24,11 +25,11 @@ def digits():
 
 def test_float_search_is_scored_as_scikit_learn_would(digits):
     X, y = digits
-    found = compare(X, y, hasher=LSHash(32), rivals=[], n_queries=50, random_state=3)
+    result = compare(X, y, hasher=LSHash(32), rivals=[], n_queries=50, random_state=3)
     order = np.random.RandomState(3).permutation(600)
     query, base = order[:50], order[50:]
     nearest = NearestNeighbors(n_neighbors=10).fit(X[base]).kneighbors(X[query], return_distance=False)
-    exact = found.contestants[0]
+    exact = result.methods[0]
     assert exact.precision_at_10 == pytest.approx(np.mean(y[base][nearest] == y[query][:, None]))
     assert exact.bytes_per_item == 4 * 64
 
@@ -36,16 +37,16 @@ def test_float_search_is_scored_as_scikit_learn_would(digits):
 def test_rows_without_labels_do_not_count_against_float_search(digits):
     X, y = digits
     some = np.where(np.arange(600) % 2, y, -1)
-    found = compare(X, some, hasher=LSHash(32), rivals=[], n_queries=50, random_state=3)
+    result = compare(X, some, hasher=LSHash(32), rivals=[], n_queries=50, random_state=3)
     order = np.random.RandomState(3).permutation(600)
     query, base = (rows[some[rows] >= 0] for rows in (order[:50], order[50:]))
     nearest = NearestNeighbors(n_neighbors=10).fit(X[base]).kneighbors(X[query], return_distance=False)
-    assert found.contestants[0].precision_at_10 == pytest.approx(np.mean(y[base][nearest] == y[query][:, None]))
+    assert result.methods[0].precision_at_10 == pytest.approx(np.mean(y[base][nearest] == y[query][:, None]))
 
 
 def test_many_bits_recall_nearly_every_neighbor(digits):
     X, _ = digits
-    few, many = (compare(X, hasher=LSHash(n_bits), rivals=[], n_queries=50).contestants[1] for n_bits in (4, 512))
+    few, many = (compare(X, hasher=LSHash(n_bits), rivals=[], n_queries=50).methods[1] for n_bits in (4, 512))
     # A hundred of 550 rows drawn at random would hold 0.18 of the neighbors.
     assert 0.18 < few.recall_10_at_100 < many.recall_10_at_100
     assert many.recall_10_at_100 > 0.99
@@ -56,15 +57,15 @@ def test_labels_make_short_codes_more_precise_than_hyperplanes(digits, tmp_path)
     X, y = digits
     y = np.where(np.arange(600) % 3 == 0, -1, y)
     hasher = StarSHL(16, random_state=0)
-    found = binarize(tmp_path / "digits", X, y, hasher=hasher, metadata=[{"label": int(v)} for v in y])
-    by_name = {one.name: one for one in found.contestants}
+    result = binarize(tmp_path / "digits", X, y, hasher=hasher, metadata=[{"label": int(v)} for v in y])
+    by_name = {one.name: one for one in result.methods}
     assert by_name["StarSHL"].precision_at_10 > by_name["LSHash"].precision_at_10 + 0.2
     with Collection(tmp_path / "digits", read_only=True) as collection:
         assert collection.verify() == 600
         assert collection.n_bits == 16
     page = (tmp_path / "digits" / "comparison.md").read_text()
-    assert "| StarSHL | 2 |" in page
-    assert len(json.loads((tmp_path / "digits" / "comparison.json").read_text())["contestants"]) >= 3
+    assert "| StarSHL | 2 | " in page
+    assert len(json.loads((tmp_path / "digits" / "comparison.json").read_text())["methods"]) >= 3
 
 
 def test_the_command_takes_a_file_and_a_label_column(digits, tmp_path):
@@ -121,19 +122,28 @@ def test_a_collection_is_there_complete_or_not_at_all(digits, tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_page_tells_how_many_codes_are_different(digits):
+    X, y = digits
+    result = compare(X, y, hasher=LSHash(3), rivals=[], n_queries=50)
+    assert result.methods[0].n_different_codes is None
+    assert 1 < result.methods[1].n_different_codes <= 8
+    assert "| method | bytes per item | different codes |" in result.page()
+    assert f"| LSHash | 1 | {result.methods[1].n_different_codes} |" in result.page()
+
+
 def test_the_page_says_why_a_rival_is_left_out(digits):
     X, y = digits
-    found = compare(X[:, :20], y, hasher=LSHash(32), n_queries=50)
-    assert sorted(found.left_out) == ["ITQ", "SignBinarizer"]
-    assert "ITQ was left out: " in found.page()
-    assert "LSHash was left out" not in found.page()
+    result = compare(X[:, :20], y, hasher=LSHash(32), n_queries=50)
+    assert sorted(result.left_out) == ["ITQ", "SignBinarizer"]
+    assert "ITQ was left out: " in result.page()
+    assert "LSHash was left out" not in result.page()
 
 
 def test_small_data_gets_a_comparison_or_a_clear_error(digits):
     X, y = digits
-    found = compare(X[:60], y[:60], hasher=LSHash(16), rivals=[])
-    assert (found.n_queries, found.n_items) == (6, 54)
-    assert [one.recall_10_at_100 for one in found.contestants] == [None, None]
+    result = compare(X[:60], y[:60], hasher=LSHash(16), rivals=[])
+    assert (result.n_queries, result.n_items) == (6, 54)
+    assert [one.recall_10_at_100 for one in result.methods] == [None, None]
     assert compare(X[:11], y[:11], hasher=LSHash(16), rivals=[]).n_queries == 1
     with pytest.raises(ValueError, match=r"There are 8 rows; .* takes at least 11"):
         compare(X[:8], hasher=LSHash(16))
@@ -145,7 +155,7 @@ def test_news_embeddings_keep_their_classes_in_four_bytes(tmp_path):
     data = np.load(Path(os.environ["STARSHL_DATA"]) / "agnews_use512.npz")
     rows = np.random.default_rng(0).permutation(len(data["y"]))[:2500]
     X, y = data["X"][rows].astype(np.float32), data["y"][rows]
-    found = binarize(tmp_path / "news", X, y, hasher=StarSHL(32, random_state=0), n_queries=500)
-    exact, star = found.contestants[:2]
-    # Measured: 0.89 with 4 bytes an item, 0.83 with 2,048.
+    result = binarize(tmp_path / "news", X, y, hasher=StarSHL(32, random_state=0), n_queries=500)
+    exact, star = result.methods[:2]
+    # Measured: 0.89 with 4 bytes per item, 0.83 with 2,048.
     assert star.precision_at_10 > exact.precision_at_10

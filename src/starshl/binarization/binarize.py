@@ -1,0 +1,85 @@
+"""Vectors into a collection of codes, with the comparison beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .._files import write_atomically
+from .._metadata import check_metadata
+from ..base import BaseHasher
+from ..collection.entries import reference_texts
+from ..collection.filling import appearing_collection
+from ..index.base import check_ids
+from .comparison import Comparison
+from .measure import compare
+
+__all__ = ["binarize"]
+
+
+def binarize(
+    folder: str | os.PathLike[str],
+    X,
+    y=None,
+    *,
+    hasher: BaseHasher,
+    ids=None,
+    metadata: Sequence[Mapping[str, Any]] | None = None,
+    references: Sequence[str | None] | None = None,
+    n_queries: int | None = None,
+    random_state=0,
+    feature_names: Sequence[str] | None = None,
+) -> Comparison:
+    """Turn vectors into a searchable collection and compare its codes with the vectors themselves.
+
+    The hasher is compared on held-out queries with float search and with the plain binarizers of the catalog
+    at equal length (:func:`compare`), then fitted on all rows, and the collection of all rows is written. It
+    appears complete, or not at all.
+
+    Parameters
+    ----------
+    folder : path
+        The new collection; the comparison lies in it as ``comparison.md`` and ``comparison.json``.
+    X : array of shape (n_items, n_features)
+    y : array of shape (n_items,), default=None
+        Labels; -1, NaN or None where there is none.
+    hasher : BaseHasher
+        Not fitted; its code length is that of all methods compared.
+    ids, metadata, references : as in :meth:`starshl.collection.Collection.add`
+    n_queries : int, default=None
+        Rows to hold out: a tenth, at most 1,000, by default.
+    random_state : int, default=0
+        Which rows are held out.
+    feature_names : sequence of str, default=None
+        Names of the columns of X, kept with the hasher, so that later tables may have them in any order.
+    """
+    if Path(folder).exists():
+        raise FileExistsError(f"{os.fspath(folder)!r} exists already. Choose another folder.")
+    # Before the fitting, which may take hours.
+    if ids is not None:
+        ids = check_ids(ids, len(X))
+    check_metadata(metadata, len(X))
+    reference_texts(references, len(X))
+    comparison = compare(X, y, hasher=hasher, n_queries=n_queries, random_state=random_state)
+    fitted = _fit(hasher, X, y, feature_names)
+    codes = fitted.encode_database(X, y)
+    with appearing_collection(folder, fitted) as collection:
+        collection.add(codes=codes, ids=ids, metadata=metadata, references=references)
+        write_atomically(collection.folder / "comparison.md", comparison.page().encode())
+        write_atomically(collection.folder / "comparison.json", json.dumps(asdict(comparison), indent=1).encode())
+    return comparison
+
+
+def _fit(hasher: BaseHasher, X, y, feature_names: Sequence[str] | None) -> BaseHasher:
+    """Return a copy of the hasher, fitted on all rows."""
+    fitted = clone(hasher).fit(X, y)
+    if feature_names is not None:
+        fitted.feature_names_in_ = np.array(feature_names, dtype=object)
+    return fitted

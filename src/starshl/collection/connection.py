@@ -1,0 +1,256 @@
+"""A connection to the SQLite file of a collection: opened with care, in transactions, with errors that give advice."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from ..exceptions import CollectionError, CollectionFormatError
+
+__all__ = ["FORMAT", "ChangedWhileRead", "Connection"]
+
+FORMAT = 1
+BUSY_SECONDS = 10.0
+
+_TABLES = {
+    "facts": "CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID",
+    "items": """CREATE TABLE items (
+  id INTEGER PRIMARY KEY,
+  code BLOB NOT NULL,
+  reference TEXT,
+  metadata TEXT NOT NULL,
+  checksum INTEGER NOT NULL
+)""",
+    # Which ids a transaction has changed, for readers that hold the state before it.
+    "changes": "CREATE TABLE changes (generation INTEGER NOT NULL, id INTEGER NOT NULL)",
+}
+# Steps of SQLite's machine to read the schema of three tables: a few dozen. A crafted file may ask for any number.
+_SCHEMA_STEPS = 1_000_000
+
+NOT_READ = "Nothing was read."
+NOT_MADE = "The collection was not made."
+NOT_STORED = "Nothing of this change was stored."
+# Advice by how a message of SQLite begins.
+_ADVICE = {
+    "database or disk is full": "Free some space.",
+    "disk I/O error": "The disk may be full or failing.",
+    "database is locked": "Another process is writing; try again when it has finished.",
+    "attempt to write a readonly database": "Give write permission to the folder and its files.",
+    "unable to open database file": (
+        "Give read permission to all files of the folder; if a writer has died and left its log there, open the "
+        "collection for writing once."
+    ),
+    "Expression tree is too large": "Give a filter with fewer conditions.",
+    "too many SQL variables": "Give a filter with fewer values.",
+}
+
+
+class ChangedWhileRead(CollectionError):
+    """Another process wrote to a file that was read without locks; what was read may be half old, half new."""
+
+
+@contextmanager
+def explained(path: Path, outcome: str) -> Iterator[None]:
+    """Turn an error of SQLite into one that gives advice and says what was done."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        advice = [text for beginning, text in _ADVICE.items() if str(error).startswith(beginning)]
+        raise CollectionError(" ".join([f"{str(path)!r}: {error}.", *advice, outcome])) from error
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        raise CollectionFormatError(
+            f"{str(path)!r} is not a readable collection ({error}): the file is damaged or of another kind. "
+            "Restore it from a copy."
+        ) from error
+
+
+class Connection:
+    """One connection to the file, and its transactions."""
+
+    def __init__(self, path: Path, *, writable: bool) -> None:
+        self.path = path
+        self._writable = writable
+        self._sqlite: sqlite3.Connection | None = None
+        # The state of the file when a connection without locks was made to it; None for other connections.
+        self._seen: tuple[int, ...] | None = None
+        self._open()
+
+    @staticmethod
+    def create_file(path: Path, facts: dict[str, Any]) -> None:
+        """Make a new file with empty tables but for these facts."""
+        with explained(path, NOT_MADE), closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            for statement in _TABLES.values():
+                connection.execute(statement)
+            connection.executemany("INSERT INTO facts VALUES (?, ?)", {"format": FORMAT, **facts}.items())
+
+    def close(self) -> None:
+        """Close the connection; the last one to close empties the write-ahead log into the file."""
+        if self._sqlite is not None:
+            self._sqlite.close()
+            self._sqlite = None
+
+    def execute(self, statement: str, parameters: Any = ()) -> sqlite3.Cursor:
+        return self._sqlite.execute(statement, parameters)
+
+    def execute_many(self, statement: str, parameters: Any) -> None:
+        self._sqlite.executemany(statement, parameters)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """See one unchanging state of the file, or fail with :class:`ChangedWhileRead`."""
+        with self._watched(), explained(self.path, NOT_READ):
+            self.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._roll_back()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Change the file: store everything done inside, or nothing."""
+        with explained(self.path, NOT_STORED):
+            self.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.execute("COMMIT")
+            except BaseException:
+                self._roll_back()
+                raise
+
+    def checkpoint(self) -> None:
+        """Move the write-ahead log into the file and empty it, as far as readers and the disk let it.
+
+        Nothing depends on it: what stays in the log is on the disk, and a later checkpoint moves it.
+        """
+        with suppress(sqlite3.OperationalError):
+            self.execute("PRAGMA busy_timeout = 0")
+            self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
+
+    def vacuum(self) -> None:
+        """Give free pages back to the file system."""
+        with explained(self.path, NOT_STORED):
+            self.execute("VACUUM")
+            self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def fact(self, name: str) -> Any:
+        row = self.execute("SELECT value FROM facts WHERE name = ?", [name]).fetchone()
+        if row is None or not isinstance(row[0], str if name == "model" else int):
+            raise CollectionFormatError(
+                f"{str(self.path)!r} lacks its entry {name!r}: the file is damaged. Restore it from a copy."
+            )
+        return row[0]
+
+    def _open(self) -> None:
+        self.close()
+        self._seen = None
+        if self._writable:
+            self._connect("rw")
+            return
+        try:
+            self._connect("ro")
+        except CollectionError:
+            # A folder or disk that may not be written has no room for the shared memory file through which SQLite
+            # locks. Without a log no process is writing now, so the file can be read without locks, for as long as
+            # it stays as it is; `reading` watches that. The order matters: whoever has written and removed the
+            # log after the first line has changed what the first line saw.
+            seen = self._state_of_file()
+            if self._has_log():
+                self._connect("ro")
+                return
+            self._connect("ro", immutable=True)
+            self._seen = seen
+
+    def _connect(self, mode: str, *, immutable: bool = False) -> None:
+        with explained(self.path, NOT_READ):
+            self._sqlite = sqlite3.connect(
+                f"{self.path.resolve().as_uri()}?mode={mode}&immutable={int(immutable)}",
+                uri=True,
+                timeout=BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            try:
+                # A transaction that was acknowledged is on the disk: with less than FULL, it may still be on its way.
+                self.execute("PRAGMA synchronous = FULL")
+                self._check_schema()
+                self._check_format()
+            except BaseException:
+                self.close()
+                raise
+
+    def _check_schema(self) -> None:
+        """Refuse any table, view or trigger but our own, before a statement could run what a stranger put there."""
+        self.execute("PRAGMA trusted_schema = OFF")
+        self._sqlite.set_progress_handler(lambda: 1, _SCHEMA_STEPS)
+        try:
+            entries = self.execute("SELECT name, type, sql FROM sqlite_master LIMIT 10").fetchall()
+        except sqlite3.OperationalError as error:
+            if str(error) != "interrupted":
+                raise
+            entries = []
+        finally:
+            self._sqlite.set_progress_handler(None, 0)
+        if sorted(entries) != sorted((name, "table", statement) for name, statement in _TABLES.items()):
+            raise CollectionFormatError(
+                f"{str(self.path)!r} does not have the tables of a collection: the file is damaged or of another kind. "
+                "Restore it from a copy."
+            )
+
+    def _check_format(self) -> None:
+        given = self.fact("format")
+        if given < 1:
+            raise CollectionFormatError(
+                f"{str(self.path)!r} has format {given}, and formats begin with 1: the file is damaged. Restore it "
+                "from a copy."
+            )
+        if given > FORMAT:
+            raise CollectionFormatError(
+                f"{str(self.path)!r} has format {given}; this version of starshl reads up to {FORMAT}. "
+                "Install a newer starshl."
+            )
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Connect again if the file was written since; without locks, refuse what is read while it is written."""
+        outdated = self._seen is not None and (self._has_log() or self._state_of_file() != self._seen)
+        if outdated or self._sqlite is None:
+            self._open()
+        try:
+            yield
+        except Exception as error:
+            self.check_unchanged(error)
+            raise
+        self.check_unchanged()
+
+    def check_unchanged(self, met: Exception | None = None) -> None:
+        """Raise :class:`ChangedWhileRead` if the file is read without locks and was written meanwhile."""
+        if self._seen is not None and self._state_of_file() != self._seen:
+            raise ChangedWhileRead(
+                f"{str(self.path)!r} was written while it was read without write permission to its folder, which "
+                "locks would need. Try again."
+            ) from met
+
+    def _has_log(self) -> bool:
+        """Return whether the log holds anything; a writer at work or killed may leave an empty one."""
+        try:
+            return self.path.with_name(f"{self.path.name}-wal").stat().st_size > 0
+        except FileNotFoundError:
+            return False
+
+    def _state_of_file(self) -> tuple[int, ...]:
+        """Return what changes whenever the file is written or replaced."""
+        try:
+            status = self.path.stat()
+        except OSError as error:
+            raise CollectionError(f"{str(self.path)!r} cannot be read any more ({error.strerror}).") from error
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+    def _roll_back(self) -> None:
+        # An error such as a full disk may have ended the transaction already.
+        if self._sqlite.in_transaction:
+            self.execute("ROLLBACK")

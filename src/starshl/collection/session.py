@@ -1,0 +1,179 @@
+"""An open collection: its connections, its writer's lock, and the newest state in memory.
+
+Each read borrows a connection of its own and holds the lock only until it has its snapshot, so searches of several
+threads run side by side. Changes take turns.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..codes import BinaryCodes
+from ..exceptions import CollectionError
+from .folder import Kernels, discard_other_models, lock_for_writing
+from .snapshot import Snapshot
+from .store import Store
+
+__all__ = ["DATABASE", "Change", "Session"]
+
+DATABASE = "items.sqlite"
+_LOCK = "writer.lock"
+
+
+@dataclass(slots=True)
+class Change:
+    """A change under way: where it is stored, the state that it starts from, and the next one, once that is known."""
+
+    store: Store
+    generation: int
+    snapshot: Snapshot
+    successor: Snapshot | None = None
+
+    def change_codes(
+        self, gone: np.ndarray | None = None, codes: BinaryCodes | None = None, ids: np.ndarray | None = None
+    ) -> None:
+        """Say which ids go and which codes come; without this, the next read takes them from the file."""
+        self.successor = self.snapshot.changed(self.generation, gone, codes, ids)
+
+
+class Session:
+    """The files of one collection, open for one object that any number of threads may use."""
+
+    def __init__(self, folder: Path, *, read_only: bool, kernels: Kernels, n_jobs: int | None) -> None:
+        self._folder = folder
+        self._kernels = kernels
+        self._kernels_by_model: dict[str, Kernels] = {}
+        self._n_jobs = n_jobs
+        self._read_only = read_only
+        # Held for a whole change, and taken before the other lock.
+        self._change_lock = threading.RLock()
+        # Held while a read begins, and around the fields below.
+        self._lock = threading.RLock()
+        self._is_open = True
+        self._snapshot: Snapshot | None = None
+        self._idle: list[Store] = []
+        self._writer: Store | None = None
+        self._writer_lock: int | None = None
+        if not (folder / DATABASE).is_file():
+            raise FileNotFoundError(f"There is no collection in {str(folder)!r}. Make one with Collection.create.")
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def reading(self) -> Iterator[tuple[Snapshot, Store]]:
+        """Give the newest state, in memory and in the file; both stay the same inside."""
+        store = self._borrow()
+        try:
+            with ExitStack() as stack:
+                with self._lock:
+                    stack.enter_context(store.reading())
+                    snapshot = self._refreshed(store)
+                yield snapshot, store
+        finally:
+            self._give_back(store)
+
+    @contextmanager
+    def writing(self) -> Iterator[Change]:
+        """Give a change to fill in; it is stored and acknowledged at the end, or nothing of it is."""
+        with self._change_lock:
+            writer = self._open_writer()
+            with writer.writing() as generation:
+                with self._lock:
+                    # An earlier change may have been interrupted once it was stored.
+                    snapshot = self._refreshed(writer)
+                change = Change(writer, generation, snapshot)
+                yield change
+            with self._lock:
+                # Another thread may have read the change already.
+                if self._snapshot is snapshot and change.successor is not None:
+                    self._snapshot = change.successor
+
+    def use_kernels(self, model: str, kernels: Kernels) -> None:
+        """Load a model with these kernels from now on."""
+        self._kernels_by_model[model] = kernels
+
+    def verify(self) -> int:
+        """Examine every page, every item and the model; return the number of items."""
+        with self.reading() as (_, store):
+            store.check_integrity()
+            return len(self._read(store).index)
+
+    def compact(self) -> None:
+        """Give free pages back to the file system."""
+        with self._change_lock:
+            self._open_writer().compact()
+
+    def close(self) -> None:
+        """Close every connection and give back the writer's lock."""
+        with self._change_lock, self._lock:
+            self._is_open = False
+            for store in self._idle:
+                store.close()
+            self._idle = []
+            # The last to close is one that can write: it empties the log into the file.
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
+            if self._writer_lock is not None:
+                os.close(self._writer_lock)
+                self._writer_lock = None
+
+    def _start(self) -> None:
+        if not self._read_only:
+            self._writer_lock = lock_for_writing(self._folder / _LOCK)
+        # With a connection that cannot write: a file that is refused must stay as it is.
+        with self.reading() as (snapshot, store):
+            if not self._read_only:
+                self._writer = Store(self._folder / DATABASE, writable=True)
+                store.acknowledge_all()
+                # Not when they are replaced: a reader may be about to load the one that its state names.
+                discard_other_models(self._folder, snapshot.model)
+
+    def _borrow(self) -> Store:
+        with self._lock:
+            self._check_open()
+            return self._idle.pop() if self._idle else Store(self._folder / DATABASE, writable=False)
+
+    def _give_back(self, store: Store) -> None:
+        with self._lock:
+            if self._is_open:
+                self._idle.append(store)
+            else:
+                store.close()
+
+    def _refreshed(self, store: Store) -> Snapshot:
+        """Return the state that ``store`` sees, reading what has changed since the last one."""
+        generation, known = store.fact("generation"), self._snapshot
+        if known is None or known.generation != generation:
+            fresh = known.caught_up(store) if known is not None else None
+            fresh = fresh or self._read(store)
+            # What was read without locks is kept only if it was not written meanwhile.
+            store.check_unchanged()
+            self._snapshot = known = fresh
+        return known
+
+    def _read(self, store: Store) -> Snapshot:
+        kernels = self._kernels_by_model.get(store.fact("model"), self._kernels)
+        return Snapshot.read(store, self._folder, kernels, self._n_jobs)
+
+    def _open_writer(self) -> Store:
+        self._check_open()
+        if self._writer is None:
+            raise CollectionError("This collection was opened read-only; open it again to change it.")
+        return self._writer
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise CollectionError(
+                f"The collection {str(self._folder)!r} was closed here; make a new Collection object to open it again."
+            )
