@@ -31,6 +31,8 @@ _SUFFIX = ".jsonl"
 _SIGNIFICANT_DIGITS = 6
 _ID_LENGTH = 12
 _NOT_REPORTED = ("curve_macro",)
+# Entry r is that of radius r.
+_REPORTED_OF_CURVES = ("precision", "recall")
 _BY_NUMBER = ("precision_at", "accuracy_knn")
 _SHARED = ("settings", "split_digest", "versions", "machine", "rows", "warnings")
 
@@ -67,6 +69,8 @@ def summarize_record(record: Record, *, n_jobs: int | None = None) -> RunSummary
     scores = score(record, n_jobs=n_jobs)
     if "labeled" in record.arrays and not record.arrays["labeled"].any():
         scores["clusters"] = cluster_agreement(record)
+    if "curve" in scores:
+        scores["curve"] = {name: scores["curve"][name] for name in _REPORTED_OF_CURVES}
     per_class = np.unique(record.arrays["y_train"], return_counts=True)[1]
     rows = {
         "train": len(record.arrays["y_train"]),

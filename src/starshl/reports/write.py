@@ -81,6 +81,6 @@ def _means(results: Results) -> Iterable[list]:
 def _curves(results: Results) -> Iterable[list]:
     for found in results.protocols:
         for run in found.runs:
-            curve = run.curve or {"radius": [], "precision": [], "recall": []}
-            for point in zip(curve["radius"], curve["precision"], curve["recall"], strict=True):
-                yield [found.name, found.dataset, run.method, run.n_bits, run.run, *point]
+            curve = run.curve or {"precision": [], "recall": []}
+            for radius, point in enumerate(zip(curve["precision"], curve["recall"], strict=True)):
+                yield [found.name, found.dataset, run.method, run.n_bits, run.run, radius, *point]
