@@ -1,32 +1,38 @@
-"""Write the digest of every split of every named protocol to ``src/starshl/evaluation/split_digests.json``.
+"""Write the digest of every split of every named protocol to the ``split_digests.json`` beside its definition.
 
-Run with ``STARSHL_DATA=<folder of data sets> python scripts/freeze_splits.py`` after adding a protocol. A
-digest that is already published is never rewritten: the script stops if one comes out differently.
+Run ``STARSHL_DATA=<folder of data sets> python scripts/freeze_splits.py`` after adding a protocol. A published
+digest is never rewritten: the script stops if one comes out differently.
 """
 
 import json
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from starshl import datasets
-from starshl.evaluation import PROTOCOLS
+from starshl import datasets, evaluation, paper
 
-TARGET = Path(__file__).parents[1] / "src" / "starshl" / "evaluation" / "split_digests.json"
+PACKAGES = {"evaluation": evaluation.PROTOCOLS, "paper": paper.PAPER_PROTOCOLS}
+SOURCE = Path(__file__).parents[1] / "src" / "starshl"
 
 
 def main() -> None:
-    published = json.loads(TARGET.read_text()) if TARGET.exists() else {}
-    for name in sorted({protocol.dataset for protocol in PROTOCOLS.values()}):
+    for package, protocols in PACKAGES.items():
+        freeze(SOURCE / package / "split_digests.json", protocols)
+
+
+def freeze(target: Path, protocols: Mapping[str, evaluation.Protocol]) -> None:
+    published = json.loads(target.read_text()) if target.exists() else {}
+    for name in sorted({protocol.dataset for protocol in protocols.values()}):
         dataset = datasets.get(name, download=False)
-        for protocol in PROTOCOLS.values():
+        for protocol in protocols.values():
             if protocol.dataset != name:
                 continue
-            drawn = replace(protocol, frozen=False)
+            drawn = replace(protocol, digests=())
             digests = [drawn.split(dataset, run).digest for run in range(protocol.n_runs)]
             if published.setdefault(protocol.name, digests) != digests:
                 sys.exit(f"The splits of {protocol.name} differ from the published ones; give it a new name.")
-    TARGET.write_text(json.dumps({name: published[name] for name in PROTOCOLS}, indent=1) + "\n")
+    target.write_text(json.dumps({name: published[name] for name in protocols}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ def by_name(found):
 
 
 def test_demo_compares_all_labels_few_labels_and_two_baselines_without(found):
-    assert [result["labels"] for result in found["results"]] == ["none"] * 2 + ["5 a class"] * 3 + ["all"]
+    assert [result["labels"] for result in found["results"]] == ["none"] * 2 + ["5 per class"] * 3 + ["all"]
     assert {result["bytes_per_image"] for result in found["results"]} == {1}
     assert found["n_queries"] + found["n_database"] == 1797
 
@@ -31,11 +31,11 @@ def test_demo_compares_all_labels_few_labels_and_two_baselines_without(found):
 def test_demo_shows_what_labels_and_the_graph_are_worth(found):
     results = by_name(found)
     precision = {key: result["precision_at_10"] for key, result in results.items()}
-    assert precision["all", "StarSHL"] > 0.95
-    assert precision["none", "ITQ"] > precision["none", "LSHash"]
-    assert precision["all", "StarSHL"] > precision["none", "ITQ"]
-    few = results["5 a class", "StarSHL, labeled rows only"]
-    graph = results["5 a class", "StarSHL, graph kernel"]
+    assert precision["all", "*SHL, defaults"] > 0.95
+    assert precision["none", "ITQ"] > precision["none", "LSH"]
+    assert precision["all", "*SHL, defaults"] > precision["none", "ITQ"]
+    few = results["5 per class", "*SHL, labeled rows only"]
+    graph = results["5 per class", "*SHL, graph kernel"]
     assert graph["accuracy"] > few["accuracy"] + 0.05
 
 
@@ -69,3 +69,10 @@ def test_pictures_stand_side_by_side_under_their_captions():
     images = np.array([[[0.0, 1.0]], [[0.5, 0.0]]])
     assert draw_side_by_side(images, ["one", "two"], blocks=True) == "one  two\n  ██ ▒▒"
     assert draw_side_by_side(images, ["one", "two"], blocks=False) == "one  two\n  ## ::"
+
+
+def test_demo_refuses_an_output_that_is_no_folder_before_it_learns(starshl, tmp_path):
+    (tmp_path / "file").write_text("")
+    answer = starshl("demo", "--output", tmp_path / "file")
+    assert answer.exit_code != 0
+    assert "learning" not in answer.stderr

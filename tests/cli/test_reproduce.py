@@ -1,11 +1,14 @@
 """`starshl reproduce` and `starshl report`."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
 from starshl.cli.reproduce import _time
 from starshl.evaluation.records import RECORD_FORMAT
+from starshl.paper import default_summaries
 
 
 @pytest.fixture
@@ -56,9 +59,9 @@ def test_report_is_written_from_records_alone(starshl, answer, places, tmp_path)
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--figure", "pendigit"), "There is no figure 'pendigit'. Nearest are"),
-        (("--figure", "digits", "--methods", "khs"), "There is no method 'khs' to compare. Nearest are"),
-        (("--methods", "ssh"), "ssh takes no part in digits"),
+        (("--figure", "pendigit"), "There is no figure 'pendigit'. The closest are"),
+        (("--figure", "digits", "--methods", "khs"), "There is no method 'khs' to compare. The closest are"),
+        (("--methods", "ssh"), "ssh is not part of digits"),
         (("--bits", "8,x"), "--bits has 'x'"),
         (("--bits", "0"), "bits is 0"),
         (("--bits", ""), "--bits is empty"),
@@ -96,8 +99,12 @@ def test_report_refuses_what_is_no_folder_of_records(starshl, tmp_path, content,
     assert told in found.stderr
 
 
+ONE_LENGTH = ("reproduce", "--quick", "--methods", "lsh,sph", "--bits", 8, "--runs", 1)
+
+
 def test_report_names_a_damaged_record_and_ends_with_code_1(starshl, places, tmp_path):
-    starshl("reproduce", "--quick", "--methods", "lsh,sph", "--bits", 8, "--runs", 1, *places)
+    starshl(*ONE_LENGTH, *places)
+    shutil.rmtree(tmp_path / "records" / "summaries")
     damaged = next((tmp_path / "records").glob("*/lsh-*.run"))
     damaged.write_bytes(b"no record")
     found = starshl("report", tmp_path / "records", "-o", tmp_path / "report")
@@ -105,6 +112,36 @@ def test_report_names_a_damaged_record_and_ends_with_code_1(starshl, places, tmp
     assert f"{damaged} is not a readable run record" in found.stderr
     assert "model" not in found.stderr
     assert (tmp_path / "report" / "report.html").exists()
+
+
+def test_reproduce_names_a_damaged_record_and_does_its_run_again(starshl, places, tmp_path):
+    starshl(*ONE_LENGTH, *places)
+    damaged = next((tmp_path / "records").glob("*/lsh-*.run"))
+    whole = damaged.read_bytes()
+    damaged.write_bytes(whole[:60])
+    found = starshl(*ONE_LENGTH, *places)
+    assert found.exit_code == 0, found.output
+    assert f"Damaged: {damaged.parent.name}/{damaged.name} could not be read" in found.stderr
+    assert "2 runs: 1 now, 1 before; 0 of all failed" in found.stdout
+    assert damaged.stat().st_size > 60
+
+
+def test_runs_resume_from_summaries_kept_elsewhere(answer, places, tmp_path):
+    first = answer(*ONE_LENGTH, *places, "--summaries", tmp_path / "kept")
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["retrieval-digits-300-300.jsonl"]
+    shutil.rmtree(tmp_path / "records")
+    again = answer(*ONE_LENGTH, *places, "--summaries", tmp_path / "kept")
+    assert (first["n_done_now"], again["n_done_now"], again["n_done_before"]) == (2, 0, 2)
+    found = answer("report", tmp_path / "absent", "--summaries", tmp_path / "kept", "-o", tmp_path / "report")
+    assert found["n_runs"] == 2
+
+
+def test_summaries_go_with_the_sources_in_a_clone_and_with_the_records_elsewhere(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert default_summaries(Path("records")) == Path("records/summaries")
+    (tmp_path / "src" / "starshl" / "paper").mkdir(parents=True)
+    (tmp_path / "results" / "summaries").mkdir(parents=True)
+    assert default_summaries(Path("records")) == Path("results/summaries")
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from starshl import datasets, evaluation
+from starshl import datasets, paper
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -15,7 +15,7 @@ def test_every_data_set_is_in_the_table_with_its_size():
 
 def test_every_family_of_protocols_and_every_metric_is_documented():
     page = (DOCS / "evaluation.md").read_text()
-    named = [name for name in evaluation.PROTOCOLS if not name.startswith(("labels-", "unsupervised-"))]
+    named = [name for name in paper.PROTOCOLS if not name.startswith(("labels-", "unsupervised-"))]
     metrics = ["precision_at", "mean_average_precision", "hamming_histograms", "precision_recall", "pr_area"]
     for name in [*named, *metrics, "lookup", "occupancy", "codeword_accuracy", "knn_accuracy", "list_size"]:
         assert f"`{name}" in page

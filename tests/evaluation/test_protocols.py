@@ -7,11 +7,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from starshl import datasets
+from starshl import datasets, evaluation
 from starshl.datasets import Dataset
-from starshl.evaluation import PROTOCOLS, Protocol, Rows, protocol, protocols, split_data
-from starshl.evaluation.protocols import split_digests
+from starshl.evaluation import Protocol, Rows, protocol, split_data
 from starshl.exceptions import ChecksumError
+from starshl.paper import PAPER_PROTOCOLS, PROTOCOLS
 
 RARE = Dataset("made", np.zeros((60, 2)), np.repeat([0, 1], [57, 3]), None, ("often", "rare"))
 
@@ -23,12 +23,12 @@ def made(n=200, n_classes=4, seed=0, split=None):
 
 
 def of_made(rows, **settings):
-    return Protocol("test", "made", settings.pop("task", "retrieval"), rows, frozen=False, **settings)
+    return Protocol("test", "made", settings.pop("task", "retrieval"), rows, **settings)
 
 
 @pytest.mark.parametrize("name", list(PROTOCOLS))
-def test_every_protocol_publishes_one_digest_a_run(name):
-    digests = split_digests()[name]
+def test_every_protocol_publishes_one_digest_per_run(name):
+    digests = PROTOCOLS[name].digests
     assert len(digests) == len(set(digests)) == PROTOCOLS[name].n_runs
     assert all(len(digest) == 64 for digest in digests)
     assert PROTOCOLS[name].dataset in datasets.names()
@@ -48,7 +48,7 @@ def test_splits_are_the_published_ones_and_keep_queries_apart(name):
 
 
 def test_paper_sizes_are_those_of_the_paper():
-    sizes = {p.dataset: (p.rows.n_train, p.n_runs) for p in protocols("retrieval") if p.name.startswith("paper")}
+    sizes = {p.dataset: (p.rows.n_train, p.n_runs) for p in PAPER_PROTOCOLS.values() if p.task == "retrieval"}
     assert sizes == {
         "pendigits": (3000, 5),
         "usps": (3000, 5),
@@ -56,9 +56,15 @@ def test_paper_sizes_are_those_of_the_paper():
         "cifar10": (10000, 5),
         "pascal07": (3000, 5),
     }
-    vowel, letter = protocols("transductive")
+    vowel, letter = (p for p in PAPER_PROTOCOLS.values() if p.task == "transductive")
     assert (vowel.rows.n_train, vowel.rows.n_query, vowel.n_runs) == (330, 220, 20)
     assert (letter.rows.n_train, letter.rows.n_query, letter.n_runs) == (300, 200, 20)
+
+
+def test_generic_protocols_know_nothing_of_the_paper():
+    assert not any("paper" in name for name in evaluation.PROTOCOLS)
+    with pytest.raises(ValueError, match="There is no protocol 'paper-usps'"):
+        protocol("paper-usps")
 
 
 def test_fewer_labels_are_a_subset_of_more_on_the_same_rows():
@@ -164,7 +170,7 @@ def test_altered_data_is_caught_by_the_digest_of_the_split():
 
 def test_reduced_protocol_has_its_own_name_and_no_published_digest():
     small = protocol("labels-digits-5").reduced(n_train=200, n_query=50, n_runs=2)
-    assert (small.name, small.frozen, small.n_runs) == ("labels-digits-5-200-50", False, 2)
+    assert (small.name, small.digests, small.n_runs) == ("labels-digits-5-200-50", (), 2)
     assert len(small.split(datasets.get("digits"), 1).query) == 50
     official = of_made(Rows(official=True)).reduced(n_train=30, n_query=20, n_runs=1)
     assert len(official.split(made(), 0).train) == 30
@@ -176,12 +182,12 @@ BAD_CALLS = {
     ),
     "Ask for multiples of 4": lambda: of_made(Rows(50, 40, per_class=True)).split(made(), 0),
     "rows of the smallest class": lambda: of_made(Rows(20, 4, per_class=True)).split(RARE, 0),
-    "wants 30 labels a class": lambda: of_made(Rows(80, n_labels=30)).split(made(), 0),
+    "wants 30 labels per class": lambda: of_made(Rows(80, n_labels=30)).split(made(), 0),
     "never held all 4 classes": lambda: of_made(Rows(3, every_class=True)).split(made(), 0),
     "run is 5; it must be an integer from 0 to 4": lambda: of_made(Rows(50)).split(made(), 5),
-    "is about 'usps'; the data set given is 'made'": lambda: protocol("paper-usps").split(made(), 0),
-    "Nearest are 'paper-mnist'": lambda: protocol("paper-mnst"),
-    "task is 'guess'": lambda: protocols("guess"),
+    "is about 'usps'; the data set given is 'made'": lambda: PROTOCOLS["paper-usps"].split(made(), 0),
+    "The closest are 'paper-mnist'": lambda: protocol("paper-mnst", PROTOCOLS),
+    "task is 'guess'": lambda: Protocol("any", "made", "guess", Rows(5)),
     "scaling is 'log'": lambda: split_data(made(), of_made(Rows(50)).split(made(), 0), scaling="log"),
     "n_train is None": lambda: Rows(),
     "cannot be named 'a/b'": lambda: Protocol("a/b", "made", "retrieval", Rows(5)),

@@ -11,18 +11,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from starshl.bundle import write_bundle
+from starshl.bundle import read_bundle, write_bundle
 from starshl.evaluation import Record, RecordFolder, RunKey
 from starshl.exceptions import RecordFormatError
 
-KEY = RunKey("paper-usps", 3, "StarSHL, paper settings", 12, 99, "abc", {"scaling": "max", "rate": 0.5})
+KEY = RunKey("paper-usps", 3, "starshl-paper", 12, 99, "abc", {"scaling": "max", "rate": 0.5})
 RECORD = Record(
     KEY,
     "usps",
     "ok",
     seconds={"fit": 1.25},
     peak_bytes=12345,
-    parameters={"n_bits": "12"},
+    n_labeled=300,
     versions={"numpy": "2"},
     machine={"cores": 2},
     warnings=["ConvergenceWarning: slow"],
@@ -34,7 +34,7 @@ RECORD = Record(
 def test_record_comes_back_as_it_was_saved(tmp_path):
     folder = RecordFolder(tmp_path / "deep" / "runs")
     path = folder.save(RECORD)
-    assert path.name.startswith("starshl-paper-settings-012bits-run03-")
+    assert path.name.startswith("starshl-paper-012bits-run03-")
     found = RecordFolder(tmp_path / "deep" / "runs").load(KEY)
     assert found.key == KEY
     for name in (
@@ -42,7 +42,7 @@ def test_record_comes_back_as_it_was_saved(tmp_path):
         "status",
         "seconds",
         "peak_bytes",
-        "parameters",
+        "n_labeled",
         "versions",
         "machine",
         "warnings",
@@ -59,7 +59,7 @@ def test_record_comes_back_as_it_was_saved(tmp_path):
     [
         {"protocol": "paper-mnist"},
         {"run": 4},
-        {"method": "StarSHL paper settings"},
+        {"method": "starshl"},
         {"n_bits": 13},
         {"seed": 1},
         {"split_digest": "abd"},
@@ -126,7 +126,7 @@ def test_damaged_and_foreign_records_are_refused_by_name(tmp_path):
 
 
 def test_absent_record_and_absent_codes_are_told(tmp_path):
-    with pytest.raises(FileNotFoundError, match="no record of 'StarSHL, paper settings' in run 3"):
+    with pytest.raises(FileNotFoundError, match="no record of 'starshl-paper' in run 3"):
         RecordFolder(tmp_path / "runs").load(KEY)
     with pytest.raises(ValueError, match="holds no codes of 'query'"):
         RECORD.codes("query")
@@ -139,7 +139,7 @@ import numpy as np
 from starshl.evaluation import Record, RecordFolder, RunKey
 folder = RecordFolder(sys.argv[1])
 for run in count():
-    key = RunKey("paper-usps", run, "LSH", 8, 0, "abc")
+    key = RunKey("paper-usps", run, "lsh", 8, 0, "abc")
     folder.save(Record(key, "usps", "ok", arrays={"database": np.full((200_000, 1), run % 256, np.uint8)}))
 """
 
@@ -161,7 +161,7 @@ def test_killed_writer_leaves_only_complete_records(tmp_path):
     done = [record.key.run for record in folder]
     assert len(done) >= 5
     assert sorted(done) == list(range(len(done)))
-    assert all(folder.finished(RunKey("paper-usps", run, "LSH", 8, 0, "abc")) for run in done)
+    assert all(folder.finished(RunKey("paper-usps", run, "lsh", 8, 0, "abc")) for run in done)
 
 
 def test_records_of_one_protocol_are_found_apart_from_others(tmp_path):
@@ -171,3 +171,34 @@ def test_records_of_one_protocol_are_found_apart_from_others(tmp_path):
         folder.save(record)
     assert [record.key for record in folder.of_protocol("paper-mnist")] == [other.key]
     assert list(folder.of_protocol("absent")) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["../outside", "/etc/cron", "a/b", "..", "", "UPPER", "two words", "a\\b", "x" * 200, 7]
+)
+@pytest.mark.parametrize("field", ["protocol", "method"])
+def test_names_that_could_leave_the_folder_are_refused(field, name, tmp_path):
+    with pytest.raises(ValueError, match="cannot be named"):
+        replace(KEY, **{field: name})
+
+
+def test_a_crafted_record_cannot_name_a_path(tmp_path):
+    folder = RecordFolder(tmp_path / "runs")
+    path = folder.save(RECORD)
+    header, arrays = read_bundle(path)
+    header["key"]["protocol"] = "../../outside"
+    write_bundle(path, header, arrays)
+    with pytest.raises(RecordFormatError, match=r"cannot be named '\.\./\.\./outside'"):
+        list(folder)
+    with pytest.raises(ValueError, match="cannot be named"):
+        list(folder.of_protocol("../runs/paper-usps"))
+
+
+@pytest.mark.parametrize("change", [{"status": "fine"}, {"message": 3}, {"seconds": [1]}, {"key": "text"}])
+def test_a_crafted_record_of_wrong_types_is_refused(change, tmp_path):
+    folder = RecordFolder(tmp_path / "runs")
+    path = folder.save(RECORD)
+    header, arrays = read_bundle(path)
+    write_bundle(path, header | change, arrays)
+    with pytest.raises(RecordFormatError, match="not a readable run record"):
+        folder.load(KEY)

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numba import njit
 from scipy.linalg import hadamard
 from sklearn.cluster import KMeans
 from sklearn.dummy import DummyClassifier
@@ -16,22 +17,26 @@ from sklearn.svm import SVC
 from starshl import BinaryCodes, StarSHL, datasets
 from starshl.baselines import LSHash
 from starshl.evaluation import (
+    Protocol,
     RecordFolder,
+    Rows,
     cluster_agreement,
     codeword_accuracy,
     histograms_of,
     knn_accuracy,
+    labels_used,
     mean_average_precision,
+    parameters_of,
+    planned_key,
     precision_at,
     protocol,
     run,
     run_classifier,
     run_float_search,
-    run_key,
     score,
     split_data,
 )
-from starshl.evaluation.resources import machine, peak_memory, versions
+from starshl.evaluation.resources import Stopwatch, machine, peak_memory, versions
 from starshl.evaluation.runner import _nearest_rows
 
 
@@ -51,7 +56,7 @@ def lsh(n_bits, seed):
 
 
 def test_record_holds_codes_that_score_like_the_hasher_itself(data):
-    record = run(lsh, data, "LSH", 12)
+    record = run(lsh, data, "lsh", 12)
     assert record.ok, record.message
     hasher = lsh(12, record.key.seed).fit(data.X_train)
     query, database = hasher.encode(data.X_query), hasher.encode(data.X_database)
@@ -68,22 +73,23 @@ def test_record_holds_codes_that_score_like_the_hasher_itself(data):
     expected = knn_accuracy(query, database[labeled], data.y_query, data.y_database[labeled], 5)
     assert found["accuracy_knn"][5] == expected
     assert "accuracy" not in found
-    assert set(record.seconds) == {"fit", "encode_database", "encode_query"}
-    assert record.parameters["n_bits"] == "12"
-    assert record.key.settings == {"scaling": "max", "dtype": "float32", "fit_on": "train"}
+    assert set(record.seconds) - {"compile"} == {"fit", "encode_database", "encode_query"}
+    settings = {"scaling": "max", "dtype": "float32", "fit_on": "train"}
+    assert record.key.settings == settings | parameters_of(hasher)
 
 
 def test_same_run_gives_the_same_digests_and_another_seed_does_not(data):
-    first, again = run(lsh, data, "LSH", 12), run(lsh, data, "LSH", 12)
+    first, again = run(lsh, data, "lsh", 12), run(lsh, data, "lsh", 12)
     assert first.digests == again.digests
-    assert first.key == again.key == run_key(data, "LSH", 12)
-    other = run(lsh, data, "LSH", 12, seed=5)
+    planned = planned_key(data.split, data.scaling, "lsh", 12, parameters=parameters_of(lsh(12, 0)))
+    assert first.key == again.key == planned
+    other = run(lsh, data, "lsh", 12, seed=5)
     assert other.digests["query"] != first.digests["query"]
     assert other.key.file_name != first.key.file_name
 
 
 def test_saved_record_scores_as_before(data, tmp_path):
-    record = run(lsh, data, "LSH", 12)
+    record = run(lsh, data, "lsh", 12)
     folder = RecordFolder(tmp_path / "runs")
     folder.save(record)
     assert score(folder.load(record.key)) == score(record)
@@ -98,7 +104,7 @@ def test_method_that_fails_is_recorded_with_its_reason(data, tmp_path):
     record = run(lambda n_bits, seed: Broken(n_bits), data, "broken", 8)
     assert (record.status, record.message) == ("failed", "ArithmeticError: the matrix is singular")
     assert record.arrays == {}
-    assert record.parameters["n_bits"] == "8"
+    assert record.key.settings["center"] == "True"
     assert record.seconds["fit"] >= 0
     with pytest.raises(ValueError, match=r"the matrix is singular.*nothing to score"):
         score(record)
@@ -109,7 +115,7 @@ def test_method_that_fails_is_recorded_with_its_reason(data, tmp_path):
 
 def test_wrong_number_of_bits_and_failing_constructors_are_failures_too(data):
     record = run(lambda n_bits, seed: LSHash(n_bits + 1, random_state=seed), data, "odd", 8)
-    assert record.message == "ValueError: 9 bits came out where 8 were asked for."
+    assert record.message == "ValueError: The codes have 9 bits; 8 were asked for."
     assert not run(lambda n_bits, seed: 1 / 0, data, "odd", 8).ok
 
 
@@ -172,7 +178,7 @@ def transductive_rows(data):
 
 def test_codeword_methods_are_scored_by_all_their_predictions():
     data = digits_data("labels-digits-20", n_train=400, n_query=60)
-    record = run(lambda n_bits, seed: StarSHL(n_bits, random_state=seed), data, "StarSHL", 12, fit_on="train+query")
+    record = run(lambda n_bits, seed: StarSHL(n_bits, random_state=seed), data, "starshl", 12, fit_on="train+query")
     assert record.ok, record.message
     found = score(record)
     assert found["accuracy"] == pytest.approx(np.mean(record.arrays["predicted_query"] == data.y_query))
@@ -180,7 +186,7 @@ def test_codeword_methods_are_scored_by_all_their_predictions():
     fitted = StarSHL(12, random_state=record.key.seed).fit(*transductive_rows(data))
     expected = codeword_accuracy(fitted.encode(data.X_query), data.y_query, fitted.codewords_, fitted.classes_)
     assert found["accuracy_expected"] == pytest.approx(expected)
-    # 20 labels a class of digits: far above the chance of 0.1.
+    # 20 labels per class of digits: far above the chance of 0.1.
     assert min(found["accuracy"], found["accuracy_hinge"], found["accuracy_transductive"]) > 0.7
     agreement = cluster_agreement(record)
     assigned = adjusted_rand_score(data.y_train_true, record.arrays["transduced_train"])
@@ -213,7 +219,7 @@ def test_clusters_of_a_method_without_codes_are_compared_too():
 
 
 def test_classifier_is_scored_by_accuracy(data):
-    record = run_classifier(lambda seed: SVC(), data, "SVC")
+    record = run_classifier(lambda seed: SVC(), data, "svc")
     labeled = data.split.labeled
     expected = SVC().fit(data.X_train[labeled], data.y_train[labeled]).score(data.X_query, data.y_query)
     assert score(record) == {"accuracy": pytest.approx(expected)}
@@ -223,7 +229,7 @@ def test_classifier_is_scored_by_accuracy(data):
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_float_search_finds_what_a_neighbor_search_finds(data, n_jobs):
-    record = run_float_search(data, n_neighbors=20, n_jobs=n_jobs)
+    record = run_float_search(data, "float", n_neighbors=20, n_jobs=n_jobs)
     nearest = NearestNeighbors(n_neighbors=20, algorithm="brute").fit(data.X_database.astype(float))
     rows = nearest.kneighbors(data.X_query.astype(float), return_distance=False)
     expected = (data.y_database[rows[:, :10]] == data.y_query[:, None]).mean()
@@ -266,3 +272,61 @@ def test_machine_and_versions_name_no_host_and_no_user():
     assert platform.node() not in text
     assert getpass.getuser() not in text
     assert set(versions()) == {"python", "starshl", "numpy", "scipy", "scikit-learn", "numba"}
+
+
+def test_labels_used_are_what_a_method_says_or_all_it_was_given(data):
+    def record_of(make, **settings):
+        return run(make, data, "any", 8, **settings)
+
+    class Sampler(StarSHL):
+        """Claims to have learned from 7 labels."""
+
+        n_labeled_ = 7
+
+    assert record_of(lsh).n_labeled == 0
+    assert record_of(lambda n_bits, seed: StarSHL(n_bits, random_state=seed)).n_labeled == 50
+    assert labels_used(Sampler(8), data.y_train) == 7
+    assert labels_used(SVC(), data.y_train) == 50
+    assert labels_used(SVC(), None) == 0
+    assert run_float_search(data, "float").n_labeled == 0
+
+
+def test_the_database_gets_the_labels_that_were_known_in_training(data):
+    given = []
+
+    class Listening(LSHash):
+        def encode_database(self, X, y=None):
+            given.append(y)
+            return self.encode(X)
+
+    assert run(lambda n_bits, seed: Listening(n_bits), data, "listening", 8).ok
+    np.testing.assert_array_equal(given[0], data.y_train)
+    nothing = digits_data("unsupervised-digits")
+    run(lambda n_bits, seed: Listening(n_bits), nothing, "listening", 8)
+    assert given[1] is None
+
+
+def test_a_database_beyond_the_training_rows_hides_labels_that_were_not_seen():
+    digits = datasets.get("digits")
+    rows = Rows(200, 100, per_class=True, database="rest")
+    split = Protocol("rest", "digits", "retrieval", rows).split(digits, 0)
+    data = split_data(digits, split)
+    known = data.y_database_known >= 0
+    assert known.sum() == 200
+    np.testing.assert_array_equal(np.sort(split.database[known]), np.sort(split.train))
+
+
+def test_compiling_is_not_counted_as_fitting():
+    stopwatch = Stopwatch()
+
+    @njit
+    def cube(x):
+        return x**3
+
+    with stopwatch.stage("fit"):
+        cube(2.0)
+    assert set(stopwatch.seconds) == {"fit", "compile"}
+    assert stopwatch.seconds["compile"] > stopwatch.seconds["fit"]
+    with stopwatch.stage("fit"):
+        cube(3.0)
+    assert stopwatch.seconds["fit"] < stopwatch.seconds["compile"]

@@ -1,9 +1,8 @@
-"""``starshl demo``: retrieval on the digits inside scikit-learn, with all labels, with five a class and with none."""
+"""``starshl demo``: retrieval on the digits inside scikit-learn, with all labels, with five per class and with none."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +15,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..base import BaseHasher
+    from ..codes import BinaryCodes
+    from ..evaluation import RecordFolder
 
 __all__ = ["compare_on_digits", "demo"]
 
@@ -24,6 +25,19 @@ LABELS_PER_CLASS = 5
 N_NEIGHBORS = 10
 N_DRAWN = 4
 N_REPORTED_RUNS = 2
+N_CLASSES = 10
+
+_SOME = f"{LABELS_PER_CLASS} per class"
+
+# Labels that are known, and a key of the line-up.
+_COMPARED = (
+    ("none", "lsh"),
+    ("none", "itq"),
+    (_SOME, "starshl-labeled"),
+    (_SOME, "starshl"),
+    (_SOME, "starshl-graph"),
+    ("all", "starshl"),
+)
 
 Bits = Annotated[int, typer.Option("--bits", "-b", metavar="N", help="Length of the codes.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Draws queries, hidden labels and starts.")]
@@ -37,7 +51,7 @@ def demo(
     jobs: Jobs = -1,
     as_json: AsJson = False,
 ) -> None:
-    """Learn codes of handwritten digits, beside two baselines, and write a report of the paper's comparison on them.
+    """Learn codes for handwritten digits, compare with two baselines, and report on the paper's comparison with them.
 
     Takes less than a minute and downloads nothing.
     """
@@ -48,17 +62,6 @@ def demo(
         print_json(found)
     else:
         _print_results(found)
-
-
-@dataclass(frozen=True, slots=True)
-class Contestant:
-    """A hasher and the labels it may see; ``labeled_only`` hides the rows without."""
-
-    labels: str
-    name: str
-    hasher: BaseHasher
-    y: np.ndarray | None
-    labeled_only: bool = False
 
 
 def compare_on_digits(
@@ -72,6 +75,8 @@ def compare_on_digits(
     import numpy as np
     from sklearn.datasets import load_digits
 
+    from ..paper.lineup import LINEUP, Sizes
+
     X, y = load_digits(return_X_y=True)
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(X))
@@ -79,10 +84,15 @@ def compare_on_digits(
     announce("compiling loops, which takes some seconds the first time")
     _compile_loops(X[:40], y[:40])
     results = []
-    for contestant in _contestants(n_bits, seed, jobs, y[database], rng):
-        announce(f"learning: {contestant.name}, labels: {contestant.labels}")
-        result, codes_query, codes_database = _compete(contestant, X, y, queries, database)
-        results.append(result)
+    labels = {"none": None, _SOME: _hide_labels(y[database], rng), "all": y[database]}
+    for known, key in _COMPARED:
+        announce(f"learning: {LINEUP[key].title}, labels: {known}")
+        hasher = LINEUP[key].build(n_bits, seed, Sizes(len(database), N_CLASSES))
+        if "n_jobs" in hasher.get_params():
+            hasher.set_params(n_jobs=jobs)
+        fitted = _fit(hasher, X[database], labels[known], LINEUP[key].fit_on)
+        result, codes_query, codes_database = _measure(*fitted, X, y, queries, database)
+        results.append({"labels": known, "method": LINEUP[key].title} | result)
     nearest = np.argsort(codes_query[0].distances(codes_database)[0], kind="stable")[:N_DRAWN]
     return {
         "data": "digits",
@@ -99,39 +109,26 @@ def compare_on_digits(
 
 
 def report_on_digits(n_bits: int, output: Path, *, jobs: int | None = None) -> Path:
-    """Run the paper's comparison on a few hundred digits, all methods, and return the page that tells of it."""
-    from ..evaluation import RecordFolder
-    from ..experiments import execute, figure, make_plan
-    from ..reports import write_report
+    """Run the paper's comparison on a few hundred digits, with all methods, and return the page about it."""
+    from ..evaluation import SummaryFolder, execute
+    from ..paper import figure, make_plan, write_report
     from .reproduce import telling_progress
 
     plan = make_plan([figure("digits")], bits=[n_bits], n_runs=N_REPORTED_RUNS, quick=True)
-    output.mkdir(parents=True, exist_ok=True)
+    folder = _records_folder(output)
     with telling_progress() as report:
-        execute(plan.jobs, RecordFolder(output / "records"), n_jobs=jobs, report=report)
-    return write_report(output / "records", output, n_jobs=jobs).page
+        execute(plan.runs, folder, SummaryFolder(folder.path / "summaries"), n_jobs=jobs, report=report)
+    return write_report(folder.path, output, n_jobs=jobs).page
 
 
-def _contestants(n_bits: int, seed: int, jobs: int | None, y: np.ndarray, rng: np.random.Generator) -> list[Contestant]:
-    from ..baselines import ITQ, LSHash
-    from ..kernels import GraphGaussian
-    from ..models import StarSHL
+def _records_folder(output: Path) -> RecordFolder:
+    from ..evaluation import RecordFolder
 
-    few = _hide_labels(y, rng)
-    settings = {"random_state": seed, "n_jobs": jobs}
-    some = f"{LABELS_PER_CLASS} a class"
-    return [
-        Contestant("none", "LSHash", LSHash(n_bits, random_state=seed), None),
-        Contestant("none", "ITQ", ITQ(n_bits, random_state=seed), None),
-        Contestant(some, "StarSHL, labeled rows only", StarSHL(n_bits, **settings), few, labeled_only=True),
-        Contestant(some, "StarSHL, all rows", StarSHL(n_bits, **settings), few),
-        Contestant(some, "StarSHL, graph kernel", StarSHL(n_bits, kernels=[GraphGaussian()], **settings), few),
-        Contestant("all", "StarSHL", StarSHL(n_bits, **settings), y),
-    ]
+    return RecordFolder(output / "records")
 
 
 def _compile_loops(X: np.ndarray, y: np.ndarray) -> None:
-    """Fit and encode a few rows, so that no method's time holds that of compiling, which is done once."""
+    """Fit and encode a few rows, so that no method's time includes compiling, which is done once."""
     from ..kernels import GraphGaussian
     from ..models import StarSHL
 
@@ -149,21 +146,24 @@ def _hide_labels(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return few
 
 
-def _compete(contestant: Contestant, X: np.ndarray, y: np.ndarray, queries: np.ndarray, database: np.ndarray):
+def _fit(hasher: BaseHasher, X: np.ndarray, y: np.ndarray | None, fit_on: str) -> tuple[BaseHasher, float]:
+    """Fit a hasher, on the labeled rows alone if ``fit_on`` says so, and return it with the seconds it took."""
     from time import perf_counter
 
+    if fit_on == "labeled":
+        X, y = X[y >= 0], y[y >= 0]
+    start = perf_counter()
+    hasher.fit(X, y)
+    return hasher, perf_counter() - start
+
+
+def _measure(
+    hasher: BaseHasher, seconds: float, X: np.ndarray, y: np.ndarray, queries: np.ndarray, database: np.ndarray
+) -> tuple[dict[str, Any], BinaryCodes, BinaryCodes]:
     from ..evaluation import precision_at
 
-    hasher, X_seen, y_seen = contestant.hasher, X[database], contestant.y
-    if contestant.labeled_only:
-        X_seen, y_seen = X_seen[y_seen >= 0], y_seen[y_seen >= 0]
-    start = perf_counter()
-    hasher.fit(X_seen, y_seen)
-    seconds = perf_counter() - start
-    codes_query, codes_database = hasher.encode(X[queries]), hasher.encode(X[database])
+    codes_query, codes_database = hasher.encode(X[queries]), hasher.encode_database(X[database])
     result = {
-        "labels": contestant.labels,
-        "method": contestant.name,
         "precision_at_10": precision_at(codes_query, codes_database, y[queries], y[database], N_NEIGHBORS),
         "accuracy": hasher.score(X[queries], y[queries]) if hasattr(hasher, "score") else None,
         "bytes_per_image": codes_query.packed.shape[1],
@@ -192,17 +192,17 @@ def _print_results(found: dict[str, Any]) -> None:
     typer.echo(
         f"Digits: {found['n_queries']} queries among {found['n_database']} images, codes of {found['n_bits']} bits; "
         f"an image itself takes {found['bytes_per_image_raw']} bytes.\n"
-        "P@10: share of the ten nearest codes that show the digit of the query."
+        "P@10: share of the ten nearest codes whose images show the digit of the query."
     )
     print_table(columns, rows, right=("P@10", "accuracy", "bytes", "fit [s]"))
     typer.echo(
-        "With few labels, an unlabeled image takes the code of the class it first comes nearest to; a wrong one then\n"
-        "looks as sure as a right one, so P@10 can fall while accuracy rises. The graph kernel helps both.\n"
+        "With few labels, an unlabeled image takes the code of the class that is nearest at first. A wrong code then\n"
+        "looks as certain as a right one, so P@10 can fall while accuracy rises. The graph kernel improves both.\n"
     )
     digits = load_digits()
     shown = [found["query"], *found["nearest"]]
     captions = ["query", *("nearest: " + str(digits.target[row]) for row in found["nearest"])]
-    typer.echo("A query and its nearest images by the codes of the last line:\n")
+    typer.echo("A query and its nearest images, by the codes of the last row:\n")
     typer.echo(draw_side_by_side(digits.images[shown] / 16, captions))
     typer.echo(f"\nReport of all methods, with charts and pictures: {found['report']}")
     typer.echo(

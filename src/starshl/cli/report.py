@@ -1,4 +1,4 @@
-"""``starshl report``: score what was recorded and write it up."""
+"""``starshl report``: write a report of runs that are done."""
 
 from __future__ import annotations
 
@@ -12,30 +12,51 @@ from .options import AsJson, Jobs, print_json
 
 __all__ = ["report", "tell_damaged"]
 
-EXIT_DAMAGED_RECORDS = 1
+EXIT_DAMAGED = 1
 
-Records = Annotated[Path, typer.Argument(metavar="RECORDS", help="A folder of run records, from `starshl reproduce`.")]
+_DEFAULT_RECORDS = Path("starshl-records")
+
+Records = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="RECORDS", help="A folder of run records, from `starshl reproduce`; default: starshl-records."
+    ),
+]
+Summaries = Annotated[
+    Path | None,
+    typer.Option(
+        "--summaries",
+        metavar="DIR",
+        help="Folder of summaries, which may stand alone; default: that of RECORDS, or without RECORDS in a clone of "
+        "the repository results/summaries.",
+    ),
+]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the report.")]
 Markdown = Annotated[
-    Path | None, typer.Option("--markdown", metavar="FILE", help="Write the Markdown twin to this file, too.")
+    Path | None, typer.Option("--markdown", metavar="FILE", help="Write the Markdown version to this file, too.")
 ]
 
 
 def report(
-    records: Records = Path("starshl-records"),
+    records: Records = None,
+    summaries: Summaries = None,
     output: Output = Path("starshl-report"),
     markdown: Markdown = None,
     jobs: Jobs = -1,
     as_json: AsJson = False,
 ) -> None:
-    """Write a report of all records: report.html (one file, no network needed), report.md and CSV tables.
+    """Write a report of all runs: report.html (one file, no network needed), report.md and CSV tables.
 
-    Exit code 1 tells that a record could not be read; the report is made of the others.
+    Summaries alone are enough, except for the pictures. Exit code 1 means that a record or a summary could not be
+    read; the report is made from the others.
     """
     from .._files import write_atomically
-    from ..reports import check_claims, write_report
+    from ..paper import check_claims, default_summaries, write_report
 
-    written = write_report(records, output, n_jobs=jobs)
+    if summaries is None and records is None:
+        summaries = default_summaries(_DEFAULT_RECORDS)
+    records = records or _DEFAULT_RECORDS
+    written = write_report(records, output, summaries=summaries, n_jobs=jobs)
     if markdown is not None:
         write_atomically(markdown, written.markdown.read_bytes())
     verdicts = check_claims(written.results)
@@ -57,12 +78,11 @@ def report(
         typer.echo(f"Report: {written.page}")
     if written.results.damaged:
         tell_damaged(written.results.damaged, records)
-        raise typer.Exit(EXIT_DAMAGED_RECORDS)
+        raise typer.Exit(EXIT_DAMAGED)
 
 
 def tell_damaged(damaged: list[str], records: Path) -> None:
-    """Name on standard error the records that could not be read."""
+    """Name on standard error what could not be read."""
     for name in damaged:
-        typer.echo(
-            f"Left out: {records / name} is not a readable run record. Delete it to have the run repeated.", err=True
-        )
+        where, what = (records / name, "run record") if name.endswith(".run") else (name, "summary")
+        typer.echo(f"Left out: {where} is not a readable {what}. Delete it to have the run repeated.", err=True)

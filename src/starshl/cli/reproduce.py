@@ -1,4 +1,4 @@
-"""``starshl reproduce``: rerun the experiments of the paper, as far as they have not been run, and report on them."""
+"""``starshl reproduce``: run the experiments of the paper that have not been run yet, and report on all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from .options import AsJson, print_json
 from .report import tell_damaged
 
 if TYPE_CHECKING:
-    from ..experiments import Outcome, Plan
+    from ..evaluation import Outcome
+    from ..paper import Plan
 
 __all__ = ["reproduce", "telling_progress"]
 
@@ -26,8 +27,9 @@ Figures = Annotated[
     typer.Option(
         *("--figure", "-f"),
         metavar="NAME",
-        help="pendigits, usps, mnist, cifar10, pascal07, pictures, transductive, labels, unsupervised, digits or all; "
-        "may be repeated or separated by commas. Default: digits, which needs no download.",
+        help="pendigits, usps, mnist, cifar10, pascal07, pictures, transductive (or 1 to 7, as printed in the paper), "
+        "labels, unsupervised, digits or all; may be repeated or separated by commas. Default: digits, which needs no "
+        "download.",
     ),
 ]
 Bits = Annotated[str | None, typer.Option("--bits", "-b", metavar="N,N,...", help="Code lengths; default: all.")]
@@ -44,11 +46,20 @@ Quick = Annotated[bool, typer.Option("--quick", help="A few hundred rows, two ru
 Records = Annotated[
     Path, typer.Option("--records", metavar="DIR", help="Folder of run records; finished runs are not repeated.")
 ]
+Summaries = Annotated[
+    Path | None,
+    typer.Option(
+        "--summaries",
+        metavar="DIR",
+        help="Folder of summaries; runs that have one are not repeated. Default: results/summaries in a clone of the "
+        "repository (not with --quick), elsewhere a folder within the records.",
+    ),
+]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the report.")]
 RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Repeat runs that failed before.")]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", metavar="N", help="Runs at a time; -1 is one a core. Codes do not depend on it."),
+    typer.Option("--jobs", "-j", metavar="N", help="Runs at a time; -1 is one per core. Codes do not depend on it."),
 ]
 
 
@@ -60,6 +71,7 @@ def reproduce(
     runs: Runs = None,
     quick: Quick = False,
     records: Records = Path("starshl-records"),
+    summaries: Summaries = None,
     output: Output = Path("starshl-report"),
     retry_failed: RetryFailed = False,
     jobs: Jobs = -1,
@@ -67,14 +79,13 @@ def reproduce(
 ) -> None:
     """Rerun the experiments of the paper and write one report.
 
-    Every run is recorded when it is done, so this may be stopped at any time and called again. Exit code 1 tells that
-    a run failed, that a data set could not be had or that a record could not be read; the other runs are done all the
-    same. The paper's selection of PASCAL VOC 2007 was never published: figure pascal07 is of other rows.
+    Every run is recorded when it is done, so you may stop this at any time and call it again. A damaged record is
+    named and its run is done again. Exit code 1 means that a run failed, that a data set was not available or that a
+    record of another run could not be read; all other runs are done. The paper's selection of PASCAL VOC 2007 was
+    never published: figure pascal07 uses other rows.
     """
-    from ..evaluation import RecordFolder
-    from ..experiments import execute, make_plan
-    from ..experiments.figures import figures_named
-    from ..reports import write_report
+    from ..evaluation import RecordFolder, SummaryFolder, execute
+    from ..paper import default_summaries, figures_named, make_plan, write_report
 
     figures = figures_named([name for text in figure or ["digits"] for name in _split(text, "--figure")])
     plan = make_plan(
@@ -85,14 +96,21 @@ def reproduce(
         n_runs=runs,
         quick=quick,
     )
-    folder = RecordFolder(records)
+    if summaries is None:
+        # Quick looks do not belong in the repository.
+        summaries = records / "summaries" if quick else default_summaries(records)
+    folder, summary_folder = RecordFolder(records), SummaryFolder(summaries)
     with telling_progress() as report:
-        outcome = execute(plan.jobs, folder, n_jobs=jobs, retry_failed=retry_failed, report=report)
-    written = write_report(records, output, n_jobs=jobs)
+        outcome = execute(plan.runs, folder, summary_folder, n_jobs=jobs, retry_failed=retry_failed, report=report)
+    damaged = [*summary_folder.damaged, *outcome.damaged]
+    summary_folder.tidy()
+    written = write_report(records, output, summaries=summaries, n_jobs=jobs)
     if as_json:
-        print_json(_as_dict(plan, outcome, records, written.page))
+        print_json(_as_dict(plan, outcome, records, written.page) | {"damaged": damaged, "summaries": str(summaries)})
     else:
         _print(plan, outcome, records, written.page)
+    for name in damaged:
+        typer.echo(f"Damaged: {name} could not be read; if it was part of these runs, it was done again.", err=True)
     tell_damaged(written.results.damaged, records)
     if outcome.failed or plan.unavailable or written.results.damaged:
         raise typer.Exit(EXIT_SOME_FAILED)
@@ -116,7 +134,7 @@ def _as_dict(plan: Plan, outcome: Outcome, records: Path, page: Path) -> dict:
     return {
         "records": str(records),
         "report": str(page),
-        "n_runs": len(plan.jobs),
+        "n_runs": len(plan.runs),
         "n_done_now": outcome.n_done,
         "n_done_before": outcome.n_reused,
         "failed": outcome.failed,
@@ -130,7 +148,7 @@ def _print(plan: Plan, outcome: Outcome, records: Path, page: Path) -> None:
     for name, message in plan.unavailable.items():
         typer.echo(f"Left out: {name}: {message}", err=True)
     typer.echo(
-        f"{len(plan.jobs)} runs: {outcome.n_done} now, {outcome.n_reused} before; {len(outcome.failed)} of all failed. "
+        f"{len(plan.runs)} runs: {outcome.n_done} now, {outcome.n_reused} before; {len(outcome.failed)} of all failed. "
         f"Records in {records}"
     )
     typer.echo(f"Report: {page}")
@@ -138,7 +156,7 @@ def _print(plan: Plan, outcome: Outcome, records: Path, page: Path) -> None:
 
 @contextmanager
 def telling_progress() -> Iterator:
-    """Yield a function that tells of each run on standard error: a bar on a terminal, a line now and then elsewhere."""
+    """Yield a function that reports each run on standard error: with a bar on a terminal, else a line now and then."""
     import sys
 
     if sys.stderr.isatty():

@@ -1,6 +1,7 @@
-"""Rankings and relevance in, numbers out; blind to every method."""
+"""Named splits, runs and their records, and metrics; nothing here knows a method or a paper."""
 
 from .accuracy import codeword_accuracy, knn_accuracy
+from .executor import Job, Outcome, Progress, execute
 from .histograms import HammingHistograms, hamming_histograms
 from .metrics import (
     Lookup,
@@ -15,32 +16,42 @@ from .metrics import (
     precision_recall,
 )
 from .occupancy import Occupancy, occupancy
-from .protocols import PROTOCOLS, Protocol, protocol, protocols
+from .protocols import PROTOCOLS, Protocol, base_protocol, frozen_protocols, protocol
 from .records import Record, RecordFolder, RunKey
-from .runner import parameters_of, planned_key, run, run_classifier, run_float_search, run_key
+from .runner import labels_used, parameters_of, planned_key, run, run_classifier, run_float_search
 from .scores import cluster_agreement, histograms_of, score
 from .splits import Rows, Split, SplitData, split_data
+from .summaries import RunSummary, SummaryFolder, summarize_record
 
 __all__ = [
     "PROTOCOLS",
     "HammingHistograms",
+    "Job",
     "Lookup",
     "Occupancy",
+    "Outcome",
     "PrecisionRecall",
+    "Progress",
     "Protocol",
     "Record",
     "RecordFolder",
     "Rows",
     "RunKey",
+    "RunSummary",
     "Split",
     "SplitData",
+    "SummaryFolder",
     "average_precision",
+    "base_protocol",
     "cluster_agreement",
     "codeword_accuracy",
+    "execute",
     "expected_precision",
+    "frozen_protocols",
     "hamming_histograms",
     "histograms_of",
     "knn_accuracy",
+    "labels_used",
     "list_size",
     "lookup",
     "mean_average_precision",
@@ -51,11 +62,10 @@ __all__ = [
     "precision_at",
     "precision_recall",
     "protocol",
-    "protocols",
     "run",
     "run_classifier",
     "run_float_search",
-    "run_key",
     "score",
     "split_data",
+    "summarize_record",
 ]

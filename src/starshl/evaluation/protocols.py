@@ -1,7 +1,7 @@
-"""Frozen experiments by name: which rows train, which form the database, which are queries, run by run.
+"""Named experiments: which rows train, which form the database and which are queries, run by run.
 
-The SHA-256 of every split of a named protocol is kept in ``split_digests.json``; a split that comes out
-otherwise is refused, so two results with the same protocol and run were measured on the same rows.
+A frozen protocol carries the SHA-256 of each of its splits. A split that comes out differently is refused, so two
+results of the same protocol and run were measured on the same rows.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from importlib.resources import files
 
 from .._validation import check_choice, check_integer
 from ..datasets import Dataset
 from ..exceptions import ChecksumError
+from .records import check_file_stem
 from .splits import Rows, Split, draw_rows
 
-__all__ = ["PROTOCOLS", "Protocol", "protocol", "protocols"]
+__all__ = ["PROTOCOLS", "Protocol", "base_protocol", "frozen_protocols", "protocol"]
 
 TASKS = ("retrieval", "transductive", "labels", "unsupervised")
 
@@ -40,8 +41,8 @@ class Protocol:
         Code lengths at which methods are compared.
     about : str
         Where the protocol comes from and how it departs from its source.
-    frozen : bool
-        Splits are compared with their published digests.
+    digests : tuple of str
+        SHA-256 of the split of each run; empty: splits are not checked.
     """
 
     name: str
@@ -52,14 +53,10 @@ class Protocol:
     scaling: str = "max"
     bits: tuple[int, ...] = (16, 32, 64)
     about: str = ""
-    frozen: bool = True
+    digests: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"[a-z0-9_-]+", self.name):
-            raise ValueError(
-                f"A protocol cannot be named {self.name!r}; use lower-case letters, digits, - and _, because "
-                "folders of records carry the name."
-            )
+        check_file_stem(self.name, "A protocol")
         check_choice(self.task, "task", TASKS)
         check_integer(self.n_runs, "n_runs", low=1)
 
@@ -71,7 +68,7 @@ class Protocol:
                 f"Protocol {self.name!r} is about {self.dataset!r}; the data set given is {dataset.name!r}."
             )
         split = draw_rows(self.rows, dataset, run, self.name)
-        if self.frozen and (expected := split_digests()[self.name][run]) != split.digest:
+        if self.digests and (expected := self.digests[run]) != split.digest:
             raise ChecksumError(
                 f"Run {run} of protocol {self.name!r} gave rows with digest {split.digest[:12]}..., not the "
                 f"published {expected[:12]}...: the data set or the generator of random numbers differs."
@@ -82,76 +79,40 @@ class Protocol:
         """Return a smaller protocol of the same kind, under a name that says so, for quick looks."""
         rows = replace(self.rows, n_train=n_train, n_query=n_query, official=False)
         name = f"{self.name}-{n_train}-{n_query}"
-        return replace(self, name=name, rows=rows, n_runs=n_runs, frozen=False)
+        return replace(self, name=name, rows=rows, n_runs=n_runs, digests=())
 
 
-def protocol(name: str) -> Protocol:
-    """Return a protocol by name, or say which names come nearest.
+def protocol(name: str, known: Mapping[str, Protocol] | None = None) -> Protocol:
+    """Return a protocol by name; the error for an unknown name lists the closest ones.
+
+    Parameters
+    ----------
+    name : str
+    known : mapping of names to protocols, default=PROTOCOLS
 
     Examples
     --------
-    >>> protocol("paper-usps").rows.n_train
-    3000
+    >>> protocol("labels-digits-5").rows.n_train
+    1300
     """
-    if name in PROTOCOLS:
-        return PROTOCOLS[name]
-    near = difflib.get_close_matches(str(name).lower(), PROTOCOLS, n=3, cutoff=0.4)
-    advice = f"Nearest are {', '.join(map(repr, near))}." if near else f"Known are {', '.join(PROTOCOLS)}."
+    known = PROTOCOLS if known is None else known
+    if name in known:
+        return known[name]
+    close = difflib.get_close_matches(str(name).lower(), known, n=3, cutoff=0.4)
+    advice = f"The closest are {', '.join(map(repr, close))}." if close else f"Known are {', '.join(known)}."
     raise ValueError(f"There is no protocol {name!r}. {advice}")
 
 
-def protocols(task: str | None = None, dataset: str | None = None) -> list[Protocol]:
-    """Return the named protocols of a task, of a data set, or all."""
-    if task is not None:
-        check_choice(task, "task", TASKS)
-    found = PROTOCOLS.values()
-    return [p for p in found if task in (None, p.task) and dataset in (None, p.dataset)]
+def base_protocol(name: str, known: Mapping[str, Protocol]) -> Protocol | None:
+    """Return the protocol of a name, or the one of which it is the reduced form; None if there is neither."""
+    return known.get(name) or known.get(re.sub(r"-\d+-\d+$", "", name))
 
 
-@cache
-def split_digests() -> dict[str, list[str]]:
-    """Return the published digest of every run of every named protocol."""
-    return json.loads(files(__package__).joinpath("split_digests.json").read_text())
-
-
-def _paper_retrieval() -> list[Protocol]:
-    sizes = {
-        "pendigits": (3_000, None, "16 features, not the 256 that the paper states"),
-        "usps": (3_000, None, "gray values from -1 to 1"),
-        "mnist": (10_000, None, ""),
-        "cifar10": (10_000, None, "gray by ITU-R 601 luma, the paper does not say how"),
-        "pascal07": (3_000, 710, "the paper's 6,878 samples were never published; ten largest classes here"),
-    }
-    source = "Huang et al. 2015, supervised comparison: random split, the training rows are the database"
-    return [
-        Protocol(
-            f"paper-{dataset}",
-            dataset,
-            "retrieval",
-            Rows(n_train, n_query, every_class=True),
-            bits=tuple(range(5, 50, 5)),
-            about="; ".join(filter(None, (source, remark))),
-        )
-        for dataset, (n_train, n_query, remark) in sizes.items()
-    ]
-
-
-def _paper_transductive() -> list[Protocol]:
-    source = "Huang et al. 2015, transductive study: labeled rows train, queries are the unlabeled rows"
-    sizes = {"vowel": (330, 220), "letter": (300, 200)}
-    return [
-        Protocol(
-            f"transductive-{dataset}",
-            dataset,
-            "transductive",
-            Rows(n_train, n_query),
-            n_runs=20,
-            scaling="range",
-            bits=tuple(range(4, 16)),
-            about=f"{source}; a class may be absent from the training rows",
-        )
-        for dataset, (n_train, n_query) in sizes.items()
-    ]
+def frozen_protocols(protocols: Iterable[Protocol], package: str) -> dict[str, Protocol]:
+    """Return protocols by name, with the digests of their splits from ``split_digests.json`` of a package."""
+    digests = json.loads(files(package).joinpath("split_digests.json").read_text())
+    # A protocol without digests yet can be used to compute them: see scripts/freeze_splits.py.
+    return {p.name: replace(p, digests=tuple(digests.get(p.name, ()))) for p in protocols}
 
 
 def _digits_retrieval() -> list[Protocol]:
@@ -162,7 +123,7 @@ def _digits_retrieval() -> list[Protocol]:
             "retrieval",
             Rows(1_000, None, every_class=True),
             bits=tuple(range(5, 50, 5)),
-            about="The paper's supervised comparison on the digits inside scikit-learn, which need no download",
+            about="Random rows of scikit-learn's digits, which need no download; the training rows are the database",
         )
     ]
 
@@ -177,7 +138,7 @@ _SEMI_SUPERVISED = {
 
 
 def _label_efficiency() -> list[Protocol]:
-    about = "Few labels a class, the other training rows unlabeled; fewer labels are a subset of more"
+    about = "Few labels per class, the other training rows unlabeled; fewer labels are a subset of more"
     return [
         Protocol(
             f"labels-{dataset}-{n_labels}",
@@ -214,14 +175,14 @@ def _cifar10_of_the_literature() -> list[Protocol]:
             "cifar10",
             "retrieval",
             Rows(5_000, 1_000, per_class=True, database="rest", stream="cifar10-1000q"),
-            about="100 queries a class, the other 59,000 are the database, 500 a class of them train",
+            about="100 queries per class; the other 59,000 rows are the database, and 500 per class of them train",
         ),
         Protocol(
             "cifar10-1000q-59000t",
             "cifar10",
             "retrieval",
             Rows(59_000, 1_000, per_class=True, database="rest", stream="cifar10-1000q"),
-            about="100 queries a class, the other 59,000 are the database and train",
+            about="100 queries per class; the other 59,000 rows are the database and train",
         ),
         Protocol(
             "cifar10-10000q-50000t",
@@ -234,15 +195,6 @@ def _cifar10_of_the_literature() -> list[Protocol]:
     ]
 
 
-PROTOCOLS: dict[str, Protocol] = {
-    p.name: p
-    for family in (
-        _paper_retrieval,
-        _digits_retrieval,
-        _paper_transductive,
-        _label_efficiency,
-        _unsupervised,
-        _cifar10_of_the_literature,
-    )
-    for p in family()
-}
+PROTOCOLS = frozen_protocols(
+    (*_digits_retrieval(), *_label_efficiency(), *_unsupervised(), *_cifar10_of_the_literature()), __package__
+)

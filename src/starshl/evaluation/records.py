@@ -1,7 +1,7 @@
-"""Run records: what a run produced, written once and scored as often as wanted.
+"""Store what a run produced, once, so that it can be scored again at any time.
 
-A record is one file with a JSON header and raw arrays (packed codes, classes, predictions), complete or not
-there. A folder of records knows its format, so that figures never mix records that mean different things.
+A record is one file with a JSON header and raw arrays (packed codes, classes, predictions); it is complete or absent.
+A folder of records knows its format, so that no report mixes records that mean different things.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .._files import write_atomically
+from .._validation import check_integer
 from ..bundle import read_bundle, write_bundle
 from ..codes import BinaryCodes
 from ..datasets import array_digest
@@ -26,6 +27,7 @@ from ..exceptions import BundleFormatError, RecordFormatError
 __all__ = ["RECORD_FORMAT", "Record", "RecordFolder", "RunKey"]
 
 RECORD_FORMAT = 1
+STATUSES = ("ok", "failed")
 
 _MARKER = "starshl-records.json"
 _SUFFIX = ".run"
@@ -33,20 +35,29 @@ _SUFFIX = ".run"
 
 @dataclass(frozen=True, slots=True)
 class RunKey:
-    """What identifies a run: a finished run of the same key is never repeated.
+    """Identify a run; a finished run with the same key is never repeated.
 
     Parameters
     ----------
     protocol : str
+        Lower-case letters, digits, - and _: it names a folder.
     run : int
     method : str
-        The row of a table, for example "ITQ" or "StarSHL, paper settings".
+        A stable name such as "itq" or "starshl-paper", spelled like ``protocol``. Titles for readers live elsewhere.
     n_bits : int or None
         None for a method without codes.
     seed : int
     split_digest : str
     settings : dict, default={}
-        Whatever else changes the result, for example the scaling; numbers and strings.
+        Everything else that changes the result: scaling, dtype, and all parameters of the method; numbers and strings.
+
+    Examples
+    --------
+    >>> RunKey("paper-usps", 0, "lsh", 16, seed=7, split_digest="...").file_name
+    'lsh-016bits-run00-...run'
+    >>> RunKey("../elsewhere", 0, "lsh", 16, seed=7, split_digest="...")
+    Traceback (most recent call last):
+    ValueError: The protocol of a run cannot be named '../elsewhere'. Use ...
     """
 
     protocol: str
@@ -57,18 +68,41 @@ class RunKey:
     split_digest: str
     settings: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        # These fields become paths, and keys are also read from files that anybody may have written.
+        for part in ("protocol", "method"):
+            check_file_stem(getattr(self, part), f"The {part} of a run")
+        for part in ("run", "seed") if self.n_bits is None else ("run", "seed", "n_bits"):
+            check_integer(getattr(self, part), part, low=0)
+        if not isinstance(self.split_digest, str) or not isinstance(self.settings, dict):
+            raise TypeError("A run's split_digest must be a string and its settings a dict.")
+
     @property
     def text(self) -> str:
         """The key as canonical JSON."""
         return json.dumps({name: getattr(self, name) for name in _KEY_FIELDS}, sort_keys=True)
 
     @property
+    def place(self) -> tuple[str, str, int | None, int]:
+        """Protocol, method, bits and run: the cell of a table that this run fills, whatever its settings."""
+        return self.protocol, self.method, self.n_bits, self.run
+
+    @property
     def file_name(self) -> str:
         """A readable name that is unique to this key."""
-        words = re.sub(r"[^a-z0-9]+", "-", self.method.lower()).strip("-")
         bits = "" if self.n_bits is None else f"-{self.n_bits:03d}bits"
         tag = hashlib.sha256(self.text.encode()).hexdigest()[:12]
-        return f"{words}{bits}-run{self.run:02d}-{tag}{_SUFFIX}"
+        return f"{self.method}{bits}-run{self.run:02d}-{tag}{_SUFFIX}"
+
+
+def check_file_stem(name: str, what: str) -> str:
+    """Return a name that is safe as part of a path on every system, or refuse it."""
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,99}", name):
+        raise ValueError(
+            f"{what} cannot be named {name!r}. Use up to 100 lower-case letters, digits, - and _, starting with a "
+            "letter or digit."
+        )
+    return name
 
 
 _KEY_FIELDS = tuple(RunKey.__dataclass_fields__)
@@ -86,11 +120,12 @@ class Record:
     message : str
         Why a run failed.
     seconds : dict
-        Wall time by stage ("fit", "encode_database", "encode_query", ...).
+        Wall time by stage ("fit", "encode_database", "encode_query", ...), without the time to compile loops, which
+        is under "compile".
     peak_bytes : int or None
         Peak resident memory during the run, the data included.
-    parameters : dict
-        All parameters of the fitted object, as text.
+    n_labeled : int or None
+        How many labels the method learned from; None if it is not known.
     versions, machine : dict
     warnings : list of str
         What the method warned about.
@@ -107,7 +142,7 @@ class Record:
     message: str = ""
     seconds: dict[str, float] = field(default_factory=dict)
     peak_bytes: int | None = None
-    parameters: dict[str, str] = field(default_factory=dict)
+    n_labeled: int | None = None
     versions: dict[str, str] = field(default_factory=dict)
     machine: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -134,7 +169,7 @@ _HEADER_FIELDS = tuple(name for name in Record.__dataclass_fields__ if name not 
 
 
 class RecordFolder:
-    """A folder of run records, one file a run.
+    """A folder of run records, one file per run.
 
     Parameters
     ----------
@@ -145,7 +180,7 @@ class RecordFolder:
     --------
     >>> import tempfile
     >>> folder = RecordFolder(tempfile.mkdtemp())
-    >>> key = RunKey("paper-usps", 0, "LSH", 16, seed=7, split_digest="...")
+    >>> key = RunKey("paper-usps", 0, "lsh", 16, seed=7, split_digest="...")
     >>> folder.save(Record(key, "usps", "failed", message="no memory")).name
     'lsh-016bits-run00-...run'
     >>> folder.finished(key), folder.load(key).message
@@ -174,12 +209,7 @@ class RecordFolder:
         """Write a record, complete or not at all, and return its path."""
         path = self.path_of(record.key)
         path.parent.mkdir(exist_ok=True)
-        header = {
-            "record_format": RECORD_FORMAT,
-            "key": {name: getattr(record.key, name) for name in _KEY_FIELDS},
-            "digests": record.digests,
-            **{name: getattr(record, name) for name in _HEADER_FIELDS},
-        }
+        header = {"record_format": RECORD_FORMAT, "digests": record.digests, **header_of(record)}
         write_bundle(path, header, record.arrays)
         return path
 
@@ -202,7 +232,8 @@ class RecordFolder:
 
     def of_protocol(self, protocol: str) -> Iterator[Record]:
         """Go through the records of one protocol."""
-        for path in sorted((self.path / protocol).glob(f"*{_SUFFIX}")):
+        folder = self.path / check_file_stem(protocol, "A protocol")
+        for path in sorted(folder.glob(f"*{_SUFFIX}")):
             yield read_record(path)
 
     def __len__(self) -> int:
@@ -211,7 +242,7 @@ class RecordFolder:
     def _claim(self, marker: Path) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
         # Another process may be claiming the same folder: its half-written marker is hidden.
-        strangers = [found for found in self.path.iterdir() if not found.name.startswith(".")]
+        strangers = [path for path in self.path.iterdir() if not path.name.startswith(".")]
         if strangers and not marker.exists():
             raise RecordFormatError(
                 f"{str(self.path)!r} holds files but no {_MARKER}, so it is not a folder of run records. "
@@ -222,30 +253,49 @@ class RecordFolder:
 
     def _check_format(self, marker: Path) -> None:
         try:
-            found = json.loads(marker.read_text())["format"]
+            known = json.loads(marker.read_text())["format"]
         except (ValueError, KeyError, TypeError) as error:
             raise RecordFormatError(f"{str(marker)!r} is damaged ({error}). Name another folder.") from error
-        if found != RECORD_FORMAT:
+        if known != RECORD_FORMAT:
             raise RecordFormatError(
-                f"{str(self.path)!r} holds run records of format {found}; this version of starshl reads "
+                f"{str(self.path)!r} holds run records of format {known}; this version of starshl reads "
                 f"and writes format {RECORD_FORMAT}. Use the version that wrote them, or name a new folder."
             )
 
 
 def read_record(path: Path) -> Record:
-    """Return the record in a file, or refuse it."""
+    """Return the record in a file; raise RecordFormatError if it cannot be read."""
     try:
         header, arrays = read_bundle(path)
     except BundleFormatError as error:
-        # The error of the bundle speaks of model files and advises to save them again.
+        # The bundle's own message is about model files and advises to save them again.
         raise _unreadable(path, "it is truncated, damaged or of another kind") from error
     try:
         if header["record_format"] != RECORD_FORMAT:
             raise _unreadable(path, f"its format is {header['record_format']}, not {RECORD_FORMAT}")
-        key = RunKey(**header["key"])
-        return Record(key=key, arrays=arrays, **{name: header[name] for name in _HEADER_FIELDS})
-    except (KeyError, TypeError) as error:
+        return record_of(header, arrays)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise _unreadable(path, str(error)) from error
+
+
+def header_of(record: Record) -> dict[str, Any]:
+    """Return everything but the arrays as plain values."""
+    key = {name: getattr(record.key, name) for name in _KEY_FIELDS}
+    return {"key": key, **{name: getattr(record, name) for name in _HEADER_FIELDS}}
+
+
+def record_of(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Record:
+    """Return the record that :func:`header_of` describes; raise ValueError, KeyError or TypeError if it is none."""
+    record = Record(key=RunKey(**header["key"]), arrays=arrays, **{name: header[name] for name in _HEADER_FIELDS})
+    if record.status not in STATUSES:
+        raise ValueError(f"its status is {record.status!r}, not one of {', '.join(STATUSES)}")
+    for name in ("dataset", "message", "finished"):
+        if not isinstance(getattr(record, name), str):
+            raise TypeError(f"its {name} is no text")
+    for name in ("seconds", "versions", "machine"):
+        if not isinstance(getattr(record, name), dict):
+            raise TypeError(f"its {name} is no mapping")
+    return record
 
 
 def _unreadable(path: Path, reason: str) -> RecordFormatError:

@@ -1,20 +1,43 @@
-"""What a run took and where it ran: peak memory, versions and the kind of machine, but no names."""
+"""Measure time and peak memory of a run, and describe versions and the kind of machine, without its name."""
 
 from __future__ import annotations
 
 import os
 import platform
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
+from numba.core.event import install_timer
+
 from .._version import __version__
 
-__all__ = ["PeakMemory", "machine", "peak_memory", "versions"]
+__all__ = ["PeakMemory", "Stopwatch", "machine", "peak_memory", "versions"]
 
 _STATUS, _CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Wall seconds by stage; compiling loops happens once per machine and is counted apart, as "compile"."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Measure the block."""
+        compiling = []
+        start = time.perf_counter()
+        try:
+            with install_timer("numba:compile", compiling.append):
+                yield
+        finally:
+            self.seconds[name] = max(0.0, time.perf_counter() - start - sum(compiling))
+            if compiling:
+                self.seconds["compile"] = self.seconds.get("compile", 0.0) + sum(compiling)
 
 
 @dataclass(slots=True)
@@ -31,13 +54,13 @@ def peak_memory() -> Iterator[PeakMemory]:
     Linux can reset its high-water mark; elsewhere nothing is reported, because the only figure at hand is the
     peak since the process started, which says nothing of this block.
     """
-    found = PeakMemory()
+    memory = PeakMemory()
     can_tell = _reset_high_water_mark()
     try:
-        yield found
+        yield memory
     finally:
         if can_tell:
-            found.peak_bytes = _high_water_mark()
+            memory.peak_bytes = _high_water_mark()
 
 
 def _reset_high_water_mark() -> bool:

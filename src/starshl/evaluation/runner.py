@@ -1,4 +1,4 @@
-"""Run one method once and keep what it produced; knows objects, no method names.
+"""Run one method once and record what it produced, without knowing any method by name.
 
 A method that raises gives a failed record instead of an exception, so that the other runs go on.
 
@@ -20,10 +20,8 @@ Arrays of a record, where the method can give them:
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -33,33 +31,15 @@ from .._threads import run_all, single_threaded_blas, tiles
 from .._validation import check_choice, check_integer
 from .accuracy import codeword_hits
 from .records import Record, RunKey
-from .resources import machine, peak_memory, versions
+from .resources import Stopwatch, machine, peak_memory, versions
 from .splits import Split, SplitData
 
-__all__ = ["parameters_of", "planned_key", "run", "run_classifier", "run_float_search", "run_key"]
+__all__ = ["labels_used", "parameters_of", "planned_key", "run", "run_classifier", "run_float_search"]
 
 TRAINING_ROWS = ("train", "labeled", "train+query")
 
 _QUERIES_PER_TILE = 256
-
-
-def run_key(
-    data: SplitData,
-    method: str,
-    n_bits: int | None = None,
-    *,
-    fit_on: str = "train",
-    seed: int | None = None,
-    settings: dict[str, Any] | None = None,
-) -> RunKey:
-    """Return the key under which a run is recorded, to ask whether it has been done already.
-
-    Parameters are those of :func:`run`; the seed is the split's own for the method unless one is given.
-    """
-    dtype = data.X_train.dtype.name
-    return planned_key(
-        data.split, data.scaling, method, n_bits, dtype=dtype, fit_on=fit_on, seed=seed, settings=settings
-    )
+_IDENTIFIED_BY_THE_KEY = ("n_bits", "random_state")
 
 
 def planned_key(
@@ -71,11 +51,15 @@ def planned_key(
     dtype: str = "float32",
     fit_on: str = "train",
     seed: int | None = None,
-    settings: dict[str, Any] | None = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> RunKey:
-    """Return the key of :func:`run_key` from the rows alone, before any are cut and scaled."""
+    """Return the key under which a run is recorded, to ask whether it has been done already.
+
+    The seed is the split's own for the method unless one is given. ``parameters`` are those of the method, see
+    :func:`parameters_of`; other parameters make another run.
+    """
     seed = split.seed(method) if seed is None else check_integer(seed, "seed", low=0)
-    settings = {"scaling": scaling, "dtype": dtype, "fit_on": fit_on} | (settings or {})
+    settings = {"scaling": scaling, "dtype": dtype, "fit_on": fit_on, **(parameters or {})}
     return RunKey(split.protocol, split.run, method, n_bits, seed, split.digest, settings)
 
 
@@ -87,7 +71,6 @@ def run(
     *,
     fit_on: str = "train",
     seed: int | None = None,
-    settings: dict[str, Any] | None = None,
 ) -> Record:
     """Fit a hasher, encode database and queries, and return the record.
 
@@ -96,15 +79,13 @@ def run(
     make_hasher : callable (n_bits, seed) -> hasher
     data : SplitData
     method : str
-        Name under which the run is recorded.
+        Stable name under which the run is recorded: lower-case letters, digits, - and _.
     n_bits : int
     fit_on : {"train", "labeled", "train+query"}, default="train"
         Rows of the fit: the training rows (unlabeled ones as -1, no y at all if none is labeled), the
         labeled ones alone, or training rows and unlabeled queries (transduction).
     seed : int or None, default=None
-        None: the seed of this split for this method name, which no other method influences.
-    settings : dict or None, default=None
-        Whatever else tells this run from others of the same name.
+        None: the seed of this split for this method, which no other method influences.
 
     Examples
     --------
@@ -113,30 +94,33 @@ def run(
     >>> from starshl.evaluation import protocol, run, split_data
     >>> digits = datasets.get("digits")
     >>> data = split_data(digits, protocol("unsupervised-digits").split(digits, 0))
-    >>> record = run(lambda n_bits, seed: LSHash(n_bits, random_state=seed), data, "LSH", 16)
+    >>> record = run(lambda n_bits, seed: LSHash(n_bits, random_state=seed), data, "lsh", 16)
     >>> record.status, record.codes("query")[:2].packed.shape
     ('ok', (2, 2))
     """
     check_choice(fit_on, "fit_on", TRAINING_ROWS)
     n_bits = check_integer(n_bits, "n_bits", low=1)
-    key = run_key(data, method, n_bits, fit_on=fit_on, seed=seed, settings=settings)
+    seed = data.split.seed(method) if seed is None else check_integer(seed, "seed", low=0)
+    hasher, problem = _made(lambda: make_hasher(n_bits, seed))
 
-    def work(hasher, stage) -> dict[str, np.ndarray]:
+    def work(stage) -> tuple[dict[str, np.ndarray], int]:
+        if problem is not None:
+            raise problem
         X, y = _rows_to_fit(data, fit_on)
         with stage("fit"):
             hasher.fit(X, y)
         with stage("encode_database"):
-            database = hasher.encode(data.X_database)
+            database = hasher.encode_database(data.X_database, data.y_database_known)
         with stage("encode_query"):
             query = hasher.encode(data.X_query)
         if database.n_bits != n_bits:
-            raise ValueError(f"{database.n_bits} bits came out where {n_bits} were asked for.")
+            raise ValueError(f"The codes have {database.n_bits} bits; {n_bits} were asked for.")
         arrays = {"database": database.packed, "query": query.packed, "y_database": small(data.y_database)}
         if data.X_database is data.X_train:
             arrays["labeled"] = data.split.labeled
-        return arrays | _predictions(hasher, data, fit_on)
+        return arrays | _predictions(hasher, data, fit_on), labels_used(hasher, y)
 
-    return _recorded(lambda: make_hasher(n_bits, key.seed), work, key, data)
+    return _recorded(work, _key_of(data, method, n_bits, fit_on, seed, parameters_of(hasher)), data)
 
 
 def run_classifier(
@@ -146,55 +130,74 @@ def run_classifier(
     *,
     fit_on: str = "labeled",
     seed: int | None = None,
-    settings: dict[str, Any] | None = None,
 ) -> Record:
     """Fit a classifier, made by ``make_classifier(seed)``, predict the queries and return the record."""
     check_choice(fit_on, "fit_on", TRAINING_ROWS)
-    key = run_key(data, method, fit_on=fit_on, seed=seed, settings=settings)
+    seed = data.split.seed(method) if seed is None else check_integer(seed, "seed", low=0)
+    classifier, problem = _made(lambda: make_classifier(seed))
 
-    def work(classifier, stage) -> dict[str, np.ndarray]:
+    def work(stage) -> tuple[dict[str, np.ndarray], int]:
+        if problem is not None:
+            raise problem
         X, y = _rows_to_fit(data, fit_on)
         with stage("fit"):
             classifier.fit(X, y)
         with stage("predict"):
-            return _predictions(classifier, data, fit_on)
+            return _predictions(classifier, data, fit_on), labels_used(classifier, y)
 
-    return _recorded(lambda: make_classifier(key.seed), work, key, data)
+    return _recorded(work, _key_of(data, method, None, fit_on, seed, parameters_of(classifier)), data)
 
 
-def run_float_search(
-    data: SplitData, method: str = "float search", *, n_neighbors: int = 50, n_jobs: int | None = None
-) -> Record:
+def run_float_search(data: SplitData, method: str, *, n_neighbors: int = 50, n_jobs: int | None = None) -> Record:
     """Search the nearest database rows by Euclidean distance (ties by row) and return the record."""
     n_neighbors = min(check_integer(n_neighbors, "n_neighbors", low=1), len(data.X_database))
-    key = run_key(data, method, fit_on="none", seed=0, settings={"n_neighbors": n_neighbors})
 
-    def work(_, stage) -> dict[str, np.ndarray]:
+    def work(stage) -> tuple[dict[str, np.ndarray], int]:
         with stage("search"):
             nearest = _nearest_rows(data.X_query, data.X_database, n_neighbors, n_jobs)
-        return {"neighbor_class": small(data.y_database)[nearest]}
+        return {"neighbor_class": small(data.y_database)[nearest]}, 0
 
-    return _recorded(lambda: None, work, key, data)
+    return _recorded(work, _key_of(data, method, None, "none", 0, {"n_neighbors": n_neighbors}), data)
 
 
-def _recorded(make: Callable[[], Any], work: Callable, key: RunKey, data: SplitData) -> Record:
-    """Make an object, do ``work(object, stage)`` and record arrays, time and memory, or why it failed."""
-    seconds: dict[str, float] = {}
+def _made(make: Callable[[], Any]) -> tuple[Any, Exception | None]:
+    """Return what a function makes, or why it could not."""
+    try:
+        return make(), None
+    except Exception as error:
+        return None, error
 
-    @contextmanager
-    def stage(name: str) -> Iterator[None]:
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            seconds[name] = time.perf_counter() - start
 
-    status, message, arrays, made = "ok", "", {}, None
+def _key_of(data: SplitData, method: str, n_bits: int | None, fit_on: str, seed: int, parameters: Mapping) -> RunKey:
+    dtype = data.X_train.dtype.name
+    return planned_key(
+        data.split, data.scaling, method, n_bits, dtype=dtype, fit_on=fit_on, seed=seed, parameters=parameters
+    )
+
+
+def labels_used(fitted: Any, y: np.ndarray | None) -> int:
+    """Return how many labels a method learned from.
+
+    A method that samples its labels says so in ``n_labeled_``; one whose facts say that it ignores labels used none;
+    any other used all that it was given.
+    """
+    if y is None:
+        return 0
+    if (n_labeled := getattr(fitted, "n_labeled_", None)) is not None:
+        return int(n_labeled)
+    ignores_labels = getattr(getattr(fitted, "facts", None), "labels", "") == "ignored"
+    return 0 if ignores_labels else int((y >= 0).sum())
+
+
+def _recorded(work: Callable, key: RunKey, data: SplitData) -> Record:
+    """Do ``work(stage)`` and record arrays, labels used, time and memory, or why it failed."""
+    stopwatch = Stopwatch()
+    status, message, arrays, n_labeled = "ok", "", {}, None
     with peak_memory() as memory, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         try:
-            made = make()
-            arrays = work(made, stage) | {"y_query": small(data.y_query), "y_train": small(data.y_train_true)}
+            arrays, n_labeled = work(stopwatch.stage)
+            arrays |= {"y_query": small(data.y_query), "y_train": small(data.y_train_true)}
         except Exception as error:
             status, message, arrays = "failed", f"{type(error).__name__}: {error}", {}
     return Record(
@@ -202,9 +205,9 @@ def _recorded(make: Callable[[], Any], work: Callable, key: RunKey, data: SplitD
         dataset=data.split.dataset,
         status=status,
         message=message,
-        seconds=seconds,
+        seconds=stopwatch.seconds,
         peak_bytes=memory.peak_bytes,
-        parameters=parameters_of(made),
+        n_labeled=n_labeled,
         versions=versions(),
         machine=machine(),
         warnings=sorted({f"{entry.category.__name__}: {entry.message}" for entry in caught}),
@@ -224,20 +227,20 @@ def _rows_to_fit(data: SplitData, fit_on: str) -> tuple[np.ndarray, np.ndarray |
 
 
 def _predictions(fitted, data: SplitData, fit_on: str) -> dict[str, np.ndarray]:
-    found = {}
+    predictions = {}
     if hasattr(fitted, "predict"):
-        found["predicted_query"] = small(fitted.predict(data.X_query))
+        predictions["predicted_query"] = small(fitted.predict(data.X_query))
     if hasattr(fitted, "codeword_distances"):
         nearest = fitted.codeword_distances(data.X_query, metric="hinge").argmin(axis=1)
-        found["hinge_query"] = small(fitted.classes_[nearest])
+        predictions["hinge_query"] = small(fitted.classes_[nearest])
         distances = fitted.codeword_distances(data.X_query)
-        found["codeword_hits"] = codeword_hits(distances, data.y_query, fitted.classes_)
+        predictions["codeword_hits"] = codeword_hits(distances, data.y_query, fitted.classes_)
     if hasattr(fitted, "transduction_") and fit_on != "labeled":
         n_train = len(data.X_train)
-        found["transduced_train"] = small(fitted.transduction_[:n_train])
+        predictions["transduced_train"] = small(fitted.transduction_[:n_train])
         if fit_on == "train+query":
-            found["transduced_query"] = small(fitted.transduction_[n_train:])
-    return found
+            predictions["transduced_query"] = small(fitted.transduction_[n_train:])
+    return predictions
 
 
 def small(labels: np.ndarray) -> np.ndarray:
@@ -246,11 +249,12 @@ def small(labels: np.ndarray) -> np.ndarray:
     return labels.astype(np.min_scalar_type(int(labels.max(initial=0))))
 
 
-def parameters_of(made) -> dict[str, str]:
-    """Return the parameters of an estimator as text, as they are recorded."""
-    if not hasattr(made, "get_params"):
+def parameters_of(estimator: Any) -> dict[str, str]:
+    """Return all parameters of an estimator as text, defaults included, without the code length and the seed."""
+    if not hasattr(estimator, "get_params"):
         return {}
-    return {name: repr(value) for name, value in made.get_params(deep=False).items()}
+    parameters = estimator.get_params(deep=False)
+    return {name: repr(value) for name, value in parameters.items() if name not in _IDENTIFIED_BY_THE_KEY}
 
 
 def _nearest_rows(queries: np.ndarray, rows: np.ndarray, n_neighbors: int, n_jobs: int | None) -> np.ndarray:

@@ -19,14 +19,14 @@ _MAX_REDRAWS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """How many rows are drawn for what.
+    """Say how many rows are drawn, and how.
 
     Parameters
     ----------
     n_train, n_query : int or None
         None queries: all rows that do not train.
     n_labels : int or None, default=None
-        Labeled training rows a class; None labels all of them.
+        Labeled training rows per class; None labels all of them.
     database : {"train", "rest"}, default="train"
         What queries search: the training rows, or all rows that are not queries.
     per_class : bool, default=False
@@ -158,7 +158,7 @@ def _rows_per_class(rows: Rows, dataset: Dataset, order: np.ndarray) -> tuple[np
     available = np.bincount(dataset.y, minlength=n_classes).min()
     if n_query + n_train > available:
         raise ValueError(
-            f"{n_train} training rows and {n_query} queries a class are more than the {available} rows of "
+            f"{n_train} training rows and {n_query} queries per class are more than the {available} rows of "
             f"the smallest class of {dataset.name!r}. Ask for fewer."
         )
     return order[(rank >= n_query) & (rank < n_query + n_train)], order[rank < n_query]
@@ -170,7 +170,7 @@ def _labeled_rows(n_labels: int | None, y_train: np.ndarray, n_classes: int, pro
     counts = np.bincount(y_train, minlength=n_classes)
     if (short := counts[counts < n_labels]).size:
         raise ValueError(
-            f"Protocol {protocol!r} wants {n_labels} labels a class; a class has {short.min()} training "
+            f"Protocol {protocol!r} wants {n_labels} labels per class; one class has {short.min()} training "
             "rows. Ask for more training rows or fewer labels."
         )
     return _rank_within_class(y_train, n_classes) < n_labels
@@ -189,7 +189,8 @@ def _rank_within_class(y: np.ndarray, n_classes: int) -> np.ndarray:
 class SplitData:
     """What a method gets to see: scaled rows, and labels with -1 where a training row is unlabeled.
 
-    ``y_train_true`` holds all labels of the training rows, for scoring only.
+    ``y_database`` and ``y_train_true`` hold all labels, for scoring only. ``y_database_known`` has the labels of
+    database rows that were labeled in training, -1 elsewhere; it is None if there are none.
     """
 
     split: Split
@@ -201,6 +202,11 @@ class SplitData:
     X_query: np.ndarray
     y_query: np.ndarray
     y_train_true: np.ndarray
+
+    @property
+    def y_database_known(self) -> np.ndarray | None:
+        known = np.isin(self.split.database, self.split.train[self.split.labeled])
+        return np.where(known, self.y_database, -1) if known.any() else None
 
 
 def split_data(dataset: Dataset, split: Split, *, scaling: str = "max", dtype: type = np.float32) -> SplitData:

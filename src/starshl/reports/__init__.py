@@ -1,20 +1,29 @@
-"""Records in, a report out: tables, findings in plain words, the paper's claims, charts and pictures."""
+"""Tables, charts and pages made from run summaries; nothing here knows a method or a paper."""
 
-from .claims import Verdict, check_claims
-from .results import ProtocolResults, Results, read_results
+from .document import Chart, Document, Pictures, Section, Series, Table, Text
+from .results import MethodRun, ProtocolResults, Results, read_results
 from .statistics import Paired, Summary, paired, summarize
-from .write import WrittenReport, write_report
+from .tables import line_over, table_of_means
+from .write import WrittenReport, write_document
 
 __all__ = [
+    "Chart",
+    "Document",
+    "MethodRun",
     "Paired",
+    "Pictures",
     "ProtocolResults",
     "Results",
+    "Section",
+    "Series",
     "Summary",
-    "Verdict",
+    "Table",
+    "Text",
     "WrittenReport",
-    "check_claims",
+    "line_over",
     "paired",
     "read_results",
     "summarize",
-    "write_report",
+    "table_of_means",
+    "write_document",
 ]

@@ -1,4 +1,4 @@
-"""Charts as inline SVG: complete without a script, told apart by color, dash and marker alike."""
+"""Charts as inline SVG that need no script; lines differ in color, dash and marker."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _PLUS = "M-5.4,-1.7h3.7v-3.7h3.4v3.7h3.7v3.4h-3.7v3.7h-3.4v-3.7h-3.7z"
 _CROSS = "M-5,-2.6L-2.6,-5L0,-2.4L2.6,-5L5,-2.6L2.4,0L5,2.6L2.6,5L0,2.4L-2.6,5L-5,2.6L-2.4,0z"
 _STAR = "M0,-7L1.7,-2.3L6.7,-2.2L2.7,0.9L4.1,5.7L0,2.8L-4.1,5.7L-2.7,0.9L-6.7,-2.2L-1.7,-2.3z"
 
-# The first eight have a color each; those after them share it, but are hollow. No two have the same marker, so that
-# print in grey and readers who see few colors lose nothing.
+# The first eight have different colors; the others reuse them with hollow markers. No two share a marker, so that
+# nothing is lost in gray print or to color-blind readers.
 LOOKS = (
     Look(0, "14 4", _CIRCLE),
     Look(1, "", _STAR),
@@ -70,10 +70,10 @@ _AREA = f'<svg y="{_TOP}" width="{_WIDTH}" height="{_AREA_HEIGHT}" viewBox="0 {_
 def render_chart(chart: Chart, styles: dict[str, int]) -> str:
     """Return a figure with its caption; ``styles`` numbers the lines.
 
-    A second panel shows the upper half of all points, if weak lines press it into a small part of the first.
+    A second panel shows the upper half of all points if weak lines squeeze it into a small part of the first.
     """
     # What is drawn last lies on top.
-    chart = replace(chart, series=tuple(sorted(chart.series, key=lambda series: _is_star(series.name))))
+    chart = replace(chart, series=tuple(sorted(chart.series, key=lambda series: series.emphasized)))
     frame = _Frame(chart)
     panels = _panel(chart, frame, styles, chart.title)
     upper = _upper_frame(chart, frame)
@@ -83,11 +83,11 @@ def render_chart(chart: Chart, styles: dict[str, int]) -> str:
     return f'<figure><figcaption>{escape(chart.title)}</figcaption><div class="panels">{panels}</div></figure>'
 
 
-def legend_sample(name: str, style: int) -> str:
+def legend_sample(style: int, *, emphasized: bool = False) -> str:
     """Return a short piece of a line, for a legend."""
     look = _look(style)
     return (
-        f'<svg class="sample {_classes(name, look)}" viewBox="0 0 44 16" aria-hidden="true">'
+        f'<svg class="sample {_classes(look, emphasized)}" viewBox="0 0 44 16" aria-hidden="true">'
         f'<path class="line" d="M1,8H43"{_dash(look)}/>'
         f'<path class="mark" transform="translate(22,8)" d="{look.marker}"/></svg>'
     )
@@ -118,7 +118,7 @@ class _Frame:
         self.y_ticks = [self.y_low + k * self.y_step for k in range(n_steps + 1)]
         self.y_high = self.y_ticks[-1]
         if self.y_high > 1 + 1e-9 and low < 1:
-            # Only a deviation can lead beyond 1: it is drawn in full, but there is no value to mark.
+            # Only a deviation can reach beyond 1: it is drawn in full, but no value there is marked.
             self.y_ticks = [tick for tick in self.y_ticks if tick <= 1 + 1e-9]
             self.y_high = max(1.0, high)
 
@@ -162,7 +162,7 @@ def _spreads(series: Series) -> list[float]:
 
 
 def _upper_frame(chart: Chart, whole: _Frame) -> _Frame | None:
-    """Return the frame of the upper half of the points, None if it would show hardly less than the whole."""
+    """Return the frame of the upper half of the points, None if that would hardly enlarge anything."""
     values = [y for series in chart.series for y in series.y if isfinite(y)]
     if len(chart.series) < 3 or chart.tick_names:
         return None
@@ -227,7 +227,7 @@ def _line(chart: Chart, frame: _Frame, series: Series, look: Look, shift: float)
         place = f'transform="translate({x:.1f},{y:.1f})"'
         marks.append(f'<path class="{kind}" {place} d="{look.marker}" data-tip="{told}"/>')
     content = f"{_AREA}{''.join(drawn)}</svg>{''.join(marks)}"
-    return f'<g class="{_classes(series.name, look)}" data-name="{escape(series.name)}">{content}</g>'
+    return f'<g class="{_classes(look, series.emphasized)}" data-name="{escape(series.name)}">{content}</g>'
 
 
 def _path(points: list[tuple[float, float]]) -> str:
@@ -259,12 +259,8 @@ def _look(style: int) -> Look:
     return LOOKS[style % len(LOOKS)]
 
 
-def _is_star(name: str) -> bool:
-    return name.startswith("*SHL")
-
-
-def _classes(name: str, look: Look) -> str:
-    return f"series c{look.color}" + (" hollow" if look.hollow else "") + (" star" if _is_star(name) else "")
+def _classes(look: Look, emphasized: bool) -> str:
+    return f"series c{look.color}" + (" hollow" if look.hollow else "") + (" emphasized" if emphasized else "")
 
 
 def _dash(look: Look) -> str:

@@ -1,8 +1,8 @@
-"""A report before it is written: sections of text, tables, charts and pictures, alike for every format."""
+"""A report before it is written: sections of text, tables, charts and pictures, the same for every format."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -37,31 +37,40 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of text under named columns; ``strong`` names cells (row, column) that stand out."""
+    """Rows of text under named columns.
+
+    ``strong`` names cells (row, column) that stand out. ``tones`` maps texts of cells to "yes", "no" or "open", which
+    colors them; a table with tones is never collapsed.
+    """
 
     caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     strong: frozenset[tuple[int, int]] = frozenset()
     n_text_columns: int = 1
+    tones: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a chart; ``spread`` is the deviation at each point, None where it is not known."""
+    """One line of a chart.
+
+    ``spread`` is the deviation at each point, None where it is not known. An ``emphasized`` line is bold and on top.
+    """
 
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
     spread: tuple[float | None, ...] = ()
+    emphasized: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
     """Lines over a common axis; ``ticks`` are the values of x that are marked.
 
-    ``tick_names`` makes the ticks things rather than numbers, whose points no line joins. ``band`` is for lines whose x
-    is measured too: the deviation is drawn as an area, and no line is moved sideways to part the deviations.
+    With ``tick_names`` the ticks are categories, and no line joins their points. ``band`` is for lines whose x is
+    measured too: the deviation is drawn as an area, and lines are not moved sideways.
     """
 
     title: str
@@ -88,7 +97,7 @@ Block = Text | Table | Chart | Pictures
 
 @dataclass(slots=True)
 class Section:
-    """A heading and what stands under it."""
+    """A heading and the blocks below it."""
 
     title: str
     anchor: str
@@ -97,11 +106,12 @@ class Section:
 
 @dataclass(slots=True)
 class Document:
-    """The whole report."""
+    """The whole report; ``styles`` fixes the numbers of looks (see charts) for some names of lines."""
 
     title: str
     subtitle: str
     sections: list[Section] = field(default_factory=list)
+    styles: dict[str, int] = field(default_factory=dict)
 
 
 def plus_minus(summary: Summary | None, digits: int = 3) -> str:
@@ -130,21 +140,21 @@ def digits_apart(*values: float) -> int:
     return 3 if len({round(value, 3) for value in values}) == len(different) else 4
 
 
-def difference(found: Paired) -> str:
+def difference(gap: Paired) -> str:
     """Write a difference with its sign."""
-    return signed(found.difference)
+    return signed(gap.difference)
 
 
 def signed(value: float) -> str:
-    """Write a number with its sign, with a fourth digit if three would look like nothing."""
+    """Write a number with its sign, with a fourth digit if three would read as zero."""
     return f"{value:+.{digits_apart(value, 0.0)}f}"
 
 
-def interval(found: Paired) -> str:
+def interval(gap: Paired) -> str:
     """Write a 95 % interval, or the differences themselves if there are too few runs for one."""
-    if found.low is not None:
-        return f"{signed(found.low)} to {signed(found.high)}"
-    return "one run" if found.n == 1 else f"none; runs: {', '.join(map(signed, found.differences))}"
+    if gap.low is not None:
+        return f"{signed(gap.low)} to {signed(gap.high)}"
+    return "one run" if gap.n == 1 else f"none; runs: {', '.join(map(signed, gap.differences))}"
 
 
 def listed(words: Iterable[object]) -> str:

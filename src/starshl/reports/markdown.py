@@ -1,6 +1,8 @@
-"""The report as Markdown; charts stay with the HTML page, their numbers stand in tables."""
+"""The report as Markdown; charts are on the HTML page only, their numbers are in the tables."""
 
 from __future__ import annotations
+
+import re
 
 from .document import Block, Chart, Document, Pictures, Table, Text
 
@@ -9,9 +11,10 @@ __all__ = ["render_markdown"]
 
 def render_markdown(document: Document) -> str:
     """Return the whole report as Markdown."""
-    parts = [f"# {document.title}", document.subtitle + ". Written by `starshl report`; do not edit."]
+    subtitle = f"{_escape(document.subtitle)}. Written by `starshl report`; do not edit."
+    parts = [f"# {_escape(document.title)}", subtitle]
     for section in document.sections:
-        parts.append(f"## {section.title}")
+        parts.append(f"## {_escape(section.title)}")
         parts += [text for block in section.blocks if (text := _render(block))]
     return "\n\n".join(parts) + "\n"
 
@@ -31,17 +34,35 @@ def _render(block: Block) -> str:
 
 def _table(table: Table) -> str:
     marks = ["---" if place < table.n_text_columns else "---:" for place in range(len(table.columns))]
-    lines = [table.columns, marks]
+    lines = [[_escape(column) for column in table.columns], marks]
     for number, row in enumerate(table.rows):
         lines.append([_cell(cell, (number, place) in table.strong) for place, cell in enumerate(row)])
     return f"{_escape(table.caption)}.\n\n" + "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _cell(text: str, strong: bool) -> str:
-    text = _escape(" ".join(text.split()))
+    text = _escape(text)
     return f"**{text}**" if strong else text
 
 
 def _escape(text: str) -> str:
-    """Keep the star of *SHL and the bars of a table from being read as markup."""
-    return text.replace("*", "\\*").replace("|", "\\|").replace("<", "&lt;")
+    r"""Return text as one line in which nothing is read as markup: no links, emphasis, code, HTML, cells or headings.
+
+    Examples
+    --------
+    >>> print(_escape("*SHL [here](https://example.org) | <b>"))
+    \*SHL \[here\](https\://example.org) \| &lt;b>
+    """
+    text = re.sub(r"([\\`*|\[\]~])", r"\\\1", " ".join(text.split()))
+    text = text.replace("&", "&amp;").replace("<", "&lt;")
+    # GitHub links bare addresses too.
+    text = re.sub(r"://", r"\://", text)
+    text = re.sub(r"(?i)\b(www)\.", r"\1\.", text)
+    text = re.sub(r"(?<=\w)@(?=\w+\.\w)", "&#64;", text)
+    # Underscores within words are plain text.
+    text = re.sub(r"(?<!\w)_|_(?!\w)", r"\_", text)
+    return re.sub(r"^(#|>|\+|-|\d+[.)])(?=\s|$)", lambda mark: _escaped_start(mark.group()), text)
+
+
+def _escaped_start(mark: str) -> str:
+    return f"{mark[:-1]}\\{mark[-1]}"

@@ -1,33 +1,46 @@
-"""Read a folder of records as values by protocol, method, code length and run."""
+"""Gather the values of all runs by protocol, method, code length and run."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from ..evaluation import PROTOCOLS, Protocol, Record, RecordFolder, RunKey
+from ..evaluation import (
+    PROTOCOLS,
+    Protocol,
+    Record,
+    RecordFolder,
+    RunKey,
+    RunSummary,
+    SummaryFolder,
+    base_protocol,
+    summarize_record,
+)
 from ..evaluation.records import read_record
 from ..exceptions import RecordFormatError
-from ..experiments import CONTESTANTS, scores_of
 
-__all__ = ["Failure", "MethodRun", "ProtocolResults", "Results", "base_protocol", "read_results"]
+__all__ = ["Failure", "MethodRun", "ProtocolResults", "Results", "read_results"]
 
-# They tell how runs were spread over processes, nothing of a method.
+# They are about how runs were spread over processes, not about a method.
 _WARNINGS_OF_THE_POOL = ("Loky-backed", "joblib")
 
-_ORDER = {entry.title: position for position, entry in enumerate(CONTESTANTS.values())}
+_SCORE_NAMES = {
+    "mean_average_precision": "mAP",
+    "pr_area": "PR area",
+    "accuracy": "accuracy",
+    "accuracy_expected": "accuracy, ties at random",
+    "accuracy_hinge": "accuracy, hinge",
+    "accuracy_transductive": "accuracy, transductive",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class MethodRun:
     """One finished run and its values by name of the metric ("P@10", "mAP", "fit s", ...).
 
-    ``key`` is that of its record, None for values made by hand.
+    ``method`` is the stable key of the method; ``key`` identifies the run, None for values made by hand.
     """
 
     method: str
@@ -35,7 +48,7 @@ class MethodRun:
     run: int
     seed: int
     values: dict[str, float]
-    curve: dict[str, list[float]] | None
+    curve: dict[str, list[float | None]] | None
     key: RunKey | None = None
 
 
@@ -54,8 +67,8 @@ class Failure:
 class ProtocolResults:
     """All finished runs of one protocol.
 
-    ``base`` is the named protocol, of which this one may be a reduced form; None if it is neither. ``failed`` holds
-    the methods of runs that failed.
+    ``base`` is the named protocol, of which this one may be a reduced form; None if it is neither. ``order`` lists
+    methods in the order of tables. ``failed`` holds the methods that have a failed run.
     """
 
     name: str
@@ -65,6 +78,7 @@ class ProtocolResults:
     n_query: int
     n_classes: int
     smallest_class: int
+    order: Sequence[str] = ()
     runs: list[MethodRun] = field(default_factory=list)
     failed: set[str] = field(default_factory=set)
 
@@ -79,18 +93,13 @@ class ProtocolResults:
 
     @property
     def methods(self) -> list[str]:
-        """Methods in the order of the line-up, others last."""
-        return sorted({run.method for run in self.runs}, key=lambda title: (_ORDER.get(title, len(_ORDER)), title))
+        """Methods that have runs, in the order of tables, others last."""
+        place = {method: number for number, method in enumerate(self.order)}
+        return sorted({run.method for run in self.runs}, key=lambda method: (place.get(method, len(place)), method))
 
     @property
     def lengths(self) -> list[int]:
         return sorted({run.n_bits for run in self.runs if run.n_bits is not None})
-
-    @property
-    def shown_lengths(self) -> list[int]:
-        """The lengths at which lists and curves are shown: 45 and 15, or the longest there is."""
-        chosen = [n_bits for n_bits in (45, 15) if n_bits in self.lengths]
-        return chosen or self.lengths[-1:]
 
     @property
     def n_runs(self) -> int:
@@ -104,129 +113,132 @@ class ProtocolResults:
             if run.method == method and run.n_bits in (n_bits, None) and metric in run.values
         }
 
-    def curves(self, method: str, n_bits: int) -> list[dict[str, list[float]]]:
-        found = (run.curve for run in self.runs if run.method == method and run.n_bits == n_bits)
-        return [curve for curve in found if curve]
+    def curves(self, method: str, n_bits: int) -> list[dict[str, list[float | None]]]:
+        """Return precision and recall by radius of each run."""
+        curves = (run.curve for run in self.runs if run.method == method and run.n_bits == n_bits)
+        return [curve for curve in curves if curve]
 
 
 @dataclass(slots=True)
 class Results:
     """Everything that a report is made of.
 
-    ``parameters`` maps a method to its settings as text, and these to the protocols that had them. ``damaged`` names
-    the files that could not be read, ``n_set_aside`` counts records that a later one of the same run replaced.
+    ``settings`` maps a method to its settings as text, and these to the protocols that had them. ``damaged`` names
+    the files that could not be read; ``n_replaced`` counts runs that were done again later with other settings.
     """
 
     protocols: list[ProtocolResults] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     damaged: list[str] = field(default_factory=list)
-    n_set_aside: int = 0
-    parameters: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    n_replaced: int = 0
+    settings: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     warnings: dict[str, set[str]] = field(default_factory=dict)
     versions: set[tuple[tuple[str, str], ...]] = field(default_factory=set)
     machines: set[tuple[tuple[str, Any], ...]] = field(default_factory=set)
     finished: str = ""
-    fit_seconds: float = 0.0
+    seconds: float = 0.0
 
     def of_task(self, task: str) -> list[ProtocolResults]:
-        return [found for found in self.protocols if found.task == task]
-
-
-@dataclass(frozen=True, slots=True)
-class _Scored:
-    """A record without its arrays, which would not fit into memory together, and what was learned from them."""
-
-    record: Record
-    scores: dict[str, Any]
-    protocol: ProtocolResults | None
+        return [results for results in self.protocols if results.task == task]
 
 
 def read_results(
-    folder: RecordFolder, *, n_jobs: int | None = None, report: Callable[[int, int], None] = lambda done, total: None
+    folder: RecordFolder | None,
+    summaries: SummaryFolder,
+    *,
+    protocols: Mapping[str, Protocol] = PROTOCOLS,
+    order: Sequence[str] = (),
+    n_jobs: int | None = None,
+    report: Callable[[int, int], None] = lambda done, total: None,
 ) -> Results:
-    """Score every record of a folder, as far as that has not been done, and sort the values.
+    """Collect all summaries, and score the records that have none.
 
-    Files that cannot be read are left out and named. Of several records of one method, length and run, with other
-    settings or of another version, the one finished last counts.
+    Files and lines that cannot be read are left out and named. If there are several runs of one method, length and run
+    number, with different settings or from different versions, the one finished last counts.
 
-    ``report`` is called with the number of records read and of all.
+    Parameters
+    ----------
+    folder : RecordFolder or None
+    summaries : SummaryFolder
+        Summaries of records that had none are added if the folder can be written to.
+    protocols : mapping of names to protocols
+        The named protocols; their order is the order of the results.
+    order : sequence of str
+        Keys of methods in the order of tables.
+    n_jobs : int, default=None
+        Threads for scoring.
+    report : callable, default does nothing
+        Called with the number of records read and of all.
     """
-    results = Results()
-    latest: dict[tuple, _Scored] = {}
-    paths = folder.paths()
-    for done, path in enumerate(paths, start=1):
-        try:
-            found = _read(folder, path, n_jobs)
-        except RecordFormatError:
-            results.damaged.append(path.relative_to(folder.path).as_posix())
-        else:
-            key = found.record.key
-            place = (key.protocol, key.method, key.n_bits, key.run)
-            known = latest.get(place)
-            results.n_set_aside += known is not None
-            if known is None or found.record.finished >= known.record.finished:
-                latest[place] = found
-        report(done, len(paths))
-    results.protocols = _protocols(latest.values())
-    for found in latest.values():
-        _note_circumstances(results, found.record)
+    results = Results(damaged=list(summaries.damaged))
+    if folder is not None:
+        _summarize_new(folder, summaries, results, n_jobs, report)
+    latest: dict[tuple, RunSummary] = {}
+    for summary in summaries:
+        known = latest.get(summary.key.place)
+        results.n_replaced += known is not None
+        if known is None or summary.record.finished >= known.record.finished:
+            latest[summary.key.place] = summary
+    results.protocols = _by_protocol(latest.values(), protocols, order)
+    for summary in latest.values():
+        _note_circumstances(results, summary.record)
     for found in results.protocols:
         found.failed = {failure.method for failure in results.failures if failure.protocol == found.name}
     return results
 
 
-def _read(folder: RecordFolder, path: Path, n_jobs: int | None) -> _Scored:
-    record = read_record(path)
-    bare = replace(record, arrays={})
-    if not record.ok:
-        return _Scored(bare, {}, None)
-    return _Scored(bare, scores_of(folder, record, n_jobs=n_jobs), _protocol_of(record))
+def _summarize_new(
+    folder: RecordFolder,
+    summaries: SummaryFolder,
+    results: Results,
+    n_jobs: int | None,
+    report: Callable[[int, int], None],
+) -> None:
+    known = {(summary.key.protocol, summary.key.file_name) for summary in summaries}
+    paths = folder.paths()
+    for done, path in enumerate(paths, start=1):
+        if (path.parent.name, path.name) not in known:
+            try:
+                summary = summarize_record(read_record(path), n_jobs=n_jobs)
+            except RecordFormatError:
+                results.damaged.append(path.relative_to(folder.path).as_posix())
+            else:
+                # A folder that may only be read can be reported on all the same.
+                with suppress(OSError):
+                    summaries.add(summary)
+        report(done, len(paths))
 
 
-def _protocols(scored: Iterable[_Scored]) -> list[ProtocolResults]:
+def _by_protocol(
+    summaries: Iterable[RunSummary], protocols: Mapping[str, Protocol], order: Sequence[str]
+) -> list[ProtocolResults]:
     by_name: dict[str, ProtocolResults] = {}
-    for found in scored:
-        if found.protocol is not None:
-            key = found.record.key
-            values = dict(_values(found.record, found.scores))
-            run = MethodRun(key.method, key.n_bits, key.run, key.seed, values, found.scores.get("curve"), key)
-            by_name.setdefault(key.protocol, found.protocol).runs.append(run)
-    position = {name: place for place, name in enumerate(PROTOCOLS)}
-    return sorted(by_name.values(), key=lambda p: (position.get(p.base.name, -1) if p.base else -1, p.reduced, p.name))
-
-
-def base_protocol(name: str) -> Protocol | None:
-    """Return the named protocol that a name is, or is a reduced form of."""
-    return PROTOCOLS.get(name) or PROTOCOLS.get(re.sub(r"-\d+-\d+$", "", name))
-
-
-def _protocol_of(record: Record) -> ProtocolResults:
-    name, arrays = record.key.protocol, record.arrays
-    sizes = np.unique(arrays["y_train"], return_counts=True)[1]
-    return ProtocolResults(
-        name,
-        record.dataset,
-        base_protocol(name),
-        n_train=len(arrays["y_train"]),
-        n_query=len(arrays["y_query"]),
-        n_classes=len(sizes),
-        smallest_class=int(sizes.min()),
-    )
+    for summary in summaries:
+        key, rows = summary.key, summary.rows
+        if not summary.record.ok:
+            continue
+        if key.protocol not in by_name:
+            sizes = (rows["train"], rows["query"], rows["classes"], rows["smallest_class"])
+            base = base_protocol(key.protocol, protocols)
+            by_name[key.protocol] = ProtocolResults(key.protocol, summary.record.dataset, base, *sizes, order)
+        values = {name: value for name, value in _values(summary) if value is not None}
+        run = MethodRun(key.method, key.n_bits, key.run, key.seed, values, summary.scores.get("curve"), key)
+        by_name[key.protocol].runs.append(run)
+    place = {name: number for number, name in enumerate(protocols)}
+    return sorted(by_name.values(), key=lambda p: (place.get(p.base.name, -1) if p.base else -1, p.reduced, p.name))
 
 
 def _note_circumstances(results: Results, record: Record) -> None:
     key = record.key
     results.finished = max(results.finished, record.finished)
-    results.fit_seconds += sum(record.seconds.values())
+    results.seconds += sum(seconds or 0.0 for seconds in record.seconds.values())
     if record.versions:
         results.versions.add(tuple(sorted(record.versions.items())))
         results.machines.add(tuple(sorted(record.machine.items())))
-    if record.parameters:
-        plain = {name: value for name, value in record.parameters.items() if name not in ("n_bits", "random_state")}
-        settings = ", ".join(f"{name}={value}" for name, value in plain.items())
-        protocols = results.parameters.setdefault(key.method, {}).setdefault(settings, [])
-        if key.protocol not in protocols:
-            protocols.append(key.protocol)
+    text = ", ".join(f"{name}={value}" for name, value in key.settings.items())
+    protocols = results.settings.setdefault(key.method, {}).setdefault(text, [])
+    if key.protocol not in protocols:
+        protocols.append(key.protocol)
     for warning in record.warnings:
         if not any(word in warning for word in _WARNINGS_OF_THE_POOL):
             results.warnings.setdefault(key.method, set()).add(warning)
@@ -234,18 +246,12 @@ def _note_circumstances(results: Results, record: Record) -> None:
         results.failures.append(Failure(key.protocol, key.method, key.n_bits, key.run, record.message))
 
 
-def _values(record: Record, scores: dict[str, Any]) -> Iterable[tuple[str, float]]:
+def _values(summary: RunSummary) -> Iterable[tuple[str, float | None]]:
+    record, scores = summary.record, summary.scores
+    yield "labels used", record.n_labeled
     for s, value in scores.get("precision_at", {}).items():
         yield f"P@{s}", value
-    names = {
-        "mean_average_precision": "mAP",
-        "pr_area": "PR area",
-        "accuracy": "accuracy",
-        "accuracy_expected": "accuracy, ties at random",
-        "accuracy_hinge": "accuracy, hinge",
-        "accuracy_transductive": "accuracy, transductive",
-    }
-    yield from ((names[name], scores[name]) for name in names if name in scores)
+    yield from ((_SCORE_NAMES[name], scores[name]) for name in _SCORE_NAMES if name in scores)
     if "lookup" in scores:
         yield "P(r<=2)", scores["lookup"]["precision"]
         yield "empty balls", scores["lookup"]["empty_share"]
@@ -254,7 +260,6 @@ def _values(record: Record, scores: dict[str, Any]) -> Iterable[tuple[str, float
         yield "accuracy, nearest code", scores["accuracy_knn"][1]
     for name, value in scores.get("clusters", {}).items():
         yield f"ARI, {name}", value
-    yield "fit s", record.seconds.get("fit", record.seconds.get("search", float("nan")))
-    yield "encode s", record.seconds.get("encode_query", record.seconds.get("predict", float("nan")))
-    if record.peak_bytes is not None:
-        yield "peak MB", record.peak_bytes / 1e6
+    yield "fit s", record.seconds.get("fit", record.seconds.get("search"))
+    yield "encode s", record.seconds.get("encode_query", record.seconds.get("predict"))
+    yield "peak MB", record.peak_bytes / 1e6 if record.peak_bytes is not None else None

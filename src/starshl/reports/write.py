@@ -1,24 +1,22 @@
-"""Write the report of a folder of records: one HTML page, its Markdown twin and the numbers as CSV."""
+"""Write a report: one HTML page, the same as Markdown, and all numbers as CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from .._files import write_atomically
-from ..evaluation import RecordFolder
-from .build import build_document
-from .document import listed
+from .document import Document
 from .markdown import render_markdown
 from .page import render_page
-from .results import Results, read_results
+from .results import Results
 from .statistics import summarize
 
-__all__ = ["WrittenReport", "write_report"]
+__all__ = ["WrittenReport", "write_document"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,35 +29,8 @@ class WrittenReport:
     results: Results
 
 
-def write_report(
-    records: str | os.PathLike,
-    output: str | os.PathLike,
-    *,
-    n_jobs: int | None = None,
-    report: Callable[[int, int], None] = lambda done, total: None,
-) -> WrittenReport:
-    """Score the records that have not been scored and write ``report.html``, ``report.md`` and three CSV files.
-
-    Parameters
-    ----------
-    records : path of a folder of records
-    output : path of a folder, made if absent
-    n_jobs : int, default=None
-        Threads for scoring.
-    report : callable, default does nothing
-        Called with the number of records read and of all.
-    """
-    if not Path(records).is_dir():
-        raise ValueError(
-            f"There is no folder {os.fspath(records)!r} of run records. Make one: starshl reproduce --quick"
-        )
-    folder = RecordFolder(records)
-    results = read_results(folder, n_jobs=n_jobs, report=report)
-    if not results.protocols and not results.failures:
-        if results.damaged:
-            raise ValueError(f"{str(folder.path)!r} holds no readable run record; damaged: {listed(results.damaged)}.")
-        raise ValueError(f"{str(folder.path)!r} holds no run records yet. Make some: starshl reproduce --quick")
-    document = build_document(folder, results)
+def write_document(document: Document, results: Results, output: str | os.PathLike) -> WrittenReport:
+    """Write ``report.html``, ``report.md`` and three CSV files to a folder, which is created if absent."""
     target = Path(output)
     target.mkdir(parents=True, exist_ok=True)
     page, markdown = target / "report.html", target / "report.md"
@@ -84,7 +55,7 @@ def _csv_tables(results: Results) -> dict[str, tuple[list[str], Iterable[list]]]
     place = ["protocol", "dataset", "method", "bits"]
     return {
         "measurements.csv": ([*place, "run", "seed", "metric", "value"], _measurements(results)),
-        "summary.csv": ([*place, "metric", "mean", "deviation", "runs"], _summaries(results)),
+        "summary.csv": ([*place, "metric", "mean", "deviation", "runs"], _means(results)),
         "curves.csv": ([*place, "run", "radius", "precision", "recall"], _curves(results)),
     }
 
@@ -96,7 +67,7 @@ def _measurements(results: Results) -> Iterable[list]:
             yield from ([*place, metric, value] for metric, value in run.values.items())
 
 
-def _summaries(results: Results) -> Iterable[list]:
+def _means(results: Results) -> Iterable[list]:
     for found in results.protocols:
         groups: dict[tuple, list[float]] = {}
         for run in found.runs:
@@ -110,6 +81,6 @@ def _summaries(results: Results) -> Iterable[list]:
 def _curves(results: Results) -> Iterable[list]:
     for found in results.protocols:
         for run in found.runs:
-            curve = run.curve or {"radius": [], "precision": [], "recall": []}
-            for point in zip(curve["radius"], curve["precision"], curve["recall"], strict=True):
-                yield [found.name, found.dataset, run.method, run.n_bits, run.run, *point]
+            curve = run.curve or {"precision": [], "recall": []}
+            for radius, point in enumerate(zip(curve["precision"], curve["recall"], strict=True)):
+                yield [found.name, found.dataset, run.method, run.n_bits, run.run, radius, *point]

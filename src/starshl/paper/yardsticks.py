@@ -1,4 +1,4 @@
-"""Yardsticks that are no hashing methods of their own, and small adapters around those that are."""
+"""Classifiers and clusterings to compare hashers with, and a small adapter around one hasher."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def label_spreading(seed: int) -> LabelSpreading:
 class MarginSVC(SVC):
     """An SVC whose confidence is the softmax of its one-against-rest margins.
 
-    Platt's calibration needs several rows a class; with one label a class there are none to spare.
+    Platt's calibration needs several rows per class; with one label per class there are none to spare.
     """
 
     def predict_proba(self, X) -> np.ndarray:
@@ -44,12 +44,12 @@ class MarginSVC(SVC):
 
 
 def self_training_svc(seed: int) -> SelfTrainingClassifier:
-    """Return an SVC that labels its 100 most confident rows a round and learns again, 30 rounds at most."""
+    """Return an SVC that labels its 100 most confident rows per round and learns again, for at most 30 rounds."""
     return SelfTrainingClassifier(MarginSVC(C=_SVC_COST), criterion="k_best", k_best=100, max_iter=30)
 
 
 class KMeansCodes(BaseEstimator):
-    """The clusters that StarSHL starts from without labels, each with a codeword: what its training must improve on.
+    """Give each cluster that StarSHL starts from without labels a codeword: what its training must improve on.
 
     Parameters
     ----------
@@ -79,6 +79,7 @@ class KMeansCodes(BaseEstimator):
         rng = np.random.RandomState(self.random_state)
         self.codewords_ = separated_codewords(self.n_clusters, self.n_bits, rng)
         self.transduction_ = self.k_means_.labels_.astype(np.int64)
+        self.n_bits_, self.n_labeled_ = self.n_bits, 0
         return self
 
     def predict(self, X) -> np.ndarray:
@@ -90,11 +91,15 @@ class KMeansCodes(BaseEstimator):
         """Return the codeword of each row's cluster."""
         return BinaryCodes.from_signs(self.codewords_[self.predict(X)])
 
+    def encode_database(self, X, y=None) -> BinaryCodes:
+        """Return the same codes as :meth:`encode`."""
+        return self.encode(X)
+
 
 class FirstBits:
-    """A hasher that learns more bits than asked for and gives the first ``n_bits``.
+    """Keep the first ``n_bits`` bits of a hasher that learns more.
 
-    Two-layer anchor graph hashing comes in even lengths only; at an odd one its last bit is dropped.
+    Two-layer anchor graph hashing comes in even lengths only; at an odd length its last bit is dropped.
     """
 
     def __init__(self, hasher: BaseHasher, n_bits: int):
@@ -103,11 +108,24 @@ class FirstBits:
     def fit(self, X, y=None) -> Self:
         """Fit the hasher."""
         self.hasher.fit(X, y)
+        self.n_bits_ = self.n_bits
         return self
+
+    @property
+    def facts(self) -> Any:
+        """The facts of the hasher."""
+        return self.hasher.facts
 
     def encode(self, X) -> BinaryCodes:
         """Return the first bits of the hasher's codes."""
-        return BinaryCodes.from_signs(self.hasher.transform(X)[:, : self.n_bits])
+        return self._first(self.hasher.encode(X))
+
+    def encode_database(self, X, y=None) -> BinaryCodes:
+        """Return the first bits of the hasher's database codes."""
+        return self._first(self.hasher.encode_database(X, y))
+
+    def _first(self, codes: BinaryCodes) -> BinaryCodes:
+        return BinaryCodes.from_signs(codes.to_signs()[:, : self.n_bits])
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters of the hasher."""

@@ -1,10 +1,10 @@
 """The sections beside retrieval, on figures made by hand."""
 
+from starshl.paper.studies import labels_section, transductive_section, unsupervised_section
 from starshl.reports.document import Chart, Table, Text
-from starshl.reports.retrieval import table_of_means
-from starshl.reports.studies import labels_section, transductive_section, unsupervised_section
+from starshl.reports.tables import table_of_means
 
-INDUCTIVE, TRANSDUCTIVE = "*SHL, paper settings", "*SHL transductive, paper settings"
+INDUCTIVE, TRANSDUCTIVE = "starshl-paper", "starshl-paper-transductive"
 
 
 def blocks_of(section, kind):
@@ -12,7 +12,7 @@ def blocks_of(section, kind):
 
 
 def transductive(made):
-    values = {("one-vs-one SVC", None): [{"accuracy": 0.9}, {"accuracy": 0.92}]}
+    values = {("svc", None): [{"accuracy": 0.9}, {"accuracy": 0.92}]}
     for n_bits, base in ((4, 0.5), (15, 0.7)):
         runs = [
             {"accuracy, ties at random": base + e, "accuracy": base + e + 0.01, "accuracy, hinge": base + e + 0.02}
@@ -72,8 +72,8 @@ def test_a_mean_of_fewer_runs_is_marked_and_bold_counts_shared_runs_only():
 def test_labels_section_joins_the_protocols_of_a_data_set_in_the_order_of_labels(made):
     def few(n_labels, accuracy):
         values = {
-            ("*SHL, graph kernel", 32): [{"accuracy": accuracy, "P@10": 0.5}],
-            ("SSH", 32): [{"accuracy, nearest code": 0.4, "P@10": 0.6}],
+            ("starshl-graph", 32): [{"accuracy": accuracy, "P@10": 0.5}],
+            ("ssh", 32): [{"accuracy, nearest code": 0.4, "P@10": 0.6}],
         }
         return made(f"labels-digits-{n_labels}", values).protocols[0]
 
@@ -82,20 +82,23 @@ def test_labels_section_joins_the_protocols_of_a_data_set_in_the_order_of_labels
     assert chart.ticks == (1, 5, 20)
     assert chart.series[0].y == (0.3, 0.8, 0.9)
     accuracy, precision, gaps = blocks_of(section, Table)
-    assert accuracy.rows == (("*SHL, graph kernel", "0.300", "0.800", "0.900"), ("SSH", "0.400", "0.400", "0.400"))
-    assert accuracy.strong == {(1, 1), (0, 2), (0, 3)}
-    assert precision.strong == {(1, 1), (1, 2), (1, 3)}
-    assert gaps.rows[1][:3] == ("*SHL, graph kernel minus SSH", "5 a class", "+0.400")
+    assert accuracy.rows == (
+        ("*SHL, graph kernel", "- / - / -", "0.300", "0.800", "0.900"),
+        ("SSH", "- / - / -", "0.400", "0.400", "0.400"),
+    )
+    assert accuracy.strong == {(1, 2), (0, 3), (0, 4)}
+    assert precision.strong == {(1, 2), (1, 3), (1, 4)}
+    assert gaps.rows[1][:3] == ("*SHL, graph kernel minus SSH", "5 per class", "+0.400")
     _, extents, told = blocks_of(section, Text)
     assert [line.split(":")[0] for line in extents.lines] == [f"Protocol labels-digits-{n}" for n in (1, 5, 20)]
     assert "1 of 5 runs" in extents.lines[0]
-    assert "With 1 label a class SSH is best" in told.lines[0]
+    assert "With 1 label per class SSH is best" in told.lines[0]
 
 
 def test_unsupervised_section_compares_clusters_alike_and_as_assigned(made):
     values = {
-        ("*SHL", 32): [{"P@10": 0.7, "mAP": 0.5, "ARI, codes": 0.6, "ARI, assigned": 0.61}],
-        ("ITQ", 32): [{"P@10": 0.8, "mAP": 0.4, "ARI, codes": 0.5}],
+        ("starshl-clusters", 32): [{"P@10": 0.7, "mAP": 0.5, "ARI, codes": 0.6, "ARI, assigned": 0.61}],
+        ("itq", 32): [{"P@10": 0.8, "mAP": 0.4, "ARI, codes": 0.5}],
     }
     section = unsupervised_section(made("unsupervised-digits", values).protocols[0])
     [chart] = blocks_of(section, Chart)

@@ -1,22 +1,31 @@
-"""Put the sections of a report together."""
+"""Put the sections of the report together."""
 
 from __future__ import annotations
 
 from .. import __version__
 from ..evaluation import RecordFolder
+from ..reports.document import Document, Section
+from ..reports.results import ProtocolResults, Results
 from .circumstances import claims_section, settings_section, what_was_run
 from .claims import check_claims
-from .document import Document, Section
+from .lineup import title_of
 from .pictures import pictures_section
-from .results import Results
 from .retrieval import reading_notes, retrieval_section
 from .studies import labels_section, transductive_section, unsupervised_section
 
 __all__ = ["build_document"]
 
 
-def build_document(folder: RecordFolder, results: Results) -> Document:
-    """Return the whole report of a folder; the same records give the same report."""
+# The strongest rivals come first, because the first eight looks differ in color, too.
+_STYLED_KEYS = (
+    *("starshl-paper", "starshl", "ksh", "ksh-all", "hc-sdh", "codeword-svm", "svc", "float"),
+    *("bre", "1-agh", "2-agh", "sph", "lsh"),
+)
+STYLES = {title_of(key): style for style, key in enumerate(_STYLED_KEYS)}
+
+
+def build_document(folder: RecordFolder | None, results: Results) -> Document:
+    """Return the whole report; the same results give the same report. Pictures need the folder of records."""
     subtitle = f"starshl {__version__}; last run finished {results.finished or 'never'}"
     sections = [what_was_run(results), claims_section(check_claims(results))]
     retrieval = [retrieval_section(found) for found in results.of_task("retrieval") if found.lengths]
@@ -26,16 +35,16 @@ def build_document(folder: RecordFolder, results: Results) -> Document:
     sections += _labels(results)
     sections += [unsupervised_section(found) for found in results.of_task("unsupervised") if found.lengths]
     sections.append(settings_section(results))
-    return Document("Hash function learning via codewords: the experiments rerun", subtitle, sections)
+    return Document("Hash function learning via codewords: the experiments rerun", subtitle, sections, STYLES)
 
 
 def _labels(results: Results) -> list[Section]:
-    groups: dict[tuple[str, bool], list] = {}
+    groups: dict[tuple[str, bool], list[ProtocolResults]] = {}
     for found in results.of_task("labels"):
         groups.setdefault((found.dataset, found.reduced), []).append(found)
     return [labels_section(group) for group in groups.values()]
 
 
-def _pictures(folder: RecordFolder, results: Results) -> list[Section]:
+def _pictures(folder: RecordFolder | None, results: Results) -> list[Section]:
     sections = (pictures_section(folder, found) for found in results.of_task("retrieval"))
     return [section for section in sections if section is not None]

@@ -1,57 +1,61 @@
-"""In plain words: who wins, by how much, and where *SHL does not."""
+"""Say in plain words who wins, by how much, and where *SHL does not win."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..experiments import CONTESTANTS
-from .document import difference, digits_apart, interval, listed, signed
-from .results import ProtocolResults
-from .statistics import Paired, paired, shared_runs, summarize
+from ..reports.document import difference, digits_apart, interval, listed, signed
+from ..reports.results import ProtocolResults
+from ..reports.statistics import Paired, paired, shared_runs, summarize
+from .lineup import LINEUP, is_star, title_of
 
-__all__ = ["contest", "few_runs", "is_star", "retrieval_findings", "star_methods", "told_gap", "transduction_findings"]
+__all__ = [
+    "STAR_KEYS",
+    "contest",
+    "few_runs",
+    "retrieval_findings",
+    "shown_lengths",
+    "told_gap",
+    "transduction_findings",
+]
 
-_HASHERS = {entry.title for entry in CONTESTANTS.values() if entry.kind == "hasher"}
-_STARS = ("*SHL, paper settings", "*SHL, defaults")
-_FEW_RUNS = 5
+STAR_KEYS = ("starshl-paper", "starshl")
+
+_LENGTHS_OF_THE_PAPERS_CURVES = (45, 15)
+_WARN_BELOW_RUNS = 5
 
 
-def is_star(name: str) -> bool:
-    """Say whether a row is *SHL, under whatever settings."""
-    return name.startswith("*SHL")
-
-
-def star_methods(found: ProtocolResults) -> list[str]:
-    """Return the settings of *SHL that took part."""
-    return [method for method in _STARS if method in found.methods]
+def shown_lengths(found: ProtocolResults) -> list[int]:
+    """Return the lengths at which lists and curves are shown: those of the paper, or the longest available."""
+    return [n_bits for n_bits in _LENGTHS_OF_THE_PAPERS_CURVES if n_bits in found.lengths] or found.lengths[-1:]
 
 
 def retrieval_findings(found: ProtocolResults) -> list[str]:
-    """Return sentences about P@10, from the longest code on."""
+    """Return sentences about P@10, starting with the longest codes."""
     sentences = []
-    for n_bits in found.shown_lengths:
+    for n_bits in shown_lengths(found):
         values = _hashers_at(found, n_bits)
         sentences += contest(f"At {n_bits} bits", "P@10", values)
-        absent = [star for star in _STARS if not values.get(star)]
-        sentences += [f"At {n_bits} bits {' and '.join(absent)} took no part."] if absent else []
+        absent = [star for star in map(title_of, STAR_KEYS) if not values.get(star)]
+        sentences += [f"At {n_bits} bits {' and '.join(absent)} was not run."] if absent else []
     sentences += _lengths_lost(found)
     sentences += _yardsticks(found)
     return sentences + few_runs(found.n_runs)
 
 
 def few_runs(n_runs: int) -> list[str]:
-    """Warn of figures from few runs."""
-    if n_runs >= _FEW_RUNS:
+    """Warn about figures from few runs."""
+    if n_runs >= _WARN_BELOW_RUNS:
         return []
     if n_runs == 1:
-        return ["ONE RUN ONLY: how much figures change from run to run is not known, so they rank nothing for certain."]
+        return ["ONE RUN ONLY: nobody knows yet how much figures change from run to run, so this is no ranking."]
     return [f"{n_runs} runs support no strong claim: read differences of a few thousandths as ties."]
 
 
 def contest(where: str, metric: str, values: Mapping[str, Mapping[int, float]]) -> list[str]:
-    """Say who is best, ahead of whom, and how far each row of *SHL is behind; ``values`` maps name to run -> value.
+    """Say who is best, ahead of whom, and how far each row of *SHL is behind; ``values`` maps title to run -> value.
 
-    Only runs that all have are counted. Rows of *SHL are rivals of the others, not of each other.
+    Only runs that all rows have are counted. Rows of *SHL compete with the others, not with each other.
 
     Examples
     --------
@@ -65,7 +69,7 @@ def contest(where: str, metric: str, values: Mapping[str, Mapping[int, float]]) 
         return []
     ranking = _ranking(common)
     if not ranking:
-        return [f"{where} no run is common to all methods, so none is called best."]
+        return [f"{where} all methods have no run in common, so none is called best."]
     best = ranking[0]
     second = next(name for name in ranking[1:] if not is_star(best) or not is_star(name))
     means = [summarize(common[name].values()).mean for name in (best, second)]
@@ -83,7 +87,7 @@ def contest(where: str, metric: str, values: Mapping[str, Mapping[int, float]]) 
 
 
 def told_gap(first: Mapping[int, float], second: Mapping[int, float], name: str) -> str:
-    """Write how far the first is ahead of the second, called ``name``, or behind, and how sure that is."""
+    """Write how far the first is ahead of, or behind, the second, which is called ``name``, and how sure that is."""
     gap = paired(first, second)
     size = signed(gap.difference).lstrip("+-")
     return f"{size} {'ahead of' if gap.difference >= 0 else 'behind'} {name} ({_with_interval(gap)})"
@@ -95,17 +99,17 @@ def _ranking(common: Mapping[str, Mapping[int, float]]) -> list[str]:
     return sorted(means, key=lambda name: -means[name])
 
 
-def _with_interval(found: Paired) -> str:
-    if found.n == 1:
+def _with_interval(gap: Paired) -> str:
+    if gap.n == 1:
         return "one run, no interval"
-    if found.low is None:
-        return f"{found.n} paired runs, too few for an interval: {listed(map(signed, found.differences))}"
-    verdict = "clear" if found.clear else "not clear"
-    return f"95 % interval {interval(found)} over {found.n} paired runs, {verdict}"
+    if gap.low is None:
+        return f"{gap.n} paired runs, too few for an interval: {listed(map(signed, gap.differences))}"
+    verdict = "clear" if gap.clear else "not clear"
+    return f"95 % interval {interval(gap)} over {gap.n} paired runs, {verdict}"
 
 
 def transduction_findings(n_bits: int, rows: Mapping[str, Mapping[int, float]], setting: str) -> list[str]:
-    """Say what transduction gains on each way of decoding; ``rows`` maps these and "transductive" to run -> value."""
+    """Say what transduction gains over each way of decoding; ``rows`` maps these and "transductive" to run -> value."""
     sentences = []
     for decoding, runs in rows.items():
         gain = paired(rows["transductive"], runs)
@@ -118,7 +122,8 @@ def transduction_findings(n_bits: int, rows: Mapping[str, Mapping[int, float]], 
 
 
 def _hashers_at(found: ProtocolResults, n_bits: int) -> dict[str, dict[int, float]]:
-    return {method: found.values(method, n_bits, "P@10") for method in found.methods if method in _HASHERS}
+    hashers = [key for key in found.methods if key in LINEUP and LINEUP[key].kind == "hasher"]
+    return {title_of(key): found.values(key, n_bits, "P@10") for key in hashers}
 
 
 def _lengths_lost(found: ProtocolResults) -> list[str]:
@@ -130,18 +135,19 @@ def _lengths_lost(found: ProtocolResults) -> list[str]:
     if not winners:
         return []
     if not lost:
-        extent = "every length" if len(winners) == len(found.lengths) else f"{listed(winners)} bits, where it was run"
-        return [f"*SHL, in one setting or the other, is first at {extent}."]
+        all_lengths = len(winners) == len(found.lengths)
+        extent = "every length" if all_lengths else f"{listed(winners)} bits, the lengths it was run at"
+        return [f"*SHL, with one setting or the other, is first at {extent}."]
     told = ", ".join(f"{n_bits} ({best})" for n_bits, best in lost.items())
     return [f"Neither setting of *SHL is first at {len(lost)} of {len(winners)} lengths; bits and winner: {told}."]
 
 
 def _yardsticks(found: ProtocolResults) -> list[str]:
     sentences = []
-    svc = summarize(found.values("one-vs-one SVC", None, "accuracy").values())
-    rows = summarize(found.values("float search", None, "P@10").values())
+    svc = summarize(found.values("svc", None, "accuracy").values())
+    rows = summarize(found.values("float", None, "P@10").values())
     if svc is not None:
-        sentences.append(f"A plain one-vs-one SVC names the class of a query right with {svc.mean:.3f}.")
+        sentences.append(f"A plain one-vs-one SVC has an accuracy of {svc.mean:.3f} on the queries.")
     if rows is not None:
-        sentences.append(f"Euclidean search of the rows themselves has P@10 {rows.mean:.3f}.")
+        sentences.append(f"Euclidean search of the rows themselves has a P@10 of {rows.mean:.3f}.")
     return sentences

@@ -1,18 +1,18 @@
-"""What every section says first: the rows, where they come from and whether all of it was run."""
+"""The first lines of every section: which rows, where they come from, and whether everything was run."""
 
 from __future__ import annotations
 
 from ..datasets.registry import ENTRIES
-from .document import Text, counted
+from ..reports.document import Text, counted
+from ..reports.results import ProtocolResults
 from .extent import extent_of
-from .results import ProtocolResults
 
 __all__ = ["NEVER_PUBLISHED", "completeness", "extent_line", "introduction", "marked_name", "section_title"]
 
-# Whoever looks up one table only must see it there.
+# Somebody who looks at one table only must see it there.
 NEVER_PUBLISHED = (
-    "(1) The paper's selection of 6,878 samples of PASCAL VOC 2007 was never published: figures of paper-pascal07 are "
-    "of other rows and can neither confirm nor refute the paper's."
+    "(1) The paper's selection of 6,878 samples of PASCAL VOC 2007 was never published. The figures of paper-pascal07 "
+    "are for other rows; they can neither confirm nor refute the paper's."
 )
 
 _UNPUBLISHED_DATA_SETS = ("pascal07",)
@@ -31,17 +31,17 @@ def section_title(found: ProtocolResults) -> str:
 
 
 def marked_name(protocol: str, dataset: str) -> str:
-    """Return the name of a protocol, with the mark of a footnote if the paper's rows are not to be had."""
+    """Return the name of a protocol, with a footnote mark if the paper's rows are not available."""
     return f"{protocol} (1)" if dataset in _UNPUBLISHED_DATA_SETS else protocol
 
 
 def introduction(found: ProtocolResults, *, with_extent: bool = True) -> Text:
-    """Return the lines that a reader of the figures must know."""
+    """Return what a reader of the figures must know first."""
     lines = [extent_line(found)] if with_extent else []
-    # From the registry: the file of the data set may be missing or damaged.
+    # From the registry, because the file of the data set may be missing or damaged.
     notes = [note for entry in ENTRIES if entry.name == found.dataset for note in entry.notes]
     if found.base is not None and found.base.about:
-        # What a retrieval protocol remarks on its data set is in the notes already.
+        # The notes already hold what a retrieval protocol says about its data set.
         about = found.base.about.split("; ")[0] if notes and found.task == "retrieval" else found.base.about
         lines.append(f"{about}.")
     return Text((*lines, *notes))

@@ -2,21 +2,29 @@
 
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from dataclasses import replace
 
+import pytest
+
 from starshl.baselines import LSHash
-from starshl.evaluation import RecordFolder
-from starshl.experiments import execute, figure, make_plan, scores_of
+from starshl.evaluation import RecordFolder, SummaryFolder
+from starshl.evaluation import execute as execute_with_summaries
+from starshl.paper import figure, make_plan
 
 FAST = ["lsh", "sph", "float"]
 
 
 def plan_of(methods=FAST, n_runs=2, bits=(8,)):
-    return make_plan([figure("digits")], bits=list(bits), methods=list(methods), n_runs=n_runs, quick=True).jobs
+    return make_plan([figure("digits")], bits=list(bits), methods=list(methods), n_runs=n_runs, quick=True).runs
+
+
+def execute(jobs, folder, **settings):
+    return execute_with_summaries(jobs, folder, SummaryFolder(folder.path / "summaries"), **settings)
 
 
 def digests(folder):
@@ -37,7 +45,7 @@ def test_a_run_of_a_method_whose_defaults_have_changed_is_repeated(tmp_path, mon
     execute(plan_of(), folder)
     monkeypatch.setitem(LSHash.__init__.__kwdefaults__, "center", False)
     again = execute(plan_of(), folder)
-    n_hashed = sum(job.contestant == "lsh" for job in plan_of())
+    n_hashed = sum(job.key.method == "lsh" for job in plan_of())
     assert (again.n_done, again.n_reused) == (n_hashed, 6 - n_hashed)
 
 
@@ -60,36 +68,65 @@ def test_a_method_that_fails_is_recorded_and_the_rest_goes_on(tmp_path):
     [(title, message)] = outcome.failed.items()
     assert title.startswith("1-AGH, 400 bits")
     assert "n_bits is 400" in message
-    assert {record.key.method: record.status for record in folder} == {"1-AGH": "failed", "LSH": "ok"}
+    assert {record.key.method: record.status for record in folder} == {"1-agh": "failed", "lsh": "ok"}
     again = execute(jobs, folder)
     assert (again.n_done, list(again.failed)) == (0, [title])
     assert execute(jobs, folder, retry_failed=True).n_done == 1
 
 
-def test_scores_are_kept_and_made_anew_when_the_record_changes(tmp_path):
+def test_runs_resume_from_summaries_alone(tmp_path):
+    execute(plan_of(), RecordFolder(tmp_path / "first"))
+    folder = RecordFolder(tmp_path / "second")
+    shutil.copytree(tmp_path / "first" / "summaries", folder.path / "summaries")
+    again = execute(plan_of(), folder)
+    assert (again.n_done, again.n_reused, len(folder)) == (0, 6, 0)
+
+
+def test_a_run_whose_codes_are_shown_is_repeated_if_only_its_summary_is_left(tmp_path):
+    jobs = [replace(job, needs_codes=True) for job in plan_of(["lsh"], n_runs=1)]
     folder = RecordFolder(tmp_path)
-    execute(plan_of(["lsh"], n_runs=1), folder)
-    [record] = folder
-    [kept] = tmp_path.rglob("*.scores.json")
-    assert scores_of(folder, record)["precision_at"][10] > 0.1
-    flipped = replace(record, arrays=record.arrays | {"query": ~record.arrays["query"] & 0xFF})
-    before = kept.read_text()
-    assert scores_of(folder, flipped)["precision_at"] != scores_of(folder, record)["precision_at"]
-    assert kept.read_text() == before
-    kept.write_text("{")
-    assert scores_of(folder, record)["precision_at"][10] > 0.1
+    execute(jobs, folder)
+    [path] = folder.paths()
+    path.unlink()
+    assert (execute(jobs, folder).n_done, len(folder)) == (1, 1)
+
+
+def test_records_without_a_summary_are_scored_not_repeated(tmp_path):
+    folder = RecordFolder(tmp_path)
+    execute(plan_of(), folder)
+    shutil.rmtree(tmp_path / "summaries")
+    again = execute(plan_of(), folder)
+    assert (again.n_done, again.n_reused) == (0, 6)
+    assert len(SummaryFolder(tmp_path / "summaries")) == 6
+
+
+@pytest.mark.parametrize("with_summaries", [True, False])
+def test_a_damaged_record_is_named_and_its_run_done_again(tmp_path, with_summaries):
+    folder = RecordFolder(tmp_path)
+    execute(plan_of(), folder)
+    if not with_summaries:
+        shutil.rmtree(tmp_path / "summaries")
+    damaged = folder.paths()[0]
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    outcome = execute(plan_of(), folder)
+    assert outcome.damaged == [damaged.relative_to(tmp_path).as_posix()]
+    assert (outcome.n_done, outcome.n_reused) == (1, 5)
+    assert all(record.ok for record in folder)
 
 
 SCRIPT = """
 import sys
 from starshl.baselines import LSHash
-from starshl.evaluation import RecordFolder
-from starshl.experiments import execute, figure, make_plan
+from starshl.evaluation import RecordFolder, SummaryFolder
+from starshl.evaluation import execute as execute_with_summaries
+from starshl.evaluation import SummaryFolder, execute
+from starshl.paper import figure, make_plan
 
 if __name__ == "__main__":
-    jobs = make_plan([figure("digits")], bits=[4, 6, 8], methods=["lsh", "sph"], n_runs=2, quick=True).jobs
+    jobs = make_plan([figure("digits")], bits=[4, 6, 8], methods=["lsh", "sph"], n_runs=2, quick=True).runs
     report = lambda progress: print("done", flush=True)
-    outcome = execute(jobs, RecordFolder(sys.argv[1]), n_jobs=int(sys.argv[2]), report=report)
+    folder, summaries = RecordFolder(sys.argv[1]), SummaryFolder(sys.argv[1] + "/summaries")
+    outcome = execute(jobs, folder, summaries, n_jobs=int(sys.argv[2]), report=report)
     print("outcome", outcome.n_done, outcome.n_reused, flush=True)
 """
 
@@ -127,7 +164,7 @@ def wait_until_quiet(records):
 def test_a_worker_that_is_killed_costs_its_run_alone(tmp_path):
     folder = RecordFolder(tmp_path)
     # All rows, so that *SHL takes seconds and is under way when the first run is done.
-    jobs = make_plan([figure("digits")], bits=[45], methods=["starshl-paper", "lsh", "sph"], n_runs=1).jobs
+    jobs = make_plan([figure("digits")], bits=[45], methods=["starshl-paper", "lsh", "sph"], n_runs=1).runs
     seen = []
 
     def kill_all_once(progress):
@@ -143,5 +180,5 @@ def test_a_worker_that_is_killed_costs_its_run_alone(tmp_path):
     [(title, message)] = outcome.failed.items()
     assert title.startswith("*SHL, paper settings")
     assert "memory may have run out" in message
-    assert {record.key.method for record in folder if record.ok} == {"LSH", "SPH"}
+    assert {record.key.method for record in folder if record.ok} == {"lsh", "sph"}
     assert len(folder) == 3

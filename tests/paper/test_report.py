@@ -2,12 +2,15 @@
 
 import csv
 import re
+import shutil
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 
 import pytest
 
-from starshl.reports import read_results, summarize, write_report
+from starshl.evaluation import RecordFolder, SummaryFolder
+from starshl.paper import write_report
+from starshl.reports import read_results, summarize
 from starshl.reports.charts import render_chart
 from starshl.reports.document import Chart, Document, Section, Series, Table, Text
 from starshl.reports.markdown import render_markdown
@@ -98,14 +101,14 @@ def test_the_same_records_give_the_same_bytes(records, written, tmp_path):
 
 def test_figures_of_the_page_are_those_of_the_records(records, written):
     found = next(p for p in written.results.protocols if p.task == "retrieval")
-    expected = summarize(found.values("LSH", 15, "P@10").values())
+    expected = summarize(found.values("lsh", 15, "P@10").values())
     cell = f"{expected.mean:.3f} ± {expected.deviation:.3f}"
     assert re.search(
         rf'LSH</th><td class="number">[^<]*</td><td class="number">{cell}|{cell}', written.page.read_text()
     )
     rows = list(csv.DictReader((written.page.parent / "summary.csv").open()))
     [row] = [
-        r for r in rows if (r["method"], r["bits"], r["metric"], r["protocol"]) == ("LSH", "15", "P@10", found.name)
+        r for r in rows if (r["method"], r["bits"], r["metric"], r["protocol"]) == ("lsh", "15", "P@10", found.name)
     ]
     assert float(row["mean"]) == pytest.approx(expected.mean)
 
@@ -118,16 +121,15 @@ def test_csv_tables_hold_every_run(records, written):
 
 
 def test_failed_runs_are_told_and_not_counted_as_results(written):
-    assert {failure.method for failure in written.results.failures} == {"1-AGH"}
+    assert {failure.method for failure in written.results.failures} == {"1-agh"}
     assert "n_bits is 400" in written.page.read_text()
 
 
 def test_results_are_read_once_and_told(records):
-    from starshl.evaluation import RecordFolder
-
     told = []
     folder = RecordFolder(records)
-    read_results(folder, report=lambda done, total: told.append((done, total)))
+    summaries = SummaryFolder(records / "summaries")
+    read_results(folder, summaries, report=lambda done, total: told.append((done, total)))
     assert told[-1] == (len(folder), len(folder))
 
 
@@ -168,3 +170,45 @@ def test_lines_of_a_chart_differ_in_more_than_color():
         mark = next(path for path in group.iter("path") if path.get("class") == "mark")
         looks.add((line.get("stroke-dasharray"), mark.get("d")))
     assert len(looks) == 13
+
+
+def test_a_report_from_summaries_alone_has_the_same_numbers_and_says_why_pictures_are_missing(
+    records, written, tmp_path
+):
+    summaries = shutil.copytree(records / "summaries", tmp_path / "summaries")
+    alone = write_report(tmp_path / "absent", tmp_path / "report", summaries=summaries)
+    for first, second in zip(written.tables, alone.tables, strict=True):
+        assert first.read_bytes() == second.read_bytes()
+    text = alone.markdown.read_text()
+    assert "The pictures are not shown: they need the codes" in text
+    assert "digits: retrieval (reduced)" in text
+    assert not (tmp_path / "absent").exists()
+
+
+def test_tables_say_how_many_labels_each_method_used(written):
+    text = written.markdown.read_text()
+    [row] = re.findall(r"^\| HC-SDH, all rows \| .*$", text.split("P@10, mean and deviation")[1].split("\n\n")[1], re.M)
+    assert row.split(" | ")[1] == "300"
+    [row] = re.findall(r"^\| LSH \| .*$", text.split("P@10, mean and deviation")[1].split("\n\n")[1], re.M)
+    assert row.split(" | ")[1] == "0"
+
+
+@pytest.mark.parametrize(
+    ("text", "markup"),
+    [
+        ("[click](x)", " [click](x)"),
+        ("![x](data:image/png;base64,AA)", "!["),
+        ("see https://example.org", "https://"),
+        ("see www.example.org", "www.e"),
+        ("mail me@example.org", "me@example"),
+        ("`code`", " `"),
+        ("<a href=x>", "<a"),
+        ("one | two", "e | t"),
+        ("_slanted_", " _s"),
+        ("~~gone~~", "~~"),
+    ],
+)
+def test_markdown_keeps_text_from_becoming_links_or_markup(text, markup):
+    document = Document(text, text, [Section(text, "x", [Text((text,)), Table(text, (text,), ((text,),))])])
+    rendered = render_markdown(document).replace("`starshl report`", "")
+    assert markup not in f" {rendered}"

@@ -1,12 +1,13 @@
-"""How much of what the figures plan was run."""
+"""Compare what was run with what the figures plan."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..experiments import CONTESTANTS, FIGURES
-from .document import counted, listed
-from .results import ProtocolResults
+from ..reports.document import counted, listed
+from ..reports.results import ProtocolResults
+from .figures import FIGURES, Figure
+from .lineup import LINEUP, title_of
 
 __all__ = ["Extent", "extent_of"]
 
@@ -15,9 +16,9 @@ Place = tuple[str, int | None, int]
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Runs as (method, bits, run): those that the figures plan for a protocol, and those of them that were done.
+    """Fits as (method, bits, run): those that the figures plan for a protocol, and those of them that were done.
 
-    ``failed`` holds methods of which a run failed.
+    ``failed`` holds the methods that have a failed run.
     """
 
     planned: frozenset[Place]
@@ -26,7 +27,7 @@ class Extent:
 
     @property
     def missing(self) -> list[str]:
-        """Name what is missing, in words: runs, lengths and methods as a whole, then what else each method lacks."""
+        """Say in words what is missing: whole runs, lengths and methods first, then single fits."""
         if not self.planned:
             return []
         methods, lengths, runs = (dict.fromkeys(place[part] for place in self._ordered) for part in range(3))
@@ -37,39 +38,34 @@ class Extent:
         if lacking := [n_bits for n_bits in lengths if n_bits is not None and n_bits not in done_lengths]:
             words.append(f"no codes of {listed(lacking)} bits")
         lost = [method for method in methods if method not in done_methods]
-        if absent := [method for method in lost if method not in self.failed]:
+        if absent := [title_of(method) for method in lost if method not in self.failed]:
             words.append(f"{listed(absent)} {'was' if len(absent) == 1 else 'were'} not run")
-        if broken := [method for method in lost if method in self.failed]:
+        if broken := [title_of(method) for method in lost if method in self.failed]:
             words.append(f"{listed(broken)} failed")
         rest = [p for p in self._ordered if p not in self.done and p[0] in done_methods]
         rest = [p for p in rest if p[2] in done_runs and (p[1] in done_lengths or p[1] is None)]
         if rest:
             lacks = {method: sum(place[0] == method for place in rest) for method, *_ in rest}
-            words.append(f"single fits lacking: {listed(f'{n} of {method}' for method, n in lacks.items())}")
+            told = listed(f"{n} of {title_of(method)}" for method, n in lacks.items())
+            words.append(f"single fits missing: {told}")
         return words
 
     @property
     def _ordered(self) -> list[Place]:
-        order = {entry.title: place for place, entry in enumerate(CONTESTANTS.values())}
+        order = {key: place for place, key in enumerate(LINEUP)}
         return sorted(self.planned, key=lambda place: (order[place[0]], place[1] or 0, place[2]))
 
 
 def extent_of(found: ProtocolResults) -> Extent:
-    """Compare a protocol with all figures that it is part of; a protocol of no figure has nothing planned."""
-    planned = frozenset(place for entry in FIGURES.values() for place in _planned(entry, found.name))
+    """Compare a protocol with all figures that use it; if none does, nothing is planned."""
+    planned = frozenset(place for figure in FIGURES.values() for place in _planned(figure, found.name))
     done = frozenset((run.method, run.n_bits, run.run) for run in found.runs)
     return Extent(planned, planned & done, frozenset(found.failed))
 
 
-def _planned(entry, name: str) -> set[Place]:
-    """Return the runs of one figure, in full or quick, on the protocol of a name."""
-    full = any(protocol.name == name for protocol in entry.protocols)
-    entry = entry if full else entry.quick()
-    places = set()
-    for protocol in entry.protocols:
-        if protocol.name == name:
-            n_runs = min(protocol.n_runs, entry.n_runs or protocol.n_runs)
-            for chosen in map(CONTESTANTS.__getitem__, entry.contestants):
-                lengths = (entry.bits or protocol.bits) if chosen.kind == "hasher" else (None,)
-                places |= {(chosen.title, n_bits, run) for n_bits in lengths for run in range(n_runs)}
-    return places
+def _planned(figure: Figure, name: str) -> set[Place]:
+    """Return the fits of one figure, in full or quick, on the protocol of a name."""
+    full = any(protocol.name == name for protocol in figure.protocols)
+    figure = figure if full else figure.quick()
+    cells = (cell for protocol in figure.protocols if protocol.name == name for cell in figure.cells(protocol))
+    return {(chosen.key, n_bits, run) for run, chosen, n_bits in cells}

@@ -1,18 +1,25 @@
-"""The sections of the studies beside retrieval: transduction, few labels, no labels."""
+"""The sections of the other studies: transduction, few labels, no labels."""
 
 from __future__ import annotations
 
-from ..experiments import CONTESTANTS
-from .document import Chart, Section, Table, Text, difference, interval
-from .findings import contest, few_runs, is_star, transduction_findings
-from .protocol_notes import extent_line, introduction, section_title
-from .results import ProtocolResults
-from .retrieval import line_over, table_of_means
-from .statistics import paired, shared_runs, summarize
+from collections.abc import Iterable
+
+from ..reports.document import Chart, Section, Series, Table, Text, difference, interval
+from ..reports.results import ProtocolResults
+from ..reports.statistics import paired, shared_runs, summarize
+from ..reports.tables import line_over, table_of_means
+from .findings import contest, few_runs, transduction_findings
+from .lineup import LINEUP, is_star, title_of
+from .notes import extent_line, introduction, section_title
+from .retrieval import labels_used
 
 __all__ = ["labels_section", "transductive_section", "unsupervised_section"]
 
-_SETTINGS = ("paper settings", "defaults")
+# The keys of the inductive and the transductive row of each setting.
+_SETTINGS = {
+    "paper settings": ("starshl-paper", "starshl-paper-transductive"),
+    "defaults": ("starshl", "starshl-transductive"),
+}
 _DECODINGS = {
     "Hamming": ("Hamming distance, ties at random", "accuracy, ties at random"),
     "Hamming, ties by hinge": ("Hamming distance, ties by hinge distance", "accuracy"),
@@ -23,21 +30,26 @@ _DECODINGS = {
 def transductive_section(found: ProtocolResults) -> Section:
     """Return accuracy over code length: nearest codeword by Hamming and hinge distance, and by transduction."""
     rows = {}
-    for setting in _SETTINGS:
+    for setting, (inductive, transductive) in _SETTINGS.items():
         for decoding, (_, metric) in _DECODINGS.items():
-            rows[_inductive(decoding, setting)] = (f"*SHL, {setting}", metric)
-        rows[_transductive(setting)] = (f"*SHL transductive, {setting}", "accuracy, transductive")
-    rows["one-vs-one SVC"] = ("one-vs-one SVC", "accuracy")
+            rows[_inductive(decoding, setting)] = (inductive, metric)
+        rows[_transductive(setting)] = (transductive, "accuracy, transductive")
+    rows[title_of("svc")] = ("svc", "accuracy")
     values = {
         name: {n_bits: found.values(method, n_bits, metric) for n_bits in found.lengths}
         for name, (method, metric) in rows.items()
     }
     values = {name: by_length for name, by_length in values.items() if any(by_length.values())}
-    lines = tuple(line_over(name, by_length.items()) for name, by_length in values.items())
+    lines = _lines((name, by_length.items()) for name, by_length in values.items())
     chart = Chart("Accuracy over the length of the codes", "bits", "accuracy", lines, tuple(found.lengths))
     told = Text(tuple(_transduction_told(found, values)))
     blocks = [introduction(found), told, chart, _accuracy_table(found, values), _transduction_table(found, values)]
     return Section(section_title(found), found.name, [block for block in blocks if block is not None])
+
+
+def _lines(named_points: Iterable[tuple[str, Iterable]]) -> tuple[Series, ...]:
+    lines = (line_over(title, points, emphasized=is_star(title)) for title, points in named_points)
+    return tuple(line for line in lines if line is not None)
 
 
 def _inductive(decoding: str, setting: str) -> str:
@@ -51,8 +63,12 @@ def _transductive(setting: str) -> str:
 def _transduction_told(found: ProtocolResults, values: dict) -> list[str]:
     n_bits = found.lengths[-1]
     sentences = [
-        "Inductive rows name the class of the nearest codeword. Where several are equally near in Hamming distance, "
-        'the plain row has the expected accuracy of a random pick, "ties by hinge" lets the hinge distance decide.'
+        "Inductive rows predict the class of the nearest codeword. If several codewords are equally near in Hamming "
+        'distance, the plain row has the expected accuracy of a random pick; in "ties by hinge" the hinge distance '
+        "decides.",
+        "Transductive rows assign each unlabeled row by the hinge distance. Compared with ties at random, they gain "
+        "from a finer decoding as well as from transduction; the row with the hinge distance decodes as they do.",
+        "Code lengths of 4 to 15 bits are our reading of the paper's plots.",
     ]
     rows = {name: runs[n_bits] for name, runs in values.items()}
     sentences += contest(f"At {n_bits} bits", "accuracy", _best_of_each_setting(rows))
@@ -66,7 +82,7 @@ def _transduction_told(found: ProtocolResults, values: dict) -> list[str]:
 
 
 def _best_of_each_setting(rows: dict[str, dict[int, float]]) -> dict[str, dict[int, float]]:
-    """Leave out the rows of *SHL that another one with the same settings surpasses."""
+    """Leave out the rows of *SHL that are behind another row with the same settings."""
     means = {name: summarize(runs.values()).mean for name, runs in rows.items() if runs}
     surpassed = set()
     for setting in _SETTINGS:
@@ -99,47 +115,60 @@ def _transduction_table(found: ProtocolResults, values: dict) -> Table | None:
 
 
 def labels_section(group: list[ProtocolResults]) -> Section:
-    """Return accuracy and P@10 of one data set over the number of labels a class."""
+    """Return accuracy and P@10 of one data set over the number of labels per class."""
     by_labels = {found.base.rows.n_labels: found for found in sorted(group, key=lambda p: p.base.rows.n_labels)}
     any_of = next(iter(by_labels.values()))
     extents = Text(tuple(extent_line(found) for found in by_labels.values()))
     accuracy, precision = (_label_values(by_labels, metric) for metric in ("accuracy", "P@10"))
-    lines = tuple(line_over(method, zip(by_labels, cells, strict=True)) for method, cells in accuracy.items())
-    title, ticks = "Accuracy on the queries over labels a class", tuple(by_labels)
-    chart = Chart(title, "labels a class", "accuracy", lines, ticks, log_x=len(ticks) > 1)
+    lines = _lines((title, zip(by_labels, cells, strict=True)) for title, cells in accuracy.items())
+    title, ticks = "Accuracy on the queries over labels per class", tuple(by_labels)
+    chart = Chart(title, "labels per class", "accuracy", lines, ticks, log_x=len(ticks) > 1)
     told = Text(tuple(_labels_told(by_labels, accuracy)))
-    tables = [_labels_table(metric, cells, ticks) for metric, cells in (("accuracy", accuracy), ("P@10", precision))]
-    places = [f"{n_labels} a class" for n_labels in by_labels]
+    used = _labels_used(by_labels)
+    tables = [
+        _labels_table(metric, cells, ticks, used) for metric, cells in (("accuracy", accuracy), ("P@10", precision))
+    ]
+    places = [f"{n_labels} per class" for n_labels in by_labels]
     gaps = _best_other_table("accuracy", places, _by_place(accuracy, places))
     blocks = [introduction(any_of, with_extent=False), extents, told, chart, *tables, gaps]
     return Section(section_title(any_of), any_of.name, [block for block in blocks if block is not None])
 
 
 def _label_values(by_labels: dict[int, ProtocolResults], metric: str) -> dict[str, list[dict[int, float]]]:
-    """Return the runs of each method, one entry a number of labels."""
-    titles = [entry.title for entry in CONTESTANTS.values()]
-    values = {title: [_values_at_longest(found, title, metric) for found in by_labels.values()] for title in titles}
-    return {title: cells for title, cells in values.items() if any(cells)}
+    """Return the runs of each method by title, one entry per number of labels."""
+    values = {key: [_values_at_longest(found, key, metric) for found in by_labels.values()] for key in LINEUP}
+    return {title_of(key): cells for key, cells in values.items() if any(cells)}
+
+
+def _labels_used(by_labels: dict[int, ProtocolResults]) -> dict[str, str]:
+    """Write how many labels each method learned from, one entry per number of labels."""
+    used = {}
+    for key in LINEUP:
+        lengths = [found.lengths[-1] if found.lengths else None for found in by_labels.values()]
+        places = zip(by_labels.values(), lengths, strict=True)
+        used[title_of(key)] = " / ".join(labels_used(found, key, n_bits) for found, n_bits in places)
+    return used
 
 
 def _values_at_longest(found: ProtocolResults, method: str, metric: str) -> dict[int, float]:
     n_bits = found.lengths[-1] if found.lengths else None
     values = found.values(method, n_bits, metric)
-    # Methods without codewords name the class of the nearest labeled code.
+    # Methods without codewords predict the class of the nearest labeled code.
     return values or (found.values(method, n_bits, "accuracy, nearest code") if metric == "accuracy" else {})
 
 
 def _labels_told(by_labels: dict[int, ProtocolResults], accuracy: dict) -> list[str]:
     told = []
     for place, n_labels in enumerate(by_labels):
-        where = f"With {n_labels} label{'s' if n_labels > 1 else ''} a class"
+        where = f"With {n_labels} label{'s' if n_labels > 1 else ''} per class"
         told += contest(where, "accuracy", {method: cells[place] for method, cells in accuracy.items()})
     return told + few_runs(min(found.n_runs for found in by_labels.values()))
 
 
-def _labels_table(metric: str, values: dict, labels: tuple[int, ...]) -> Table:
-    columns = ("method", *(f"{n} a class" for n in labels))
-    return table_of_means(f"{metric} on the queries, mean and deviation over runs; best in bold", columns, values)
+def _labels_table(metric: str, values: dict, labels: tuple[int, ...], used: dict[str, str]) -> Table:
+    columns = ("method", "labels used", *(f"{n} per class" for n in labels))
+    caption = f"{metric} on the queries, mean and deviation over runs; best in bold"
+    return table_of_means(caption, columns, values, notes=used)
 
 
 def _by_place(values: dict[str, list], places: list[str]) -> list[dict]:
@@ -147,7 +176,7 @@ def _by_place(values: dict[str, list], places: list[str]) -> list[dict]:
 
 
 def _best_other_table(metric: str, places: list[str], values: list[dict]) -> Table | None:
-    """Return how far each row of *SHL is above the best other row, place by place; ``values`` as for a contest."""
+    """Return how far each row of *SHL is above the best other row, place by place; ``values`` as for ``contest``."""
     rows = []
     for place, here in zip(places, values, strict=True):
         common = {name: runs for name, runs in shared_runs(here).items() if runs}
@@ -167,23 +196,24 @@ def unsupervised_section(found: ProtocolResults) -> Section:
     metrics = ("P@10", "mAP", "ARI, codes", "ARI, assigned")
     n_bits = found.lengths[-1]
     by_metric = {
-        metric: {method: found.values(method, n_bits, metric) for method in found.methods} for metric in metrics
+        metric: {title_of(method): found.values(method, n_bits, metric) for method in found.methods}
+        for metric in metrics
     }
     caption = (
         f"Codes of {n_bits} bits without labels; best in bold. ARI is the adjusted Rand index between classes and "
-        "clusters: k-means on the codes, alike for all, and the clusters that a method assigns itself"
+        "clusters: k-means on the codes, the same for all methods, and the clusters that a method assigns itself"
     )
-    cells = {method: [by_metric[metric][method] for metric in metrics] for method in found.methods}
+    titles = [title_of(method) for method in found.methods]
+    cells = {title: [by_metric[metric][title] for metric in metrics] for title in titles}
     table = table_of_means(caption, ("method", *metrics), cells)
     told = [
         "*SHL and the k-means start see no labels but are given the true number of classes as the number of "
-        "clusters; so is the k-means on the codes behind ARI. The other methods need no such number to learn."
+        "clusters; so is the k-means on the codes behind ARI. The other methods learn without that number."
     ]
     for metric in metrics[:3]:
         told += contest(f"At {n_bits} bits", metric, by_metric[metric])
     text = Text(tuple(told + few_runs(found.n_runs)))
-    lines = [line_over(method, enumerate(measured)) for method, measured in cells.items()]
-    shown = tuple(line for line in lines if line is not None)
+    shown = _lines((title, enumerate(measured)) for title, measured in cells.items())
     title = f"Codes of {n_bits} bits without labels, by four measures"
     chart = Chart(title, "measure", "mean and deviation", shown, tuple(range(len(metrics))), tick_names=metrics)
     gaps = _best_other_table("All metrics", list(metrics), list(by_metric.values()))

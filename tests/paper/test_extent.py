@@ -5,23 +5,23 @@ from dataclasses import replace
 
 import pytest
 
-from starshl.evaluation import RecordFolder
+from starshl.evaluation import RecordFolder, SummaryFolder
 from starshl.evaluation.records import read_record
-from starshl.experiments import CONTESTANTS, figure
-from starshl.reports import read_results, write_report
-from starshl.reports.circumstances import settings_section, what_was_run
+from starshl.paper import LINEUP, PROTOCOLS, figure, write_report
+from starshl.paper.circumstances import settings_section, what_was_run
+from starshl.paper.extent import extent_of
+from starshl.paper.notes import completeness
+from starshl.reports import read_results
 from starshl.reports.document import Table, Text
-from starshl.reports.extent import extent_of
-from starshl.reports.protocol_notes import completeness
 
 
 def planned(name, n_runs=5):
     """Values of every contestant, length and run of a figure of one protocol."""
     entry = figure(name)
     values = {}
-    for chosen in map(CONTESTANTS.__getitem__, entry.contestants):
+    for chosen in map(LINEUP.__getitem__, entry.entries):
         for n_bits in entry.protocols[0].bits if chosen.kind == "hasher" else (None,):
-            values[chosen.title, n_bits] = [{"P@10": 0.5}] * n_runs
+            values[chosen.key, n_bits] = [{"P@10": 0.5}] * n_runs
     return values
 
 
@@ -29,23 +29,23 @@ def test_a_protocol_is_complete_only_with_all_methods_lengths_and_runs(made):
     [found] = made("paper-usps", planned("usps")).protocols
     assert completeness(found) == "complete"
     values = {place: runs for place, runs in planned("usps", 3).items() if place[1] != 10}
-    del values["KSH", 5]
-    values = {place: runs for place, runs in values.items() if place[0] != "*SHL, defaults"}
+    del values["ksh", 5]
+    values = {place: runs for place, runs in values.items() if place[0] != "starshl"}
     [found] = made("paper-usps", values).protocols
     assert completeness(found) == (
-        "partial: 3 of 5 runs; no codes of 10 bits; *SHL, defaults was not run; single fits lacking: 3 of KSH"
+        "partial: 3 of 5 runs; no codes of 10 bits; *SHL, defaults was not run; single fits missing: 3 of KSH"
     )
 
 
 def test_a_method_that_failed_is_told_from_one_that_was_not_run(made):
-    values = {place: runs for place, runs in planned("usps").items() if place[0] not in ("SPH", "LSH")}
+    values = {place: runs for place, runs in planned("usps").items() if place[0] not in ("sph", "lsh")}
     [found] = made("paper-usps", values).protocols
-    found.failed = {"LSH"}
+    found.failed = {"lsh"}
     assert completeness(found) == "partial: SPH was not run; LSH failed"
 
 
 def test_planned_runs_are_counted(made):
-    values = {("KSH", 5): [{"P@10": 0.5}] * 2, ("stranger", 5): [{"P@10": 0.5}]}
+    values = {("ksh", 5): [{"P@10": 0.5}] * 2, ("stranger", 5): [{"P@10": 0.5}]}
     results = made("paper-usps", values)
     extent = extent_of(results.protocols[0])
     assert (len(extent.done), len(extent.planned)) == (2, (11 * 9 + 2) * 5)
@@ -58,6 +58,10 @@ def copied(records, tmp_path):
     return RecordFolder(shutil.copytree(records, tmp_path / "records"))
 
 
+def read(folder):
+    return read_results(folder, SummaryFolder(folder.path / "summaries"), protocols=PROTOCOLS)
+
+
 def of_method(folder, method):
     return next(path for path in folder.paths() if read_record(path).key.method == method)
 
@@ -67,36 +71,38 @@ def text_of(section):
 
 
 def test_the_record_finished_last_counts_and_the_others_are_told(copied):
-    before = read_results(copied)
-    record = read_record(of_method(copied, "LSH"))
+    before = read(copied)
+    record = read_record(of_method(copied, "lsh"))
     key = replace(record.key, seed=record.key.seed + 1)
     later = {"finished": "9999-01-01T00:00:00+00:00", "versions": record.versions | {"starshl": "9.9"}}
-    copied.save(replace(record, key=key, parameters={"variant": "new", "n_bits": "8"}, **later))
-    results = read_results(copied)
-    assert results.n_set_aside == 1
+    copied.save(replace(record, key=key, **later))
+    results = read(copied)
+    assert results.n_replaced == 1
     assert sum(len(p.runs) for p in results.protocols) == sum(len(p.runs) for p in before.protocols)
     [found] = [p for p in results.protocols if p.name == key.protocol]
     [run] = [r for r in found.runs if (r.method, r.n_bits, r.run) == (key.method, key.n_bits, key.run)]
     assert run.seed == key.seed
     told = text_of(what_was_run(results))
-    assert "1 record set aside" in told
+    assert "1 run not counted" in told
     assert "MIXED VERSIONS" in told
     assert "9.9" in told
 
 
 def test_settings_that_differ_are_told_by_protocol(copied):
-    path = of_method(copied, "LSH")
+    path = of_method(copied, "lsh")
     record = read_record(path)
-    copied.save(replace(record, parameters={"variant": "new", "n_bits": "8"}))
-    table = settings_section(read_results(copied)).blocks[0]
-    rows = {row[3]: row[2] for row in table.rows if row[0] == "LSH"}
-    assert rows["variant=new"] == record.key.protocol
+    key = replace(record.key, settings={"variant": "new"})
+    copied.save(replace(record, key=key, finished="9999-01-01T00:00:00+00:00"))
+    table = settings_section(read(copied)).blocks[0]
+    rows = {row[4]: row[3] for row in table.rows if row[1] == "lsh"}
+    assert rows["variant=new"] == key.protocol
     assert len(rows) == 2
 
 
 def test_a_damaged_record_is_left_out_and_named(copied, tmp_path):
-    path = of_method(copied, "LSH")
+    path = of_method(copied, "lsh")
     path.write_bytes(path.read_bytes()[:100])
+    shutil.rmtree(copied.path / "summaries")
     written = write_report(copied.path, tmp_path / "report")
     name = path.relative_to(copied.path).as_posix()
     assert written.results.damaged == [name]
@@ -108,7 +114,7 @@ def test_a_folder_of_damaged_records_only_is_refused_by_name(tmp_path):
     folder = RecordFolder(tmp_path / "records")
     (folder.path / "paper-usps").mkdir()
     (folder.path / "paper-usps" / "lsh.run").write_bytes(b"no record")
-    with pytest.raises(ValueError, match=r"no readable run record; damaged: paper-usps/lsh\.run"):
+    with pytest.raises(ValueError, match=r"no readable run; damaged: paper-usps/lsh\.run"):
         write_report(folder.path, tmp_path / "report")
 
 
@@ -123,10 +129,10 @@ def test_a_report_needs_no_data_files(copied, tmp_path, monkeypatch):
 
 
 def test_seeds_of_all_runs_and_splits_are_told(made, copied):
-    results = made("transductive-vowel", {("one-vs-one SVC", None): [{"accuracy": 0.5}] * 20})
+    results = made("transductive-vowel", {("svc", None): [{"accuracy": 0.5}] * 20})
     tables = {block.caption: block for block in settings_section(results).blocks}
     assert tables["Seeds by run"].rows[0][2].count(",") == 19
-    results = read_results(copied)
+    results = read(copied)
     [splits] = [block for block in settings_section(results).blocks if "SHA-256" in block.caption]
     assert {row[1] for row in splits.rows} == {"max"}
     assert all(len(digest) == 12 for row in splits.rows for digest in row[2].split(", "))

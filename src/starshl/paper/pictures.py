@@ -1,34 +1,40 @@
-"""A query and the pictures that each method retrieves for it, found from the stored codes."""
+"""A query and the pictures that each method retrieves for it, by the stored codes."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from math import isqrt
 
 import numpy as np
 
 from .. import datasets
 from ..datasets import Dataset
-from ..evaluation import Protocol, Record, RecordFolder
-from ..experiments import CONTESTANTS
-from .document import Pictures, Section, Text, listed
+from ..evaluation import Protocol, Record, RecordFolder, RunKey
+from ..exceptions import RecordFormatError
+from ..reports.document import Pictures, Section, Text, listed
+from ..reports.results import ProtocolResults
 from .extent import extent_of
-from .results import ProtocolResults
+from .lineup import LINEUP, title_of
 
 __all__ = ["pictures_section"]
 
 N_RETRIEVED = 15
 
-# The class of the query in the paper's figure; other data sets show their second class as well.
+# The class of the query in the paper's figure; other data sets show their second class too.
 _QUERY_CLASS = 1
 _PAPERS_LENGTH = 45
 _WITH_PICTURES = ("cifar10", "digits")
+_NO_CODES = (
+    "The pictures are not shown: they need the codes, which only run records hold, and this report was made from "
+    "summaries. `starshl reproduce --figure pictures` makes the records for CIFAR-10."
+)
 
 
-def pictures_section(folder: RecordFolder, found: ProtocolResults) -> Section | None:
+def pictures_section(folder: RecordFolder | None, found: ProtocolResults) -> Section | None:
     """Return the pictures of the first run at 45 bits, or else at the longest length; None if there are none to show.
 
-    The query is the first row of its class among the queries. Items at equal distance come in the order of the
+    The query is the first row of its class among the queries. Items at equal distance are in the order of the
     database, which is random.
     """
     if found.dataset not in _WITH_PICTURES or found.base is None or not found.lengths:
@@ -36,6 +42,10 @@ def pictures_section(folder: RecordFolder, found: ProtocolResults) -> Section | 
     n_bits = _PAPERS_LENGTH if _PAPERS_LENGTH in found.lengths else found.lengths[-1]
     section = Section(f"{found.dataset}: pictures retrieved at {n_bits} bits", f"pictures-{found.name}")
     keys = {run.method: run.key for run in found.runs if (run.run, run.n_bits) == (0, n_bits)}
+    records = _records(folder, [keys[method] for method in found.methods if method in keys])
+    if not records:
+        section.blocks.append(Text((_NO_CODES,)))
+        return section
     try:
         dataset = datasets.get(found.dataset, download=False)
         split = _protocol_as_run(found).split(dataset, 0)
@@ -43,17 +53,25 @@ def pictures_section(folder: RecordFolder, found: ProtocolResults) -> Section | 
         section.blocks.append(Text((f"The pictures are not shown: {error}",)))
         return section
     query = int(np.flatnonzero(dataset.y[split.query] == _QUERY_CLASS)[0])
-    records = [folder.load(keys[method]) for method in found.methods if method in keys]
     rows = tuple(_row(record, dataset, split.database, query) for record in records)
     caption = (
-        f"Left the query ({dataset.names[_QUERY_CLASS]}), then the {N_RETRIEVED} nearest codes of the database; "
+        f"Left, the query ({dataset.names[_QUERY_CLASS]}), then the {N_RETRIEVED} nearest codes of the database; "
         "a dashed frame marks another class"
     )
     section.blocks += [
-        Text(_notes(found, n_bits, keys)),
+        Text(_notes(found, n_bits, {record.key.method for record in records})),
         Pictures(caption, _picture(dataset, split.query[query]), rows),
     ]
     return section
+
+
+def _records(folder: RecordFolder | None, keys: list[RunKey | None]) -> list[Record]:
+    records = []
+    for key in keys if folder is not None else ():
+        if key is not None:
+            with suppress(FileNotFoundError, RecordFormatError):
+                records.append(folder.load(key))
+    return records
 
 
 def _protocol_as_run(found: ProtocolResults) -> Protocol:
@@ -61,12 +79,14 @@ def _protocol_as_run(found: ProtocolResults) -> Protocol:
 
 
 def _notes(found: ProtocolResults, n_bits: int, shown: Collection[str]) -> tuple[str, ...]:
-    lines = ["One query of the first run. Codes at equal distance come in the order of the database, which is random."]
+    lines = ["One query of the first run. Codes at equal distance are in the order of the database, which is random."]
     hashers = {method for method, length, _ in extent_of(found).planned if length is not None}
     hashers |= {run.method for run in found.runs if run.n_bits is not None}
-    order = {entry.title: place for place, entry in enumerate(CONTESTANTS.values())}
+    order = {key: place for place, key in enumerate(LINEUP)}
     if absent := sorted(hashers - set(shown), key=lambda method: order.get(method, len(order))):
-        lines.append(f"Without a first run at {n_bits} bits, and so not shown: {listed(absent)}.")
+        lines.append(
+            f"Not shown, because no record of a first run at {n_bits} bits exists: {listed(map(title_of, absent))}."
+        )
     return tuple(lines)
 
 
@@ -74,7 +94,7 @@ def _row(record: Record, dataset: Dataset, database: np.ndarray, query: int):
     distances = record.codes("query")[query : query + 1].distances(record.codes("database"))[0]
     nearest = database[np.argsort(distances, kind="stable")[:N_RETRIEVED]]
     images = tuple(_picture(dataset, row) for row in nearest)
-    return record.key.method, images, tuple((dataset.y[nearest] == _QUERY_CLASS).tolist())
+    return title_of(record.key.method), images, tuple((dataset.y[nearest] == _QUERY_CLASS).tolist())
 
 
 def _picture(dataset: Dataset, row: int) -> np.ndarray:

@@ -1,0 +1,267 @@
+"""Do many runs, several at a time, each once.
+
+Every run goes to a record of its own that is complete or absent, and then to a line of the summaries; a kill at any
+point loses no more than the runs under way. Workers are processes: if the system ends one, for lack of memory, say,
+only its run is lost.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from statistics import fmean
+from typing import Protocol
+
+from joblib import effective_n_jobs
+
+from .._threads import single_threaded_blas
+from ..exceptions import RecordFormatError
+from .records import Record, RecordFolder, RunKey
+from .summaries import RunSummary, SummaryFolder, summarize_record
+
+__all__ = ["Job", "Outcome", "Progress", "execute"]
+
+
+class Job(Protocol):
+    """A run to do: picklable, and the same record wherever it is performed."""
+
+    @property
+    def key(self) -> RunKey: ...
+
+    @property
+    def dataset(self) -> str: ...
+
+    @property
+    def title(self) -> str:
+        """What a progress line says."""
+        ...
+
+    @property
+    def needs_codes(self) -> bool:
+        """Whether a summary alone is not enough, so that the run is repeated if its record is missing."""
+        ...
+
+    def perform(self) -> Record:
+        """Do the run; a method that raises gives a failed record."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The state after a run; ``seconds_left`` is estimated from what the same methods took so far."""
+
+    n_done: int
+    n_total: int
+    n_failed: int
+    title: str
+    seconds_left: float
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of the runs.
+
+    Attributes
+    ----------
+    n_done, n_reused : int
+        Runs done now, and runs done before.
+    failed : dict
+        The message of each run that failed, by title.
+    damaged : list of str
+        Records that could not be read; their runs were done again.
+    """
+
+    n_done: int = 0
+    n_reused: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    damaged: list[str] = field(default_factory=list)
+
+
+def execute(
+    jobs: Sequence[Job],
+    folder: RecordFolder,
+    summaries: SummaryFolder,
+    *,
+    n_jobs: int | None = None,
+    retry_failed: bool = False,
+    report: Callable[[Progress], None] = lambda progress: None,
+) -> Outcome:
+    """Do all runs that have neither a summary nor a record under their key, and add their summaries.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+    folder : RecordFolder
+    summaries : SummaryFolder
+    n_jobs : int, default=None
+        Runs at a time; None is one, within this process; -1 is as many as there are cores.
+    retry_failed : bool, default=False
+        Repeat runs that failed before.
+    report : callable, default does nothing
+        Called with a :class:`Progress` after every run.
+    """
+    outcome = Outcome()
+    pending = []
+    for job in jobs:
+        summary = _earlier(job, folder, summaries, outcome)
+        if summary is None or (retry_failed and not summary.record.ok):
+            pending.append(job)
+            continue
+        outcome.n_reused += 1
+        if not summary.record.ok:
+            outcome.failed[job.title] = summary.record.message
+    n_workers = min(effective_n_jobs(n_jobs), len(pending))
+    clock = _Clock(pending, max(1, n_workers))
+    run_pending = _run_here if n_workers <= 1 else _run_in_workers
+    for job, summary, seconds in run_pending(pending, folder, n_workers):
+        summaries.add(summary)
+        outcome.n_done += 1
+        if not summary.record.ok:
+            outcome.failed[job.title] = summary.record.message
+        clock.note(job, seconds)
+        report(Progress(outcome.n_done, len(pending), len(outcome.failed), job.title, clock.seconds_left()))
+    return outcome
+
+
+def _earlier(job: Job, folder: RecordFolder, summaries: SummaryFolder, outcome: Outcome) -> RunSummary | None:
+    """Return the summary of a run that is done, made from its record if need be; None if the run must be done."""
+    path = folder.path_of(job.key)
+    summary = summaries.get(job.key)
+    if not path.exists():
+        return None if job.needs_codes and summary is not None and summary.record.ok else summary
+    try:
+        record = folder.load(job.key)
+    except RecordFormatError:
+        outcome.damaged.append(path.relative_to(folder.path).as_posix())
+        return None
+    if summary is None:
+        summary = summarize_record(record)
+        summaries.add(summary)
+    return summary
+
+
+class _Clock:
+    """Estimates the time left from what earlier runs of the same method took per bit."""
+
+    def __init__(self, pending: Sequence[Job], n_workers: int):
+        self.left, self.n_workers = {job.key.text: job for job in pending}, n_workers
+        self.paces: dict[tuple[str, str], list[float]] = {}
+
+    def note(self, job: Job, seconds: float) -> None:
+        del self.left[job.key.text]
+        self.paces.setdefault(_kind(job), []).append(seconds / (job.key.n_bits or 1))
+
+    def seconds_left(self) -> float:
+        overall = fmean(pace for paces in self.paces.values() for pace in paces)
+        total = 0.0
+        for job in self.left.values():
+            paces = self.paces.get(_kind(job))
+            total += (fmean(paces) if paces else overall) * (job.key.n_bits or 1)
+        return total / self.n_workers
+
+
+def _kind(job: Job) -> tuple[str, str]:
+    return job.key.protocol, job.key.method
+
+
+def _run_here(pending: Sequence[Job], folder: RecordFolder, n_workers: int) -> Iterator[tuple[Job, RunSummary, float]]:
+    for job in pending:
+        start = time.perf_counter()
+        summary = _run_and_save(job, folder)
+        yield job, summary, time.perf_counter() - start
+
+
+def _run_and_save(job: Job, folder: RecordFolder) -> RunSummary:
+    with single_threaded_blas():
+        record = job.perform()
+        folder.save(record)
+        return summarize_record(record, n_jobs=1)
+
+
+def _run_in_workers(
+    pending: Sequence[Job], folder: RecordFolder, n_workers: int
+) -> Iterator[tuple[Job, RunSummary, float]]:
+    queue = list(reversed(pending))
+    workers = [_Worker(folder) for _ in range(n_workers)]
+    try:
+        for worker in workers:
+            worker.give(queue)
+        while busy := [worker for worker in workers if worker.job is not None]:
+            for connection in wait([worker.connection for worker in busy]):
+                worker = next(worker for worker in busy if worker.connection is connection)
+                yield worker.take()
+                worker.give(queue)
+    finally:
+        for worker in workers:
+            worker.end()
+
+
+class _Worker:
+    """A process that does one run after another and is replaced if it dies."""
+
+    def __init__(self, folder: RecordFolder):
+        self.folder, self.job, self.started = folder, None, 0.0
+        self._start()
+
+    def _start(self) -> None:
+        # Forking a process whose libraries have threads may deadlock.
+        context = get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, self.folder.path), daemon=True)
+        self.process.start()
+        # Only the worker may hold its end: its death is then seen as the end of the pipe.
+        theirs.close()
+
+    def give(self, queue: list[Job]) -> None:
+        """Start the next run of the queue, if there is one."""
+        self.job = queue.pop() if queue else None
+        self.started = time.perf_counter()
+        if self.job is None:
+            return
+        try:
+            self.connection.send(self.job)
+        except OSError:  # it died between two runs
+            self._replace()
+            self.connection.send(self.job)
+
+    def take(self) -> tuple[Job, RunSummary, float]:
+        """Return the run that has ended, its summary and how long it took."""
+        try:
+            summary = self.connection.recv()
+        except (EOFError, ConnectionResetError):
+            summary = self._failure()
+        return self.job, summary, time.perf_counter() - self.started
+
+    def _failure(self) -> RunSummary:
+        self.process.join()
+        message = f"The process of this run ended with code {self.process.exitcode}; memory may have run out."
+        self._replace()
+        with suppress(FileNotFoundError, RecordFormatError):
+            # It may have died after the run was saved.
+            if (saved := self.folder.load(self.job.key)).ok:
+                return summarize_record(saved)
+        record = Record(self.job.key, self.job.dataset, "failed", message)
+        self.folder.save(record)
+        return RunSummary(record)
+
+    def _replace(self) -> None:
+        self.connection.close()
+        self._start()
+
+    def end(self) -> None:
+        """End the process, whatever it does."""
+        self.connection.close()
+        self.process.terminate()
+        self.process.join()
+
+
+def _serve(connection: Connection, path) -> None:
+    folder = RecordFolder(path)
+    # The pipe closes when the process that hands out the runs ends or is killed.
+    with suppress(EOFError, BrokenPipeError, KeyboardInterrupt):
+        while True:
+            connection.send(_run_and_save(connection.recv(), folder))

@@ -1,0 +1,241 @@
+"""Keep the numbers of every run as lines of text: small, easy to compare, fit for a repository.
+
+A summary holds what a report needs of a record (scores, times, settings, versions) and none of its arrays. A folder
+has one file per protocol, ``<protocol>.jsonl``, one JSON object per line. Values that many runs share (settings,
+versions, machines, splits) are written once, as a line with an ``id`` that later lines refer to. New runs are
+appended, so a kill loses at most the last line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._files import write_atomically
+from .records import Record, RunKey, check_file_stem, header_of, record_of
+from .scores import cluster_agreement, score
+
+__all__ = ["SUMMARY_FORMAT", "RunSummary", "SummaryFolder", "summarize_record"]
+
+SUMMARY_FORMAT = 1
+
+_SUFFIX = ".jsonl"
+_SIGNIFICANT_DIGITS = 6
+_ID_LENGTH = 12
+_NOT_REPORTED = ("curve_macro",)
+# Entry r is that of radius r.
+_REPORTED_OF_CURVES = ("precision", "recall")
+_BY_NUMBER = ("precision_at", "accuracy_knn")
+_SHARED = ("settings", "split_digest", "versions", "machine", "rows", "warnings")
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """The numbers of one run.
+
+    Attributes
+    ----------
+    record : Record
+        Without arrays.
+    rows : dict
+        Numbers of rows and classes: "train", "query", "classes", "smallest_class"; empty if the run failed.
+    scores : dict
+        See :func:`starshl.evaluation.score`; a run without labels also has "clusters". Numbers have six significant
+        digits; None marks a score that is undefined.
+    """
+
+    record: Record
+    rows: dict[str, int] = field(default_factory=dict)
+    scores: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> RunKey:
+        return self.record.key
+
+
+def summarize_record(record: Record, *, n_jobs: int | None = None) -> RunSummary:
+    """Score a record and return its summary."""
+    bare = replace(record, arrays={}, seconds=_rounded(record.seconds))
+    if not record.ok:
+        return RunSummary(bare)
+    scores = score(record, n_jobs=n_jobs)
+    if "labeled" in record.arrays and not record.arrays["labeled"].any():
+        scores["clusters"] = cluster_agreement(record)
+    if "curve" in scores:
+        scores["curve"] = {name: scores["curve"][name] for name in _REPORTED_OF_CURVES}
+    per_class = np.unique(record.arrays["y_train"], return_counts=True)[1]
+    rows = {
+        "train": len(record.arrays["y_train"]),
+        "query": len(record.arrays["y_query"]),
+        "classes": len(per_class),
+        "smallest_class": int(per_class.min()),
+    }
+    return RunSummary(bare, rows, _rounded({name: scores[name] for name in scores if name not in _NOT_REPORTED}))
+
+
+def _rounded(value: Any) -> Any:
+    match value:
+        case dict():
+            return {name: _rounded(part) for name, part in value.items()}
+        case list():
+            return [_rounded(part) for part in value]
+        case float():
+            # JSON has no NaN.
+            return float(f"{value:.{_SIGNIFICANT_DIGITS}g}") if isfinite(value) else None
+    return value
+
+
+class SummaryFolder:
+    """A folder of summaries.
+
+    Parameters
+    ----------
+    path : path of the folder
+        It is created when the first summary is added.
+
+    Attributes
+    ----------
+    damaged : list of str
+        Lines that could not be read, as ``file:line``; the runs on them count as not done.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from starshl.evaluation import Record, RunKey
+    >>> folder = SummaryFolder(tempfile.mkdtemp())
+    >>> key = RunKey("paper-usps", 0, "lsh", 16, seed=7, split_digest="...")
+    >>> folder.add(RunSummary(Record(key, "usps", "failed", message="no memory")))
+    >>> SummaryFolder(folder.path).get(key).record.message
+    'no memory'
+    """
+
+    def __init__(self, path: str | os.PathLike):
+        self.path = Path(path)
+        self.damaged: list[str] = []
+        self._files: dict[str, _SummaryFile] = {}
+        for file in sorted(self.path.glob(f"*{_SUFFIX}")):
+            self._open(file.stem)
+
+    def get(self, key: RunKey) -> RunSummary | None:
+        """Return the summary of a run, None if there is none."""
+        file = self._files.get(key.protocol)
+        return file.summaries.get(key.text) if file else None
+
+    def add(self, summary: RunSummary) -> None:
+        """Append a summary to the file of its protocol; if that raises OSError, it is kept in memory."""
+        file = self._open(summary.key.protocol)
+        file.remember(summary)
+        self.path.mkdir(parents=True, exist_ok=True)
+        file.append(summary)
+
+    def __iter__(self) -> Iterator[RunSummary]:
+        """Go through all summaries, protocol by protocol."""
+        for name in sorted(self._files):
+            yield from self._files[name].summaries.values()
+
+    def __len__(self) -> int:
+        return sum(len(file.summaries) for file in self._files.values())
+
+    def tidy(self) -> None:
+        """Rewrite files that hold unreadable lines, or several summaries of one run, without them."""
+        for file in self._files.values():
+            file.tidy()
+
+    def _open(self, protocol: str) -> _SummaryFile:
+        if protocol not in self._files:
+            check_file_stem(protocol, "A file of summaries")
+            self._files[protocol] = _SummaryFile(self.path / f"{protocol}{_SUFFIX}", protocol)
+            self.damaged += self._files[protocol].damaged
+        return self._files[protocol]
+
+
+class _SummaryFile:
+    """The summaries of one protocol."""
+
+    def __init__(self, path: Path, protocol: str):
+        self.path, self.protocol = path, protocol
+        self.summaries: dict[str, RunSummary] = {}
+        self.damaged: list[str] = []
+        self._shared: dict[str, Any] = {}
+        self._untidy = False
+        lines = path.read_bytes().split(b"\n") if path.exists() else []
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                self._read(line, number)
+
+    def _read(self, line: bytes, number: int) -> None:
+        try:
+            content = json.loads(line)
+            if "id" in content:
+                self._shared[content["id"]] = content["value"]
+                return
+            summary = self._decoded(content)
+        except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+            self.damaged.append(f"{self.path.name}:{number}")
+            self._untidy = True
+            return
+        self.remember(summary)
+
+    def remember(self, summary: RunSummary) -> None:
+        self._untidy |= summary.key.text in self.summaries
+        self.summaries[summary.key.text] = summary
+
+    def append(self, summary: RunSummary) -> None:
+        text = "".join(f"{line}\n" for line in self._encoded(summary))
+        with self.path.open("ab+") as file:
+            if file.tell() and not _ends_with_newline(file):
+                text = f"\n{text}"
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+    def tidy(self) -> None:
+        if not self._untidy:
+            return
+        self._shared = {}
+        lines = [line for summary in self.summaries.values() for line in self._encoded(summary)]
+        write_atomically(self.path, "".join(f"{line}\n" for line in lines).encode())
+        self._untidy = False
+
+    def _encoded(self, summary: RunSummary) -> Iterator[str]:
+        """Yield the line of a summary, after lines for values that no earlier line has."""
+        header = header_of(replace(summary.record, arrays={}))
+        content = {"format": SUMMARY_FORMAT, **header.pop("key"), **header, "rows": summary.rows}
+        del content["protocol"]
+        for name in _SHARED:
+            text = _compact(content[name])
+            identifier = hashlib.sha256(text.encode()).hexdigest()[:_ID_LENGTH]
+            if identifier not in self._shared:
+                self._shared[identifier] = content[name]
+                yield f'{{"id":"{identifier}","value":{text}}}'
+            content[name] = identifier
+        yield _compact(content | {"scores": summary.scores})
+
+    def _decoded(self, content: dict[str, Any]) -> RunSummary:
+        if content["format"] != SUMMARY_FORMAT:
+            raise ValueError(f"the format is {content['format']}, not {SUMMARY_FORMAT}")
+        content |= {name: self._shared[content[name]] for name in _SHARED} | {"protocol": self.protocol}
+        names = ("protocol", "run", "method", "n_bits", "seed", "split_digest", "settings")
+        record = record_of(content | {"key": {name: content[name] for name in names}}, {})
+        scores = dict(content["scores"])
+        for name in _BY_NUMBER:
+            if name in scores:
+                scores[name] = {int(number): value for number, value in scores[name].items()}
+        return RunSummary(record, dict(content["rows"]), scores)
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _ends_with_newline(file) -> bool:
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) == b"\n"

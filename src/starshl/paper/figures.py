@@ -1,0 +1,143 @@
+"""The figures by name: which protocols, which rows of the line-up, which code lengths."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ..evaluation import Protocol, protocol
+from .lineup import LINEUP, Entry
+from .protocols import PROTOCOLS
+
+__all__ = ["FIGURES", "Figure", "figure", "figures_named"]
+
+_RETRIEVAL = (
+    *("starshl-paper", "starshl", "ksh", "bre", "1-agh", "2-agh", "sph", "lsh"),
+    *("ksh-all", "hc-sdh", "codeword-svm", "svc", "float"),
+)
+_TRANSDUCTIVE = ("starshl-paper", "starshl-paper-transductive", "starshl", "starshl-transductive", "svc")
+_LABELS = (
+    *("starshl", "starshl-graph", "starshl-labeled", "ssh", "hc-sdh-labeled"),
+    *("label-spreading", "self-training", "svc"),
+)
+_UNSUPERVISED = ("starshl-clusters", "k-means", "itq", "1-agh", "2-agh", "sph", "lsh")
+_PARTLY_LABELED_DATA = ("digits", "pendigits", "usps", "mnist")
+
+_QUICK_ROWS = {"n_train": 300, "n_query": 300, "n_runs": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """What one name on the command line runs.
+
+    Parameters
+    ----------
+    name, title : str
+    protocols : tuple of Protocol
+    entries : tuple of str
+        Keys of the line-up.
+    bits : tuple of int or None
+        None: the code lengths of each protocol.
+    n_runs : int or None
+        None: as many as each protocol has.
+    quick_protocols : tuple of Protocol
+    quick_bits : tuple of int
+    printed : int or None
+        The number of the figure in the paper; None for our own studies.
+    needs_codes : bool
+        The figure shows codes, so summaries of its runs are not enough.
+    """
+
+    name: str
+    title: str
+    protocols: tuple[Protocol, ...]
+    entries: tuple[str, ...]
+    bits: tuple[int, ...] | None = None
+    n_runs: int | None = None
+    quick_protocols: tuple[Protocol, ...] = ()
+    quick_bits: tuple[int, ...] = (5, 15, 45)
+    printed: int | None = None
+    needs_codes: bool = False
+
+    def quick(self) -> Figure:
+        """Return the same figure on a few hundred rows, at three lengths and in two runs, or one if it has one."""
+        return replace(self, protocols=self.quick_protocols, bits=self.quick_bits, n_runs=self.n_runs or 2)
+
+    def cells(self, protocol: Protocol) -> Iterator[tuple[int, Entry, int | None]]:
+        """Yield run, entry and code length of every fit planned on a protocol, run by run."""
+        for run in range(min(protocol.n_runs, self.n_runs or protocol.n_runs)):
+            for chosen in map(LINEUP.__getitem__, self.entries):
+                lengths = (self.bits or protocol.bits) if chosen.kind == "hasher" else (None,)
+                yield from ((run, chosen, n_bits) for n_bits in dict.fromkeys(lengths))
+
+
+def _retrieval(dataset: str, name: str, printed: int | None = None) -> Figure:
+    full = protocol(name, PROTOCOLS)
+    small = (full.reduced(**_QUICK_ROWS),)
+    return Figure(dataset, f"retrieval on {dataset}", (full,), _RETRIEVAL, quick_protocols=small, printed=printed)
+
+
+def _pictures() -> Figure:
+    full = protocol("paper-cifar10", PROTOCOLS)
+    hashers = tuple(key for key in _RETRIEVAL if LINEUP[key].kind == "hasher")
+    small = (full.reduced(**_QUICK_ROWS),)
+    return Figure("pictures", "retrieved pictures", (full,), hashers, (45,), 1, small, (45,), 6, needs_codes=True)
+
+
+def _transductive() -> Figure:
+    full = tuple(protocol(f"transductive-{dataset}", PROTOCOLS) for dataset in ("vowel", "letter"))
+    title = "accuracy over code length, inductive and transductive"
+    return Figure("transductive", title, full, _TRANSDUCTIVE, quick_protocols=full, quick_bits=(5, 10, 15), printed=7)
+
+
+def _labels() -> Figure:
+    full = tuple(protocol(f"labels-{dataset}-{n}") for dataset in _PARTLY_LABELED_DATA for n in (1, 5, 20, 100))
+    small = tuple(protocol(f"labels-digits-{n}").reduced(**_QUICK_ROWS) for n in (1, 5))
+    return Figure("labels", "label efficiency", full, _LABELS, quick_protocols=small, quick_bits=(32,))
+
+
+def _unsupervised() -> Figure:
+    full = tuple(protocol(f"unsupervised-{dataset}") for dataset in _PARTLY_LABELED_DATA)
+    small = (full[0].reduced(**_QUICK_ROWS),)
+    return Figure("unsupervised", "codes without labels", full, _UNSUPERVISED, quick_protocols=small, quick_bits=(32,))
+
+
+_PRINTED_RETRIEVAL = ("pendigits", "usps", "mnist", "cifar10", "pascal07")
+
+FIGURES: dict[str, Figure] = {
+    figure.name: figure
+    for figure in (
+        *(_retrieval(name, f"paper-{name}", number) for number, name in enumerate(_PRINTED_RETRIEVAL, start=1)),
+        _pictures(),
+        _transductive(),
+        _labels(),
+        _unsupervised(),
+        _retrieval("digits", "retrieval-digits"),
+    )
+}
+
+
+def figure(name: str) -> Figure:
+    """Return a figure by name, or by its printed number; the error for an unknown name lists the closest ones.
+
+    Examples
+    --------
+    >>> figure("transductive").protocols[0].n_runs
+    20
+    >>> figure("2").name
+    'usps'
+    """
+    by_number = {str(figure.printed): figure for figure in FIGURES.values() if figure.printed}
+    if name in FIGURES or name in by_number:
+        return FIGURES.get(name) or by_number[name]
+    known = [*FIGURES, "all"]
+    close = difflib.get_close_matches(str(name).lower(), known, n=3, cutoff=0.4)
+    advice = f"The closest are {', '.join(close)}." if close else f"Known are {', '.join(known)}."
+    raise ValueError(f"There is no figure {name!r}. {advice}")
+
+
+def figures_named(names: list[str]) -> list[Figure]:
+    """Return figures by name, each once; "all" means every figure."""
+    wanted = list(FIGURES) if "all" in names else names
+    return list({chosen.name: chosen for chosen in map(figure, wanted)}.values())

@@ -1,0 +1,210 @@
+"""The line-up: every row of every table, with the settings it runs under."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..catalog import get_class
+from ..kernels import GraphGaussian
+from . import yardsticks
+
+__all__ = ["LINEUP", "ROLES", "Entry", "Sizes", "entry", "is_star", "title_of"]
+
+ROLES = ("*SHL", "supervised", "unsupervised", "partly labeled", "yardstick")
+
+_LARGEST_KERNEL_RIDGE = 10_000
+_ANCHORS_FOR_MORE_ROWS = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What a setting may depend on."""
+
+    n_train: int
+    n_classes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row of a table.
+
+    Parameters
+    ----------
+    key : str
+        The stable name: on the command line, in records and in summaries.
+    title : str
+        The name that readers see. It may change at any time.
+    role : one of ``ROLES``
+    method : str
+        A class of the catalog, or KMeansCodes; empty for entries that are no hashers.
+    seed_label : str
+        The seed of a run comes from its split and this label. Entries with the same label start alike, from the same
+        first codewords. It is apart from key and title, so that renaming moves no figure.
+    params : dict
+        Settings other than n_bits and seed. A value that is a function is called with the :class:`Sizes`.
+    preset : str
+        A class method that makes the hasher instead of the class itself.
+    make : callable of the seed
+        Makes a classifier; only without ``method``.
+    fit_on : str
+        See :func:`starshl.evaluation.run`.
+    even_bits : bool
+        The method comes in even lengths; at an odd length its last bit is dropped.
+    note : str
+        What a reader of the table must know.
+    """
+
+    key: str
+    title: str
+    role: str
+    method: str = ""
+    seed_label: str = ""
+    params: dict[str, Any] = field(default_factory=dict)
+    preset: str = ""
+    make: Callable[[int], Any] | None = None
+    fit_on: str = "train"
+    even_bits: bool = False
+    note: str = ""
+
+    @property
+    def kind(self) -> str:
+        """``"hasher"``, ``"classifier"`` or ``"search"`` (of the rows themselves)."""
+        if self.method:
+            return "hasher"
+        return "classifier" if self.make else "search"
+
+    def settings(self, sizes: Sizes) -> dict[str, Any]:
+        """Return the settings for data of these sizes."""
+        return {name: value(sizes) if callable(value) else value for name, value in self.params.items()}
+
+    def build(self, n_bits: int, seed: int, sizes: Sizes) -> Any:
+        """Return the hasher, not fitted."""
+        settings = self.settings(sizes)
+        if self.method == "KMeansCodes":
+            return yardsticks.KMeansCodes(n_bits, random_state=seed, **settings)
+        hasher_class = get_class(self.method)
+        make = getattr(hasher_class, self.preset) if self.preset else hasher_class
+        if "random_state" in hasher_class().get_params():
+            settings["random_state"] = seed
+        if self.even_bits and n_bits % 2:
+            return yardsticks.FirstBits(make(n_bits + 1, **settings), n_bits)
+        return make(n_bits, **settings)
+
+
+def all_rows_or_anchors(sizes: Sizes) -> int | None:
+    """Return None, which means all rows, for up to 10,000 rows, and a number of anchors for more."""
+    return None if sizes.n_train <= _LARGEST_KERNEL_RIDGE else _ANCHORS_FOR_MORE_ROWS
+
+
+def one_per_class(sizes: Sizes) -> int:
+    """Return the number of classes."""
+    return sizes.n_classes
+
+
+_GRAPH = {"kernels": [GraphGaussian()]}
+_HADAMARD = {"variant": "hadamard", "n_anchors": all_rows_or_anchors}
+_STAR = ("*SHL", "StarSHL", "*SHL")
+
+_ENTRIES = (
+    Entry("starshl-paper", "*SHL, paper settings", *_STAR, preset="paper"),
+    Entry("starshl", "*SHL, defaults", *_STAR),
+    Entry(
+        *("ksh", "KSH", "supervised", "KSH", "KSH"),
+        note="Learns from 1,000 labels, as its authors recommend.",
+    ),
+    Entry(
+        *("bre", "BRE", "supervised", "BRE", "BRE"),
+        params={"supervised": True},
+        note="Learns from 1,000 labeled rows, as its authors recommend.",
+    ),
+    Entry("1-agh", "1-AGH", "unsupervised", "AnchorGraphHash", "1-AGH"),
+    Entry(
+        *("2-agh", "2-AGH", "unsupervised", "AnchorGraphHash", "2-AGH"),
+        params={"layers": 2},
+        even_bits=True,
+        note="At an odd length it learns one more bit and drops the last.",
+    ),
+    Entry("sph", "SPH", "unsupervised", "SpectralHash", "SPH"),
+    Entry("lsh", "LSH", "unsupervised", "LSHash", "LSH"),
+    Entry(
+        *("ksh-all", "KSH, all labels", "supervised", "KSH", "KSH, all labels"),
+        params={"n_labeled": None},
+        note="KSH with every label that *SHL gets; not in the paper.",
+    ),
+    Entry(
+        *("hc-sdh", "HC-SDH, all rows", "supervised", "SDH", "HC-SDH, all rows"),
+        params=_HADAMARD,
+        note="Fixed Hadamard codewords and one kernel ridge regression; not in the paper.",
+    ),
+    Entry(
+        *("codeword-svm", "codeword SVM", "supervised", "CodewordSVM", "codeword SVM"),
+        note="Fixed codewords and one Gaussian SVM per bit: *SHL without its learning; not in the paper.",
+    ),
+    Entry(
+        *("svc", "one-vs-one SVC", "yardstick", "", "one-vs-one SVC"),
+        make=yardsticks.one_vs_one_svc,
+        fit_on="labeled",
+        note="Compare the P@10 of codes with its accuracy.",
+    ),
+    Entry("float", "float search", "yardstick", fit_on="none", note="Euclidean search of the rows themselves."),
+    Entry(
+        *("starshl-paper-transductive", "*SHL transductive, paper settings", *_STAR),
+        preset="paper",
+        fit_on="train+query",
+    ),
+    Entry("starshl-transductive", "*SHL transductive, defaults", *_STAR, fit_on="train+query"),
+    Entry("starshl-graph", "*SHL, graph kernel", *_STAR, params=_GRAPH),
+    Entry("starshl-labeled", "*SHL, labeled rows only", *_STAR, fit_on="labeled"),
+    Entry("ssh", "SSH", "partly labeled", "SSH", "SSH", note="Accuracy by the nearest labeled code."),
+    Entry(
+        *("hc-sdh-labeled", "HC-SDH, labeled rows only", "supervised", "SDH", "HC-SDH, labeled rows only"),
+        params=_HADAMARD,
+        fit_on="labeled",
+        note="Accuracy by the nearest labeled code.",
+    ),
+    Entry(
+        *("label-spreading", "label spreading", "yardstick", "", "label spreading"),
+        make=yardsticks.label_spreading,
+    ),
+    Entry(
+        *("self-training", "self-training SVC", "yardstick", "", "self-training SVC"),
+        make=yardsticks.self_training_svc,
+    ),
+    Entry("starshl-clusters", "*SHL", *_STAR, params={"n_codewords": one_per_class}),
+    Entry("itq", "ITQ", "unsupervised", "ITQ", "ITQ"),
+    Entry(
+        *("k-means", "k-means start", "unsupervised", "KMeansCodes", "k-means start"),
+        params={"n_clusters": one_per_class},
+        note="The clusters that *SHL starts from, each with a codeword.",
+    ),
+)
+
+LINEUP: dict[str, Entry] = {entry.key: entry for entry in _ENTRIES}
+
+
+def entry(key: str) -> Entry:
+    """Return an entry by its key; the error for an unknown key lists the closest ones.
+
+    Examples
+    --------
+    >>> entry("sph").title
+    'SPH'
+    """
+    if (wanted := str(key).strip().lower()) in LINEUP:
+        return LINEUP[wanted]
+    close = difflib.get_close_matches(wanted, LINEUP, n=3, cutoff=0.4)
+    advice = f"The closest are {', '.join(close)}." if close else f"Known are {', '.join(LINEUP)}."
+    raise ValueError(f"There is no method {key!r} to compare. {advice}")
+
+
+def title_of(key: str) -> str:
+    """Return the title of an entry; a method outside the line-up has its key for a title."""
+    return LINEUP[key].title if key in LINEUP else key
+
+
+def is_star(title: str) -> bool:
+    """Return whether a row of a table, by its title, is *SHL under any settings."""
+    return title.startswith("*SHL")
