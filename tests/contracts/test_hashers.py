@@ -27,11 +27,11 @@ SUPERVISED = [name for name, method in CASES.items() if method.facts.needs_label
 QUICK = {
     "BoostSSC": {"n_pairs": 1000},
     "CGHash": {"max_triplets": 300},
-    "ForgivingHash": {"n_rounds": 10, "pool": 2},
+    "ForgivingHash": {"max_iter": 10, "pool": 2},
     "KSH": {"max_iter": 20},
-    "LAMP": {"n_pairs": 100, "n_support": 30, "max_rows": 100},
-    "MLH": {"n_epochs": 3, "pairs_per_epoch": 3000},
-    "MetricLSH": {"n_constraints": 200},
+    "LAMP": {"n_pairs": 100, "n_anchors": 30, "max_rows": 100},
+    "MLH": {"max_iter": 3, "n_pairs": 3000},
+    "MetricLSH": {"n_pairs": 200},
     "SemanticHashing": {"hidden_sizes": (30,)},
 }
 # Some of scikit-learn's checks have rows of three features, and one has a single feature.

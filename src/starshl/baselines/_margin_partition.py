@@ -144,16 +144,14 @@ class Partition:
     objectives: np.ndarray
 
 
-def find_partition(
-    problem: PartitionProblem, start: np.ndarray, *, max_steps: int = 20, tol: float = 1e-3
-) -> Partition:
+def find_partition(problem: PartitionProblem, start: np.ndarray, *, max_iter: int = 20, tol: float = 1e-3) -> Partition:
     """Take convex steps from ``start`` until the objective falls by less than the share ``tol``.
 
     A step whose inner solution is too rough to lower the objective is not taken, so it never rises.
     """
     w, objectives = start, [problem.objective(start)]
     multipliers = Multipliers.none(*problem.sides(w))
-    for _ in range(max_steps):
+    for _ in range(max_iter):
         multipliers = multipliers.moved(*problem.sides(w))
         candidate, _ = convex_step(problem, multipliers)
         value = problem.objective(candidate)

@@ -82,6 +82,10 @@ class StumpHasher(BaseHasher):
         self.thresholds_ = np.array([ranked.threshold(*stump) for stump in stumps]).astype(dtype)
         self.projections_ = None if ranked.projections is None else ranked.projections[self.features_]
 
+    def _learned_indices(self) -> dict[str, int]:
+        # Projections are kept in the order of the bits; nothing is looked up by feature then.
+        return {"features_": self.n_features_in_} if self.projections_ is None else {}
+
     def _scores(self, X) -> np.ndarray:
         """Return how far each stump's feature lies above its threshold, shape (n_samples, n_bits)."""
         X = check_rows(self, X, fitting=False)

@@ -34,7 +34,7 @@ class BoostSSC(StumpHasher):
         \alpha = \tfrac12 \log\frac{1 + r}{1 - r}, \qquad D_p \propto D_p e^{-\alpha s_p c_p}.
 
     r is maximized and not its magnitude: negating a bit does not negate the vote of a pair. The native
-    distance weighs a differing bit by ``weights_``; codes are compared by plain Hamming distance.
+    distance weighs a differing bit by ``bit_weights_``; codes are compared by plain Hamming distance.
 
     Decided here: :math:`\alpha` is capped at 10. When no stump is left with r > 0, the remaining bits are the
     best of the remaining stumps, with weight 0.
@@ -62,7 +62,7 @@ class BoostSSC(StumpHasher):
     thresholds_ : array of shape (n_bits,)
     projections_ : array of shape (n_bits, n_features) or None
         What the features are projections onto, one row a bit.
-    weights_ : array of shape (n_bits,)
+    bit_weights_ : array of shape (n_bits,)
         :math:`\alpha` of each bit.
     objective_history_ : array of shape (n_bits,)
         Mean exponential loss of the pairs after each round; never rises.
@@ -120,7 +120,7 @@ class BoostSSC(StumpHasher):
         X = check_rows(self, X, fitting=True)
         rng = check_random_state(self.random_state)
         ranked, pairs = self._ranked_with_pairs(X, y, pairs, rng)
-        stumps, self.weights_, self.objective_history_ = _boost(ranked, pairs, n_bits, self.unique)
+        stumps, self.bit_weights_, self.objective_history_ = _boost(ranked, pairs, n_bits, self.unique)
         self._keep_stumps(stumps, ranked, X.dtype)
         return self
 

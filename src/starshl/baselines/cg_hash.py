@@ -31,7 +31,7 @@ class CGHash(LinearHasher):
 
     Decided here: C is per triplet set (divided by their number T); the l1 norm of w is used; bits that
     the linear program does not ask for any more (no value above 1) are still filled with the best planes
-    found. Codes are compared by plain Hamming distance, ``weights_`` holds w.
+    found. Codes are compared by plain Hamming distance, ``bit_weights_`` holds w.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class CGHash(LinearHasher):
     ----------
     components_ : array of shape (n_bits, n_features)
     intercept_ : array of shape (n_bits,)
-    weights_ : array of shape (n_bits,)
+    bit_weights_ : array of shape (n_bits,)
         Weights of the bits in the native distance; many may be zero.
     objective_history_ : array of shape (n_bits,)
         Optimum of the linear program after each bit; never rises.
@@ -144,7 +144,7 @@ class CGHash(LinearHasher):
             master = solve_master(np.column_stack(columns), cost)
             objectives.append(master.primal)
             weights = master.triplet_weights
-        self.weights_ = master.bit_weights
+        self.bit_weights_ = master.bit_weights
         self.objective_history_, self.violations_ = np.array(objectives), np.array(violations)
         return np.array(planes)
 
