@@ -14,6 +14,7 @@ from ..facts import Facts
 from ..supervision import Pairs
 from ._stump_loops import best_stump
 from ._stumps import RankedFeatures, StumpHasher
+from ._weighted_bits import WeightedBits
 
 __all__ = ["BoostSSC"]
 
@@ -22,7 +23,7 @@ _LARGEST_WEIGHT = 10.0
 _TILE_FEATURES = 64
 
 
-class BoostSSC(StumpHasher):
+class BoostSSC(WeightedBits, StumpHasher):
     r"""Boost stumps to agree on similar pairs and to differ on dissimilar ones, one stump a bit.
 
     A stump :math:`h(x) = [x_f \ge T]` votes :math:`c_p = +1` on a pair whose rows it gives the same value,
@@ -33,8 +34,9 @@ class BoostSSC(StumpHasher):
 
         \alpha = \tfrac12 \log\frac{1 + r}{1 - r}, \qquad D_p \propto D_p e^{-\alpha s_p c_p}.
 
-    r is maximized and not its magnitude: negating a bit does not negate the vote of a pair. The native
-    distance weighs a differing bit by ``bit_weights_``; codes are compared by plain Hamming distance.
+    r is maximized and not its magnitude: negating a bit does not negate the vote of a pair. The paper
+    ranks by ``weighted_distances``, in which a differing bit counts by its weight in ``bit_weights_``; indexes
+    compare codes by plain Hamming distance.
 
     Decided here: :math:`\alpha` is capped at 10. When no stump is left with r > 0, the remaining bits are the
     best of the remaining stumps, with weight 0.

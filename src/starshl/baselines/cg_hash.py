@@ -12,11 +12,12 @@ from ..facts import Facts
 from ..supervision import triplets_or_labels
 from ._reduction import centered_rows
 from ._triplet_columns import best_plane, score_matrix, solve_master
+from ._weighted_bits import WeightedBits
 
 __all__ = ["CGHash"]
 
 
-class CGHash(LinearHasher):
+class CGHash(WeightedBits, LinearHasher):
     r"""Add one bit at a time, the one that the triplets not yet satisfied ask for most.
 
     Triplets (i, j, k) want row i nearer to row j than to row k in the weighted Hamming distance with weights
@@ -31,7 +32,8 @@ class CGHash(LinearHasher):
 
     Decided here: C is per triplet set (divided by their number T); the l1 norm of w is used; bits that
     the linear program does not ask for any more (no value above 1) are still filled with the best planes
-    found. Codes are compared by plain Hamming distance, ``bit_weights_`` holds w.
+    found. Indexes compare codes by plain Hamming distance; ``weighted_distances`` is the distance of
+    the paper, with w in ``bit_weights_``.
 
     Parameters
     ----------

@@ -66,6 +66,7 @@ class ForgivingHash(BaseHasher):
     thresholds_ : array of shape (n_bits, max_iter)
     votes_ : array of shape (n_bits, max_iter)
         Signed weights of the stumps.
+    n_iter_ : int
     labelings_ : array of shape (n_bits, n_classes), int8
         The final label of each group, in the order of the sorted classes.
     agreement_ : array of shape (n_bits,)
@@ -142,6 +143,7 @@ class ForgivingHash(BaseHasher):
         bits = _scores(rows, features, thresholds, votes) >= 0
         chosen, agreement = select_bits(bits, groups, n_bits, diversity)
         self.features_, self.thresholds_, self.votes_ = features[chosen], thresholds[chosen], votes[chosen]
+        self.n_iter_ = int(self.max_iter)
         self.labelings_ = labelings[chosen].astype(np.int8)
         self.objective_histories_, self.agreement_ = losses[chosen], agreement[chosen]
         return self

@@ -63,7 +63,9 @@ class KMeansHash(BaseHasher):
         Bits and directions of each subspace.
     centers_ : array of shape (total of 2**bits_, largest size)
         Centers of all subspaces, those of smaller ones filled up with zeros.
-    objective_history_ : array of shape (2 * n_rounds,)
+    n_iter_ : int
+        Rounds of the subspace that took the most.
+    objective_history_ : array of shape (2 * n_iter_,)
         The objective, summed over subspaces, before and after the centers moved, round after round. Moving
         never raises it; assigning rows may, because it changes the weights :math:`n_i n_j`.
 
@@ -109,11 +111,12 @@ class KMeansHash(BaseHasher):
         rows = project(X, self.components_, self.intercept_).astype(np.float64)
         centers, histories = [], []
         for bits, part in zip(self.bits_, self._split(rows), strict=True):
-            found, history = learn_centers(part, int(bits), weight, max_iter)
-            centers.append(np.pad(found, ((0, 0), (0, self.sizes_.max() - found.shape[1]))))
+            corners, history = learn_centers(part, int(bits), weight, max_iter)
+            centers.append(np.pad(corners, ((0, 0), (0, self.sizes_.max() - corners.shape[1]))))
             histories.append(history)
         self.centers_ = np.vstack(centers).astype(X.dtype)
         self.objective_history_ = _add_histories(histories).ravel()
+        self.n_iter_ = max(map(len, histories))
         return self
 
     def _check_restored(self) -> None:

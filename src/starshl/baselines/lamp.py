@@ -29,8 +29,9 @@ class LAMP(BaseHasher):
         + \frac{\lambda_2}{P} \sum_p \omega_p \big(1 - s_p(|f_i + f_j| - |f_i - f_j|)\big)_+,
         \qquad |b| \le \text{balance},
 
-    where s is +1 for a similar and -1 for a dissimilar pair. w lies in the span of a few anchors, training rows drawn at random.
-    Rows are centered in feature space, so b is the mean score and the last condition keeps the two sides
+    where s is +1 for a similar and -1 for a dissimilar pair. w lies in the span of a few anchors,
+    training rows drawn at random. Rows are centered in feature space, so b is the mean score and the last
+    condition keeps the two sides
     balanced: without it all rows on one side would be optimal. Convex-concave steps linearize the concave
     parts at the current scores; each is a support vector machine, solved by dual coordinate ascent.
 
@@ -69,6 +70,8 @@ class LAMP(BaseHasher):
     intercept_ : array of shape (n_bits,)
     objective_histories_ : array of shape (n_bits, max_iter + 1)
         Objective of each bit after each step, then NaN; never rises.
+    n_iter_ : int
+        Convex steps of the bit that took the most.
     pair_errors_ : array of shape (n_bits,)
         Share of the pairs that each bit puts on the wrong sides.
 
@@ -151,7 +154,7 @@ class LAMP(BaseHasher):
         ends = np.column_stack([pairs.first, pairs.second])
         similarity = pairs.similarity.astype(np.float64)
         importance = np.ones(len(pairs.first))
-        found = np.empty((n_bits, rows.shape[1]))
+        weights = np.empty((n_bits, rows.shape[1]))
         self.objective_histories_ = np.full((n_bits, self.max_iter + 1), np.nan)
         self.pair_errors_ = np.empty(n_bits)
         for b in range(n_bits):
@@ -165,14 +168,15 @@ class LAMP(BaseHasher):
                 float(self.balance),
             )
             bit = find_partition(problem, _random_start(rows, rng), max_iter=self.max_iter)
-            found[b] = bit.w
+            weights[b] = bit.w
             self.objective_histories_[b, : len(bit.objectives)] = bit.objectives
             first, second = (rows @ bit.w >= 0)[ends].T
             right = np.where(first == second, 1.0, -1.0) * similarity
             self.pair_errors_[b] = (right < 0).mean()
             if self.reweight:
                 importance = _reweighted(importance, right)
-        return found
+        self.n_iter_ = int(np.isfinite(self.objective_histories_).sum(axis=1).max()) - 1
+        return weights
 
     def _check_settings(self) -> int:
         for name in ("margin_cost", "pair_cost", "balance"):

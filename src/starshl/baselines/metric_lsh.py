@@ -69,7 +69,9 @@ class MetricLSH(LinearHasher):
     intercept_ : array of shape (n_bits,)
     metric_ : array of shape (n_kept, n_kept)
         A, in the features or in their principal components.
-    objective_history_ : array of shape (n_sweeps + 1,)
+    n_iter_ : int
+        Sweeps over the pairs.
+    objective_history_ : array of shape (n_iter_ + 1,)
         Dual objective :math:`-\log\det A - \gamma\sum_c \log(\xi_c/\xi^0_c)`; never falls.
 
     Examples
@@ -153,6 +155,7 @@ class MetricLSH(LinearHasher):
             )
         self.metric_ = learned.metric
         self.objective_history_ = learned.objectives
+        self.n_iter_ = len(learned.objectives) - 1
         return self
 
     def _constraints(self, X, y, pairs, rng) -> Pairs:
@@ -178,7 +181,7 @@ class MetricLSH(LinearHasher):
 
 @dataclass(frozen=True, slots=True)
 class LearnedMetric:
-    """What :func:`learn_metric` found; ``change`` is that of the last sweep."""
+    """The result of :func:`learn_metric`; ``change`` is that of the last sweep."""
 
     metric: np.ndarray
     duals: np.ndarray

@@ -68,6 +68,7 @@ class MLH(LinearHasher):
     components_ : array of shape (n_bits, n_features)
     intercept_ : array of shape (n_bits,)
     radius_ : int
+    n_iter_ : int
     objective_history_ : array of shape (max_iter,)
         Mean bound over the pairs of each epoch; falls on the whole, but a stochastic method may rise.
     bit_balance_ : array of shape (n_bits,)
@@ -145,6 +146,7 @@ class MLH(LinearHasher):
         with single_threaded_blas():
             self.objective_history_ = self._descend(rows, weights, draw, rng)
         self.components_, self.intercept_ = reduced.in_features(weights, 0.0, X.dtype)
+        self.n_iter_ = len(self.objective_history_)
         self.bit_balance_ = (project(rows, weights) >= 0).mean(axis=0)
         return self
 

@@ -69,7 +69,9 @@ class SemanticHashing(BaseHasher):
         Pre-activation at which a code unit turns to +1.
     pretrain_errors_ : array of shape (n_layers, pretrain_max_iter)
         Mean squared reconstruction error of each machine while it was fitted.
-    objective_history_ : array of shape (max_iter,)
+    n_iter_ : int
+        Epochs of fine-tuning.
+    objective_history_ : array of shape (n_iter_,)
         Mean noisy cross-entropy of each epoch; falls on the whole, but a stochastic method may rise.
     bit_balance_ : array of shape (n_bits,)
         Share of training rows with +1; near 0 or 1 means a dead unit.
@@ -147,6 +149,7 @@ class SemanticHashing(BaseHasher):
                 batch_size=self.batch_size,
                 learning_rate=self.finetune_learning_rate,
             )
+            self.n_iter_ = len(self.objective_history_)
             self.layer_sizes_ = sizes[: len(sizes) // 2 + 1]
             self.encoder_ = parameters[: n_parameters(self.layer_sizes_)].astype(X.dtype)
             self._set_threshold(rows.astype(X.dtype))
