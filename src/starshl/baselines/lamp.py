@@ -90,6 +90,7 @@ class LAMP(BaseHasher):
         labels="some",
         cost="n_bits x convex steps x sweeps x rows x anchors",
         samples="vectors and labels or pairs",
+        note="after Mu et al.",
     )
 
     def __init__(
