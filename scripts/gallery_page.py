@@ -43,8 +43,8 @@ Codes at equal distance are shown in the order of the database; the tables avera
 TAIL = """
 ## What to make of it
 
-- Labels help a method that can use them. On {dataset}, {with_labels} of 100 retrieved rows are right for the best method
-  with labels, and {without_labels} for the best without. But {n_below} methods with labels stay below the best without.
+- Labels help a method that can use them. On {dataset}, {with_labels} of 100 retrieved rows are right for the best
+  method with labels, and {without_labels} for the best without. But {n_below} methods with labels stay below that.
 - Among methods with labels, fixed codewords with one regression or SVM per bit (HC-SDH, CodewordSVM) are hard to beat
   where the classes of the queries are those of the training rows. Any comparison without them proves little.
 - Some methods cannot use this many bits. Directions by variance (PCAHash, SSH orthogonal) and by class differences
