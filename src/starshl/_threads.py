@@ -20,8 +20,8 @@ def _blas_libraries() -> ThreadpoolController:
 class _SharedLimit:
     """A limit that lasts from the first holder to the last.
 
-    The number of BLAS threads belongs to the process. If overlapping holders each restored what they found,
-    the one that ends last would restore the limit of another, for good.
+    The number of BLAS threads belongs to the process. If overlapping holders each restored the number they
+    started with, the one that ends last would leave the limit of another in place for good.
     """
 
     def __init__(self):

@@ -21,7 +21,7 @@ __all__ = ["Multipliers", "Partition", "PartitionProblem", "convex_step", "find_
 class PartitionProblem:
     """Rows (the last column is 1, for the offset), pairs of them and what violations cost.
 
-    ``margin_rows`` are the rows that ask for a margin; ``pair_costs`` has one entry a pair.
+    ``margin_rows`` are the rows that ask for a margin; ``pair_costs`` has one entry per pair.
     """
 
     rows: np.ndarray
@@ -138,7 +138,7 @@ def convex_step(
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The bit found: its weights and the non-convex objective after each convex step."""
+    """One bit: its weights and the non-convex objective after each convex step."""
 
     w: np.ndarray
     objectives: np.ndarray

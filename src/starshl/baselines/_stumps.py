@@ -61,7 +61,7 @@ def ranked_features(X: np.ndarray, kind: str, n_projections: int, rng) -> Ranked
 
 
 class StumpHasher(BaseHasher):
-    """A hasher that compares one feature, or one projection, with one threshold a bit."""
+    """A hasher that compares one feature, or one projection, with one threshold per bit."""
 
     def _ranked_with_pairs(self, X: np.ndarray, y, pairs, rng) -> tuple[RankedFeatures, Pairs]:
         """Return the features to cut and the pairs to judge cuts by; there are at least as many cuts as bits."""

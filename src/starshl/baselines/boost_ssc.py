@@ -24,7 +24,7 @@ _TILE_FEATURES = 64
 
 
 class BoostSSC(WeightedBits, StumpHasher):
-    r"""Boost stumps to agree on similar pairs and to differ on dissimilar ones, one stump a bit.
+    r"""Boost stumps to agree on similar pairs and to differ on dissimilar ones, one stump per bit.
 
     A stump :math:`h(x) = [x_f \ge T]` votes :math:`c_p = +1` on a pair whose rows it gives the same value,
     -1 otherwise. With :math:`s_p = \pm1` the similarity and D the weights of the pairs, each round takes
@@ -63,7 +63,7 @@ class BoostSSC(WeightedBits, StumpHasher):
         The feature (or projection) of each stump.
     thresholds_ : array of shape (n_bits,)
     projections_ : array of shape (n_bits, n_features) or None
-        What the features are projections onto, one row a bit.
+        What the features are projections onto, one row per bit.
     bit_weights_ : array of shape (n_bits,)
         :math:`\alpha` of each bit.
     objective_history_ : array of shape (n_bits,)
@@ -155,9 +155,9 @@ def _boost(
 def _best_of_all(ranked: RankedFeatures, pairs: Pairs, weights, taken) -> tuple[int, int]:
     n_values = ranked.n_values
     search = partial(best_stump, ranked.ranks, n_values, pairs.first, pairs.second, weights)
-    found = run_all(
+    best_of_tiles = run_all(
         [partial(search, tile.start, tile.stop, taken) for tile in tiles(len(n_values), _TILE_FEATURES)],
     )
     # min keeps the first of equals, so the answer does not depend on the tiles.
-    feature, cut, _ = min((stump for stump in found if stump[0] >= 0), key=lambda stump: stump[2])
+    feature, cut, _ = min((stump for stump in best_of_tiles if stump[0] >= 0), key=lambda stump: stump[2])
     return feature, cut

@@ -25,14 +25,14 @@ class CGHash(WeightedBits, LinearHasher):
 
     .. math:: \min_{w, \xi \ge 0} 1^T w + \frac{C}{T}\, 1^T \xi, \qquad A w \ge 1 - \xi
 
-    is solved as a linear program over the bits found so far. Its dual variables u weigh the triplets, and
+    is solved as a linear program over the bits so far. Its dual variables u weigh the triplets, and
     the next bit maximizes :math:`\sum_t u_t a_t(h)` over hyperplanes: a value above 1 means that the bit
     lowers the objective. That search is not convex: the best random plane and a spectral relaxation are
     improved by L-BFGS on tanh in place of the sign, and the winner under the sign is taken.
 
     Decided here: C is per triplet set (divided by their number T); the l1 norm of w is used; bits that
-    the linear program does not ask for any more (no value above 1) are still filled with the best planes
-    found. Indexes compare codes by plain Hamming distance; ``weighted_distances`` is the distance of
+    the linear program does not ask for any more (no value above 1) are still filled with the best
+    planes of the search. Indexes compare codes by plain Hamming distance; ``weighted_distances`` is the distance of
     the paper, with w in ``bit_weights_``.
 
     Parameters

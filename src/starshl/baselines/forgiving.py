@@ -154,7 +154,7 @@ class ForgivingHash(BaseHasher):
         columns = np.sort(rng.choice(X.shape[1], min(self.max_features, X.shape[1]), replace=False))
         ranked = ranked_features(X[np.ix_(rows, columns)], "raw", 1, rng)
         labeling = labeling.copy()
-        found = [np.zeros(self.max_iter, dtype) for dtype in (np.int64, np.int64, np.float64, np.float64)]
+        outputs = [np.zeros(self.max_iter, dtype) for dtype in (np.int64, np.int64, np.float64, np.float64)]
         boost_bit(
             ranked.ranks,
             ranked.n_values,
@@ -162,9 +162,9 @@ class ForgivingHash(BaseHasher):
             labeling,
             self.max_iter,
             self.relabel_every,
-            *found,
+            *outputs,
         )
-        features, cuts, votes, losses = found
+        features, cuts, votes, losses = outputs
         # Where every feature is constant there is no cut, and the vote is zero.
         thresholds = [
             ranked.threshold(feature, cut) if weight else 0.0
@@ -204,18 +204,18 @@ def balanced_labelings(n_groups: int, n_wanted: int, rng) -> np.ndarray:
     """
     half = n_groups // 2
     n_labelings = comb(n_groups, half) // (2 if n_groups % 2 == 0 else 1)
-    found = np.full((n_wanted, n_groups), -1.0)
+    labelings = np.full((n_wanted, n_groups), -1.0)
     if n_labelings > _LISTED_LABELINGS:
-        for labeling in found:
+        for labeling in labelings:
             labeling[rng.permutation(n_groups)[:half]] = 1.0
-        return found
+        return labelings
     listed = list(combinations(range(n_groups), half))
     if n_groups % 2 == 0:
         listed = [groups for groups in listed if groups[0] == 0]
     rounds = [rng.permutation(n_labelings) for _ in range(-(-n_wanted // n_labelings))]
-    for labeling, choice in zip(found, np.concatenate(rounds), strict=False):
+    for labeling, choice in zip(labelings, np.concatenate(rounds), strict=False):
         labeling[list(listed[choice])] = 1.0
-    return found
+    return labelings
 
 
 def group_agreement(bits: np.ndarray, groups: np.ndarray) -> np.ndarray:

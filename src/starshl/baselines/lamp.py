@@ -1,4 +1,4 @@
-"""LAMP: label-regularized max-margin partitions, one a bit (after Mu, Shen and Yan 2010)."""
+"""LAMP: label-regularized max-margin partitions, one per bit (after Mu, Shen and Yan 2010)."""
 
 from __future__ import annotations
 
