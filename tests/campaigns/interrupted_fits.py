@@ -94,7 +94,7 @@ def _fit_with_alarm(hasher: BaseHasher, data: tuple[np.ndarray, np.ndarray], sec
         signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-5))
         hasher.fit(*data)
         signal.setitimer(signal.ITIMER_REAL, 0)
-    except Interruption:
+    except (Interruption, Exception):  # NumPy turns some interruptions into a TypeError
         return True
     return False
 
