@@ -85,7 +85,8 @@ def run_all(tasks: Iterable[Callable[[], object]], n_jobs: int | None = None) ->
     for helper in helpers:
         helper.start()
     try:
-        work()
+        with using_threads(1):  # a task that calls run_all itself stays on its thread, here as in the helpers
+            work()
     finally:
         waiting.clear()
         for helper in helpers:
