@@ -1,10 +1,10 @@
 """Train every method of the catalog on digits and, where it is on this machine, MNIST; write docs/gallery.md.
 
     python scripts/gallery.py           measure, then write figures, page and pictures (minutes)
-    python scripts/gallery.py --draw    write page and pictures anew from the stored figures
+    python scripts/gallery.py --draw    write page and pictures again from the stored figures
 
 MNIST is looked for in the folder that STARSHL_DATA names and in the user's cache; it is never downloaded.
-Times are processor seconds, those of all threads together: they hardly depend on what else the machine does.
+Times are processor seconds, summed over all threads: other work on the machine barely changes them.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ N_BITS = 32
 N_SHOWN = 10
 N_ENCODED = 10_000
 N_WARM_UP = 200
+# It keeps one bit per feature of an embedding: fewer would be the leading features, for pictures an empty margin.
+ONE_BIT_PER_FEATURE = ("SignBinarizer",)
 
 
 def main() -> None:
@@ -54,7 +56,7 @@ def main() -> None:
 
 def written_files(figures: dict[str, Any]) -> dict[str, str]:
     """Return the page and its pictures by file name; they follow from the figures alone."""
-    largest = max(figures["datasets"], key=lambda found: found["n_train"])
+    largest = max(figures["datasets"], key=lambda measured: measured["n_train"])
     return {
         "gallery.md": page(figures),
         "gallery_map.svg": draw_map(largest),
@@ -63,7 +65,7 @@ def written_files(figures: dict[str, Any]) -> dict[str, str]:
 
 
 def measure_all() -> dict[str, Any]:
-    found = []
+    measured = []
     for name, rows in SIZES.items():
         if name != "digits" and datasets.locate(name) is None:
             print(f"{name} is not on this machine and is left out", file=sys.stderr)
@@ -71,9 +73,9 @@ def measure_all() -> dict[str, Any]:
         dataset = datasets.get(name)
         split = draw_rows(rows, dataset, 0, "gallery")
         data = split_data(dataset, split, scaling="unit", dtype=np.float64)
-        found.append(measure_dataset(name, data, list(configurations())))
+        measured.append(measure_dataset(name, data, list(configurations())))
     kind = machine()
-    return {"versions": versions(), "processor": kind["processor"], "cores": kind["cores"], "datasets": found}
+    return {"versions": versions(), "processor": kind["processor"], "cores": kind["cores"], "datasets": measured}
 
 
 def measure_dataset(name: str, data: SplitData, methods: list[Configuration]) -> dict[str, Any]:
@@ -81,8 +83,9 @@ def measure_dataset(name: str, data: SplitData, methods: list[Configuration]) ->
     nearest, lines = {}, []
     for method in methods:
         print(f"{name}: {method.name}", file=sys.stderr, flush=True)
-        figures, nearest[method.name] = measure(make_hasher(method), data)
-        lines.append({"method": method.method, "variant": method.name, "labels": method.facts.labels, **figures})
+        figures, nearest[method.name] = measure(make_hasher(method, data.X_train.shape[1]), data)
+        names = {"method": method.method, "variant": method.name, "title": method.title}
+        lines.append({**names, "labels": method.facts.labels, **figures})
     return {
         "name": name,
         "n_train": len(data.X_train),
@@ -95,8 +98,9 @@ def measure_dataset(name: str, data: SplitData, methods: list[Configuration]) ->
     }
 
 
-def make_hasher(method: Configuration) -> BaseHasher:
-    hasher = method.hasher_class(n_bits=N_BITS, **method.params)
+def make_hasher(method: Configuration, n_features: int) -> BaseHasher:
+    n_bits = n_features if method.method in ONE_BIT_PER_FEATURE else N_BITS
+    hasher = method.hasher_class(n_bits=n_bits, **method.params)
     return hasher.set_params(random_state=0) if "random_state" in hasher.get_params() else hasher
 
 
@@ -117,6 +121,8 @@ def measure(hasher: BaseHasher, data: SplitData) -> tuple[dict[str, float], np.n
     labels = data.y_query, data.y_database
     agreements = queries.to_signs().astype(np.int64) @ database.to_signs().astype(np.int64).T
     figures = {
+        "n_bits": hasher.n_bits_,
+        "labels_used": labels_used(hasher, len(data.X_train)),
         "precision": round(precision_at(queries, database, *labels), 4),
         "average_precision": round(mean_average_precision(queries, database, *labels), 4),
         "fit_seconds": round(fit_seconds, 3),
@@ -124,6 +130,11 @@ def measure(hasher: BaseHasher, data: SplitData) -> tuple[dict[str, float], np.n
         "model_bytes": model_bytes(hasher),
     }
     return figures, np.argsort(-agreements, axis=1, kind="stable")[:, :N_SHOWN]
+
+
+def labels_used(hasher: BaseHasher, n_train: int) -> int:
+    """Return how many training labels the fit read; a method with a budget of its own says so."""
+    return getattr(hasher, "n_labeled_", 0 if hasher.current_facts.labels == "ignored" else n_train)
 
 
 def model_bytes(hasher: BaseHasher) -> int:
@@ -151,14 +162,14 @@ def typical_query(data: SplitData, lines: list[dict], nearest: dict[str, np.ndar
     hits = np.array([(data.y_database[rows] == data.y_query[:, None]).mean(axis=1) for rows in nearest.values()])
     expected = np.array([line["precision"] for line in lines])
     query = int(((hits - expected[:, None]) ** 2).sum(axis=0).argmin())
-    found = {
+    results = {
         name: {
             "rows": data.split.database[rows[query]].tolist(),
             "right": (data.y_database[rows[query]] == data.y_query[query]).tolist(),
         }
         for name, rows in nearest.items()
     }
-    return {"query": int(data.split.query[query]), "label": int(data.y_query[query]), "found": found}
+    return {"query": int(data.split.query[query]), "label": int(data.y_query[query]), "found": results}
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ __all__ = ["draw_map", "draw_retrieved"]
 BLUE, ORANGE, RED, GRAY = "#1a6fb0", "#c9570c", "#f6c1bb", "#777777"
 GROUPS = (("without labels", BLUE), ("with labels", ORANGE))
 FONT = 'font-family="Helvetica, Arial, sans-serif"'
-# A little more than Helvetica takes a character at this size, on average.
+# A little more than the average width of a Helvetica character at this size.
 LABEL_SIZE, CHARACTER_WIDTH = 11, 6.6
 
 
@@ -32,12 +32,12 @@ class Box(NamedTuple):
         )
 
 
-def draw_map(found: dict[str, Any]) -> str:
-    """Draw precision against processor seconds to fit, one labeled dot a method."""
+def draw_map(measured: dict[str, Any]) -> str:
+    """Draw precision against processor seconds to fit, one labeled dot per method."""
     width, height = 900, 640
     area = Box(60, 60, width - 20, height - 50)
-    lines = found["methods"]
-    # Faster than this is the clock's business.
+    lines = measured["methods"]
+    # Below the resolution of the clock.
     seconds = [max(line["fit_seconds"], 0.005) for line in lines]
     low, high = floor(log10(min(seconds))), ceil(log10(max(seconds)))
     bottom = floor(10 * min(line["precision"] for line in lines)) / 10
@@ -47,9 +47,9 @@ def draw_map(found: dict[str, Any]) -> str:
         return x, area.bottom - (precision - bottom) / (1 - bottom) * (area.bottom - area.top)
 
     dots = [place(fit, line["precision"]) for fit, line in zip(seconds, lines, strict=True)]
-    names = [line["variant"] for line in lines]
-    level = place(1.0, found["euclidean"]["precision"])[1]
-    title = f"Better codes are higher, faster training is further left ({_subject(found)})"
+    names = [line["title"] for line in lines]
+    level = place(1.0, measured["euclidean"]["precision"])[1]
+    title = f"Better codes are higher, faster training is further left ({_subject(measured)})"
     parts = [
         _text(20, 26, title, 16, weight="bold"),
         *_axes(area, place, range(low, high + 1), bottom),
@@ -66,9 +66,9 @@ def draw_map(found: dict[str, Any]) -> str:
     return _svg(width, height, parts)
 
 
-def _subject(found: dict[str, Any]) -> str:
-    name = {"digits": "digits", "mnist": "MNIST"}[found["name"]]
-    return f"{found['n_train']:,} rows of {name}, {found['n_bits']} bits"
+def _subject(measured: dict[str, Any]) -> str:
+    name = {"digits": "digits", "mnist": "MNIST"}[measured["name"]]
+    return f"{measured['n_train']:,} rows of {name}, {measured['n_bits']} bits"
 
 
 def _axes(area: Box, place, exponents: range, bottom: float) -> list[str]:
@@ -121,33 +121,33 @@ def _free_place(x: float, y: float, width: float, area: Box, taken: list[Box]) -
     return beside[0]
 
 
-def draw_retrieved(found: dict[str, Any], images: np.ndarray) -> str:
-    """Draw the digits that one query finds, a row a method, best method first in each group; wrong ones are red."""
-    retrieved = found["retrieved"]
+def draw_retrieved(measured: dict[str, Any], images: np.ndarray) -> str:
+    """Draw the digits that one query retrieves, one row per method, best first in each group; wrong ones are red."""
+    retrieved = measured["retrieved"]
     symbols = _Symbols(images)
     step, left, top = 30, 250, 108
     parts = [
         _text(20, 30, f"Ten nearest codes to this {retrieved['label']}", 16, weight="bold"),
         f'<g transform="translate({left} 8) scale(5)">{symbols.use(retrieved["query"])}</g>',
-        _text(left + 56, 30, f"which no method has seen ({_subject(found)})", 13, color=GRAY),
+        _text(left + 56, 30, f"which no method has seen ({_subject(measured)})", 13, color=GRAY),
         _text(left + 10 * step + 12, top - 12, "all queries", 12, color=GRAY),
     ]
     y = top
-    for (title, color), of_group in zip(GROUPS, ("none", None), strict=True):
+    for (title, color), of_group in zip(GROUPS, ("ignored", None), strict=True):
         parts.append(_text(20, y - 12, f"Learned {title}", 13, color=color, weight="bold"))
-        lines = [line for line in found["methods"] if (line["labels"] == "none") == (of_group == "none")]
+        lines = [line for line in measured["methods"] if (line["labels"] == "ignored") == (of_group == "ignored")]
         for line in sorted(lines, key=lambda line: -line["precision"]):
-            parts.append(_text(20, y + 16, line["variant"], 13))
-            parts += _found_row(retrieved["found"][line["variant"]], symbols, left, y, step)
+            parts.append(_text(20, y + 16, line["title"], 13))
+            parts += _result_row(retrieved["found"][line["variant"]], symbols, left, y, step)
             parts += _precision_bar(left + 10 * step + 12, y + 5, line["precision"], color)
             y += step
         y += 34
     return _svg(left + 10 * step + 190, y - 20, [symbols.definitions(), *parts])
 
 
-def _found_row(found: dict[str, list], symbols: _Symbols, left: int, y: int, step: int) -> list[str]:
+def _result_row(results: dict[str, list], symbols: _Symbols, left: int, y: int, step: int) -> list[str]:
     parts = []
-    for place, (row, right) in enumerate(zip(found["rows"], found["right"], strict=True)):
+    for place, (row, right) in enumerate(zip(results["rows"], results["right"], strict=True)):
         x = left + place * step
         if not right:
             parts.append(f'<rect x="{x - 1}" y="{y - 2}" width="28" height="28" rx="3" fill="{RED}"/>')
@@ -164,7 +164,7 @@ def _precision_bar(x: float, y: float, precision: float, color: str) -> list[str
 
 
 class _Symbols:
-    """Each image drawn once, as squares of four shades, and used by number wherever it is found."""
+    """Each image drawn once, as squares of four shades, and used by number wherever it is shown."""
 
     SHADES = ("#c4c4c4", "#8a8a8a", "#4d4d4d", "#111111")
 
@@ -202,7 +202,7 @@ def _legend(x: float, y: float) -> list[str]:
 
 
 def _color(line: dict[str, Any]) -> str:
-    return BLUE if line["labels"] == "none" else ORANGE
+    return BLUE if line["labels"] == "ignored" else ORANGE
 
 
 def _text(x, y, text: str, size: int, *, anchor="start", color="#222222", weight="normal") -> str:

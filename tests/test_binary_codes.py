@@ -90,3 +90,17 @@ def test_signs_must_be_a_matrix(signs):
 def test_codes_of_different_lengths_have_no_distance():
     with pytest.raises(ValueError, match="3 and of 4 bits"):
         BinaryCodes.from_signs(np.ones((1, 3))).distances(BinaryCodes.from_signs(np.ones((1, 4))))
+
+
+def test_an_array_of_codes_names_the_two_ways_to_get_one():
+    codes = BinaryCodes.from_signs(np.ones((2, 9)))
+    for convert in (np.asarray, np.array, np.sum, lambda codes: np.ones(2) * codes):
+        with pytest.raises(TypeError, match=r"\.packed .* \.to_signs\(\)"):
+            convert(codes)
+
+
+def test_codes_come_one_by_one_and_say_what_they_are():
+    signs = np.where(np.random.default_rng(0).random((3, 11)) < 0.5, -1, 1)
+    codes = BinaryCodes.from_signs(signs)
+    assert [code.to_signs().tolist() for code in codes] == [[row] for row in signs.tolist()]
+    assert repr(codes) == "BinaryCodes(3 codes of 11 bits)"

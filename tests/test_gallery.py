@@ -19,6 +19,7 @@ import gallery  # noqa: E402
 from gallery_pictures import Box, _free_place, _runs, draw_map, draw_retrieved  # noqa: E402
 
 NAMES = [method.name for method in configurations()]
+TITLES = [method.title for method in configurations()]
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +47,8 @@ def test_every_method_of_the_catalog_is_measured_and_shown(figures):
     assert set(METHODS) <= {line["method"] for line in figures["datasets"][0]["methods"]}
     for found in figures["datasets"]:
         assert sorted(line["variant"] for line in found["methods"]) == sorted(NAMES), "run: python scripts/gallery.py"
-    for name in NAMES:
-        shown = text.count(f"\n| {name} |") + text.count(f"\n| {name} (`")
+    for title in TITLES:
+        shown = sum(text.count(f"\n| {title}{after}") for after in (" |", " (`", ", 64 bits", ", 784 bits"))
         assert shown == len(figures["datasets"])
 
 
@@ -55,13 +56,13 @@ def test_every_method_of_the_catalog_is_measured_and_shown(figures):
 def test_pictures_are_well_formed_and_name_every_method(name):
     picture = ElementTree.parse(ROOT / "docs" / name)
     words = [element.text for element in picture.iter("{http://www.w3.org/2000/svg}text")]
-    assert set(NAMES) <= set(words)
+    assert set(TITLES) <= set(words)
 
 
 def test_measured_precision_is_that_of_the_evaluation(small_run):
     data, found = small_run
     method = next(method for method in configurations() if method.name == "ITQ CCA")
-    hasher = gallery.make_hasher(method).fit(data.X_train, data.y_train)
+    hasher = gallery.make_hasher(method, 64).fit(data.X_train, data.y_train)
     codes = hasher.encode(data.X_query), hasher.encode(data.X_database)
     line = next(line for line in found["methods"] if line["variant"] == "ITQ CCA")
     assert line["precision"] == pytest.approx(precision_at(*codes, data.y_query, data.y_database), abs=1e-4)

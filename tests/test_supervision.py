@@ -96,7 +96,7 @@ def test_pairs_of_similarity_zero_are_left_out():
         (([0], [3], [1]), "names row 3; X has 3 rows"),
         (([-1], [1], [1]), "names row -1"),
         (([0.5], [1], [1]), "float64"),
-        (([0], [1], [2]), "found 2"),
+        (([0], [1], [2]), "one is 2"),
         (([1], [1], [1]), "row 1 with itself"),
         (([0], [1], [0]), "no pair of similarity"),
     ],

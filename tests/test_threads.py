@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from starshl._threads import run_all, single_threaded_blas, tiles
+from starshl._threads import run_all, single_threaded_blas, tiles, using_threads
 
 
 def blas_threads():
@@ -71,3 +71,20 @@ def test_an_error_is_raised_when_running_tasks_are_done_and_the_others_are_left_
 def test_tiles_cover_the_rows_once():
     assert [(tile.start, tile.stop) for tile in tiles(10, 4)] == [(0, 4), (4, 8), (8, 10)]
     assert tiles(0, 4) == []
+
+
+def test_a_task_that_runs_tasks_stays_on_its_thread():
+    def nested():
+        return len(set(run_all([get_ident] * 50)))
+
+    with using_threads(3):
+        assert run_all([nested] * 6) == [1] * 6
+
+
+def test_threads_asked_for_by_a_context_are_used_and_given_back():
+    meeting = Barrier(2, timeout=10)
+    with using_threads(2):
+        run_all([meeting.wait] * 2)
+        with using_threads(None):
+            run_all([meeting.wait] * 2)
+    assert set(run_all([get_ident] * 4)) == {get_ident()}

@@ -20,8 +20,8 @@ def _blas_libraries() -> ThreadpoolController:
 class _SharedLimit:
     """A limit that lasts from the first holder to the last.
 
-    The number of BLAS threads belongs to the process. If overlapping holders each restored what they found,
-    the one that ends last would restore the limit of another, for good.
+    The number of BLAS threads belongs to the process. If overlapping holders each restored the number they
+    started with, the one that ends last would leave the limit of another in place for good.
     """
 
     def __init__(self):
@@ -85,7 +85,8 @@ def run_all(tasks: Iterable[Callable[[], object]], n_jobs: int | None = None) ->
     for helper in helpers:
         helper.start()
     try:
-        work()
+        with using_threads(1):  # a task that calls run_all itself stays on its thread, here as in the helpers
+            work()
     finally:
         waiting.clear()
         for helper in helpers:

@@ -220,15 +220,15 @@ def _is_missing(label) -> bool:
 
 
 def check_length(values, name: str, n_samples: int) -> np.ndarray:
-    """Return values as an array with one entry a row."""
+    """Return values as an array with one entry per row."""
     values = np.asarray(values)
     if values.shape != (n_samples,):
-        raise ValueError(f"{name} has shape {values.shape}; it must be ({n_samples},), one entry a row of X.")
+        raise ValueError(f"{name} has shape {values.shape}; it must be ({n_samples},), one entry per row of X.")
     return values
 
 
 def check_weights(sample_weight, n_samples: int) -> np.ndarray:
-    """Return sample weights as float64; None means one each."""
+    """Return sample weights as float64; None means weight 1 for every row."""
     if sample_weight is None:
         return np.ones(n_samples)
     if isinstance(sample_weight, Real):

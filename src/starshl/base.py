@@ -6,7 +6,6 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from copy import copy
 from functools import wraps
 from typing import Any, ClassVar, Self, TypeVar, cast
 
@@ -24,29 +23,34 @@ from .linalg import project
 
 __all__ = ["BaseHasher", "LinearHasher", "all_or_nothing"]
 
-Fit = TypeVar("Fit", bound=Callable[..., Any])
+# A sealed file may announce any number of features. Beyond this, an array of the file has to be as large.
+_MAX_UNBACKED_FEATURES = 2**24
 
-# A method that reads few features keeps no array with one entry per feature, so its file cannot bound their number.
-_MOST_FEATURES_NOT_STORED = 1 << 24
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
 def all_or_nothing(fit: Fit) -> Fit:
     """Make a ``fit`` method change its hasher completely or not at all.
 
     The method runs on a copy without learned attributes, whose state replaces that of the hasher in one assignment at
-    the end. A fit that fails or is interrupted leaves the hasher as it was.
+    the end. A fit that fails or is interrupted leaves the hasher as it was; only a generator passed as
+    ``random_state`` has moved on, because it belongs to the caller. A warning raised in the body of ``fit`` reaches
+    the caller's line with ``stacklevel=3``.
     """
 
     @wraps(fit)
     def fit_completely(self, *args, **kwargs):
-        learner = copy(self)
-        for name in self._learned_state():
-            delattr(learner, name)
+        # On the copy already: a subclass called super().fit, and what it has learned so far stays.
+        is_learner = "_is_learner" in vars(self)
+        learner = self if is_learner else self._without_learned_state()
+        learner._is_learner = True
         with using_threads(check_n_jobs(self.n_jobs)):
             fit(learner, *args, **kwargs)
         if not hasattr(learner, "n_bits_"):
-            learner.n_bits_ = int(self.n_bits)
-        self.__dict__ = learner.__dict__
+            learner.n_bits_ = int(learner.n_bits)
+        if not is_learner:
+            del learner._is_learner
+            self.__dict__ = learner.__dict__
         return self
 
     return cast(Fit, fit_completely)
@@ -149,19 +153,39 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             setattr(self, name, value)
 
     def _check_restored(self) -> None:
-        """Refuse a file whose arrays do not fit together: it cannot hash even a row of zeros.
-
-        A hasher whose learned arrays index others checks their range before it calls this.
-        """
-        n_entries = sum(np.size(value) for value in self._learned_state().values())
-        n_features = self.n_features_in_
-        if type(n_features) is not int or not 1 <= n_features <= max(n_entries, _MOST_FEATURES_NOT_STORED):
-            raise BundleFormatError(f"The model file is damaged: it announces {n_features!r} features.")
+        """Refuse a file whose arrays do not fit together: it cannot hash even a row of zeros."""
+        self._check_restored_sizes()
+        for name, size in self._learned_indices().items():
+            _check_learned_indices(getattr(self, name), name, size)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # zeros have no feature names
             scores = self._scores(np.zeros((1, self.n_features_in_)))
         if scores.shape != (1, self.n_bits_) or not np.isfinite(scores).all():
             raise BundleFormatError(f"The arrays of this {type(self).__name__} do not fit together.")
+
+    def _check_restored_sizes(self) -> None:
+        sizes = [np.size(value) for value in self._learned_state().values()]
+        for name, largest in (
+            ("n_bits_", max(sizes)),  # every method learns at least one number per bit
+            ("n_features_in_", max(_MAX_UNBACKED_FEATURES, *sizes)),
+        ):
+            size = getattr(self, name)
+            if type(size) is not int or not 1 <= size <= largest:
+                raise BundleFormatError(f"The model file sets {name} to {size!r}; its arrays allow 1 to {largest}.")
+
+    def _learned_indices(self) -> dict[str, int]:
+        """Return the names of learned arrays of indices, each with the number of entries that it indexes.
+
+        They are checked before a model file is used: compiled loops read wherever an index points.
+        """
+        return {}
+
+    def _without_learned_state(self) -> Self:
+        # Not copy.copy: a subclass may leave things out of its pickles that fit needs.
+        twin = type(self).__new__(type(self))
+        learned = self._learned_state()
+        twin.__dict__ = {name: value for name, value in vars(self).items() if name not in learned}
+        return twin
 
     def _packable_params(self) -> dict[str, Any]:
         params = self.get_params(deep=False)
@@ -204,6 +228,12 @@ class LinearHasher(BaseHasher):
         """Return ``X @ components_.T + intercept_``."""
         rows = check_rows(self, X, fitting=False, accept_sparse=True)
         return project(rows, self.components_, self.intercept_)
+
+
+def _check_learned_indices(indices: Any, name: str, size: int) -> None:
+    is_integer = isinstance(indices, np.ndarray) and indices.dtype.kind in "iu"
+    if not is_integer or (indices.size and (indices.min() < 0 or indices.max() >= size)):
+        raise BundleFormatError(f"The model file is damaged: {name} must hold indices from 0 to {size - 1}.")
 
 
 def _is_same(given: Any, value: Any) -> bool:

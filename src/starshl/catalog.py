@@ -64,6 +64,11 @@ class Configuration:
         """The name of the class."""
         return self.hasher_class.__name__
 
+    @property
+    def title(self) -> str:
+        """The name with the note that belongs beside it in a table."""
+        return f"{self.name}, {self.facts.note}" if self.facts.note else self.name
+
 
 def get_class(name: str) -> type[BaseHasher]:
     """Return the class of a method; no other name is ever imported."""

@@ -30,6 +30,7 @@ class Facts:
     samples : what ``fit`` takes
     max_bits : "any", or what limits the code length
     bits_multiple_of : n_bits must be a multiple of this
+    note : what a table says beside the name, for example that a method is a reconstruction
     """
 
     paper: str
@@ -39,6 +40,7 @@ class Facts:
     samples: str = "vectors"
     max_bits: str = "any"
     bits_multiple_of: int = 1
+    note: str = ""
 
     @property
     def needs_labels(self) -> bool:

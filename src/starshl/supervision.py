@@ -1,4 +1,4 @@
-"""What methods learn from beside the rows: labels, pairs and triplets, checked or drawn.
+"""Labels, pairs and triplets, which methods learn from besides the rows: checked, or drawn from labels.
 
 Pairs are three arrays ``(first, second, similarity)``: row indices, and +1 for similar, -1 for dissimilar.
 Triplets are an array of shape (n_triplets, 3): anchor, a similar row, a dissimilar row.
@@ -92,7 +92,7 @@ def check_pairs(pairs, n_samples: int) -> Pairs:
     if not np.isin(similarity, (-1, 0, 1)).all():
         raise ValueError(
             "The similarities of pairs must be +1 (similar), -1 (dissimilar) or 0 (ignored); "
-            f"found {np.setdiff1d(similarity, (-1, 0, 1))[0]}."
+            f"one is {np.setdiff1d(similarity, (-1, 0, 1))[0]}."
         )
     first, second = (_check_indices(column, "pairs", n_samples) for column in (first, second))
     if (first == second).any():
@@ -232,18 +232,18 @@ def triplets_from_labels(X, y, k_pos: int = 10, k_neg: int = 10) -> np.ndarray:
     k_neg = check_integer(k_neg, "k_neg", low=1)
     X = np.asarray(X)
     labels = check_labels(y, len(X))
-    found = []
+    by_class = []
     for group in range(len(labels.classes)):
         inside = np.flatnonzero(labels.index == group)
         outside = np.flatnonzero(labels.labeled & (labels.index != group))
         if len(inside) > 1 and len(outside):
-            found.append(_triplets_of_class(X, inside, outside, k_pos, k_neg))
-    if not found:
+            by_class.append(_triplets_of_class(X, inside, outside, k_pos, k_neg))
+    if not by_class:
         raise ValueError(
             f"y holds {len(labels.classes)} classes, but no row has both a row of its own class and one of "
             "another, so there is no triplet. Label more rows, or pass triplets."
         )
-    triplets = np.concatenate(found)
+    triplets = np.concatenate(by_class)
     return triplets[np.argsort(triplets[:, 0], kind="stable")]
 
 

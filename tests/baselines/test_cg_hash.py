@@ -125,7 +125,7 @@ def test_more_bits_satisfy_more_triplets(digits):
     shares = []
     for n_bits in (2, 8, 16):
         hasher = CGHash(n_bits, max_triplets=2000, random_state=0).fit(X, triplets=triplets)
-        shares.append((margins(hasher.transform(X), triplets) @ hasher.weights_ > 0).mean())
+        shares.append((margins(hasher.transform(X), triplets) @ hasher.bit_weights_ > 0).mean())
     assert shares[0] < shares[1] < shares[2]
 
 

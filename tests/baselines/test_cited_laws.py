@@ -44,11 +44,11 @@ def test_lda_codes_much_longer_than_the_classes_get_worse(unit_digits, retrieval
     [
         (SemanticHashing(16, hidden_sizes=(200,)), 0.05),
         (MetricLSH(16), 0.04),
-        (MLH(16, n_epochs=5, pairs_per_epoch=20_000), 0.15),
+        (MLH(16, max_iter=5, n_pairs=20_000), 0.15),
         (ParamSensitiveHash(16), 0.02),
         (BoostSSC(16), 0.1),
         (CGHash(16, max_triplets=3000), 0.15),
-        (ForgivingHash(16, n_rounds=30), 0.15),
+        (ForgivingHash(16, max_iter=30), 0.15),
         (LAMP(16, n_pairs=500, max_rows=300), 0.1),
     ],
     ids=lambda value: type(value).__name__ if hasattr(value, "fit") else "",

@@ -9,7 +9,7 @@ from starshl.baselines._forgiving_loops import boost_bit, relabel_groups, vote
 from starshl.baselines._stumps import ranked_features
 from starshl.baselines.forgiving import balanced_labelings, group_agreement, select_bits
 
-QUICK = {"n_rounds": 20, "pool": 2, "random_state": 0}
+QUICK = {"max_iter": 20, "pool": 2, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -17,12 +17,12 @@ def digits():
     return load_digits(return_X_y=True)
 
 
-def boost(X, groups, labels, n_rounds=20, relabel_every=1000):
+def boost(X, groups, labels, max_iter=20, relabel_every=1000):
     ranked = ranked_features(X, "raw", 1, None)
-    features, cuts = np.zeros((2, n_rounds), dtype=np.int64)
-    votes, losses = np.zeros((2, n_rounds))
+    features, cuts = np.zeros((2, max_iter), dtype=np.int64)
+    votes, losses = np.zeros((2, max_iter))
     labels = labels.astype(float)
-    boost_bit(ranked.ranks, ranked.n_values, groups, labels, n_rounds, relabel_every, features, cuts, votes, losses)
+    boost_bit(ranked.ranks, ranked.n_values, groups, labels, max_iter, relabel_every, features, cuts, votes, losses)
     thresholds = np.array([ranked.threshold(*stump) for stump in zip(features, cuts, strict=True)])
     return features, thresholds, votes, losses, labels
 
@@ -59,7 +59,7 @@ def test_first_stump_is_the_one_of_least_error():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 2))
     groups = (X[:, 0] + X[:, 1] ** 2 > 0.5).astype(int)
-    features, thresholds, votes, *_ = boost(X, groups, np.array([-1, 1]), n_rounds=1)
+    features, thresholds, votes, *_ = boost(X, groups, np.array([-1, 1]), max_iter=1)
     errors = [np.mean((X[:, f] >= t) != groups) for f in range(2) for t in X[:, f]]
     found = np.mean(((X[:, features[0]] >= thresholds[0]) == (votes[0] > 0)) != groups)
     assert found == pytest.approx(min(errors + [1 - error for error in errors]))
@@ -77,7 +77,7 @@ def test_loss_is_the_exponential_loss_and_falls_each_round(digits):
 def test_each_stump_weight_minimizes_its_loss(digits):
     X, y = digits
     labels = np.where(np.arange(10) % 2 == 0, 1, -1)
-    features, thresholds, votes, *_ = boost(X, y, labels, n_rounds=3)
+    features, thresholds, votes, *_ = boost(X, y, labels, max_iter=3)
 
     def loss(last):
         return np.exp(-labels[y] * scores_of(X, features, thresholds, np.r_[votes[:2], last])).mean()
@@ -90,7 +90,7 @@ def test_relabeling_lets_an_entangled_group_change_sides():
     rng = np.random.default_rng(1)
     groups = np.arange(200) % 4
     X = rng.standard_normal((200, 2)) * 0.3 + np.where(groups < 2, 0.0, 5.0)[:, None]
-    *_, labels = boost(X, groups, np.array([1, -1, 1, -1]), n_rounds=40, relabel_every=5)
+    *_, labels = boost(X, groups, np.array([1, -1, 1, -1]), max_iter=40, relabel_every=5)
     assert labels[0] == labels[1] != labels[2] == labels[3]
 
 
@@ -121,7 +121,7 @@ def test_selection_prefers_agreeing_bits_that_differ():
 
 def test_selected_bits_are_less_alike_than_the_pool():
     X, y = make_blobs(400, n_features=6, centers=8, random_state=3)
-    pool = ForgivingHash(24, n_rounds=10, pool=1, diversity=0.0, random_state=0).fit(X, y).transform(X) > 0
+    pool = ForgivingHash(24, max_iter=10, pool=1, diversity=0.0, random_state=0).fit(X, y).transform(X) > 0
 
     def likeness(bits):
         corr = np.abs(np.corrcoef(bits.T))
@@ -153,7 +153,7 @@ def test_constant_features_are_hashed():
 
 @pytest.mark.parametrize(
     ("params", "message"),
-    [({"n_rounds": 0}, "n_rounds is 0"), ({"pool": 0}, "pool is 0"), ({"diversity": -1}, "diversity is -1")],
+    [({"max_iter": 0}, "max_iter is 0"), ({"pool": 0}, "pool is 0"), ({"diversity": -1}, "diversity is -1")],
 )
 def test_bad_settings_are_refused(params, message, digits):
     with pytest.raises(ValueError, match=message):

@@ -178,7 +178,7 @@ def test_equal_rows_are_hashed():
     [
         ({"margin_cost": 0, "pair_cost": 0}, "both 0"),
         ({"balance": -0.1}, "balance is -0.1"),
-        ({"n_support": 0}, "n_support is 0"),
+        ({"n_anchors": 0}, "n_anchors is 0"),
     ],
 )
 def test_bad_settings_are_refused(params, message, digits):

@@ -39,7 +39,7 @@ def test_projections_reach_the_dual_optimum_of_a_generic_optimizer(gamma):
     found = minimize(
         negative_dual, np.full(12, 1e-3), bounds=[(0, None)] * 12, method="L-BFGS-B", options={"ftol": 1e-15}
     )
-    learned = learn_metric(differences, similarity, bounds, gamma=gamma, tol=1e-12, max_sweeps=20_000)
+    learned = learn_metric(differences, similarity, bounds, gamma=gamma, tol=1e-12, max_iter=20_000)
     assert learned.objectives[-1] == pytest.approx(-found.fun, abs=1e-5)
     assert learned.objectives[-1] >= -found.fun - 1e-8
 
@@ -55,7 +55,7 @@ def test_metric_and_bounds_follow_from_the_multipliers():
 
 def test_converged_metric_obeys_complementary_slackness():
     differences, similarity = made_constraints(2)
-    learned = learn_metric(differences, similarity, (0.5, 6.0), tol=1e-10, max_sweeps=20_000)
+    learned = learn_metric(differences, similarity, (0.5, 6.0), tol=1e-10, max_iter=20_000)
     assert learned.converged
     distances = np.einsum("ci,ij,cj->c", differences, learned.metric, differences)
     excess = similarity * (distances - learned.bounds)
@@ -74,7 +74,7 @@ def test_dual_objective_never_falls_and_the_metric_stays_positive():
 
 def test_without_projections_it_is_plain_lsh():
     X, y = load_digits(return_X_y=True)
-    unlearned = MetricLSH(16, max_sweeps=0, random_state=0).fit(X, y)
+    unlearned = MetricLSH(16, max_iter=0, random_state=0).fit(X, y)
     assert np.array_equal(unlearned.metric_, np.eye(64))
     assert np.array_equal(unlearned.transform(X), LSHash(16, random_state=0).fit(X).transform(X))
 
@@ -124,7 +124,7 @@ def test_equal_rows_are_hashed():
 def test_unfinished_fit_warns_with_the_numbers():
     X, y = load_digits(return_X_y=True)
     with pytest.warns(ConvergenceWarning, match="after 1 sweeps"):
-        MetricLSH(4, max_sweeps=1, tol=1e-9, random_state=0).fit(X, y)
+        MetricLSH(4, max_iter=1, tol=1e-9, random_state=0).fit(X, y)
 
 
 def test_missing_labels_point_to_methods_that_need_none():
@@ -137,7 +137,7 @@ def test_missing_labels_point_to_methods_that_need_none():
     [
         ({"gamma": 0}, "gamma is 0"),
         ({"percentiles": (95, 5)}, r"percentiles is \(95, 5\)"),
-        ({"n_constraints": 0}, "n_constraints is 0"),
+        ({"n_pairs": 0}, "n_pairs is 0"),
         ({"n_components": 0}, "n_components is 0"),
     ],
 )

@@ -10,7 +10,7 @@ from starshl.baselines import MLH
 from starshl.baselines._mlh_loops import descend_once, infer_codes
 from starshl.baselines.mlh import hinge_losses
 
-QUICK = {"n_epochs": 6, "pairs_per_epoch": 5000, "random_state": 0}
+QUICK = {"max_iter": 6, "n_pairs": 5000, "random_state": 0}
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from starshl.baselines._autoencoder import (
 from starshl.baselines._autoencoder_loops import adam_step
 
 RBM = {"batch_size": 10, "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 2e-4}
-TINY = {"hidden_sizes": (30,), "pretrain_epochs": 5, "finetune_epochs": 5, "random_state": 0}
+TINY = {"hidden_sizes": (30,), "pretrain_max_iter": 5, "max_iter": 5, "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -99,8 +99,7 @@ def test_finetuning_on_all_rows_at_once_lowers_the_loss_each_time():
 
 def test_noise_drives_the_code_units_apart(digits):
     quiet, noisy = (
-        SemanticHashing(8, **TINY | {"finetune_epochs": 60}, noise_variance=variance).fit(digits)
-        for variance in (0.0, 16.0)
+        SemanticHashing(8, **TINY | {"max_iter": 60}, noise_variance=variance).fit(digits) for variance in (0.0, 16.0)
     )
     size = [np.median(np.abs(hasher.decision_function(digits))) for hasher in (quiet, noisy)]
     assert size[1] > 1.5 * size[0]
@@ -148,7 +147,7 @@ def test_unscaled_rows_outside_the_unit_interval_are_refused(digits):
     [
         ({"momentum": 1.0}, "momentum is 1.0; it must be below 1"),
         ({"hidden_sizes": (5, 0)}, "hidden_sizes is 0"),
-        ({"finetune_epochs": -1}, "finetune_epochs is -1"),
+        ({"max_iter": -1}, "max_iter is -1"),
         ({"threshold": "mean"}, "threshold is 'mean'"),
         ({"noise_variance": -1.0}, "noise_variance is -1.0"),
     ],

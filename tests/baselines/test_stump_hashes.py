@@ -75,7 +75,7 @@ def test_boosting_loss_never_rises_and_is_the_exponential_loss(digits):
     hasher = BoostSSC(16).fit(X, pairs=pairs)
     codes = hasher.transform(X)
     votes = np.where(codes[pairs.first] == codes[pairs.second], 1.0, -1.0)
-    margins = pairs.similarity[:, None] * np.cumsum(votes * hasher.weights_, axis=1)
+    margins = pairs.similarity[:, None] * np.cumsum(votes * hasher.bit_weights_, axis=1)
     assert np.allclose(hasher.objective_history_, np.exp(-margins).mean(axis=0))
     assert (np.diff(hasher.objective_history_) <= 1e-12).all()
 
@@ -86,7 +86,7 @@ def test_boosting_weight_minimizes_the_loss_of_its_round(digits):
     hasher = BoostSSC(1).fit(X, pairs=pairs)
     bit = hasher.transform(X)[:, 0]
     votes = pairs.similarity * np.where(bit[pairs.first] == bit[pairs.second], 1.0, -1.0)
-    losses = [np.exp(-alpha * votes).mean() for alpha in hasher.weights_[0] + np.array([-0.01, 0, 0.01])]
+    losses = [np.exp(-alpha * votes).mean() for alpha in hasher.bit_weights_[0] + np.array([-0.01, 0, 0.01])]
     assert losses[1] == min(losses)
 
 
@@ -100,7 +100,7 @@ def test_the_feature_that_decides_similarity_is_found(hasher_class):
     bit = hasher.transform(X)[:, 0] > 0
     if hasher_class is BoostSSC:
         assert hasher.features_[0] == 3
-        assert hasher.weights_[0] == 10.0
+        assert hasher.bit_weights_[0] == 10.0
         assert np.array_equal(bit, y == 1)
     # One of the five candidates of parameter-sensitive hashing: the best of each feature.
     else:

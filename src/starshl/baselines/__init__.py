@@ -1,4 +1,4 @@
-"""The hashing methods that *SHL is compared with, one file a paper."""
+"""The hashing methods that *SHL is compared with, one file per paper."""
 
 from .anchor_graph import AnchorGraphHash
 from .boost_ssc import BoostSSC

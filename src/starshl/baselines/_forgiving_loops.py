@@ -45,18 +45,18 @@ def _best_stump(ranks, n_values, weighted_targets):
 
 
 @njit(cache=True, nogil=True)
-def boost_bit(ranks, n_values, groups, labels, n_rounds, relabel_every, features, cuts, votes, losses):
+def boost_bit(ranks, n_values, groups, labels, max_iter, relabel_every, features, cuts, votes, losses):
     """Boost stumps towards the labels of the groups, which move to where the classifier puts them.
 
     Fills ``features``, ``cuts`` and ``votes`` (signed weights α of the stumps) and the mean exponential
-    loss after each round, all of shape (n_rounds,); ``labels`` of shape (n_groups,) changes in place, in
+    loss after each round, all of shape (max_iter,); ``labels`` of shape (n_groups,) changes in place, in
     the first half of the rounds only.
     """
     n_rows = ranks.shape[1]
     scores = np.zeros(n_rows)
     weights = np.full(n_rows, 1.0 / n_rows)
     targets = labels[groups]
-    for r in range(n_rounds):
+    for r in range(max_iter):
         feature, cut, edge = _best_stump(ranks, n_values, weights * targets)
         edge = min(max(edge, -1.0), 1.0)
         # A stump without error would get an infinite weight.
@@ -64,7 +64,7 @@ def boost_bit(ranks, n_values, groups, labels, n_rounds, relabel_every, features
         features[r], cuts[r], votes[r] = feature, cut, np.sign(edge) * alpha
         for n in range(n_rows):
             scores[n] += votes[r] if ranks[feature, n] > cut else -votes[r]
-        if (r + 1) % relabel_every == 0 and 2 * (r + 1) <= n_rounds and relabel_groups(scores, groups, labels):
+        if (r + 1) % relabel_every == 0 and 2 * (r + 1) <= max_iter and relabel_groups(scores, groups, labels):
             targets = labels[groups]
         weights = np.exp(-targets * scores)
         losses[r] = weights.mean()

@@ -21,7 +21,7 @@ __all__ = ["Multipliers", "Partition", "PartitionProblem", "convex_step", "find_
 class PartitionProblem:
     """Rows (the last column is 1, for the offset), pairs of them and what violations cost.
 
-    ``margin_rows`` are the rows that ask for a margin; ``pair_costs`` has one entry a pair.
+    ``margin_rows`` are the rows that ask for a margin; ``pair_costs`` has one entry per pair.
     """
 
     rows: np.ndarray
@@ -138,22 +138,20 @@ def convex_step(
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The bit found: its weights and the non-convex objective after each convex step."""
+    """One bit: its weights and the non-convex objective after each convex step."""
 
     w: np.ndarray
     objectives: np.ndarray
 
 
-def find_partition(
-    problem: PartitionProblem, start: np.ndarray, *, max_steps: int = 20, tol: float = 1e-3
-) -> Partition:
+def find_partition(problem: PartitionProblem, start: np.ndarray, *, max_iter: int = 20, tol: float = 1e-3) -> Partition:
     """Take convex steps from ``start`` until the objective falls by less than the share ``tol``.
 
     A step whose inner solution is too rough to lower the objective is not taken, so it never rises.
     """
     w, objectives = start, [problem.objective(start)]
     multipliers = Multipliers.none(*problem.sides(w))
-    for _ in range(max_steps):
+    for _ in range(max_iter):
         multipliers = multipliers.moved(*problem.sides(w))
         candidate, _ = convex_step(problem, multipliers)
         value = problem.objective(candidate)

@@ -61,7 +61,7 @@ def ranked_features(X: np.ndarray, kind: str, n_projections: int, rng) -> Ranked
 
 
 class StumpHasher(BaseHasher):
-    """A hasher that compares one feature, or one projection, with one threshold a bit."""
+    """A hasher that compares one feature, or one projection, with one threshold per bit."""
 
     def _ranked_with_pairs(self, X: np.ndarray, y, pairs, rng) -> tuple[RankedFeatures, Pairs]:
         """Return the features to cut and the pairs to judge cuts by; there are at least as many cuts as bits."""
@@ -81,6 +81,10 @@ class StumpHasher(BaseHasher):
         self.features_ = stumps[:, 0]
         self.thresholds_ = np.array([ranked.threshold(*stump) for stump in stumps]).astype(dtype)
         self.projections_ = None if ranked.projections is None else ranked.projections[self.features_]
+
+    def _learned_indices(self) -> dict[str, int]:
+        # Projections are kept in the order of the bits; nothing is looked up by feature then.
+        return {"features_": self.n_features_in_} if self.projections_ is None else {}
 
     def _scores(self, X) -> np.ndarray:
         """Return how far each stump's feature lies above its threshold, shape (n_samples, n_bits)."""

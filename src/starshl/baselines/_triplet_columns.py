@@ -39,7 +39,7 @@ def margins(bits: np.ndarray, triplets: np.ndarray) -> np.ndarray:
 
 
 def solve_master(A: np.ndarray, C: float) -> Master:
-    r"""Weigh the bits found so far, and the triplets by how much they still matter.
+    r"""Weigh the bits so far, and the triplets by how much they still matter.
 
     .. math::
 
@@ -47,16 +47,16 @@ def solve_master(A: np.ndarray, C: float) -> Master:
         \qquad\Longleftrightarrow\qquad
         \max_{0 \le u \le C} 1^T u,\; A^T u \le 1
 
-    The dual is what is solved: it has one row a bit, whereas the primal has one a triplet. The bit weights
+    The dual is what is solved: it has one row per bit, the primal one per triplet. The bit weights
     are the multipliers of its rows.
     """
     n_triplets, n_bits = A.shape
-    found = linprog(-np.ones(n_triplets), A.T, np.ones(n_bits), bounds=(0, C), method="highs-ds")
-    if found.status != 0:
-        raise RuntimeError(f"The linear program of the triplets was not solved: {found.message}")
-    bit_weights = np.maximum(-found.ineqlin.marginals, 0.0)
+    solution = linprog(-np.ones(n_triplets), A.T, np.ones(n_bits), bounds=(0, C), method="highs-ds")
+    if solution.status != 0:
+        raise RuntimeError(f"The linear program of the triplets was not solved: {solution.message}")
+    bit_weights = np.maximum(-solution.ineqlin.marginals, 0.0)
     primal = bit_weights.sum() + C * np.maximum(1.0 - A @ bit_weights, 0.0).sum()
-    return Master(bit_weights, found.x, float(primal), float(found.x.sum()))
+    return Master(bit_weights, solution.x, float(primal), float(solution.x.sum()))
 
 
 def score_matrix(triplets: np.ndarray, weights: np.ndarray, n_samples: int) -> sp.csr_array:

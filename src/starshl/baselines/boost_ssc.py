@@ -14,6 +14,7 @@ from ..facts import Facts
 from ..supervision import Pairs
 from ._stump_loops import best_stump
 from ._stumps import RankedFeatures, StumpHasher
+from ._weighted_bits import WeightedBits
 
 __all__ = ["BoostSSC"]
 
@@ -22,8 +23,8 @@ _LARGEST_WEIGHT = 10.0
 _TILE_FEATURES = 64
 
 
-class BoostSSC(StumpHasher):
-    r"""Boost stumps to agree on similar pairs and to differ on dissimilar ones, one stump a bit.
+class BoostSSC(WeightedBits, StumpHasher):
+    r"""Boost stumps to agree on similar pairs and to differ on dissimilar ones, one stump per bit.
 
     A stump :math:`h(x) = [x_f \ge T]` votes :math:`c_p = +1` on a pair whose rows it gives the same value,
     -1 otherwise. With :math:`s_p = \pm1` the similarity and D the weights of the pairs, each round takes
@@ -33,8 +34,9 @@ class BoostSSC(StumpHasher):
 
         \alpha = \tfrac12 \log\frac{1 + r}{1 - r}, \qquad D_p \propto D_p e^{-\alpha s_p c_p}.
 
-    r is maximized and not its magnitude: negating a bit does not negate the vote of a pair. The native
-    distance weighs a differing bit by ``weights_``; codes are compared by plain Hamming distance.
+    r is maximized and not its magnitude: negating a bit does not negate the vote of a pair. The paper
+    ranks by ``weighted_distances``, in which a differing bit counts by its weight in ``bit_weights_``; indexes
+    compare codes by plain Hamming distance.
 
     Decided here: :math:`\alpha` is capped at 10. When no stump is left with r > 0, the remaining bits are the
     best of the remaining stumps, with weight 0.
@@ -61,8 +63,8 @@ class BoostSSC(StumpHasher):
         The feature (or projection) of each stump.
     thresholds_ : array of shape (n_bits,)
     projections_ : array of shape (n_bits, n_features) or None
-        What the features are projections onto, one row a bit.
-    weights_ : array of shape (n_bits,)
+        What the features are projections onto, one row per bit.
+    bit_weights_ : array of shape (n_bits,)
         :math:`\alpha` of each bit.
     objective_history_ : array of shape (n_bits,)
         Mean exponential loss of the pairs after each round; never rises.
@@ -120,7 +122,7 @@ class BoostSSC(StumpHasher):
         X = check_rows(self, X, fitting=True)
         rng = check_random_state(self.random_state)
         ranked, pairs = self._ranked_with_pairs(X, y, pairs, rng)
-        stumps, self.weights_, self.objective_history_ = _boost(ranked, pairs, n_bits, self.unique)
+        stumps, self.bit_weights_, self.objective_history_ = _boost(ranked, pairs, n_bits, self.unique)
         self._keep_stumps(stumps, ranked, X.dtype)
         return self
 
@@ -153,9 +155,9 @@ def _boost(
 def _best_of_all(ranked: RankedFeatures, pairs: Pairs, weights, taken) -> tuple[int, int]:
     n_values = ranked.n_values
     search = partial(best_stump, ranked.ranks, n_values, pairs.first, pairs.second, weights)
-    found = run_all(
+    best_of_tiles = run_all(
         [partial(search, tile.start, tile.stop, taken) for tile in tiles(len(n_values), _TILE_FEATURES)],
     )
     # min keeps the first of equals, so the answer does not depend on the tiles.
-    feature, cut, _ = min((stump for stump in found if stump[0] >= 0), key=lambda stump: stump[2])
+    feature, cut, _ = min((stump for stump in best_of_tiles if stump[0] >= 0), key=lambda stump: stump[2])
     return feature, cut

@@ -12,11 +12,12 @@ from ..facts import Facts
 from ..supervision import triplets_or_labels
 from ._reduction import centered_rows
 from ._triplet_columns import best_plane, score_matrix, solve_master
+from ._weighted_bits import WeightedBits
 
 __all__ = ["CGHash"]
 
 
-class CGHash(LinearHasher):
+class CGHash(WeightedBits, LinearHasher):
     r"""Add one bit at a time, the one that the triplets not yet satisfied ask for most.
 
     Triplets (i, j, k) want row i nearer to row j than to row k in the weighted Hamming distance with weights
@@ -24,14 +25,15 @@ class CGHash(LinearHasher):
 
     .. math:: \min_{w, \xi \ge 0} 1^T w + \frac{C}{T}\, 1^T \xi, \qquad A w \ge 1 - \xi
 
-    is solved as a linear program over the bits found so far. Its dual variables u weigh the triplets, and
+    is solved as a linear program over the bits so far. Its dual variables u weigh the triplets, and
     the next bit maximizes :math:`\sum_t u_t a_t(h)` over hyperplanes: a value above 1 means that the bit
     lowers the objective. That search is not convex: the best random plane and a spectral relaxation are
     improved by L-BFGS on tanh in place of the sign, and the winner under the sign is taken.
 
     Decided here: C is per triplet set (divided by their number T); the l1 norm of w is used; bits that
-    the linear program does not ask for any more (no value above 1) are still filled with the best planes
-    found. Codes are compared by plain Hamming distance, ``weights_`` holds w.
+    the linear program does not ask for any more (no value above 1) are still filled with the best
+    planes of the search. Indexes compare codes by plain Hamming distance; ``weighted_distances`` is the distance of
+    the paper, with w in ``bit_weights_``.
 
     Parameters
     ----------
@@ -54,7 +56,7 @@ class CGHash(LinearHasher):
     ----------
     components_ : array of shape (n_bits, n_features)
     intercept_ : array of shape (n_bits,)
-    weights_ : array of shape (n_bits,)
+    bit_weights_ : array of shape (n_bits,)
         Weights of the bits in the native distance; many may be zero.
     objective_history_ : array of shape (n_bits,)
         Optimum of the linear program after each bit; never rises.
@@ -144,7 +146,7 @@ class CGHash(LinearHasher):
             master = solve_master(np.column_stack(columns), cost)
             objectives.append(master.primal)
             weights = master.triplet_weights
-        self.weights_ = master.bit_weights
+        self.bit_weights_ = master.bit_weights
         self.objective_history_, self.violations_ = np.array(objectives), np.array(violations)
         return np.array(planes)
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_random_state
 from .._threads import run_all
 from .._validation import check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
+from ..exceptions import BundleFormatError
 from ..facts import Facts
 from ..linalg import fill_by_tiles
 from ..supervision import require_labels
@@ -43,8 +44,8 @@ class ForgivingHash(BaseHasher):
     Parameters
     ----------
     n_bits : int, default=32
-    n_rounds : int, default=100
-        Stumps a bit.
+    max_iter : int, default=100
+        Rounds of boosting, one stump per round and bit.
     relabel_every : int, default=10
         Rounds between labelings, in the first half of the rounds.
     pool : int, default=4
@@ -61,15 +62,16 @@ class ForgivingHash(BaseHasher):
 
     Attributes
     ----------
-    features_ : array of shape (n_bits, n_rounds)
-    thresholds_ : array of shape (n_bits, n_rounds)
-    votes_ : array of shape (n_bits, n_rounds)
+    features_ : array of shape (n_bits, max_iter)
+    thresholds_ : array of shape (n_bits, max_iter)
+    votes_ : array of shape (n_bits, max_iter)
         Signed weights of the stumps.
+    n_iter_ : int
     labelings_ : array of shape (n_bits, n_classes), int8
         The final label of each group, in the order of the sorted classes.
     agreement_ : array of shape (n_bits,)
         Mean over groups of the absolute mean bit; 1 if every group is of one mind.
-    objective_histories_ : array of shape (n_bits, n_rounds)
+    objective_histories_ : array of shape (n_bits, max_iter)
         Mean exponential loss under the labeling of the time; never rises between labelings.
 
     Examples
@@ -77,7 +79,7 @@ class ForgivingHash(BaseHasher):
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import ForgivingHash
     >>> X, y = load_digits(return_X_y=True)
-    >>> hasher = ForgivingHash(8, n_rounds=20, random_state=0).fit(X, y)
+    >>> hasher = ForgivingHash(8, max_iter=20, random_state=0).fit(X, y)
     >>> hasher.transform(X).shape
     (1797, 8)
     >>> hasher.labelings_.sum(axis=1).tolist()
@@ -96,7 +98,7 @@ class ForgivingHash(BaseHasher):
         self,
         n_bits=32,
         *,
-        n_rounds=100,
+        max_iter=100,
         relabel_every=10,
         pool=4,
         diversity=0.5,
@@ -106,7 +108,7 @@ class ForgivingHash(BaseHasher):
         random_state=None,
     ):
         self.n_bits = n_bits
-        self.n_rounds = n_rounds
+        self.max_iter = max_iter
         self.relabel_every = relabel_every
         self.pool = pool
         self.diversity = diversity
@@ -126,7 +128,7 @@ class ForgivingHash(BaseHasher):
             The group of each row; unlabeled rows are not used.
         """
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
-        for name in ("n_rounds", "relabel_every", "pool", "max_rows", "max_features"):
+        for name in ("max_iter", "relabel_every", "pool", "max_rows", "max_features"):
             check_integer(getattr(self, name), name, low=1)
         diversity = check_number(self.diversity, "diversity", low=0)
         X = check_rows(self, X, fitting=True)
@@ -141,6 +143,7 @@ class ForgivingHash(BaseHasher):
         bits = _scores(rows, features, thresholds, votes) >= 0
         chosen, agreement = select_bits(bits, groups, n_bits, diversity)
         self.features_, self.thresholds_, self.votes_ = features[chosen], thresholds[chosen], votes[chosen]
+        self.n_iter_ = int(self.max_iter)
         self.labelings_ = labelings[chosen].astype(np.int8)
         self.objective_histories_, self.agreement_ = losses[chosen], agreement[chosen]
         return self
@@ -151,23 +154,32 @@ class ForgivingHash(BaseHasher):
         columns = np.sort(rng.choice(X.shape[1], min(self.max_features, X.shape[1]), replace=False))
         ranked = ranked_features(X[np.ix_(rows, columns)], "raw", 1, rng)
         labeling = labeling.copy()
-        found = [np.zeros(self.n_rounds, dtype) for dtype in (np.int64, np.int64, np.float64, np.float64)]
+        outputs = [np.zeros(self.max_iter, dtype) for dtype in (np.int64, np.int64, np.float64, np.float64)]
         boost_bit(
             ranked.ranks,
             ranked.n_values,
             groups[rows],
             labeling,
-            self.n_rounds,
+            self.max_iter,
             self.relabel_every,
-            *found,
+            *outputs,
         )
-        features, cuts, votes, losses = found
+        features, cuts, votes, losses = outputs
         # Where every feature is constant there is no cut, and the vote is zero.
         thresholds = [
             ranked.threshold(feature, cut) if weight else 0.0
             for feature, cut, weight in zip(features, cuts, votes, strict=True)
         ]
         return columns[features], np.array(thresholds, X.dtype), votes, losses, labeling
+
+    def _learned_indices(self) -> dict[str, int]:
+        return {"features_": self.n_features_in_}
+
+    def _check_restored(self) -> None:
+        shapes = {np.shape(getattr(self, name)) for name in ("features_", "thresholds_", "votes_")}
+        if len(shapes) > 1 or len(shapes.pop()) != 2:
+            raise BundleFormatError("The model file is damaged: its stumps lack features, thresholds or votes.")
+        super()._check_restored()
 
     def _scores(self, X) -> np.ndarray:
         """Return the weighted votes of the stumps, shape (n_samples, n_bits)."""
@@ -192,18 +204,18 @@ def balanced_labelings(n_groups: int, n_wanted: int, rng) -> np.ndarray:
     """
     half = n_groups // 2
     n_labelings = comb(n_groups, half) // (2 if n_groups % 2 == 0 else 1)
-    found = np.full((n_wanted, n_groups), -1.0)
+    labelings = np.full((n_wanted, n_groups), -1.0)
     if n_labelings > _LISTED_LABELINGS:
-        for labeling in found:
+        for labeling in labelings:
             labeling[rng.permutation(n_groups)[:half]] = 1.0
-        return found
+        return labelings
     listed = list(combinations(range(n_groups), half))
     if n_groups % 2 == 0:
         listed = [groups for groups in listed if groups[0] == 0]
     rounds = [rng.permutation(n_labelings) for _ in range(-(-n_wanted // n_labelings))]
-    for labeling, choice in zip(found, np.concatenate(rounds), strict=False):
+    for labeling, choice in zip(labelings, np.concatenate(rounds), strict=False):
         labeling[list(listed[choice])] = 1.0
-    return found
+    return labelings
 
 
 def group_agreement(bits: np.ndarray, groups: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ import numpy as np
 
 from .._validation import check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
+from ..exceptions import BundleFormatError
 from ..facts import Facts
 from ..linalg import (
     fill_by_tiles,
@@ -18,8 +19,10 @@ from ._kmeans_hash_loops import move_centers
 
 __all__ = ["KMeansHash"]
 
-_MOST_SWEEPS = 50
-_STILL = 1e-4
+_MAX_BITS_PER_SUBSPACE = 8
+_MAX_SWEEPS = 50
+# Centers rest when none moves by more than this share of half an edge.
+_MOVE_TOL = 1e-4
 
 
 class KMeansHash(BaseHasher):
@@ -46,7 +49,7 @@ class KMeansHash(BaseHasher):
         b, from 1 to 8; the last subspace takes what is left.
     affinity_weight : float, default=10.0
         :math:`\lambda`; zero is k-means.
-    n_iter : int, default=50
+    max_iter : int, default=50
         Most rounds of assigning and moving; they end earlier when no row changes its center.
     n_jobs : int, default=None
         Threads; None is one, -1 all. Codes do not depend on it.
@@ -60,7 +63,9 @@ class KMeansHash(BaseHasher):
         Bits and directions of each subspace.
     centers_ : array of shape (total of 2**bits_, largest size)
         Centers of all subspaces, those of smaller ones filled up with zeros.
-    objective_history_ : array of shape (2 * n_rounds,)
+    n_iter_ : int
+        Rounds of the subspace that took the most.
+    objective_history_ : array of shape (2 * n_iter_,)
         The objective, summed over subspaces, before and after the centers moved, round after round. Moving
         never raises it; assigning rows may, because it changes the weights :math:`n_i n_j`.
 
@@ -77,24 +82,24 @@ class KMeansHash(BaseHasher):
         paper="He, Wen, Sun: K-Means Hashing, an Affinity-Preserving Quantization Method",
         year=2013,
         labels="ignored",
-        cost="n x features^2 + n_iter x n x features x 2^bits_per_subspace",
+        cost="n x features^2 + max_iter x n x features x 2^bits_per_subspace",
         max_bits="rank",
     )
 
-    def __init__(self, n_bits=32, *, bits_per_subspace=4, affinity_weight=10.0, n_iter=50, n_jobs=None):
+    def __init__(self, n_bits=32, *, bits_per_subspace=4, affinity_weight=10.0, max_iter=50, n_jobs=None):
         self.n_bits = n_bits
         self.bits_per_subspace = bits_per_subspace
         self.affinity_weight = affinity_weight
-        self.n_iter = n_iter
+        self.max_iter = max_iter
         self.n_jobs = n_jobs
 
     @all_or_nothing
     def fit(self, X, y=None) -> KMeansHash:
         """Learn subspaces and centers; y is ignored."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
-        block = check_integer(self.bits_per_subspace, "bits_per_subspace", low=1, high=8)
+        block = check_integer(self.bits_per_subspace, "bits_per_subspace", low=1, high=_MAX_BITS_PER_SUBSPACE)
         weight = check_number(self.affinity_weight, "affinity_weight", low=0)
-        n_iter = check_integer(self.n_iter, "n_iter", low=1)
+        max_iter = check_integer(self.max_iter, "max_iter", low=1)
         X = check_rows(self, X, fitting=True)
         directions, variances = required_directions(X, n_bits, "n_bits", at_most=min(X.shape))
         self.bits_ = np.array([min(block, n_bits - start) for start in range(0, n_bits, block)])
@@ -106,12 +111,28 @@ class KMeansHash(BaseHasher):
         rows = project(X, self.components_, self.intercept_).astype(np.float64)
         centers, histories = [], []
         for bits, part in zip(self.bits_, self._split(rows), strict=True):
-            found, history = learn_centers(part, int(bits), weight, n_iter)
-            centers.append(np.pad(found, ((0, 0), (0, self.sizes_.max() - found.shape[1]))))
+            corners, history = learn_centers(part, int(bits), weight, max_iter)
+            centers.append(np.pad(corners, ((0, 0), (0, self.sizes_.max() - corners.shape[1]))))
             histories.append(history)
         self.centers_ = np.vstack(centers).astype(X.dtype)
         self.objective_history_ = _add_histories(histories).ravel()
+        self.n_iter_ = max(map(len, histories))
         return self
+
+    def _check_restored(self) -> None:
+        bits, sizes = self.bits_, self.sizes_
+        fits = (
+            np.shape(bits) == np.shape(sizes)
+            and {bits.dtype.kind, sizes.dtype.kind} <= set("iu")
+            and bits.min() >= 1
+            and bits.max() <= _MAX_BITS_PER_SUBSPACE
+            and (2**bits).sum() == len(self.centers_)
+            and sizes.min() >= 1
+            and sizes.sum() == len(self.components_)
+        )
+        if not fits:
+            raise BundleFormatError("The model file is damaged: its subspaces do not fit to its centers.")
+        super()._check_restored()
 
     def _scores(self, X) -> np.ndarray:
         """Return, for each bit, the squared distance to the nearest center without it minus with it.
@@ -164,7 +185,7 @@ def deal_out(variances: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
     return [np.array(indices) for indices in order]
 
 
-def learn_centers(rows: np.ndarray, bits: int, weight: float, n_iter: int) -> tuple[np.ndarray, np.ndarray]:
+def learn_centers(rows: np.ndarray, bits: int, weight: float, max_iter: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the centers of one subspace and the objective before and after each round of moves.
 
     Parameters
@@ -177,15 +198,15 @@ def learn_centers(rows: np.ndarray, bits: int, weight: float, n_iter: int) -> tu
     centers[:, :bits] = half_edge * corners
     targets = 2 * half_edge * np.sqrt((bits - corners @ corners.T) / 2)
     history, owners = [], None
-    for _ in range(n_iter):
+    for _ in range(max_iter):
         distances = squared_distances(rows, centers)
         previous, owners = owners, distances.argmin(axis=1)
         if previous is not None and np.array_equal(owners, previous):
             break
         shares, means = _shares_and_means(rows, owners, centers)
         before = objective(rows, owners, centers, targets, weight)
-        for _ in range(_MOST_SWEEPS):
-            if move_centers(centers, means, shares, targets, weight) <= _STILL * half_edge:
+        for _ in range(_MAX_SWEEPS):
+            if move_centers(centers, means, shares, targets, weight) <= _MOVE_TOL * half_edge:
                 break
         history.append((before, objective(rows, owners, centers, targets, weight)))
     return centers, np.array(history)

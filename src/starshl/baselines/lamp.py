@@ -1,4 +1,4 @@
-"""LAMP: label-regularized max-margin partitions, one a bit (after Mu, Shen and Yan 2010)."""
+"""LAMP: label-regularized max-margin partitions, one per bit (after Mu, Shen and Yan 2010)."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ class LAMP(BaseHasher):
         + \frac{\lambda_2}{P} \sum_p \omega_p \big(1 - s_p(|f_i + f_j| - |f_i - f_j|)\big)_+,
         \qquad |b| \le \text{balance},
 
-    where s is +1 for a similar and -1 for a dissimilar pair. w lies in the span of a few support rows.
-    Rows are centered in feature space, so b is the mean score and the last condition keeps the two sides
+    where s is +1 for a similar and -1 for a dissimilar pair. w lies in the span of a few anchors,
+    training rows drawn at random. Rows are centered in feature space, so b is the mean score and the last
+    condition keeps the two sides
     balanced: without it all rows on one side would be optimal. Convex-concave steps linearize the concave
     parts at the current scores; each is a support vector machine, solved by dual coordinate ascent.
 
     This is a reconstruction: the constants and the exact pair term of the paper were not at hand. Decided
-    here: b is penalized like w; all bits share the support rows; bits start from random directions, and pairs
+    here: b is penalized like w; all bits share the anchors; bits start from random directions, and pairs
     that earlier bits got wrong weigh more (:math:`\omega`, updated as in AdaBoost).
 
     Parameters
@@ -47,13 +48,13 @@ class LAMP(BaseHasher):
         :math:`\lambda_2`, for pairs on the wrong sides.
     balance : float, default=0.1
         Largest mean score.
-    n_support : int, default=200
+    n_anchors : int, default=200
     n_pairs : int, default=1000
         Pairs drawn from the labels, half of them similar. Ignored when ``fit`` is given pairs.
     max_rows : int, default=2000
         Rows drawn for the margin term.
-    max_steps : int, default=20
-        Convex steps a bit.
+    max_iter : int, default=20
+        Convex steps per bit.
     reweight : bool, default=True
         Give pairs that earlier bits got wrong more weight; without it bits differ by their start only.
     n_jobs : int, default=None
@@ -62,13 +63,15 @@ class LAMP(BaseHasher):
 
     Attributes
     ----------
-    support_rows_ : array of shape (n_support, n_features)
+    anchors_ : array of shape (n_anchors, n_features)
     scale_ : float
         The kernel is :math:`\exp(-\|x - z\|^2 / scale)`, scale twice the mean squared distance.
-    dual_coef_ : array of shape (n_bits, n_support)
+    dual_coef_ : array of shape (n_bits, n_anchors)
     intercept_ : array of shape (n_bits,)
-    objective_histories_ : array of shape (n_bits, max_steps + 1)
+    objective_histories_ : array of shape (n_bits, max_iter + 1)
         Objective of each bit after each step, then NaN; never rises.
+    n_iter_ : int
+        Convex steps of the bit that took the most.
     pair_errors_ : array of shape (n_bits,)
         Share of the pairs that each bit puts on the wrong sides.
 
@@ -82,11 +85,12 @@ class LAMP(BaseHasher):
     """
 
     facts = Facts(
-        paper="Mu, Shen, Yan: Weakly-Supervised Hashing in Kernel Space",
+        paper="after Mu, Shen, Yan: Weakly-Supervised Hashing in Kernel Space",
         year=2010,
         labels="some",
-        cost="n_bits x convex steps x sweeps x rows x support",
+        cost="n_bits x convex steps x sweeps x rows x anchors",
         samples="vectors and labels or pairs",
+        note="after Mu et al.",
     )
 
     def __init__(
@@ -96,10 +100,10 @@ class LAMP(BaseHasher):
         margin_cost=1.0,
         pair_cost=10.0,
         balance=0.1,
-        n_support=200,
+        n_anchors=200,
         n_pairs=1000,
         max_rows=2000,
-        max_steps=20,
+        max_iter=20,
         reweight=True,
         n_jobs=None,
         random_state=None,
@@ -108,10 +112,10 @@ class LAMP(BaseHasher):
         self.margin_cost = margin_cost
         self.pair_cost = pair_cost
         self.balance = balance
-        self.n_support = n_support
+        self.n_anchors = n_anchors
         self.n_pairs = n_pairs
         self.max_rows = max_rows
-        self.max_steps = max_steps
+        self.max_iter = max_iter
         self.reweight = reweight
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -132,11 +136,11 @@ class LAMP(BaseHasher):
         X = check_rows(self, X, fitting=True)
         rng = check_random_state(self.random_state)
         pairs = pairs_or_labels(self, pairs, y, len(X), n_pairs=self.n_pairs, random_state=rng)
-        self.support_rows_ = choose_anchors(X, "random", self.n_support, rng)
-        self.scale_ = 2.0 * mean_squared_distance(X, self.support_rows_)
-        kernel = gaussian_features(X, self.support_rows_, self.scale_).astype(np.float64)
+        self.anchors_ = choose_anchors(X, "random", self.n_anchors, rng)
+        self.scale_ = 2.0 * mean_squared_distance(X, self.anchors_)
+        kernel = gaussian_features(X, self.anchors_, self.scale_).astype(np.float64)
         with single_threaded_blas():
-            whitening = _inverse_root(gaussian_features(self.support_rows_, self.support_rows_, self.scale_))
+            whitening = _inverse_root(gaussian_features(self.anchors_, self.anchors_, self.scale_))
             center = kernel.mean(axis=0) @ whitening
             rows = np.column_stack([project(kernel, whitening.T, -center), np.ones(len(X))])
             weights = self._bits(rows, pairs, n_bits, rng)
@@ -151,8 +155,8 @@ class LAMP(BaseHasher):
         ends = np.column_stack([pairs.first, pairs.second])
         similarity = pairs.similarity.astype(np.float64)
         importance = np.ones(len(pairs.first))
-        found = np.empty((n_bits, rows.shape[1]))
-        self.objective_histories_ = np.full((n_bits, self.max_steps + 1), np.nan)
+        weights = np.empty((n_bits, rows.shape[1]))
+        self.objective_histories_ = np.full((n_bits, self.max_iter + 1), np.nan)
         self.pair_errors_ = np.empty(n_bits)
         for b in range(n_bits):
             problem = PartitionProblem(
@@ -164,34 +168,35 @@ class LAMP(BaseHasher):
                 self.pair_cost / len(pairs.first) * importance,
                 float(self.balance),
             )
-            bit = find_partition(problem, _random_start(rows, rng), max_steps=self.max_steps)
-            found[b] = bit.w
+            bit = find_partition(problem, _random_start(rows, rng), max_iter=self.max_iter)
+            weights[b] = bit.w
             self.objective_histories_[b, : len(bit.objectives)] = bit.objectives
             first, second = (rows @ bit.w >= 0)[ends].T
             right = np.where(first == second, 1.0, -1.0) * similarity
             self.pair_errors_[b] = (right < 0).mean()
             if self.reweight:
                 importance = _reweighted(importance, right)
-        return found
+        self.n_iter_ = int(np.isfinite(self.objective_histories_).sum(axis=1).max()) - 1
+        return weights
 
     def _check_settings(self) -> int:
         for name in ("margin_cost", "pair_cost", "balance"):
             check_number(getattr(self, name), name, low=0)
         if self.margin_cost == self.pair_cost == 0:
             raise ValueError("margin_cost and pair_cost are both 0, which leaves nothing to learn from.")
-        for name in ("n_support", "n_pairs", "max_rows", "max_steps"):
+        for name in ("n_anchors", "n_pairs", "max_rows", "max_iter"):
             check_integer(getattr(self, name), name, low=1)
         return check_integer(self.n_bits, "n_bits", low=1)
 
     def _scores(self, X) -> np.ndarray:
         """Return the kernel expansions, shape (n_samples, n_bits)."""
         X = check_rows(self, X, fitting=False)
-        kernel = gaussian_features(X, self.support_rows_, self.scale_)
+        kernel = gaussian_features(X, self.anchors_, self.scale_)
         return project(kernel, self.dual_coef_, self.intercept_)
 
 
 def _inverse_root(kernel: np.ndarray) -> np.ndarray:
-    """Return T of shape (n_support, rank) with Tᵀ K T = I, so that KT holds coordinates in the span."""
+    """Return T of shape (n_anchors, rank) with Tᵀ K T = I, so that KT holds coordinates in the span."""
     values, vectors = eigh(kernel.astype(np.float64))
     kept = values > 1e-6 * values[-1]
     return vectors[:, kept] / np.sqrt(values[kept])

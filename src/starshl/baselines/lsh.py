@@ -101,6 +101,9 @@ class LSHash(BaseHasher):
         share = rng.random_sample(n_bits)
         self.thresholds_ = (low[self.features_] + share * ranges[self.features_]).astype(X.dtype)
 
+    def _learned_indices(self) -> dict[str, int]:
+        return {"features_": self.n_features_in_} if self.variant_ == "bit_sampling" else {}
+
     def _scores(self, X) -> np.ndarray:
         """Return signed distances to the hyperplanes or thresholds, shape (n_samples, n_bits)."""
         X = check_rows(self, X, fitting=False)

@@ -48,7 +48,7 @@ class MetricLSH(LinearHasher):
     gamma : float, default=1.0
         Weight of the slack: small lets distances leave their bounds, ``numpy.inf`` forbids it (the
         constraints then have to be feasible).
-    n_constraints : int or "auto", default="auto"
+    n_pairs : int or "auto", default="auto"
         Pairs drawn from the labels; "auto" draws the 20 G² of the ITML paper for G classes. Half are
         similar. Ignored when ``fit`` is given pairs.
     percentiles : tuple of two numbers, default=(5, 95)
@@ -56,7 +56,7 @@ class MetricLSH(LinearHasher):
     n_components : int or None, default=100
         Principal components in which the metric is learned, if X has more features than that. A projection
         costs O(n_components²). None learns the metric of the features themselves.
-    max_sweeps : int, default=1000
+    max_iter : int, default=1000
     tol : float, default=1e-3
         Stop when a sweep over the constraints changes the multipliers by less than this share of them.
     n_jobs : int, default=None
@@ -69,7 +69,9 @@ class MetricLSH(LinearHasher):
     intercept_ : array of shape (n_bits,)
     metric_ : array of shape (n_kept, n_kept)
         A, in the features or in their principal components.
-    objective_history_ : array of shape (n_sweeps + 1,)
+    n_iter_ : int
+        Sweeps over the pairs.
+    objective_history_ : array of shape (n_iter_ + 1,)
         Dual objective :math:`-\log\det A - \gamma\sum_c \log(\xi_c/\xi^0_c)`; never falls.
 
     Examples
@@ -94,20 +96,20 @@ class MetricLSH(LinearHasher):
         n_bits=32,
         *,
         gamma=1.0,
-        n_constraints="auto",
+        n_pairs="auto",
         percentiles=(5, 95),
         n_components=100,
-        max_sweeps=1000,
+        max_iter=1000,
         tol=1e-3,
         n_jobs=None,
         random_state=None,
     ):
         self.n_bits = n_bits
         self.gamma = gamma
-        self.n_constraints = n_constraints
+        self.n_pairs = n_pairs
         self.percentiles = percentiles
         self.n_components = n_components
-        self.max_sweeps = max_sweeps
+        self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -139,7 +141,7 @@ class MetricLSH(LinearHasher):
                 pairs.similarity,
                 bounds,
                 gamma=float(self.gamma),
-                max_sweeps=self.max_sweeps,
+                max_iter=self.max_iter,
                 tol=self.tol,
             )
             directions = directions @ _symmetric_root(learned.metric)
@@ -147,16 +149,17 @@ class MetricLSH(LinearHasher):
         if not learned.converged:
             warnings.warn(
                 f"The multipliers still changed by a share of {learned.change:.2g} > tol {self.tol:g} after "
-                f"{self.max_sweeps} sweeps. Raise max_sweeps or tol.",
+                f"{self.max_iter} sweeps. Raise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         self.metric_ = learned.metric
         self.objective_history_ = learned.objectives
+        self.n_iter_ = len(learned.objectives) - 1
         return self
 
     def _constraints(self, X, y, pairs, rng) -> Pairs:
-        n_pairs = self.n_constraints
+        n_pairs = self.n_pairs
         if pairs is None and n_pairs == "auto":
             n_classes = len(require_labels(self, y, len(X), partial=True, n_classes=2).classes)
             n_pairs = 20 * n_classes**2
@@ -164,11 +167,11 @@ class MetricLSH(LinearHasher):
 
     def _check_settings(self) -> tuple[int, float, float]:
         check_number(self.gamma, "gamma", low=0, strict=True, finite=False)
-        if self.n_constraints != "auto":
-            check_integer(self.n_constraints, "n_constraints", low=1)
+        if self.n_pairs != "auto":
+            check_integer(self.n_pairs, "n_pairs", low=1)
         if self.n_components is not None:
             check_integer(self.n_components, "n_components", low=1)
-        check_integer(self.max_sweeps, "max_sweeps", low=0)
+        check_integer(self.max_iter, "max_iter", low=0)
         check_number(self.tol, "tol", low=0)
         low, high = self.percentiles
         if not 0 <= low < high <= 100:
@@ -178,7 +181,7 @@ class MetricLSH(LinearHasher):
 
 @dataclass(frozen=True, slots=True)
 class LearnedMetric:
-    """What :func:`learn_metric` found; ``change`` is that of the last sweep."""
+    """The result of :func:`learn_metric`; ``change`` is that of the last sweep."""
 
     metric: np.ndarray
     duals: np.ndarray
@@ -194,7 +197,7 @@ def learn_metric(
     bounds: tuple[float, float],
     *,
     gamma: float = 1.0,
-    max_sweeps: int = 1000,
+    max_iter: int = 1000,
     tol: float = 1e-3,
 ) -> LearnedMetric:
     """Learn a Mahalanobis metric by cyclic Bregman projections (Davis et al. 2007, Algorithm 1).
@@ -204,8 +207,8 @@ def learn_metric(
 
     Parameters
     ----------
-    differences : array of shape (n_constraints, n_features), x_i - x_j
-    similarity : array of shape (n_constraints,), +1: at most bounds[0], -1: at least bounds[1]
+    differences : array of shape (n_pairs, n_features), x_i - x_j
+    similarity : array of shape (n_pairs,), +1: at most bounds[0], -1: at least bounds[1]
     bounds : squared distances
     """
     metric = np.eye(differences.shape[1])
@@ -213,7 +216,7 @@ def learn_metric(
     start = np.where(signs > 0, *bounds)
     relaxed, duals = start.copy(), np.zeros(len(signs))
     objectives, change = [0.0], 0.0
-    for _ in range(max_sweeps):
+    for _ in range(max_iter):
         moved = project_once(metric, differences, signs, relaxed, duals, gamma)
         slack = 0.0 if np.isinf(gamma) else gamma * np.log(relaxed / start).sum()
         objectives.append(-np.linalg.slogdet(metric)[1] - slack)

@@ -50,15 +50,15 @@ class MLH(LinearHasher):
         Share of similar pairs among those visited.
     n_components : int or None, default=40
         Principal components kept, if X has more features than that; None keeps the features.
-    n_epochs : int, default=25
+    max_iter : int, default=25
         The authors' program runs 75 and more; on digits and MNIST the rest gains about 0.01.
-    pairs_per_epoch : int, default=100000
+    n_pairs : int, default=100000
         Drawn anew for each epoch, from the labels or from the pairs given to ``fit``.
     batch_size : int, default=100
     learning_rate : float, default=0.1
         Falls linearly to zero over the epochs.
     momentum : float, default=0.9
-    weight_decay : float, default=1e-4
+    regularization : float, default=1e-4
     n_jobs : int, default=None
         Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
@@ -68,7 +68,8 @@ class MLH(LinearHasher):
     components_ : array of shape (n_bits, n_features)
     intercept_ : array of shape (n_bits,)
     radius_ : int
-    objective_history_ : array of shape (n_epochs,)
+    n_iter_ : int
+    objective_history_ : array of shape (max_iter,)
         Mean bound over the pairs of each epoch; falls on the whole, but a stochastic method may rise.
     bit_balance_ : array of shape (n_bits,)
         Share of training rows with +1; near 0 or 1 means a useless bit.
@@ -78,7 +79,7 @@ class MLH(LinearHasher):
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import MLH
     >>> X, y = load_digits(return_X_y=True)
-    >>> hasher = MLH(16, n_epochs=5, pairs_per_epoch=10_000, random_state=0).fit(X, y)
+    >>> hasher = MLH(16, max_iter=5, n_pairs=10_000, random_state=0).fit(X, y)
     >>> hasher.transform(X).shape
     (1797, 16)
     """
@@ -98,12 +99,12 @@ class MLH(LinearHasher):
         radius="auto",
         similar_share=0.5,
         n_components=40,
-        n_epochs=25,
-        pairs_per_epoch=100_000,
+        max_iter=25,
+        n_pairs=100_000,
         batch_size=100,
         learning_rate=0.1,
         momentum=0.9,
-        weight_decay=1e-4,
+        regularization=1e-4,
         n_jobs=None,
         random_state=None,
     ):
@@ -111,12 +112,12 @@ class MLH(LinearHasher):
         self.radius = radius
         self.similar_share = similar_share
         self.n_components = n_components
-        self.n_epochs = n_epochs
-        self.pairs_per_epoch = pairs_per_epoch
+        self.max_iter = max_iter
+        self.n_pairs = n_pairs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.momentum = momentum
-        self.weight_decay = weight_decay
+        self.regularization = regularization
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -145,6 +146,7 @@ class MLH(LinearHasher):
         with single_threaded_blas():
             self.objective_history_ = self._descend(rows, weights, draw, rng)
         self.components_, self.intercept_ = reduced.in_features(weights, 0.0, X.dtype)
+        self.n_iter_ = len(self.objective_history_)
         self.bit_balance_ = (project(rows, weights) >= 0).mean(axis=0)
         return self
 
@@ -154,10 +156,10 @@ class MLH(LinearHasher):
             check_integer(self.radius, "radius", low=0, high=n_bits)
         if self.n_components is not None:
             check_integer(self.n_components, "n_components", low=1)
-        for name in ("n_epochs", "pairs_per_epoch", "batch_size"):
+        for name in ("max_iter", "n_pairs", "batch_size"):
             check_integer(getattr(self, name), name, low=1)
         check_number(self.learning_rate, "learning_rate", low=0, strict=True)
-        for name in ("similar_share", "momentum", "weight_decay"):
+        for name in ("similar_share", "momentum", "regularization"):
             check_number(getattr(self, name), name, low=0)
         if self.similar_share > 1:
             raise ValueError(f"similar_share is {self.similar_share}; it is a share, from 0 to 1.")
@@ -169,9 +171,9 @@ class MLH(LinearHasher):
         """Train ``weights`` in place; return the mean bound of each epoch."""
         losses = hinge_losses(self.n_bits, self.radius_)
         speed = np.zeros_like(weights)
-        history = np.empty(self.n_epochs)
-        for epoch in range(self.n_epochs):
-            pairs = draw(self.pairs_per_epoch)
+        history = np.empty(self.max_iter)
+        for epoch in range(self.max_iter):
+            pairs = draw(self.n_pairs)
             order = rng.permutation(len(pairs.first))
             history[epoch] = descend_once(
                 rows,
@@ -181,9 +183,9 @@ class MLH(LinearHasher):
                 (pairs.similarity[order] < 0).astype(np.int64),
                 weights,
                 speed,
-                self.learning_rate * (1.0 - epoch / self.n_epochs),
+                self.learning_rate * (1.0 - epoch / self.max_iter),
                 self.momentum,
-                self.weight_decay,
+                self.regularization,
                 self.batch_size,
             )
         return history

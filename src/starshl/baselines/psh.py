@@ -58,7 +58,7 @@ class ParamSensitiveHash(StumpHasher):
         The feature (or projection) of each stump.
     thresholds_ : array of shape (n_bits,)
     projections_ : array of shape (n_bits, n_features) or None
-        What the features are projections onto, one row a bit.
+        What the features are projections onto, one row per bit.
     n_candidates_ : int
         Stumps that the bits were drawn from.
     relaxation_ : float

@@ -34,16 +34,16 @@ class SemanticHashing(BaseHasher):
     ----------
     n_bits : int, default=32
     hidden_sizes : tuple of int, default=(500, 500)
-    pretrain_epochs : int or "auto", default="auto"
+    pretrain_max_iter : int or "auto", default="auto"
         Passes over the rows for each Boltzmann machine; "auto" is the paper's 50, but at most 100,000 row
         visits and at least 5 passes.
-    finetune_epochs : int or "auto", default="auto"
+    max_iter : int or "auto", default="auto"
         Passes over the rows for the autoencoder; "auto" is 50, but at most 150,000 row visits and at least
         5 passes. 0 leaves the stack as it was pre-trained.
     learning_rate : float, default=0.1
         Of the Boltzmann machines.
     momentum : float, default=0.9
-    weight_decay : float, default=2e-4
+    regularization : float, default=2e-4
     finetune_learning_rate : float, default=1e-3
     batch_size : int, default=100
     noise_variance : float, default=16.0
@@ -67,9 +67,11 @@ class SemanticHashing(BaseHasher):
         A row enters the network as (x - offset_) * factor_, clipped to [0, 1].
     threshold_ : array of shape (n_bits,)
         Pre-activation at which a code unit turns to +1.
-    pretrain_errors_ : array of shape (n_layers, pretrain_epochs)
+    pretrain_errors_ : array of shape (n_layers, pretrain_max_iter)
         Mean squared reconstruction error of each machine while it was fitted.
-    objective_history_ : array of shape (finetune_epochs,)
+    n_iter_ : int
+        Epochs of fine-tuning.
+    objective_history_ : array of shape (n_iter_,)
         Mean noisy cross-entropy of each epoch; falls on the whole, but a stochastic method may rise.
     bit_balance_ : array of shape (n_bits,)
         Share of training rows with +1; near 0 or 1 means a dead unit.
@@ -79,7 +81,7 @@ class SemanticHashing(BaseHasher):
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import SemanticHashing
     >>> X, _ = load_digits(return_X_y=True)
-    >>> hasher = SemanticHashing(8, hidden_sizes=(50,), finetune_epochs=5, random_state=0).fit(X)
+    >>> hasher = SemanticHashing(8, hidden_sizes=(50,), max_iter=5, random_state=0).fit(X)
     >>> hasher.transform(X).shape
     (1797, 8)
     >>> hasher.layer_sizes_
@@ -98,11 +100,11 @@ class SemanticHashing(BaseHasher):
         n_bits=32,
         *,
         hidden_sizes=(500, 500),
-        pretrain_epochs="auto",
-        finetune_epochs="auto",
+        pretrain_max_iter="auto",
+        max_iter="auto",
         learning_rate=0.1,
         momentum=0.9,
-        weight_decay=2e-4,
+        regularization=2e-4,
         finetune_learning_rate=1e-3,
         batch_size=100,
         noise_variance=16.0,
@@ -113,11 +115,11 @@ class SemanticHashing(BaseHasher):
     ):
         self.n_bits = n_bits
         self.hidden_sizes = hidden_sizes
-        self.pretrain_epochs = pretrain_epochs
-        self.finetune_epochs = finetune_epochs
+        self.pretrain_max_iter = pretrain_max_iter
+        self.max_iter = max_iter
         self.learning_rate = learning_rate
         self.momentum = momentum
-        self.weight_decay = weight_decay
+        self.regularization = regularization
         self.finetune_learning_rate = finetune_learning_rate
         self.batch_size = batch_size
         self.noise_variance = noise_variance
@@ -143,10 +145,11 @@ class SemanticHashing(BaseHasher):
                 rows,
                 noise.astype(np.float32),
                 rng,
-                n_epochs=_n_epochs(self.finetune_epochs, len(rows), row_visits=150_000),
+                n_epochs=_n_epochs(self.max_iter, len(rows), row_visits=150_000),
                 batch_size=self.batch_size,
                 learning_rate=self.finetune_learning_rate,
             )
+            self.n_iter_ = len(self.objective_history_)
             self.layer_sizes_ = sizes[: len(sizes) // 2 + 1]
             self.encoder_ = parameters[: n_parameters(self.layer_sizes_)].astype(X.dtype)
             self._set_threshold(rows.astype(X.dtype))
@@ -156,13 +159,13 @@ class SemanticHashing(BaseHasher):
         check_integer(self.n_bits, "n_bits", low=1)
         for size in self.hidden_sizes:
             check_integer(size, "Each entry of hidden_sizes", low=1)
-        for name in ("pretrain_epochs", "finetune_epochs"):
+        for name in ("pretrain_max_iter", "max_iter"):
             if getattr(self, name) != "auto":
                 check_integer(getattr(self, name), name, low=0)
         check_integer(self.batch_size, "batch_size", low=1)
         for name in ("learning_rate", "finetune_learning_rate"):
             check_number(getattr(self, name), name, low=0, strict=True)
-        for name in ("momentum", "weight_decay", "noise_variance"):
+        for name in ("momentum", "regularization", "noise_variance"):
             check_number(getattr(self, name), name, low=0)
         if self.momentum >= 1:
             raise ValueError(f"momentum is {self.momentum}; it must be below 1, or the steps never fade.")
@@ -193,11 +196,11 @@ class SemanticHashing(BaseHasher):
                 rows,
                 size,
                 rng,
-                n_epochs=_n_epochs(self.pretrain_epochs, len(rows), row_visits=100_000),
+                n_epochs=_n_epochs(self.pretrain_max_iter, len(rows), row_visits=100_000),
                 batch_size=self.batch_size,
                 learning_rate=self.learning_rate,
                 momentum=self.momentum,
-                weight_decay=self.weight_decay,
+                weight_decay=self.regularization,
             )
             machines.append((weights, visible, hidden))
             errors.append(history)

@@ -82,6 +82,9 @@ class SpectralHash(BaseHasher):
         self.directions_, self.modes_ = smoothest_modes(self.sides_, n_bits)
         return self
 
+    def _learned_indices(self) -> dict[str, int]:
+        return {"directions_": len(self.components_)}
+
     def _scores(self, X) -> np.ndarray:
         """Return the eigenfunctions at each row, shape (n_samples, n_bits), within [-1, 1]."""
         X = check_rows(self, X, fitting=False)

@@ -1,4 +1,4 @@
-"""Self-taught hashing: spectral codes of the training rows, then one linear SVM a bit (Zhang et al. 2010)."""
+"""Self-taught hashing: spectral codes of the training rows, then one linear SVM per bit (Zhang et al. 2010)."""
 
 from __future__ import annotations
 

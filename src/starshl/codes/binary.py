@@ -1,7 +1,8 @@
-"""BinaryCodes: packed bits that know how many they are."""
+"""BinaryCodes: packed bits together with their number."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,7 @@ def signs_of(scores: np.ndarray) -> np.ndarray:
     return np.where(np.asarray(scores) >= 0, np.int8(1), np.int8(-1))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BinaryCodes:
     """Codes as packed bytes; bit ``j`` is bit ``j % 8`` of byte ``j // 8``, padding bits are zero.
 
@@ -85,10 +86,22 @@ class BinaryCodes:
                 f"Codes of {self.n_bits} and of {other.n_bits} bits have no Hamming distance. "
                 "Encode both sides with the same hasher."
             )
-        found = np.zeros((len(self), len(other)), dtype=np.int32)
+        distances = np.zeros((len(self), len(other)), dtype=np.int32)
         for mine, theirs in zip(self.packed.T, other.packed.T, strict=True):
-            found += np.bitwise_count(mine[:, None] ^ theirs[None, :])
-        return found
+            distances += np.bitwise_count(mine[:, None] ^ theirs[None, :])
+        return distances
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError(
+            "Codes become an array in two ways: .packed gives the bytes, .to_signs() the -1 and +1. Choose one."
+        )
+
+    def __repr__(self) -> str:
+        return f"BinaryCodes({len(self)} codes of {self.n_bits} bits)"
+
+    def __iter__(self) -> Iterator[BinaryCodes]:
+        """Yield the codes one by one, each as a collection of one."""
+        return (self[row] for row in range(len(self)))
 
     def __len__(self) -> int:
         return len(self.packed)

@@ -1,5 +1,6 @@
 """Contracts that anyone can run on an implementation of their own."""
 
+from .hashers import check_hasher
 from .indexes import check_index, index_checks
 
-__all__ = ["check_index", "index_checks"]
+__all__ = ["check_hasher", "check_index", "index_checks"]

@@ -1,0 +1,102 @@
+"""What the checks of hashers share: rows to learn from, hashers to try, and ways to say what went wrong."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+
+from ..base import BaseHasher
+from ..bundle import read_bundle
+from ..facts import Facts
+
+__all__ = ["Case", "Interruption", "expect", "expect_error", "expect_same", "interrupted_after", "reload"]
+
+_N_ROWS = 300
+
+
+@dataclass(frozen=True)
+class Case:
+    """A hasher under test and the rows it is tested on."""
+
+    template: BaseHasher
+
+    @cached_property
+    def X(self) -> np.ndarray:
+        return load_digits().data[:_N_ROWS] / 16.0
+
+    @cached_property
+    def y(self) -> np.ndarray:
+        return load_digits().target[:_N_ROWS]
+
+    @property
+    def facts(self) -> Facts:
+        return self.template.current_facts
+
+    def make(self, **params) -> BaseHasher:
+        """Return a fresh hasher, with other parameters if some are given."""
+        return clone(self.template).set_params(**params)
+
+    def fitted(self) -> BaseHasher:
+        return self.make().fit(self.X, self.y)
+
+
+def expect(condition: bool, message: str) -> None:
+    """Raise an AssertionError unless the condition holds; an assert statement would vanish under ``python -O``."""
+    if not condition:
+        raise AssertionError(message)
+
+
+def expect_same(first: np.ndarray, second: np.ndarray, what: str) -> None:
+    """Raise an AssertionError unless two arrays have equal entries."""
+    expect(np.array_equal(first, second), f"{what}: the arrays differ.")
+
+
+def expect_error(pattern: str, call: Callable[[], object], kinds: tuple[type[Exception], ...] = (ValueError,)) -> str:
+    """Return the message of the error that ``call`` raises; it must match the pattern."""
+    try:
+        call()
+    except kinds as error:
+        expect(re.search(pattern, str(error), re.DOTALL) is not None, f"expected /{pattern}/ in the error {error!s}")
+        return str(error)
+    raise AssertionError(f"expected an error like /{pattern}/, but there was none.")
+
+
+def reload(hasher: BaseHasher, path: Path) -> BaseHasher:
+    """Save a hasher and read it back; :func:`starshl.load` knows the classes of the catalog only."""
+    hasher.save(path)
+    header, arrays = read_bundle(path)
+    return type(hasher)._unpack(header, arrays)
+
+
+class Interruption(BaseException):
+    """Raised in the middle of a fit, like the KeyboardInterrupt of an impatient user."""
+
+
+@contextmanager
+def interrupted_after(n_calls: int) -> Iterator[None]:
+    """Raise an Interruption in this thread when so many Python functions have been called."""
+    left = n_calls
+
+    def count(frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal left
+        if event == "call" and frame.f_code.co_name not in ("fit_completely", "interrupted_after", "__exit__"):
+            left -= 1
+            if left <= 0:
+                sys.setprofile(None)
+                raise Interruption
+
+    sys.setprofile(count)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)

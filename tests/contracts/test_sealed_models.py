@@ -1,0 +1,91 @@
+"""Crafted model files with a valid checksum: whatever a learned array holds, loading refuses it or is harmless."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+import starshl
+from starshl import BundleFormatError
+from starshl.baselines import (
+    BoostSSC,
+    ForgivingHash,
+    KMeansHash,
+    LSHash,
+    ParamSensitiveHash,
+    SpectralHash,
+)
+from starshl.bundle import read_bundle, write_bundle
+
+INDEXED = {
+    "features_": [
+        LSHash(8, variant="bit_sampling", random_state=0),
+        BoostSSC(8, n_pairs=500, random_state=0),
+        ParamSensitiveHash(8, n_pairs=500, random_state=0),
+        ForgivingHash(8, max_iter=5, pool=1, random_state=0),
+    ],
+    "directions_": [SpectralHash(8)],
+    "bits_": [KMeansHash(8)],
+    "sizes_": [KMeansHash(8)],
+}
+CASES = [(hasher, name) for name, hashers in INDEXED.items() for hasher in hashers]
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:300] / 16.0, y[:300]
+
+
+def rewrite(path, change):
+    """Change header and arrays in place and seal the file again."""
+    header, arrays = read_bundle(path)
+    del header["format"]
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    change(header, arrays)
+    write_bundle(path, header, arrays)
+
+
+@pytest.mark.parametrize("index", [-1, -(2**62), 64, 10**6, 2**62])
+@pytest.mark.parametrize(("hasher", "name"), CASES, ids=lambda case: getattr(case, "__name__", type(case).__name__))
+def test_indices_out_of_range_are_refused(hasher, name, index, digits, tmp_path):
+    path = tmp_path / "model.star"
+    hasher.fit(*digits).save(path)
+    rewrite(path, lambda header, arrays: arrays[f"fitted.{name}"].reshape(-1).__setitem__(0, index))
+    with pytest.raises(BundleFormatError):
+        starshl.load(path)
+
+
+@pytest.mark.parametrize("name", ["features_", "thresholds_", "votes_"])
+def test_stumps_of_different_shapes_are_refused(name, digits, tmp_path):
+    path = tmp_path / "model.star"
+    ForgivingHash(8, max_iter=5, pool=1, random_state=0).fit(*digits).save(path)
+
+    def shorten(header, arrays):
+        arrays[f"fitted.{name}"] = arrays[f"fitted.{name}"][:, :1]
+
+    rewrite(path, shorten)
+    with pytest.raises(BundleFormatError, match="stumps"):
+        starshl.load(path)
+
+
+@pytest.mark.parametrize("name", ["n_bits_", "n_features_in_"])
+@pytest.mark.parametrize("size", [0, -1, 10**15, 2.0, True, "64", None])
+def test_impossible_sizes_are_refused_before_anything_is_allocated(name, size, digits, tmp_path):
+    path = tmp_path / "model.star"
+    LSHash(8, random_state=0).fit(*digits).save(path)
+    rewrite(path, lambda header, arrays: header["fitted"][name].update(value=size))
+    with pytest.raises(BundleFormatError, match=name):
+        starshl.load(path)
+
+
+def test_indices_as_floats_are_refused(digits, tmp_path):
+    path = tmp_path / "model.star"
+    ForgivingHash(8, max_iter=5, pool=1, random_state=0).fit(*digits).save(path)
+
+    def as_floats(header, arrays):
+        arrays["fitted.features_"] = arrays["fitted.features_"].astype(np.float64)
+        header["fitted"]["features_"]["dtype"] = "<f8"
+
+    rewrite(path, as_floats)
+    with pytest.raises(BundleFormatError, match="features_ must hold indices"):
+        starshl.load(path)
