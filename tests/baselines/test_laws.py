@@ -36,7 +36,7 @@ def seeded(hasher, seed):
         (LSHash(16), 3, 0.56, 0.34),
         (SpectralHash(16), 1, 0.74, 0.41),
         (AnchorGraphHash(16), 3, 0.93, 0.75),
-        (AnchorGraphHash(16, layers=2), 3, 0.90, 0.84),
+        (AnchorGraphHash(16, variant="two_layers"), 3, 0.90, 0.84),
         (KSH(16, n_labeled=600), 1, 0.96, 0.95),
         (PCAHash(16), 1, 0.67, 0.35),
         (RandomRotation(16), 3, 0.75, 0.49),
@@ -65,7 +65,7 @@ def test_bre_on_digits_is_no_worse_than_known_figures(supervised, precision, ave
 
 def test_second_layer_keeps_average_precision_that_more_eigenvectors_lose(unit_digits, retrieval):
     one = retrieval(AnchorGraphHash(32, random_state=0), unit_digits)
-    two = retrieval(AnchorGraphHash(32, layers=2, random_state=0), unit_digits)
+    two = retrieval(AnchorGraphHash(32, variant="two_layers", random_state=0), unit_digits)
     assert two[1] > one[1] + 0.1
 
 
@@ -75,7 +75,7 @@ def test_second_layer_keeps_average_precision_that_more_eigenvectors_lose(unit_d
         lambda anchors: LSHash(12, random_state=0),
         lambda anchors: SpectralHash(12),
         lambda anchors: AnchorGraphHash(12, anchors=anchors),
-        lambda anchors: AnchorGraphHash(12, layers=2, anchors=anchors),
+        lambda anchors: AnchorGraphHash(12, variant="two_layers", anchors=anchors),
         lambda anchors: KSH(12, anchors=anchors, n_labeled=None, tol=1.0),
         lambda anchors: ITQ(12, random_state=0),
         lambda anchors: ITQ(12, embedding="cca", random_state=0),
@@ -157,4 +157,4 @@ def test_anchor_graphs_rank_mnist_better_than_the_distance_they_are_built_on(ret
     ranks = np.arange(1, 5001)
     euclidean = np.mean((hits.cumsum(axis=1) / ranks * hits).sum(axis=1) / hits.sum(axis=1))
     for n_bits in (16, 24):
-        assert retrieval(AnchorGraphHash(n_bits, layers=2, random_state=0), split)[1] > euclidean + 0.05
+        assert retrieval(AnchorGraphHash(n_bits, variant="two_layers", random_state=0), split)[1] > euclidean + 0.05

@@ -119,7 +119,7 @@ _ALL = (
     Contestant("1-agh", "1-AGH", "unsupervised", "AnchorGraphHash"),
     Contestant(
         *("2-agh", "2-AGH", "unsupervised", "AnchorGraphHash"),
-        params={"layers": 2},
+        params={"variant": "two_layers"},
         even_bits=True,
         note=_AGH2_NOTE,
     ),
