@@ -30,6 +30,9 @@ class Facts:
     samples : what ``fit`` takes
     max_bits : "any", or what limits the code length
     bits_multiple_of : n_bits must be a multiple of this
+    sparse : ``fit`` takes sparse rows
+    full_length : made for one bit per feature; shorter codes keep the leading features or coordinates only, so tables
+        of one code length leave the method out
     """
 
     paper: str
@@ -39,6 +42,8 @@ class Facts:
     samples: str = "vectors"
     max_bits: str = "any"
     bits_multiple_of: int = 1
+    sparse: bool = False
+    full_length: bool = False
 
     @property
     def needs_labels(self) -> bool:

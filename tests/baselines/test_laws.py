@@ -41,7 +41,7 @@ def seeded(hasher, seed):
         (PCAHash(16), 1, 0.67, 0.35),
         (RandomRotation(16), 3, 0.75, 0.49),
         (ITQ(16), 3, 0.85, 0.62),
-        (ITQ(16, embedding="cca"), 3, 0.90, 0.85),
+        (ITQ(16, variant="cca"), 3, 0.90, 0.85),
         (KernelLSH(16), 3, 0.64, 0.37),
         (SphericalHash(16), 3, 0.66, 0.38),
         (SDH(16), 1, 0.99, 0.99),
@@ -78,7 +78,7 @@ def test_second_layer_keeps_average_precision_that_more_eigenvectors_lose(unit_d
         lambda anchors: AnchorGraphHash(12, variant="two_layers", anchors=anchors),
         lambda anchors: KSH(12, anchors=anchors, n_labeled=None, tol=1.0),
         lambda anchors: ITQ(12, random_state=0),
-        lambda anchors: ITQ(12, embedding="cca", random_state=0),
+        lambda anchors: ITQ(12, variant="cca", random_state=0),
         lambda anchors: PCAHash(12),
         lambda anchors: RandomRotation(12, random_state=0),
         lambda anchors: SSH(12),
@@ -136,7 +136,7 @@ def test_supervision_pays_on_mnist(n_train, n_bits, retrieval):
         for hasher in (
             LSHash(n_bits),
             ITQ(n_bits),
-            ITQ(n_bits, embedding="cca"),
+            ITQ(n_bits, variant="cca"),
             KSH(n_bits, n_labeled=None),  # all labels, as for the others
         )
     )

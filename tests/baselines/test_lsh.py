@@ -53,7 +53,7 @@ def test_centering_moves_the_hyperplanes_through_the_mean():
 
 def test_orthogonal_directions_are_orthonormal_within_blocks():
     X = np.random.default_rng(2).standard_normal((40, 5))
-    directions = LSHash(12, orthogonal=True, random_state=0).fit(X).components_
+    directions = LSHash(12, variant="super_bit", random_state=0).fit(X).components_
     for start in (0, 5, 10):
         block = directions[start : start + 5]
         assert np.allclose(block @ block.T, np.eye(len(block)), atol=1e-12)
