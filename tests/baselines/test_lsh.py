@@ -60,7 +60,7 @@ def test_orthogonal_directions_are_orthonormal_within_blocks():
 
 
 def test_unknown_variant_is_refused():
-    with pytest.raises(ValueError, match="variant is 'minhash'; choose one of 'gaussian', 'bit_sampling'"):
+    with pytest.raises(ValueError, match="variant is 'minhash'; choose one of 'gaussian', 'super_bit', 'bit_sampling'"):
         LSHash(variant="minhash").fit(np.eye(3))
 
 

@@ -10,7 +10,7 @@ from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..codes import signs_of
 from ..facts import Facts, Variant
-from ..kernels.anchors import choose_anchors, gaussian_expansion, gaussian_features, mean_squared_distance
+from ..kernels.anchors import choose_anchors, gaussian_expansion, gaussian_features, gaussian_scale
 from ..linalg import project
 from ..solvers.ridge import FeatureRidge, share_of_diagonal
 from ..supervision import require_labels
@@ -164,7 +164,7 @@ class COSDISH(BaseHasher):
 
     def _kernel_regression(self, X, codes, share: float, rng) -> tuple[np.ndarray, np.ndarray]:
         self.anchors_ = choose_anchors(X, "random", 1000, rng)
-        self.scale_ = mean_squared_distance(X, self.anchors_) / 2
+        self.scale_ = gaussian_scale("half_rms", X, self.anchors_)
         return _regress(gaussian_features(X, self.anchors_, self.scale_).astype(np.float64), codes, share)
 
     def _scores(self, X) -> np.ndarray:

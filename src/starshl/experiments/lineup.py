@@ -110,10 +110,14 @@ _AGH2_NOTE = "At an odd length one bit more is learned and the last one dropped.
 _ALL = (
     Contestant("starshl-paper", "*SHL, paper settings", "*SHL", "StarSHL", preset="paper", start="*SHL"),
     Contestant("starshl", "*SHL, defaults", "*SHL", "StarSHL", start="*SHL"),
-    Contestant("ksh", "KSH", "supervised", "KSH", note="Learns from 1,000 labels, as its authors recommend."),
+    Contestant(
+        *("ksh", "KSH", "supervised", "KSH"),
+        params={"n_labeled": 1000},
+        note="Learns from 1,000 labels, as its authors recommend.",
+    ),
     Contestant(
         *("bre", "BRE", "supervised", "BRE"),
-        params={"supervised": True},
+        params={"variant": "supervised"},
         note="Learns from 1,000 labeled rows, as its authors recommend.",
     ),
     Contestant("1-agh", "1-AGH", "unsupervised", "AnchorGraphHash"),
