@@ -1,6 +1,9 @@
 """Model files: what goes in comes out; what is damaged, edited or foreign is refused in one sentence."""
 
+import json
 import os
+import threading
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -8,11 +11,20 @@ from safetensors.numpy import save
 
 import starshl
 from starshl import BundleFormatError, StarSHL
+from starshl._digest import array_digest
+from starshl._files import write_atomically
+from starshl._json import parse_json
 from starshl.baselines import LSHash
-from starshl.bundle import FORMAT, _seal, pack_values, read_bundle, unpack_values, write_bundle
+from starshl.bundle import FORMAT, pack_values, read_bundle, read_checksum, unpack_values, write_bundle
 
 REFUSALS = (BundleFormatError, ValueError, FileNotFoundError)
 GARBAGE = (None, -1, 0, 10**15, 1.5, float("nan"), "", "os:system", [], {}, [1, 2], True, "<f8", "|O", "a" * 999)
+
+
+def seal(header, arrays):
+    """Return a file with a right checksum around whatever the header says, NaN included."""
+    digest = array_digest(arrays, head=json.dumps(header, sort_keys=True) + "\n")
+    return save(arrays, metadata={"starshl": json.dumps({"header": header, "sha256": digest}, sort_keys=True)})
 
 
 def round_trip(values, path):
@@ -40,6 +52,9 @@ def round_trip(values, path):
         np.array([2**70, -1], dtype=object),
         np.array([], dtype=object),
         np.array([b"ab", b"c"]),
+        np.array([], dtype="S3"),
+        np.array(["a", "b"], dtype="U9"),
+        np.array([["a"], ["b"]]).astype(">U2"),
     ],
     ids=lambda array: f"{array.dtype.str}{array.shape}",
 )
@@ -52,7 +67,7 @@ def test_arrays_come_back_as_they_were(array, tmp_path):
 
 @pytest.mark.parametrize(
     "value",
-    [True, 3, -(2**70), 0.1, float("inf"), "text", "", None, [1, "a", None], (1, 2.0), [], ()],
+    [True, 3, -(2**70), 0.1, float("inf"), [float("-inf"), 1.0], "text", "", None, [1, "a", None], (1, 2.0), [], ()],
     ids=repr,
 )
 def test_plain_values_come_back_as_they_were(value, tmp_path):
@@ -71,7 +86,7 @@ def test_numpy_numbers_come_back_as_numbers(tmp_path):
 
 @pytest.mark.parametrize(
     "value",
-    [len, object(), {"a": 1}, [len], np.array([len]), np.array([1j]), {1}],
+    [len, object(), {"a": 1}, [len], np.array([len]), np.array([1j]), np.array([1], np.longdouble), {1}],
     ids=lambda value: type(value).__name__,
 )
 def test_what_a_file_cannot_hold_is_refused(value):
@@ -237,7 +252,7 @@ def test_files_edited_with_a_right_checksum_are_refused_or_give_a_model_that_wor
         else:
             edit_array(arrays, rng)
         edited = tmp_path / "edited.star"
-        edited.write_bytes(_seal(header, arrays))
+        edited.write_bytes(seal(header, arrays))
         try:
             loaded = starshl.load(edited)
         except REFUSALS:
@@ -268,7 +283,7 @@ def test_edited_headers_are_explained(edit, message, models, tmp_path):
     path = tmp_path / "model.star"
     models["StarSHL"].save(path)
     header, arrays = read_bundle(path)
-    path.write_bytes(_seal(header | edit, arrays))
+    path.write_bytes(seal(header | edit, arrays))
     with pytest.raises(REFUSALS, match=message):
         starshl.load(path)
 
@@ -279,8 +294,8 @@ def test_attributes_that_are_not_learned_are_never_set(models, tmp_path):
     for name in ("transform", "__class__", "_n_features_out", "get_params", "x y_"):
         header, arrays = read_bundle(path)
         header["fitted"][name] = {"kind": "value", "value": 1}
-        (tmp_path / "edited.star").write_bytes(_seal(header, arrays))
-        with pytest.raises(BundleFormatError, match="no learned attribute"):
+        (tmp_path / "edited.star").write_bytes(seal(header, arrays))
+        with pytest.raises(BundleFormatError, match="not a learned attribute"):
             starshl.load(tmp_path / "edited.star")
 
 
@@ -298,7 +313,7 @@ def test_graph_with_indices_out_of_range_is_refused(models, tmp_path):
     name = next(name for name in arrays if name.endswith("edge_columns"))
     arrays[name] = arrays[name].copy()
     arrays[name][-1] = 10**9
-    path.write_bytes(_seal(header, arrays))
+    path.write_bytes(seal(header, arrays))
     with pytest.raises(BundleFormatError, match="FittedGraphGaussian"):
         starshl.load(path)
 
@@ -314,3 +329,187 @@ def test_file_has_the_permissions_of_any_new_file(models, tmp_path):
     models["LSHash"].save(tmp_path / "model.star")
     (tmp_path / "other").touch()
     assert (tmp_path / "model.star").stat().st_mode == (tmp_path / "other").stat().st_mode
+
+
+def test_threads_that_write_files_leave_the_umask_alone(tmp_path, monkeypatch):
+    def refuse(mask):
+        raise AssertionError("os.umask changes the mask of every thread")
+
+    monkeypatch.setattr(os, "umask", refuse)
+    old = {path.name for path in tmp_path.iterdir()}
+    threads = [threading.Thread(target=write_atomically, args=(tmp_path / f"{k}", b"x")) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (tmp_path / "plain").touch()
+    modes = {path.stat().st_mode for path in tmp_path.iterdir()}
+    assert len(modes) == 1
+    assert {path.name for path in tmp_path.iterdir()} - old == {*map(str, range(8)), "plain"}
+
+
+def text_file(tmp_path, **edits):
+    """Write a sealed file with one text entry, edited, and return its path."""
+    plain, arrays = pack_values({"words": np.array(["ab", "c", ""])}, "v.")
+    arrays = {name: edits.get(name.removeprefix("v.words."), array) for name, array in arrays.items()}
+    plain["words"] |= {key: edits[key] for key in ("dtype", "shape") if key in edits}
+    path = tmp_path / "text.star"
+    path.write_bytes(seal({"format": FORMAT, "values": plain}, arrays))
+    return path
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        {"dtype": "<U500000000"},
+        {"dtype": "<U9999999999"},
+        {"dtype": "<U1"},
+        {"dtype": "<M8[s]"},
+        {"dtype": "(1000000000,)<U9"},
+        {"dtype": 3},
+        {"shape": [-1]},
+        {"shape": [3, -1]},
+        {"shape": [10**12]},
+        {"shape": [2**62, 4]},
+        {"shape": [True, 3]},
+        {"shape": [1.0, 3]},
+        {"shape": 3},
+        {"shape": [1] * 40 + [3]},
+        {"ends": np.array([2, 1, 3])},
+        {"ends": np.array([-1, 2, 3])},
+        {"ends": np.array([2**63 - 1, -(2**63), 3])},
+        {"ends": np.array([2, 3, 10**9])},
+        {"ends": np.array([2, 3, 2])},
+        {"ends": np.array([2.0, 3.0, 3.0])},
+        {"ends": np.array([[2, 3, 3]])},
+        {"ends": np.array([3])},
+        {"utf8": np.array([255, 254, 253], np.uint8)},
+        {"utf8": np.array([97.0, 98.0, 99.0])},
+        {"utf8": np.array([97, 98, 99, 100], np.uint8)},
+    ],
+    ids=str,
+)
+def test_crafted_text_is_refused_without_using_memory(edits, tmp_path):
+    header, arrays = read_bundle(text_file(tmp_path, **edits))
+    tracemalloc.start()
+    try:
+        with pytest.raises(BundleFormatError):
+            unpack_values(header["values"], arrays, "v.")
+        assert tracemalloc.get_traced_memory()[1] < 10e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_many_wide_text_entries_share_one_limit_of_memory():
+    plain, arrays = pack_values({f"words{k}": np.array(["ab"], dtype="U1000") for k in range(100)})
+    for spec in plain.values():
+        spec["dtype"] = "<U15000000"  # 60 MB each
+    with pytest.raises(BundleFormatError, match="Text of fixed width"):
+        unpack_values(plain, arrays)
+
+
+def test_text_that_could_not_be_read_back_is_not_saved():
+    with pytest.raises(TypeError, match="dtype object"):
+        pack_values({"words": np.empty(1, dtype="U20000000")})
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        {"dtype": "|S500000000"},
+        {"dtype": "|S0"},
+        {"dtype": "<U2"},
+        {"dtype": "|V2"},
+        {"shape": [-1]},
+        {"shape": [3]},
+        {"shape": [2**63, 2]},
+    ],
+    ids=str,
+)
+def test_crafted_byte_strings_are_refused(edit):
+    plain, arrays = pack_values({"words": np.array([b"ab", b"cd"])})
+    plain["words"] |= edit
+    with pytest.raises(BundleFormatError):
+        unpack_values(plain, arrays)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"kind": "value", "value": {"float": "1"}},
+        {"kind": "value", "value": {"float": ["inf"]}},
+        {"kind": "value", "value": [1]},
+        {"kind": "list", "value": [[1]]},
+        {"kind": "tuple", "value": [{}]},
+        {"kind": "objects", "value": [[1]]},
+        {"kind": "objects", "value": "abc"},
+        {"kind": ["value"], "value": 1},
+        {"value": 1},
+        [],
+        None,
+    ],
+    ids=str,
+)
+def test_values_of_unknown_form_are_refused(spec):
+    with pytest.raises(BundleFormatError):
+        unpack_values({"setting": spec}, {})
+
+
+@pytest.mark.parametrize("number", [True, 1.0, "1", None, 0, -1, float("nan"), [1], 10**30], ids=str)
+def test_format_number_must_be_a_known_integer(number, models, tmp_path):
+    path = tmp_path / "model.star"
+    models["LSHash"].save(path)
+    header, arrays = read_bundle(path)
+    path.write_bytes(seal(header | {"format": number}, arrays))
+    with pytest.raises(BundleFormatError):
+        starshl.load(path)
+
+
+def nested(depth):
+    return json.loads("[" * depth + "]" * depth)
+
+
+@pytest.mark.parametrize("depth", [70, 300, 900])
+@pytest.mark.parametrize("place", ["extra", "params", "fitted"])
+def test_nested_headers_with_a_right_checksum_are_refused(depth, place, models, tmp_path):
+    path = tmp_path / "model.star"
+    models["LSHash"].save(path)
+    header, arrays = read_bundle(path)
+    header[place] = {"deep": nested(depth)}
+    path.write_bytes(seal(header, arrays))
+    for read in (starshl.load, read_checksum):
+        with pytest.raises(BundleFormatError, match="deep"):
+            read(path)
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 200_000, '{"header": 3}', '{"header": {"format": 1}}', "3", "null", "NaN"])
+def test_reading_the_checksum_of_a_damaged_file_says_so(text, tmp_path):
+    path = tmp_path / "model.star"
+    path.write_bytes(save({}, metadata={"starshl": text}))
+    with pytest.raises(BundleFormatError, match=r"model\.star"):
+        read_checksum(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('{"a": 1, "a": 1}', "twice"),
+        ('[{"b": {"a": 1, "a": 2}}]', "twice"),
+        ("[NaN]", "NaN"),
+        ("[-Infinity]", "Infinity"),
+        ("[1e999]", "too large"),
+        ("[" * 65 + "]" * 65, "deep"),
+        ('{"a":' * 70 + "1" + "}" * 70, "deep"),
+        ("[" * 10**6, "deep"),
+        ("1" * 10_000, "digits"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_json_with_a_doubtful_meaning_is_refused(text, reason):
+    with pytest.raises(ValueError, match=reason):
+        parse_json(text)
+
+
+def test_json_of_ordinary_depth_is_read():
+    assert parse_json('{"a": [1, 2.5, null, "x", {"b": true}]}') == {"a": [1, 2.5, None, "x", {"b": True}]}
+    assert parse_json("[" * 60 + "]" * 60) == nested(60)

@@ -2,13 +2,13 @@
 
 import errno
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["replacing_file", "sync_folder", "write_atomically"]
+__all__ = ["draft_folder", "replacing_file", "sync_folder", "write_atomically"]
 
 
 def write_atomically(path: str | os.PathLike, content: bytes) -> None:
@@ -29,16 +29,15 @@ def replacing_file(path: str | os.PathLike) -> Iterator[BinaryIO]:
         raise FileNotFoundError(errno.ENOENT, "There is no such folder", str(path.parent))
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, "The file to write is a folder", str(path))
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".partial")
+    temporary, handle = _draft_file(path)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
 
@@ -52,7 +51,27 @@ def sync_folder(folder: str | os.PathLike) -> None:
         os.close(handle)
 
 
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def draft_folder(folder: Path) -> Path:
+    """Make an empty hidden folder beside ``folder``, to be filled and then renamed to it."""
+    while True:
+        draft = _draft_name(folder)
+        try:
+            draft.mkdir()
+            return draft
+        except FileExistsError:
+            continue
+
+
+def _draft_file(path: Path) -> tuple[Path, int]:
+    # The kernel applies the umask to 0o666. Asking for the umask means setting it, for all threads at once.
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
+    while True:
+        draft = _draft_name(path)
+        try:
+            return draft, os.open(draft, flags, 0o666)
+        except FileExistsError:
+            continue
+
+
+def _draft_name(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")

@@ -1,4 +1,4 @@
-"""Errors that starshl raises beside ValueError and scikit-learn's own."""
+"""Errors that starshl raises in addition to ValueError and scikit-learn's own."""
 
 __all__ = [
     "AdapterError",
@@ -15,7 +15,7 @@ __all__ = [
 
 
 class AdapterError(RuntimeError):
-    """Another system (a database, a file of another program) did not do what was asked."""
+    """Another system (a database, a file of another program) failed or refused."""
 
 
 class BundleFormatError(ValueError):
@@ -39,7 +39,7 @@ class MissingExtraError(ImportError):
 
 
 class DatasetUnavailableError(FileNotFoundError):
-    """A data set is neither on this machine nor to be downloaded."""
+    """A data set is not on this machine and cannot be downloaded."""
 
 
 class DownloadError(OSError):
@@ -47,8 +47,8 @@ class DownloadError(OSError):
 
 
 class ChecksumError(ValueError):
-    """The contents of a file are not those that were expected."""
+    """The contents of a file differ from the expected ones."""
 
 
 class RecordFormatError(ValueError):
-    """A folder or file of run records is damaged, of another format, or no such thing."""
+    """A folder or file of run records is damaged, of another format, or not a record at all."""

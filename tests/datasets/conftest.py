@@ -43,7 +43,9 @@ class Handler(BaseHTTPRequestHandler):
             claimed = start + 1 if fault == "wrong range" else start
             self.send_header("Content-Range", f"bytes {claimed}-{len(page.content) - 1}/{len(page.content)}")
         body = page.content[sent_from:]
-        if fault != "no length":
+        if fault.startswith("length "):
+            self.send_header("Content-Length", fault.removeprefix("length "))
+        elif fault != "no length":
             self.send_header("Content-Length", str(len(body)))
         if page.etag:
             self.send_header("ETag", etag)

@@ -3,6 +3,7 @@
 import gzip
 import io
 import tarfile
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -63,6 +64,32 @@ def test_demo_data_of_the_authors_is_read_in_either_orientation(tmp_path):
         assert found["split"].tolist() == [0] * 3 + [1] * 5
 
 
+def test_mat_file_that_cannot_be_read_is_told_as_such(tmp_path):
+    rng = np.random.default_rng(2)
+    path = tmp_path / "a.mat"
+    numbers = {"Ltr": rng.random((3, 784)), "te": rng.random((5, 784)), "Ltr_L": np.ones(3), "te_L": np.ones(5)}
+    savemat(path, numbers, do_compression=True)
+    content = path.read_bytes()
+    n_refused = 0
+    for _ in range(200):
+        damaged = bytearray(content)
+        place = int(rng.integers(len(content)))
+        damaged[place : place + 4] = rng.bytes(4)
+        path.write_bytes(damaged[:place] if rng.random() < 0.3 else damaged)
+        try:
+            convert.small_mnist_from_mat([path])
+        except ValueError:
+            n_refused += 1
+    assert n_refused > 100
+
+
+@pytest.mark.parametrize("content", [{}, {"Ltr": "text"}, {"Ltr": np.array([[1, "a"]], dtype=object)}], ids=str)
+def test_mat_file_without_the_arrays_is_told_which_are_absent(content, tmp_path):
+    savemat(tmp_path / "a.mat", content | {"other": 1})
+    with pytest.raises(ValueError, match="no array of numbers named Ltr"):
+        convert.small_mnist_from_mat([tmp_path / "a.mat"])
+
+
 def test_arff_reads_quoted_classes_and_integers_written_as_floats(tmp_path):
     (tmp_path / "letter.arff").write_text("@relation x\n@attribute a numeric\n@DATA\n1.0,2,'C'\n3,4.0,A\n")
     found = convert.letter_from_arff([tmp_path / "letter.arff"])
@@ -84,3 +111,24 @@ def test_files_of_another_kind_are_refused(tmp_path):
     (tmp_path / "page.gz").write_bytes(gzip.compress(b"<html>"))
     with pytest.raises(ValueError, match="not an IDX file"):
         convert.digit_images_from_idx([tmp_path / "page.gz"] * 4)
+
+
+@pytest.mark.parametrize(
+    ("shape", "content", "message"),
+    [
+        ([2**32 - 1] * 3, b"", "not that of a data set"),
+        ([2, 3], b"12345", "announces 6 bytes"),
+        ([2, 3], b"1234567", "announces 6 bytes"),
+        ([2], bytes(10**8), "announces 2 bytes"),
+    ],
+)
+def test_idx_file_is_read_no_further_than_it_announces(shape, content, message, tmp_path):
+    head = b"\x00\x00\x08" + bytes([len(shape)]) + np.array(shape, ">u4").tobytes()
+    (tmp_path / "images.gz").write_bytes(gzip.compress(head + content))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=message):
+            convert.digit_images_from_idx([tmp_path / "images.gz"] * 4)
+        assert tracemalloc.get_traced_memory()[1] < 10e6
+    finally:
+        tracemalloc.stop()

@@ -65,6 +65,28 @@ def test_file_of_unknown_length_arrives(web, tmp_path):
     assert download(web.url("file"), tmp_path / "file").read_bytes() == CONTENT
 
 
+@pytest.mark.parametrize("length", ["many", "-5", "1_000", "", "1 2", "9" * 5000, "3e6"], ids=lambda text: text[:9])
+def test_length_that_is_not_a_number_is_a_failed_download(length, web, tmp_path):
+    web.put("file", CONTENT, f"length {length}", always=True)
+    with pytest.raises(DownloadError, match=r"announced a length of .* tried 4 times"):
+        download(web.url("file"), tmp_path / "file", pause=0.001)
+    assert not (tmp_path / "file").exists()
+
+
+def test_download_goes_on_after_one_answer_with_a_bad_length(web, tmp_path):
+    web.put("file", CONTENT, "length many")
+    assert download(web.url("file"), tmp_path / "file", pause=0.001).read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("stamp", [b"", b"\xff\xfe", b"a\nInjected: header"])
+def test_partial_file_with_a_damaged_stamp_starts_over(stamp, web, tmp_path):
+    page = web.put("file", CONTENT)
+    (tmp_path / "file.part").write_bytes(b"something else")
+    (tmp_path / "file.part.validator").write_bytes(stamp)
+    assert download(web.url("file"), tmp_path / "file").read_bytes() == CONTENT
+    assert "Range" not in page.requests[0]
+
+
 def test_missing_file_is_told_at_once(web, tmp_path):
     page = web.put("gone", b"", "404", always=True)
     with pytest.raises(DownloadError, match="answered 404"):
@@ -98,8 +120,12 @@ def test_only_web_addresses_are_followed(tmp_path):
 
 
 def test_json_that_is_missing_or_damaged_is_told(web):
-    web.put("damaged", b"{")
-    with pytest.raises(DownloadError, match="could not be read"):
-        read_json(web.url("damaged"))
+    for content in (b"{", b"[" * 200_000, b'{"a": 1, "a": 2}', b"\xff"):
+        web.put("damaged", content)
+        with pytest.raises(DownloadError, match="could not be read"):
+            read_json(web.url("damaged"))
+    web.put("list", b"[1]")
+    with pytest.raises(DownloadError, match="list instead of an object"):
+        read_json(web.url("list"))
     with pytest.raises(DownloadError, match="answered 404"):
         read_json(web.url("nowhere"))

@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import os
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -128,6 +129,29 @@ def test_damaged_and_altered_files_are_refused(toy, tmp_path, monkeypatch):
         datasets.get("toy")
 
 
+def test_archive_that_unpacks_to_far_more_than_the_set_is_refused_unread(toy, tmp_path, monkeypatch):
+    monkeypatch.setenv("STARSHL_DATA", str(tmp_path))
+    datasets.get("toy")
+    with np.load(datasets.cache_folder() / "toy.npz") as archive:
+        arrays = dict(archive)
+    np.savez_compressed(tmp_path / "toy.npz", **arrays, zeros=np.zeros(10**7))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ChecksumError, match="unpacks to"):
+            datasets.get("toy")
+        assert tracemalloc.get_traced_memory()[1] < 10e6
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("answer", [{"data_set_description": 3}, {"data_set_description": {"url": 3}}, {}])
+def test_openml_answer_of_another_form_is_a_failed_source(answer, web, tmp_path):
+    web.put("32", json.dumps(answer).encode())
+    source = OpenML(32, convert.pendigits_from_arff, api=web.url("").rstrip("/"))
+    with pytest.raises(DownloadError, match="names no data file"):
+        source.fetch(tmp_path, None)
+
+
 def test_set_without_a_checksum_must_at_least_have_its_size(empty_machine, tmp_path, monkeypatch):
     register(monkeypatch)
     monkeypatch.setenv("STARSHL_DATA", str(tmp_path))
@@ -145,7 +169,7 @@ def test_absent_sets_say_where_they_were_looked_for(empty_machine):
 
 def test_folder_that_does_not_exist_is_told(monkeypatch, tmp_path):
     monkeypatch.setenv("STARSHL_DATA", str(tmp_path / "typo"))
-    with pytest.raises(DatasetUnavailableError, match="which is no folder"):
+    with pytest.raises(DatasetUnavailableError, match="which is not a folder"):
         datasets.get("mnist", download=False)
 
 

@@ -155,7 +155,7 @@ def test_equal_codes_score_the_prevalence():
     assert average_precision(histograms)[0] == pytest.approx(np.mean(sampled), abs=4 * np.std(sampled) / 63)
 
 
-def test_one_codeword_a_class_scores_one_everywhere():
+def test_one_codeword_per_class_scores_one_everywhere():
     codewords = BinaryCodes.from_signs([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1]])
     y = np.repeat([0, 1, 2], 20)
     codes = codewords[y]
@@ -233,6 +233,32 @@ def test_map_of_strings_equals_map_of_numbers():
     assert by_name == mean_average_precision(queries, items, y_query, y_db)
 
 
+@pytest.mark.parametrize(
+    ("y_query", "y_db"),
+    [
+        (np.array([2**53 + 1], np.int64), np.array([2**53, 2**53 + 1], np.uint64)),
+        (np.array([2**63 + 1], np.uint64), np.array([5, 6], np.int64)),
+        (np.array([2**53 + 1], np.int64), np.array([float(2**53), 3.0])),
+        (np.array([2**60 + 1], object), np.array([2**60, 2**60 + 1], np.uint64)),
+    ],
+    ids=["int64 and uint64", "uint64 and int64", "int64 and float64", "objects and uint64"],
+)
+@pytest.mark.parametrize("ties", ["expected", "index"])
+def test_large_integer_labels_are_compared_exactly(y_query, y_db, ties):
+    codes = BinaryCodes.from_signs(np.ones((2, 3)))
+    expected = np.mean([int(label) == int(y_query[0]) for label in y_db])
+    assert precision_at(codes[:1], codes, y_query, y_db, 2, ties=ties) == expected
+    relevant = hamming_histograms(codes[:1], codes, y_query, y_db).n_relevant
+    assert relevant.tolist() == [2 * expected]
+
+
+def test_equal_numbers_of_different_types_are_one_label():
+    queries, items, y_query, y_db = random_case(12)
+    expected = mean_average_precision(queries, items, y_query, y_db)
+    for dtype in (np.uint8, np.float32, np.uint64, object):
+        assert mean_average_precision(queries, items, y_query, y_db.astype(dtype)) == expected
+
+
 BAD_CALLS = {
     "must be BinaryCodes": lambda q, d, a, b: hamming_histograms(q.to_signs(), d, a, b),
     "Encode both sides with the same hasher": lambda q, d, a, b: hamming_histograms(
@@ -241,13 +267,14 @@ BAD_CALLS = {
     "y_query has shape": lambda q, d, a, b: hamming_histograms(q, d, a[:-1], b),
     "labels are missing": lambda q, d, a, b: hamming_histograms(q, d, np.where(a == 1, -1, a), b),
     "so none could agree": lambda q, d, a, b: hamming_histograms(q, d, a.astype(str), b),
+    "y_query holds object and y_db int64": lambda q, d, a, b: hamming_histograms(q, d, a.astype(str).astype(object), b),
     "the same columns": lambda q, d, a, b: hamming_histograms(q, d, np.eye(3)[a], b),
     "entries other than 0 and 1": lambda q, d, a, b: hamming_histograms(q, d, 2 * np.eye(3)[a], np.eye(3)[b]),
     "s is 0; it must be an integer": lambda q, d, a, b: precision_at(q, d, a, b, 0),
     "ties is 'best'": lambda q, d, a, b: precision_at(q, d, a, b, ties="best"),
     "k is 0; it must be": lambda q, d, a, b: mean_average_precision(q, d, a, b, 0),
     "sum to": lambda q, d, a, b: HammingHistograms([[1, 1], [2, 1]], [[0, 0], [0, 0]]),
-    "must count a part": lambda q, d, a, b: HammingHistograms([[1, 1]], [[2, 0]]),
+    "are a part of all items": lambda q, d, a, b: HammingHistograms([[1, 1]], [[2, 0]]),
     "must hold integers": lambda q, d, a, b: HammingHistograms([[1.0, 1]], [[1.0, 0]]),
     "holds no codes": lambda q, d, a, b: hamming_histograms(q, d[:0], a, b[:0]),
     "s is empty": lambda q, d, a, b: expected_precision(BY_HAND, []),

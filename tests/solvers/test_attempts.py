@@ -12,9 +12,9 @@ from starshl.solvers._svm_loops import violation_of
 @pytest.fixture
 def few_rows_are_active(monkeypatch):
     """Treat a few hundred rows as the solver treats many thousands."""
-    monkeypatch.setattr(attempts, "_FEW", 60)
-    monkeypatch.setattr(attempts, "_GROWTH", 30)
-    monkeypatch.setattr(attempts, "_SAMPLE", (40, 80))
+    monkeypatch.setattr(attempts, "_SAMPLE_ABOVE_ROWS", 60)
+    monkeypatch.setattr(attempts, "_JOIN_AT_LEAST", 30)
+    monkeypatch.setattr(attempts, "_SAMPLE_SIZES", (40, 80))
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,11 @@ import fcntl
 import hashlib
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .._files import sync_folder
+from .._files import draft_folder, sync_folder
 from ..base import BaseHasher
 from ..catalog import load
 from ..exceptions import CollectionError, CollectionFormatError
@@ -34,12 +33,9 @@ def appearing_folder(folder: Path) -> Iterator[Path]:
     if folder.exists():
         raise FileExistsError(f"{str(folder)!r} exists already. Open it, or choose another folder.")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    made = draft_folder(folder)
     try:
         yield made
-        mask = os.umask(0)
-        os.umask(mask)
-        made.chmod(0o777 & ~mask)
         sync_folder(made)
         made.rename(folder)
     except BaseException:

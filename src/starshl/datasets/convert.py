@@ -6,6 +6,7 @@ Every function takes the paths of the downloaded files, in the order of the sour
 from __future__ import annotations
 
 import gzip
+import math
 import tarfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -30,6 +31,9 @@ __all__ = [
 
 Arrays = dict[str, np.ndarray]
 
+# No published file holds as much; more is a damaged or a crafted one.
+_MAX_BYTES = 1 << 30
+
 
 def digit_images_from_idx(paths: Sequence[Path]) -> Arrays:
     """Read train images, train labels, test images and test labels in the format of MNIST."""
@@ -41,12 +45,18 @@ def digit_images_from_idx(paths: Sequence[Path]) -> Arrays:
 
 def _read_idx(path: Path) -> np.ndarray:
     with gzip.open(path, "rb") as file:
-        content = file.read()
-    if content[:3] != b"\x00\x00\x08":
-        raise ValueError(f"{path.name} is not an IDX file of bytes.")
-    n_axes = content[3]
-    shape = np.frombuffer(content, ">u4", count=n_axes, offset=4).astype(int)
-    return np.frombuffer(content, np.uint8, offset=4 + 4 * n_axes).reshape(shape)
+        head = file.read(4)
+        if head[:3] != b"\x00\x00\x08" or len(head) < 4:
+            raise ValueError(f"{path.name} is not an IDX file of bytes.")
+        shape = [int(n) for n in np.frombuffer(file.read(4 * head[3]), ">u4")]
+        size = math.prod(shape)
+        if len(shape) != head[3] or size > _MAX_BYTES:
+            raise ValueError(f"{path.name} announces an array of shape {shape}, which is not that of a data set.")
+        # One byte more than announced: a file that goes on is not what it says.
+        content = file.read(size + 1)
+    if len(content) != size:
+        raise ValueError(f"{path.name} announces {size:,} bytes and holds another number.")
+    return np.frombuffer(content, np.uint8).reshape(shape)
 
 
 def digit_images_from_arff(paths: Sequence[Path]) -> Arrays:
@@ -56,7 +66,7 @@ def digit_images_from_arff(paths: Sequence[Path]) -> Arrays:
 
 
 def usps_from_text(paths: Sequence[Path]) -> Arrays:
-    """Read ``zip.train`` and ``zip.test``: a label and 256 gray values a line."""
+    """Read ``zip.train`` and ``zip.test``: one label and 256 gray values per line."""
     train, test = (np.loadtxt(path) for path in paths)
     rows = np.concatenate([train, test])
     return _arrays(rows[:, 1:].astype(np.float32), rows[:, 0], n_train=len(train))
@@ -69,7 +79,7 @@ def usps_from_arff(paths: Sequence[Path]) -> Arrays:
 
 
 def pendigits_from_text(paths: Sequence[Path]) -> Arrays:
-    """Read ``pendigits.tra`` and ``pendigits.tes``: 16 coordinates and a label a line."""
+    """Read ``pendigits.tra`` and ``pendigits.tes``: 16 coordinates and one label per line."""
     train, test = (np.loadtxt(path, delimiter=",", dtype=np.int64) for path in paths)
     rows = np.concatenate([train, test])
     return _arrays(rows[:, :16].astype(np.uint8), rows[:, 16], n_train=len(train))
@@ -82,7 +92,7 @@ def pendigits_from_arff(paths: Sequence[Path]) -> Arrays:
 
 
 def letter_from_text(paths: Sequence[Path]) -> Arrays:
-    """Read ``letter-recognition.data``: a capital and 16 integers a line."""
+    """Read ``letter-recognition.data``: one capital letter and 16 integers per line."""
     rows = np.loadtxt(paths[0], delimiter=",", dtype=str)
     return _arrays(rows[:, 1:].astype(np.uint8), _letters(rows[:, 0]), n_train=16_000)
 
@@ -98,7 +108,7 @@ def _letters(labels: np.ndarray) -> np.ndarray:
 
 
 def vowel_from_text(paths: Sequence[Path]) -> Arrays:
-    """Read ``vowel-context.data``: split, speaker, sex, 10 features and the class a line."""
+    """Read ``vowel-context.data``: split, speaker, sex, 10 features and the class in each line."""
     rows = np.loadtxt(paths[0])
     split, speaker, sex, y = (rows[:, column].astype(np.int64) for column in (0, 1, 2, 13))
     return {"X": rows[:, 3:13], "y": y, "split": split.astype(np.uint8), "speaker": speaker, "sex": sex}
@@ -108,10 +118,17 @@ def cifar10_gray_from_archive(paths: Sequence[Path]) -> Arrays:
     """Read the binary version of CIFAR-10 as gray levels, batches 1 to 5 and then the test batch."""
     members = [f"data_batch_{k}.bin" for k in range(1, 6)] + ["test_batch.bin"]
     with tarfile.open(paths[0], "r:gz") as archive:
-        contents = {Path(member.name).name: archive.extractfile(member) for member in archive if member.isfile()}
-        records = [np.frombuffer(contents[name].read(), np.uint8).reshape(-1, 3073) for name in members]
+        files = {Path(member.name).name: member for member in archive if member.isfile()}
+        records = [_cifar_records(archive, files[name]) for name in members]
     rows = np.concatenate(records)
     return _arrays(luma(rows[:, 1:].reshape(-1, 3, 1024)), rows[:, 0], n_train=50_000)
+
+
+def _cifar_records(archive: tarfile.TarFile, member: tarfile.TarInfo) -> np.ndarray:
+    file = archive.extractfile(member)
+    if file is None or member.size > _MAX_BYTES:
+        raise ValueError(f"{member.name} announces {member.size:,} bytes, which is not a batch of CIFAR-10.")
+    return np.frombuffer(file.read(), np.uint8).reshape(-1, 3073)
 
 
 def luma(planes: np.ndarray) -> np.ndarray:
@@ -122,14 +139,27 @@ def luma(planes: np.ndarray) -> np.ndarray:
 
 def small_mnist_from_mat(paths: Sequence[Path]) -> Arrays:
     """Read the demo data of the *SHL authors: 300 labeled and 600 test digits."""
-    content = loadmat(paths[0])
+    names = (("Ltr", "Ltr_L"), ("te", "te_L"))
+    content = _read_mat(paths[0], [name for pair in names for name in pair])
     parts = {}
-    for rows, labels in (("Ltr", "Ltr_L"), ("te", "te_L")):
+    for rows, labels in names:
         X = np.asarray(content[rows], dtype=np.float64)
         parts[rows] = np.ascontiguousarray(X if X.shape[1] == 784 else X.T)
         parts[labels] = np.asarray(content[labels]).ravel().astype(np.int64)
     X = np.concatenate([parts["Ltr"], parts["te"]])
     return parts | _arrays(X, np.concatenate([parts["Ltr_L"], parts["te_L"]]), n_train=len(parts["Ltr"]))
+
+
+def _read_mat(path: Path, names: list[str]) -> Arrays:
+    """Return the named variables of a MAT file; others are not even unpacked."""
+    try:
+        content = loadmat(path, variable_names=names)
+    except Exception as error:  # damaged bytes make scipy raise errors of a dozen types
+        raise ValueError(f"{path.name} is not a readable MAT file ({error!r}).") from error
+    absent = [name for name in names if getattr(content.get(name), "dtype", np.dtype(object)).kind not in "biuf"]
+    if absent:
+        raise ValueError(f"{path.name} has no array of numbers named {', '.join(absent)}.")
+    return content
 
 
 def _arrays(X: np.ndarray, y: np.ndarray, *, n_train: int) -> Arrays:

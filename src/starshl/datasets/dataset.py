@@ -1,34 +1,34 @@
-"""A data set in memory, and the checksum of its arrays."""
+"""A data set in memory."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-__all__ = ["Dataset", "array_digest"]
+__all__ = ["Dataset"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """Rows, labels and what is known about them.
+    """Rows, labels and facts about them.
 
     Attributes
     ----------
     name : str
     X : array of shape (n_samples, n_features)
-        Values as published: neither scaled, centered nor shuffled.
+        Values as published, without scaling, centering or shuffling.
     y : int64 array of shape (n_samples,)
-        Classes from 0.
+        Class numbers, starting at 0.
     split : uint8 array of shape (n_samples,) or None
-        The official split where there is one: 0 = train, 1 = test.
+        The official split, if there is one: 0 = train, 1 = test.
     names : tuple of str
         Names of the classes, in the order of y.
     notes : tuple of str
-        What a reader of results should know, for example how the rows differ from the paper's.
-    extra : mapping of further arrays of the file
+        Remarks that matter for results, for example how the rows differ from those of the paper.
+    extra : mapping
+        Any other arrays of the file.
     """
 
     name: str
@@ -49,21 +49,3 @@ class Dataset:
     def __repr__(self) -> str:
         rows, features = self.X.shape
         return f"Dataset({self.name!r}, {rows:,} x {features:,} {self.X.dtype}, {self.n_classes} classes)"
-
-
-def array_digest(arrays: Mapping[str, np.ndarray]) -> str:
-    """Return the SHA-256 of named arrays: names, types, shapes and contents, whatever file held them.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> array_digest({"y": np.arange(3)}) == array_digest({"y": np.arange(3, dtype=np.int8)})
-    False
-    """
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        array = array.astype(array.dtype.newbyteorder("<"), copy=False)
-        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()

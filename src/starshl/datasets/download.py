@@ -1,16 +1,16 @@
-"""Download a file over HTTP: cut connections are resumed, damaged files refused, errors say what to do."""
+"""Download a file over HTTP: resume cut connections, refuse damaged files, say what to do about errors."""
 
 from __future__ import annotations
 
 import hashlib
 import http.client
-import json
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from time import sleep
 
+from .._json import parse_json
 from ..exceptions import ChecksumError, DownloadError
 
 __all__ = ["download", "read_json"]
@@ -19,7 +19,10 @@ Progress = Callable[[str, int, int | None], None]
 
 _ATTEMPTS = 4
 _CHUNK = 1 << 18
-_PASSING = {408, 425, 429, 500, 502, 503, 504}
+_MAX_JSON_BYTES = 1 << 24
+_MAX_LENGTH_DIGITS = 18
+# Answers after which another attempt may succeed.
+_TEMPORARY_STATUS = {408, 425, 429, 500, 502, 503, 504}
 
 
 class _CutError(Exception):
@@ -45,7 +48,7 @@ def download(
     url : str
     target : Path
     md5 : str or None, default=None
-        What the publisher says the file's MD5 is; guards against damage, not against malice.
+        The MD5 that the publisher states; it guards against damage, not against malice.
     progress : callable or None, default=None
         Called with (file name, bytes so far, bytes in total or None).
     timeout, pause : float
@@ -62,7 +65,7 @@ def download(
             break
         except urllib.error.HTTPError as error:
             error.close()
-            if error.code not in _PASSING or attempt == _ATTEMPTS:
+            if error.code not in _TEMPORARY_STATUS or attempt == _ATTEMPTS:
                 raise DownloadError(f"{url} answered {error.code} ({error.reason}).") from error
         except (_CutError, OSError, http.client.HTTPException) as error:
             if attempt == _ATTEMPTS:
@@ -71,9 +74,9 @@ def download(
                     "Check the network and try again: what has arrived is kept."
                 ) from error
         sleep(pause * 2 ** (attempt - 1))
-    if md5 is not None and (found := _md5_of(part)) != md5.lower():
+    if md5 is not None and (actual := _md5_of(part)) != md5.lower():
         _forget(part)
-        raise ChecksumError(f"The file from {url} has MD5 {found}; {md5} was expected. It was discarded.")
+        raise ChecksumError(f"The file from {url} has MD5 {actual}; {md5} was expected. It was discarded.")
     part.replace(target)
     _validator_of(part).unlink(missing_ok=True)
     return target
@@ -83,21 +86,25 @@ def read_json(url: str, *, timeout: float = 30.0) -> dict:
     """Return the JSON object at ``url``."""
     try:
         with urllib.request.urlopen(url, timeout=timeout) as answer:
-            return json.load(answer)
+            value = parse_json(answer.read(_MAX_JSON_BYTES))
     except urllib.error.HTTPError as error:
         error.close()
         raise DownloadError(f"{url} answered {error.code} ({error.reason}).") from error
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise DownloadError(f"{url} could not be read ({_reason(error)}). Check the network.") from error
+    if not isinstance(value, dict):
+        raise DownloadError(f"{url} answered with a JSON {type(value).__name__} instead of an object.")
+    return value
 
 
 def _receive(url: str, part: Path, timeout: float, progress: Progress | None) -> None:
     validator = _validator_of(part)
-    have = part.stat().st_size if part.exists() and validator.exists() else 0
+    stamp = _read_stamp(validator)
+    have = part.stat().st_size if part.exists() and stamp else 0
     headers = {"User-Agent": "starshl", "Accept-Encoding": "identity"}
     if have:
         # If-Range: a server whose file has changed sends it whole instead of the missing end.
-        headers |= {"Range": f"bytes={have}-", "If-Range": validator.read_text()}
+        headers |= {"Range": f"bytes={have}-", "If-Range": stamp}
     with _open(url, headers, part, timeout) as answer:
         resumed = answer.status == 206 and _starts_at(answer.headers, have)
         if answer.status == 206 and not resumed:
@@ -105,8 +112,8 @@ def _receive(url: str, part: Path, timeout: float, progress: Progress | None) ->
             raise _CutError("the server sent another range than asked for")
         _remember(validator, answer.headers)
         done = have if resumed else 0
-        length = answer.headers.get("Content-Length")
-        total = None if length is None else done + int(length)
+        length = _announced_length(answer.headers)
+        total = None if length is None else done + length
         with open(part, "ab" if resumed else "wb") as file:
             while chunk := answer.read(_CHUNK):
                 file.write(chunk)
@@ -128,6 +135,16 @@ def _open(url: str, headers: dict[str, str], part: Path, timeout: float):
         raise _CutError("the server refused the range asked for") from error
 
 
+def _announced_length(headers) -> int | None:
+    text = headers.get("Content-Length")
+    if text is None:
+        return None
+    # int() would also take "-5", "1_000" and digits of other scripts.
+    if not (text.isascii() and text.isdigit()) or len(text) > _MAX_LENGTH_DIGITS:
+        raise _CutError(f"the server announced a length of {text[:40]!r}")
+    return int(text)
+
+
 def _starts_at(headers, have: int) -> bool:
     return headers.get("Content-Range", "").startswith(f"bytes {have}-")
 
@@ -140,10 +157,23 @@ def _remember(validator: Path, headers) -> None:
     """Keep what identifies the server's version of the file; without it a part cannot be resumed."""
     etag = headers.get("ETag", "")
     stamp = headers.get("Last-Modified", "") if etag.startswith("W/") or not etag else etag
-    if stamp:
+    if _is_stamp(stamp):
         validator.write_text(stamp)
     else:
         validator.unlink(missing_ok=True)
+
+
+def _read_stamp(validator: Path) -> str:
+    """Return the stamp of a partial file, empty if there is none that can go into a request."""
+    try:
+        stamp = validator.read_text()
+    except (FileNotFoundError, UnicodeDecodeError):
+        return ""
+    return stamp if _is_stamp(stamp) else ""
+
+
+def _is_stamp(text: str) -> bool:
+    return bool(text) and text.isascii() and text.isprintable()
 
 
 def _forget(part: Path) -> None:

@@ -1,4 +1,4 @@
-"""The data sets by name: sizes, checksums, licenses, sources and what a reader of results must know."""
+"""The data sets by name: sizes, checksums, licenses, sources and remarks that matter for results."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Entry:
     digest : str or None
         :func:`array_digest` of all arrays of the file (in sorted row order if ``sort_rows``).
     sort_rows : bool
-        Copies in circulation differ in row order only, so rows are sorted before anything else.
+        Sort the rows before anything else, because copies in circulation differ in row order.
     class_names : tuple of str
-        Empty if the file names its classes, which are then ``n_classes_in_file``.
+        Empty if the file itself names its ``n_classes_in_file`` classes.
     keep : str
-        Name of an array of classes to which the file is narrowed, or empty.
+        Name of the array that lists the classes to keep; empty to keep all.
     no_download : str
-        Why there is no source, where there is none.
+        Why there is no source; empty if there is one.
     """
 
     name: str
@@ -86,7 +86,7 @@ _FASHION_MD5 = (
     "bb300cfdad3c16e7a12a480ee83cd310",
 )
 
-# No source below has ever been tried from here, so none is marked verified; see Web.verified.
+# Nobody has tried the sources below yet, so none is marked verified; see Web.verified.
 ENTRIES = (
     Entry(
         name="mnist",

@@ -1,4 +1,4 @@
-"""Where a data set can be downloaded, and what turns the files found there into arrays."""
+"""Where a data set can be downloaded, and what turns the downloaded files into arrays."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ __all__ = ["OpenML", "Source", "Web"]
 class Web:
     """Files at fixed addresses.
 
-    ``verified`` says that a download from here has been seen to give the registered arrays; nothing else
-    makes a source trusted, and the checksum of the arrays is compared either way.
+    ``verified`` means that somebody has downloaded from here and got the registered arrays. The checksum
+    of the arrays is compared whether a source is verified or not.
     """
 
     urls: tuple[str, ...]
@@ -42,7 +42,7 @@ class Web:
 
 @dataclass(frozen=True, slots=True)
 class OpenML:
-    """One ARFF file of openml.org, whose address and MD5 its API tells."""
+    """One ARFF file of openml.org; its API gives the address and the MD5."""
 
     data_id: int
     convert: Callable[[Sequence[Path]], dict[str, np.ndarray]]
@@ -58,11 +58,15 @@ class OpenML:
         path = folder / f"openml-{self.data_id}.arff"
         if not path.exists():
             url = f"{self.api}/{self.data_id}"
-            about = read_json(url).get("data_set_description", {})
-            if "url" not in about:
+            about = read_json(url).get("data_set_description")
+            if not isinstance(about, dict) or not isinstance(about.get("url"), str):
                 raise DownloadError(f"{url} names no data file.")
-            download(about["url"], path, md5=about.get("md5_checksum"), progress=progress)
+            download(about["url"], path, md5=_text_or_none(about.get("md5_checksum")), progress=progress)
         return [path]
+
+
+def _text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 Source = Web | OpenML

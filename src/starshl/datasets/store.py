@@ -6,18 +6,17 @@ import io
 import os
 import shutil
 import sys
-import tarfile
 import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits
 
+from .._digest import array_digest
 from .._files import write_atomically
 from ..exceptions import ChecksumError, DatasetUnavailableError, DownloadError
-from .dataset import Dataset, array_digest
+from .dataset import Dataset
 from .download import Progress
 from .progress import progress_bar
 from .registry import ENTRIES, Entry, entry_of
@@ -25,7 +24,9 @@ from .sources import Source
 
 __all__ = ["Description", "cache_folder", "describe", "describe_all", "fetch", "get", "locate", "names"]
 
-_UNREADABLE = (ValueError, KeyError, IndexError, OSError, EOFError, tarfile.TarError, zlib.error)
+# Room for small arrays beside X, and for X in a wider type than the registered one.
+_SMALL_ARRAYS_BYTES = 1 << 26
+_BYTES_PER_ENTRY = 64
 
 
 def names() -> tuple[str, ...]:
@@ -58,11 +59,11 @@ def get(name: str, *, download: bool = True, progress: bool = False) -> Dataset:
     if path is None and not download:
         raise DatasetUnavailableError(_absent(entry) + " Allow the download, or put the file there.")
     path = path or fetch(name, progress=progress)
-    return _dataset(entry, _checked(entry, _read(path), str(path)))
+    return _dataset(entry, _checked(entry, _read(entry, path), str(path)))
 
 
 def locate(name: str) -> Path | None:
-    """Return the file of a data set on this machine, None if there is none."""
+    """Return the path of a data set's file on this machine, or None."""
     entry = entry_of(name)
     folders = [folder for folder in (_data_folder(), cache_folder()) if folder is not None]
     paths = [folder / entry.file for folder in folders] if entry.file else []
@@ -70,9 +71,9 @@ def locate(name: str) -> Path | None:
 
 
 def fetch(name: str, *, progress: bool = False) -> Path:
-    """Return the file of a data set, after downloading it into the user's cache if it is nowhere yet.
+    """Return the path of a data set's file; download it into the user's cache if it is not here yet.
 
-    Sources are tried in order; one whose arrays do not have the registered checksum is refused.
+    Sources are tried in order. Arrays that do not have the registered checksum are refused.
     """
     entry = entry_of(name)
     if not entry.file:
@@ -92,19 +93,19 @@ def fetch(name: str, *, progress: bool = False) -> Path:
             except (DownloadError, ChecksumError) as error:
                 failures.append((source, error))
     kind = type(failures[0][1]) if len({type(error) for _, error in failures}) == 1 else DownloadError
-    told = " ".join(f"{source.label}: {error}" for source, error in failures)
+    reasons = " ".join(f"{source.label}: {error}" for source, error in failures)
     raise kind(
-        f"{name!r} could not be downloaded. {told} Without a network, put {entry.file} into the folder "
+        f"{name!r} could not be downloaded. {reasons} Without a network, put {entry.file} into the folder "
         "that STARSHL_DATA names."
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What ``starshl data list`` says of a data set.
+    """What a data set is, where it is and where it can come from.
 
     ``where`` is "folder" (STARSHL_DATA), "cache", "package" (scikit-learn), "download" or "unavailable";
-    ``sources`` pairs each source with whether it has ever been tried with success.
+    ``sources`` pairs each source with "verified" if a download from it has succeeded, else "unverified".
     """
 
     name: str
@@ -120,7 +121,7 @@ class Description:
 
 
 def describe(name: str) -> Description:
-    """Say what a data set is, where it is and where it could come from."""
+    """Describe one data set."""
     entry = entry_of(name)
     path = locate(name)
     if path is not None:
@@ -167,7 +168,7 @@ def _data_folder() -> Path | None:
     if not named:
         return None
     if not Path(named).is_dir():
-        raise DatasetUnavailableError(f"STARSHL_DATA is {named!r}, which is no folder. Name one or unset it.")
+        raise DatasetUnavailableError(f"STARSHL_DATA is {named!r}, which is not a folder. Set it to one, or unset it.")
     return Path(named)
 
 
@@ -176,7 +177,7 @@ def _fetch_from(entry: Entry, source: Source, report: Progress | None) -> Path:
     files = source.fetch(folder, report)
     try:
         arrays = source.convert(files)
-    except _UNREADABLE as error:
+    except Exception as error:  # damaged files make a reader raise anything, MemoryError included
         shutil.rmtree(folder)
         raise ChecksumError(f"its files are not what they should be ({error}).") from error
     try:
@@ -191,23 +192,33 @@ def _fetch_from(entry: Entry, source: Source, report: Progress | None) -> Path:
     return cache_folder() / entry.file
 
 
-def _read(path: Path) -> dict[str, np.ndarray]:
+def _read(entry: Entry, path: Path) -> dict[str, np.ndarray]:
     try:
+        _refuse_inflated(entry, path)
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error, KeyError) as error:
+    except Exception as error:  # damaged bytes make NumPy raise errors of a dozen types
         raise ChecksumError(
             f"{str(path)!r} is not a readable npz file ({error}). Delete it and fetch it again."
         ) from error
+
+
+def _refuse_inflated(entry: Entry, path: Path) -> None:
+    """Refuse an archive that unpacks to far more than the data set, before any of it is unpacked."""
+    with zipfile.ZipFile(path) as archive:
+        n_bytes = sum(member.file_size for member in archive.infolist())
+    limit = _SMALL_ARRAYS_BYTES + _BYTES_PER_ENTRY * entry.n_rows * entry.n_features
+    if n_bytes > limit:
+        raise ValueError(f"it unpacks to {n_bytes:,} bytes; {entry.name!r} takes at most {limit:,}")
 
 
 def _checked(entry: Entry, arrays: dict[str, np.ndarray], origin: str) -> dict[str, np.ndarray]:
     """Return the arrays, in canonical row order, if they are those of the registry."""
     if entry.sort_rows:
         arrays = _with_sorted_rows(arrays)
-    if entry.digest is not None and (found := array_digest(arrays)) != entry.digest:
+    if entry.digest is not None and (digest := array_digest(arrays)) != entry.digest:
         raise ChecksumError(
-            f"The arrays of {entry.name!r} from {origin} have checksum {found[:12]}...; "
+            f"The arrays of {entry.name!r} from {origin} have checksum {digest[:12]}...; "
             f"{entry.digest[:12]}... was expected. They differ from the registered data set; "
             "get a fresh copy."
         )

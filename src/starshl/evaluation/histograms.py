@@ -1,4 +1,4 @@
-"""Hamming histograms: all that an order-free retrieval metric needs to know of a ranking."""
+"""Hamming histograms: everything that a retrieval metric needs if the order of ties is left open."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._threads import run_all, tiles
-from .._validation import check_labels
+from .._validation import PartialLabels, check_labels
 from ..codes import BinaryCodes
 from ._histogram_loops import count_by_distance, count_by_distance_multilabel
 
@@ -41,7 +41,9 @@ class HammingHistograms:
         if count.dtype.kind not in "iu" or relevant.dtype.kind not in "iu":
             raise ValueError(f"count is {count.dtype} and relevant {relevant.dtype}; both must hold integers.")
         if (relevant < 0).any() or (relevant > count).any():
-            raise ValueError("Some entries of relevant are negative or exceed count; it must count a part.")
+            raise ValueError(
+                "Some entries of relevant are negative or exceed count; relevant items are a part of all items."
+            )
         totals = count.sum(axis=1)
         if totals[0] == 0 or (totals != totals[0]).any():
             raise ValueError(
@@ -89,8 +91,8 @@ def hamming_histograms(
     >>> import numpy as np
     >>> from starshl import BinaryCodes
     >>> items = BinaryCodes.from_signs(np.array([[1, 1], [1, -1], [-1, -1]]))
-    >>> found = hamming_histograms(items[:1], items, ["cat"], ["cat", "dog", "cat"])
-    >>> found.count.tolist(), found.relevant.tolist()
+    >>> histograms = hamming_histograms(items[:1], items, ["cat"], ["cat", "dog", "cat"])
+    >>> histograms.count.tolist(), histograms.relevant.tolist()
     ([[1, 1, 1]], [[1, 0, 1]])
     """
     check_codes(codes_query, codes_db)
@@ -108,7 +110,7 @@ def hamming_histograms(
 
 
 def check_codes(codes_query: BinaryCodes, codes_db: BinaryCodes) -> None:
-    """Refuse codes that cannot be compared."""
+    """Raise an error if the codes cannot be compared."""
     for name, codes in (("codes_query", codes_query), ("codes_db", codes_db)):
         if not isinstance(codes, BinaryCodes):
             raise TypeError(
@@ -137,24 +139,36 @@ def relevance_labels(y_query, y_db, n_queries: int, n_items: int) -> tuple[np.nd
     y_query, y_db = _one_column(y_query), _one_column(y_db)
     for name, y, n in (("y_query", y_query, n_queries), ("y_db", y_db, n_items)):
         if y.ndim not in (1, 2) or len(y) != n:
-            raise ValueError(f"{name} has shape {y.shape}; there are {n} codes, so give one label a code.")
+            raise ValueError(f"{name} has shape {y.shape}; there are {n} codes, so give one label per code.")
     if y_query.ndim == 2 or y_db.ndim == 2:
         return _label_sets(y_query, y_db)
-    if (y_query.dtype.kind in "US") != (y_db.dtype.kind in "US") and "O" not in (
-        y_query.dtype.kind,
-        y_db.dtype.kind,
-    ):
+    return _class_indices(check_labels(y_query, n_queries), check_labels(y_db, n_items))
+
+
+def _class_indices(query: PartialLabels, item: PartialLabels) -> tuple[np.ndarray, np.ndarray]:
+    """Return indices into the classes of both sides together."""
+    n_missing = int((~query.labeled).sum() + (~item.labeled).sum())
+    if n_missing:
         raise ValueError(
-            f"y_query holds {y_query.dtype} and y_db {y_db.dtype} labels, so none could agree. "
+            f"{n_missing} labels are missing (-1, NaN or None); relevance needs the label of every query and "
+            "item. Leave unlabeled rows out."
+        )
+    # As Python values: NumPy compares int64 with uint64 as floats, which merges large numbers.
+    query_classes, item_classes = query.classes.tolist(), item.classes.tolist()
+    if {_kind(label) for label in query_classes}.isdisjoint(_kind(label) for label in item_classes):
+        raise ValueError(
+            f"y_query holds {query.dtype} and y_db {item.dtype} labels, so none could agree. "
             "Use labels of one type on both sides."
         )
-    labels = check_labels(np.concatenate([y_query, y_db]), n_queries + n_items)
-    if not labels.labeled.all():
-        raise ValueError(
-            f"{int((~labels.labeled).sum())} labels are missing (-1, NaN or None); relevance needs the label "
-            "of every query and item. Leave unlabeled rows out."
-        )
-    return labels.index[:n_queries], labels.index[n_queries:]
+    number = {label: position for position, label in enumerate(dict.fromkeys(query_classes + item_classes))}
+    query_number, item_number = (
+        np.array([number[label] for label in classes]) for classes in (query_classes, item_classes)
+    )
+    return query_number[query.index], item_number[item.index]
+
+
+def _kind(label: object) -> type:
+    return type(label) if isinstance(label, (str, bytes)) else object
 
 
 def _one_column(y) -> np.ndarray:
@@ -165,7 +179,7 @@ def _one_column(y) -> np.ndarray:
 def _label_sets(y_query: np.ndarray, y_db: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if y_query.ndim != 2 or y_db.ndim != 2 or y_query.shape[1] != y_db.shape[1]:
         raise ValueError(
-            f"y_query has shape {y_query.shape} and y_db {y_db.shape}; label matrices need one row a code "
+            f"y_query has shape {y_query.shape} and y_db {y_db.shape}; label matrices need one row per code "
             "and the same columns on both sides."
         )
     for name, y in (("y_query", y_query), ("y_db", y_db)):

@@ -74,7 +74,7 @@ def precision_at(
 def _hits_in_storage_order(codes_query, codes_db, y_query, y_db, s, count, n_jobs) -> np.ndarray:
     query_class, item_class = relevance_labels(y_query, y_db, len(codes_query), len(codes_db))
     if query_class.ndim == 2:
-        raise ValueError("ties='index' takes one label a code; use ties='expected' with label matrices.")
+        raise ValueError("ties='index' takes one label per code; use ties='expected' with label matrices.")
     queries, items = words_of(codes_query), words_of(codes_db)
     hits = np.zeros(len(queries), dtype=np.int64)
 
@@ -210,8 +210,8 @@ def precision_recall(histograms: HammingHistograms, average: str = "micro", *, e
         recall = _ratio(hit.sum(axis=0), np.full(hit.shape[1], n_relevant.sum()))
     else:
         precision = _macro_precision(hit, ball, empty)
-        found = hit[known] / n_relevant[known, None]
-        recall = found.mean(axis=0) if known.any() else np.full(hit.shape[1], np.nan)
+        recalls = hit[known] / n_relevant[known, None]
+        recall = recalls.mean(axis=0) if known.any() else np.full(hit.shape[1], np.nan)
     return PrecisionRecall(
         radius=np.arange(hit.shape[1]),
         precision=precision,
@@ -258,8 +258,8 @@ def lookup(histograms: HammingHistograms, radius: int = 2) -> Lookup:
 
     Examples
     --------
-    >>> found = lookup(HammingHistograms([[0, 2, 2], [0, 0, 4]], [[0, 1, 1], [0, 0, 2]]), radius=1)
-    >>> found.precision, found.recall, found.empty_share, found.mean_candidates
+    >>> result = lookup(HammingHistograms([[0, 2, 2], [0, 0, 4]], [[0, 1, 1], [0, 0, 2]]), radius=1)
+    >>> result.precision, result.recall, result.empty_share, result.mean_candidates
     (0.25, 0.25, 0.5, 1.0)
     """
     radius = check_integer(radius, "radius", low=0)

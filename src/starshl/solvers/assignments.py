@@ -6,7 +6,7 @@ import numpy as np
 
 __all__ = ["hamming_distances", "hinge_distances", "nearest_codewords", "reassign"]
 
-_STRICTLY = 1e-12
+_IMPROVEMENT_TOL = 1e-12
 
 
 def hinge_distances(scores: np.ndarray, codewords: np.ndarray) -> np.ndarray:
@@ -53,7 +53,7 @@ def reassign(
     here = assignments[free]
     best = distances.argmin(axis=1)
     gains = distances[np.arange(len(free)), here] - distances.min(axis=1)
-    movers = np.flatnonzero(gains > _STRICTLY)
+    movers = np.flatnonzero(gains > _IMPROVEMENT_TOL)
     if len(movers) == 0:
         return 0
     sizes = np.bincount(assignments, minlength=len(codewords))

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Attempt", "active_rows", "harder", "learn_weights", "sample_of", "solve"]
 
-_TIGHTEST = 1e-8  # SVM tolerance beyond which rounding, not the solver, decides
-_NEAR = 0.05  # beyond the margin, up to which a row is active
-_FEW = 1500  # rows that are all active at all times
-_GROWTH = 4000  # active rows that may join at least at a time
-_SAMPLE = (750, 4000)  # rows, at least and at most, of the sample that the first kernel weights are learned on
+_SMALLEST_TOL = 1e-8  # of an SVM; below it rounding decides, not the solver
+_ACTIVE_BEYOND_MARGIN = 0.05  # rows up to this far outside the margin are active
+_SAMPLE_ABOVE_ROWS = 1500  # up to this many rows, all are active at all times
+_JOIN_AT_LEAST = 4000  # active rows that may be added in one step
+_SAMPLE_SIZES = (750, 4000)  # smallest and largest sample on which the first kernel weights are learned
 _WEIGHT_STEPS = 6  # of the kernel weights on a sample, at most
 
 
@@ -41,12 +41,12 @@ def active_rows(coefficients: np.ndarray, margins: np.ndarray) -> np.ndarray:
 
     The worst ones alone would not do: a function fitted to outliers costs more on all other rows than the old one.
     """
-    if len(margins) <= _FEW:
+    if len(margins) <= _SAMPLE_ABOVE_ROWS:
         return np.ones(len(margins), dtype=bool)
     active = coefficients != 0.0
     n_supporting = int(active.sum())
-    others = np.flatnonzero(~active & (margins < 1.0 + _NEAR))
-    n_joining = max(3 * n_supporting, _GROWTH)
+    others = np.flatnonzero(~active & (margins < 1.0 + _ACTIVE_BEYOND_MARGIN))
+    n_joining = max(3 * n_supporting, _JOIN_AT_LEAST)
     if len(others) > n_joining:
         others = others[np.linspace(0, len(others) - 1, n_joining).astype(np.int64)]
     active[others] = True
@@ -55,9 +55,9 @@ def active_rows(coefficients: np.ndarray, margins: np.ndarray) -> np.ndarray:
 
 def sample_of(groups: np.ndarray) -> np.ndarray | None:
     """Mark a quarter of the rows, up to a limit, evenly in each group and one of each at least; None for few rows."""
-    if len(groups) <= _FEW:
+    if len(groups) <= _SAMPLE_ABOVE_ROWS:
         return None
-    step = len(groups) / np.clip(len(groups) // 4, *_SAMPLE)
+    step = len(groups) / np.clip(len(groups) // 4, *_SAMPLE_SIZES)
     order = np.argsort(groups, kind="stable")
     place = np.arange(len(groups)) - np.searchsorted(groups[order], groups[order])
     chosen = np.empty(len(groups), dtype=bool)
@@ -73,8 +73,8 @@ def harder(attempt: Attempt, coefficients: np.ndarray, margins: np.ndarray, *, t
     active = attempt.active | active_rows(coefficients, margins)
     if np.any(active & ~attempt.active):
         return replace(attempt, start=coefficients, active=active)
-    if tighter and attempt.tol > _TIGHTEST:
-        return replace(attempt, start=coefficients, tol=max(attempt.tol / 10.0, _TIGHTEST))
+    if tighter and attempt.tol > _SMALLEST_TOL:
+        return replace(attempt, start=coefficients, tol=max(attempt.tol / 10.0, _SMALLEST_TOL))
     return None
 
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Proposal", "propose", "quadratic_forms"]
 
-_ROUNDS = 30  # of the last pass, each with more active rows or a tighter tolerance
-_ROUNDING = 1e-12
+_MAX_ROUNDS = 30  # of solving, each with more active rows or a tighter tolerance
+_ROUNDING_SLACK = 1e-12
 # The last pass must end with weights and coefficients that belong together; in float32 that may cost a rounding error.
 _LAST_SLACK = 1e-7
-_HARDLY = 0.01
+_WEIGHTS_AT_REST = 0.01  # change of kernel weights, below which there is next to nothing left to gain
 _EXPANSION_ERROR = 0.05  # of an expansion, as a share of the SVM tolerance
 
 
@@ -61,12 +61,12 @@ def propose(
             proposals[bit] = _constant(labels[0], problem, state.weights[bit])
         else:
             attempts.append(_first_attempt(problem, state, rows, bit, labels))
-    if np.isinf(state.penalty).all() and not exact:
+    if np.isinf(state.penalty).all() and not problem.free.any():
         attempts = _learn_on_sample(problem, state, rows, attempts)
     if last:
         attempts = [_at_the_end(state, attempt) for attempt in attempts]
-    slack = 1.0 + (_LAST_SLACK if last else _ROUNDING)
-    for _ in range(_ROUNDS):
+    slack = 1.0 + (_LAST_SLACK if last else _ROUNDING_SLACK)
+    for _ in range(_MAX_ROUNDS):
         unfinished = []
         for attempt, proposal in zip(attempts, _try_all(problem, state, rows, attempts), strict=True):
             is_cheap = proposal.value <= attempt.allowed * slack
@@ -104,7 +104,7 @@ def _first_attempt(problem: Problem, state: State, rows: np.ndarray, bit: int, l
 def _at_the_end(state: State, attempt: Attempt) -> Attempt:
     """Ask for a tighter tolerance at once where the weights hardly moved, for there is next to nothing to be gained."""
     moved = np.abs(state.weights[attempt.bit] - state.used_weights[attempt.bit]).max()
-    return replace(attempt, tol=attempt.tol / 10.0) if moved < _HARDLY else attempt
+    return replace(attempt, tol=attempt.tol / 10.0) if moved < _WEIGHTS_AT_REST else attempt
 
 
 def _learn_on_sample(problem: Problem, state: State, rows: np.ndarray, attempts: Sequence[Attempt]) -> list[Attempt]:

@@ -13,8 +13,8 @@ from .result import DualSolution
 
 __all__ = ["PairwiseAscent", "feasible_start"]
 
-_BALANCED = 1e-12  # sum of coefficients, relative to one side's, that rounding explains
-_AT_BOUND = 1e-12  # distance of a coefficient from its bound, relative to the bounds' distance, likewise
+_SUM_TOL = 1e-12  # sum of coefficients, relative to one side's, that rounding explains
+_BOUND_TOL = 1e-12  # distance of a coefficient from its bound, relative to the bounds' distance, likewise
 
 
 class PairwiseAscent:
@@ -69,7 +69,7 @@ def feasible_start(eta: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.nda
     eta = np.clip(eta, low, high)
     positive, negative = eta[eta > 0].sum(), -eta[eta < 0].sum()
     # Scaling by 1 - 1e-16 would pull every coefficient off its bound, and each would need a step to return.
-    if abs(positive - negative) <= _BALANCED * positive:
+    if abs(positive - negative) <= _SUM_TOL * positive:
         return eta
     if positive > negative:
         eta[eta > 0] *= negative / positive
@@ -84,6 +84,6 @@ def _snap_to_bounds(eta: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
     Such a coefficient counts as free and would decide the bias alone, at an end of the interval of best biases
     instead of its middle.
     """
-    margin = _AT_BOUND * (high - low)
+    margin = _BOUND_TOL * (high - low)
     np.copyto(eta, low, where=eta - low <= margin)
     np.copyto(eta, high, where=high - eta <= margin)
