@@ -104,7 +104,8 @@ def main() -> None:
         known = REFERENCE.get(options.bits, {}).get(method.name)
         reference = "" if known is None else f"{known[0]:.2f} {known[1]:.2f}"
         print(
-            f"{method.name:32}{n_bits:5}{labels_used(hasher, options.rows):8,}{precision:7.3f}{average:7.3f}{reference:>13}"
+            f"{method.name:32}{n_bits:5}{labels_used(hasher, options.rows):8,}{precision:7.3f}{average:7.3f}"
+            f"{reference:>13}"
             f"{fit_seconds:9.2f}{fit_processor_seconds:11.2f}{encode_seconds:10.2f}{size / 1e3:10.0f}",
             flush=True,
         )

@@ -46,8 +46,8 @@ TAIL = """
   where the classes of the queries are those of the training rows. Any comparison without them proves little.
 - Some methods cannot use this many bits. Directions by variance (PCAHash, SSH orthogonal) and by class differences
   (LDAHash, DIF) run out of good ones; there, shorter codes are better.
-- SignBinarizer keeps the leading features and is made for embeddings, whose every feature tells something; the
-  leading pixels of a picture are its empty margin. Bit sampling looks at single features, too.
+- SignBinarizer and RaBitQ are made for one bit per feature and are left out here; `benchmarks/baselines_table.py`
+  shows them at that length.
 - One split and one seed: differences below .02 mean nothing.
 
 Measured with {versions} on {cores} cores ({processor}).
