@@ -73,6 +73,7 @@ class COSDISH(BaseHasher):
         each step 2, which never raises it.
     coefficients_ : array of shape (n_bits, n_features) or (n_bits, n_anchors)
     intercept_ : array of shape (n_bits,)
+    n_iter_ : int, sets of columns used
     variant_ : str
     anchors_, scale_ : of the Gaussians, "kernel" only
 
@@ -160,6 +161,7 @@ class COSDISH(BaseHasher):
                 codes[inside] = improve_columns(S[inside], S[outside], codes[inside], codes[outside])
                 history.append((before, column_error(S, codes, inside)))
         self.objective_history_ = np.ravel(history)
+        self.n_iter_ = self.max_iter
         return codes
 
     def _kernel_regression(self, X, codes, share: float, rng) -> tuple[np.ndarray, np.ndarray]:

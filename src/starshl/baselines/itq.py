@@ -57,6 +57,7 @@ class ITQ(LinearHasher):
     intercept_ : array of shape (n_bits,)
     rotation_ : array of shape (n_directions, n_bits), orthonormal rows
     objective_history_ : array, the loss after every half-step: codes, rotation, codes, ...
+    n_iter_ : int, alternations made
 
     Notes
     -----
@@ -123,6 +124,8 @@ class ITQ(LinearHasher):
         embedded = _embedded(X, mean, directions)
         start = random_rotation(n_bits, rng)[: len(directions)]
         self.rotation_, self.objective_history_ = learn_rotation(embedded, start, max_iter)
+        # Each alternation records two half-steps; the last one may stop after the codes.
+        self.n_iter_ = (len(self.objective_history_) + 1) // 2
         components = project(self.rotation_.T, directions.T)
         self.components_ = components.astype(X.dtype)
         self.intercept_ = -project(components, mean[None])[:, 0].astype(X.dtype)

@@ -80,6 +80,7 @@ class SDH(BaseHasher):
     classes_ : array of shape (n_classes,)
     codewords_ : array of shape (n_classes, n_bits), "hadamard" only
     objective_history_ : array, the objective after every block
+    n_iter_ : int, iterations made
 
     Examples
     --------
@@ -164,6 +165,7 @@ class SDH(BaseHasher):
             solution, history = self._alternate(regression, labels.index, n_classes, n_bits, rng)
         self.coefficients_, self.intercept_ = (part.astype(X.dtype) for part in regression.split(solution))
         self.objective_history_ = np.array(history)
+        self.n_iter_ = 1 if self.variant == "hadamard" else self.max_iter
         return self
 
     def _prepare_regression(self, X: np.ndarray, rng) -> FeatureRidge | KernelRidge:
