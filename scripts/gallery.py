@@ -35,8 +35,6 @@ N_BITS = 32
 N_SHOWN = 10
 N_ENCODED = 10_000
 N_WARM_UP = 200
-# It keeps one bit per feature of an embedding: fewer would be the leading features, for pictures an empty margin.
-ONE_BIT_PER_FEATURE = ("SignBinarizer",)
 
 
 def main() -> None:
@@ -99,7 +97,7 @@ def measure_dataset(name: str, data: SplitData, methods: list[Configuration]) ->
 
 
 def make_hasher(method: Configuration, n_features: int) -> BaseHasher:
-    n_bits = n_features if method.method in ONE_BIT_PER_FEATURE else N_BITS
+    n_bits = n_features if method.facts.full_length else N_BITS
     hasher = method.hasher_class(n_bits=n_bits, **method.params)
     return hasher.set_params(random_state=0) if "random_state" in hasher.get_params() else hasher
 

@@ -26,6 +26,7 @@ METHODS = {
     "SignBinarizer": "starshl.baselines.sign_binarizer",
     "PCAHash": "starshl.baselines.pca_hash",
     "RandomRotation": "starshl.baselines.random_rotation",
+    "RaBitQ": "starshl.baselines.rabitq",
     "KernelLSH": "starshl.baselines.kernel_lsh",
     "SphericalHash": "starshl.baselines.spherical",
     "KMeansHash": "starshl.baselines.kmeans_hash",

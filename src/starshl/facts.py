@@ -31,6 +31,9 @@ class Facts:
     max_bits : "any", or what limits the code length
     bits_multiple_of : n_bits must be a multiple of this
     note : what a table says beside the name, for example that a method is a reconstruction
+    sparse : ``fit`` takes sparse rows
+    full_length : made for one bit per feature: shorter codes only keep the leading features or coordinates, so tables
+        of one code length show the method apart
     """
 
     paper: str
@@ -41,6 +44,8 @@ class Facts:
     max_bits: str = "any"
     bits_multiple_of: int = 1
     note: str = ""
+    sparse: bool = False
+    full_length: bool = False
 
     @property
     def needs_labels(self) -> bool:

@@ -10,11 +10,12 @@ from collections.abc import Callable
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from ._threads import run_all, single_threaded_blas, tiles
 
 __all__ = [
+    "column_means",
     "fill_by_tiles",
     "gram",
     "nearest_rows",
@@ -29,6 +30,8 @@ __all__ = [
 ]
 
 _TILE_ROWS = 1024
+# The covariance of sparse rows is a dense square of this size: 128 MiB.
+_LARGEST_SPARSE_COVARIANCE = 4096
 
 
 def fill_by_tiles(n_rows: int, n_columns: int, dtype, compute: Callable[[slice], np.ndarray]) -> np.ndarray:
@@ -147,11 +150,19 @@ def smallest_columns(values: np.ndarray, k: int) -> np.ndarray:
     return columns
 
 
-def principal_directions(X: np.ndarray, n_directions: int) -> tuple[np.ndarray, np.ndarray]:
+def column_means(X: np.ndarray | csr_array) -> np.ndarray:
+    """Return the mean of each feature in float64; X may be sparse."""
+    if issparse(X):
+        return np.asarray(X.sum(axis=0, dtype=np.float64)) / X.shape[0]
+    return X.mean(axis=0, dtype=np.float64)
+
+
+def principal_directions(X: np.ndarray | csr_array, n_directions: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the leading eigenvectors of the covariance as rows, and their variances.
 
     At most the rank of the centered rows, so perhaps fewer than asked for. The entry of largest magnitude of
-    each direction is positive. O(n d min(n, d)) for n rows of d features; float64 whatever X is.
+    each direction is positive. O(n d min(n, d)) for n rows of d features; float64 whatever X is. Sparse rows are not
+    made dense, but may have at most 4,096 features.
 
     Returns
     -------
@@ -165,9 +176,12 @@ def principal_directions(X: np.ndarray, n_directions: int) -> tuple[np.ndarray, 
     ([[1.0, 0.0]], [4.0])
     """
     n_samples, n_features = X.shape
-    centered = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
-    by_features = n_features <= n_samples
-    scatter = gram(centered if by_features else np.ascontiguousarray(centered.T)) / n_samples
+    if issparse(X):
+        by_features, centered, scatter = True, None, _sparse_covariance(X)
+    else:
+        centered = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+        by_features = n_features <= n_samples
+        scatter = gram(centered if by_features else np.ascontiguousarray(centered.T)) / n_samples
     n_kept = min(n_directions, len(scatter))
     with single_threaded_blas():
         values, vectors = eigh(scatter, subset_by_index=(len(scatter) - n_kept, len(scatter) - 1))
@@ -180,8 +194,19 @@ def principal_directions(X: np.ndarray, n_directions: int) -> tuple[np.ndarray, 
     return positive_peaks(directions), values
 
 
+def _sparse_covariance(X: csr_array) -> np.ndarray:
+    n_samples, n_features = X.shape
+    if n_features > _LARGEST_SPARSE_COVARIANCE:
+        raise ValueError(
+            f"X is sparse and has {n_features:,} features; sparse rows have principal directions here up to "
+            f"{_LARGEST_SPARSE_COVARIANCE:,}. Reduce X first, for example with sklearn.decomposition.TruncatedSVD."
+        )
+    rows, means = X.astype(np.float64), column_means(X)
+    return (rows.T @ rows).toarray() / n_samples - np.outer(means, means)
+
+
 def required_directions(
-    X: np.ndarray, n_directions: int, name: str, *, at_most: int = 0
+    X: np.ndarray | csr_array, n_directions: int, name: str, *, at_most: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return ``n_directions`` principal directions, or say how many there are at most.
 

@@ -73,7 +73,7 @@ def test_second_layer_thresholds_minimize_the_cut_that_sums_to_zero():
 
 def test_first_layer_of_two_equals_one_layer_of_half_the_bits():
     one = AnchorGraphHash(6, random_state=0).fit_transform(X)
-    two = AnchorGraphHash(12, layers=2, random_state=0).fit_transform(X)
+    two = AnchorGraphHash(12, variant="two_layers", random_state=0).fit_transform(X)
     assert np.array_equal(two[:, :6], one)
     # Each second bit cuts both sides of its first bit.
     for bit in range(6):
@@ -105,10 +105,10 @@ def test_given_anchors_and_sigma_are_used():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_bits": 7, "layers": 2}, "n_bits is 7; two layers give an even number of bits. Use 8 or 6"),
-        ({"n_bits": 1, "layers": 2}, r"Use 2\."),
+        ({"n_bits": 7, "variant": "two_layers"}, "n_bits is 7; two layers give an even number of bits. Use 8 or 6"),
+        ({"n_bits": 1, "variant": "two_layers"}, r"Use 2\."),
         ({"n_bits": 32, "n_anchors": 10}, r"graph of \d+ anchors and n_samples=400 gives at most \d+ bits"),
-        ({"layers": 3}, "layers is 3"),
+        ({"variant": "three_layers"}, "variant is 'three_layers'"),
         ({"sigma": 0.0}, "sigma is 0.0"),
         ({"anchors": "grid"}, "anchors is 'grid'"),
         ({"n_neighbors": 0}, "n_neighbors is 0"),

@@ -141,9 +141,9 @@ def test_random_partners_are_others_in_the_wanted_number():
     assert _random_partners(2, 0.05, np.random.RandomState(0)).tolist() == [[0, 1], [1, 0]]
 
 
-@pytest.mark.parametrize("supervised", [False, True])
-def test_history_never_rises_and_ends_below_its_start(supervised):
-    hasher = BRE(8, supervised=supervised, random_state=0).fit(DIGITS, DIGIT_LABELS)
+@pytest.mark.parametrize("variant", ["unsupervised", "supervised"])
+def test_history_never_rises_and_ends_below_its_start(variant):
+    hasher = BRE(8, variant=variant, random_state=0).fit(DIGITS, DIGIT_LABELS)
     # Each sweep adds up the objective anew, so equal values may differ by rounding.
     assert (np.diff(hasher.objective_history_) <= 1e-12 * hasher.objective_history_[0]).all()
     assert hasher.objective_history_[-1] < 0.95 * hasher.objective_history_[0]
@@ -157,7 +157,7 @@ def test_codes_do_not_depend_on_the_scale_or_origin_of_the_rows():
 
 def test_labels_pull_classes_apart():
     X, y = make_blobs(150, 6, centers=3, cluster_std=2.0, random_state=0)
-    codes = BRE(12, supervised=True, random_state=0).fit(X, y).transform(X).astype(int)
+    codes = BRE(12, variant="supervised", random_state=0).fit(X, y).transform(X).astype(int)
     distances, same = (12 - codes @ codes.T) / 2, y[:, None] == y
     # Three classes can at best differ in two thirds of the bits.
     assert distances[same].mean() < 2 < 4 < distances[~same].mean()
@@ -166,14 +166,14 @@ def test_labels_pull_classes_apart():
 def test_pairs_stand_in_for_labels():
     first, second = np.triu_indices(60, 1)
     pairs = (first, second, np.where(DIGIT_LABELS[first] == DIGIT_LABELS[second], 1, -1))
-    hasher = BRE(6, supervised=True, random_state=0).fit(DIGITS, pairs=pairs)
+    hasher = BRE(6, variant="supervised", random_state=0).fit(DIGITS, pairs=pairs)
     codes = hasher.transform(DIGITS[:60]).astype(int)
     distances, same = 6 - codes @ codes.T, DIGIT_LABELS[:60, None] == DIGIT_LABELS[:60]
     assert distances[same].mean() < distances[~same].mean()
 
 
 def test_pairs_are_refused_where_they_would_be_ignored():
-    with pytest.raises(ValueError, match="Set supervised=True"):
+    with pytest.raises(ValueError, match="Set variant='supervised'"):
         BRE(4).fit(DIGITS, pairs=([0], [1], [1]))
 
 
@@ -181,21 +181,29 @@ def test_only_labeled_rows_teach():
     y = np.where(np.arange(300) < 150, DIGIT_LABELS, -1)
     poisoned = DIGITS.copy()
     poisoned[150:] = poisoned[150:][::-1]  # the mean stays, unlabeled rows trade places
-    first, second = (BRE(4, supervised=True, random_state=0).fit(X, y).components_ for X in (DIGITS, poisoned))
+    first, second = (BRE(4, variant="supervised", random_state=0).fit(X, y).components_ for X in (DIGITS, poisoned))
     assert np.allclose(first, second)
 
 
 @pytest.mark.parametrize(
     ("y", "parameters", "message"),
     [
-        (None, {"supervised": True}, "BRE requires y to be passed"),
-        (np.full(300, -1), {"supervised": True}, "300 of 300 rows unlabeled"),
-        (None, {"n_train": 1}, "n_train is 1"),
+        (None, {"variant": "supervised"}, "BRE requires y to be passed"),
+        (np.full(300, -1), {"variant": "supervised"}, "300 of 300 rows unlabeled"),
+        (None, {"n_labeled": 1}, "n_labeled is 1"),
         (None, {"n_support": 0}, "n_support is 0"),
         (None, {"pair_fraction": 0.0}, "pair_fraction is 0.0"),
-        (None, {"max_sweeps": 0}, "max_sweeps is 0"),
+        (None, {"max_iter": 0}, "max_iter is 0"),
     ],
 )
 def test_bad_input_is_refused(y, parameters, message):
     with pytest.raises(ValueError, match=message):
         BRE(4, **parameters).fit(DIGITS, y)
+
+
+def test_all_rows_are_learned_from_if_asked_for():
+    y = DIGIT_LABELS.copy()
+    y[:50] = -1
+    assert BRE(2, variant="supervised", n_labeled=100, max_iter=1).fit(DIGITS, y).n_labeled_ == 100
+    assert BRE(2, variant="supervised", n_labeled=None, max_iter=1).fit(DIGITS, y).n_labeled_ == len(y) - 50
+    assert BRE(2, n_labeled=None, max_iter=1).fit(DIGITS).n_labeled_ == 0

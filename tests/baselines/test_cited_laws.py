@@ -60,7 +60,7 @@ def test_learned_codes_find_more_than_random_ones(hasher, margin, unit_digits, r
 
 @pytest.mark.parametrize(
     "hasher",
-    [LDAHash(8), LDAHash(8, method="dif"), BoostSSC(8), ParamSensitiveHash(8, random_state=0)],
+    [LDAHash(8), LDAHash(8, variant="dif"), BoostSSC(8), ParamSensitiveHash(8, random_state=0)],
     ids=["LDAHash", "DIF", "BoostSSC", "ParamSensitiveHash"],
 )
 def test_permuting_rows_permutes_codes(hasher, unit_digits):

@@ -6,7 +6,7 @@ from sklearn.datasets import load_digits
 
 from starshl.baselines import COSDISH
 from starshl.baselines._cosdish_loops import descend_by_flips
-from starshl.baselines.cosdish import column_error, improve_columns, similar_codes
+from starshl.baselines.cosdish import _linear_regression, column_error, improve_columns, similar_codes
 
 
 @pytest.fixture(scope="module")
@@ -82,22 +82,30 @@ def test_error_of_the_columns_never_rises_in_the_second_step(digits):
     assert history[-1, 1] < 0.5 * history[0, 0]
 
 
-@pytest.mark.parametrize(("hash_function", "least"), [("linear", 0.84), ("kernel", 0.95)])
-def test_held_out_digits_are_retrieved(digits, hash_function, least):
+@pytest.mark.parametrize(("variant", "least"), [("linear", 0.84), ("kernel", 0.95)])
+def test_held_out_digits_are_retrieved(digits, variant, least):
     X, y = digits
-    hasher = COSDISH(16, hash_function=hash_function, random_state=0).fit(X[:1000], y[:1000])
+    hasher = COSDISH(16, variant=variant, random_state=0).fit(X[:1000], y[:1000])
     distances = hasher.encode(X[1000:]).distances(hasher.encode(X[:1000]))
     nearest = np.argsort(distances, axis=1, kind="stable")[:, :10]
     # Measured .89 and .99; the bounds leave .05 and .04.
     assert np.mean(y[:1000][nearest] == y[1000:, None]) > least
 
 
-@pytest.mark.parametrize("hash_function", ["linear", "kernel"])
-def test_codes_do_not_depend_on_the_unit_of_the_features(digits, hash_function):
+@pytest.mark.parametrize("variant", ["linear", "kernel"])
+def test_codes_do_not_depend_on_the_unit_of_the_features(digits, variant):
     X, y = digits[0][:400], digits[1][:400]
-    settings = {"hash_function": hash_function, "random_state": 0}
+    settings = {"variant": variant, "random_state": 0}
     codes = [COSDISH(8, **settings).fit(c * X, y).transform(c * X) for c in (1, 256)]
     assert np.mean(codes[0] == codes[1]) > 0.999
+
+
+def test_regularization_means_the_same_for_any_number_of_rows(digits):
+    X, y = digits[0][:300], digits[1][:300]
+    once = _linear_regression(X, np.where(y[:, None] == np.arange(10), 1.0, -1.0), 0.1)
+    X, y = np.tile(X, (4, 1)), np.tile(y, 4)
+    repeated = _linear_regression(X, np.where(y[:, None] == np.arange(10), 1.0, -1.0), 0.1)
+    np.testing.assert_allclose(once[0], repeated[0], rtol=1e-8, atol=1e-10)
 
 
 def test_all_rows_may_be_columns(digits):
@@ -113,9 +121,9 @@ def test_missing_labels_point_to_methods_that_need_none(digits):
 @pytest.mark.parametrize(
     ("params", "match"),
     [
-        ({"hash_function": "trees"}, "hash_function is 'trees'"),
+        ({"variant": "trees"}, "variant is 'trees'"),
         ({"n_columns": 0}, "n_columns is 0"),
-        ({"n_rounds": 0}, "n_rounds is 0"),
+        ({"max_iter": 0}, "max_iter is 0"),
     ],
 )
 def test_bad_parameters_are_named(digits, params, match):

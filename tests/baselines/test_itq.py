@@ -25,7 +25,7 @@ def precision_at_10(hasher, X, y):
 
 @pytest.mark.parametrize("embedding", ["pca", "cca"])
 def test_loss_never_rises_at_a_half_step(digits, embedding):
-    history = ITQ(16, embedding=embedding, random_state=0).fit(*digits).objective_history_
+    history = ITQ(16, variant=embedding, random_state=0).fit(*digits).objective_history_
     assert len(history) > 10
     assert np.all(np.diff(history) <= 1e-9 * history[0])
 
@@ -49,7 +49,7 @@ def test_rotation_step_beats_every_other_rotation_tried():
 
 @pytest.mark.parametrize(("embedding", "n_directions"), [("pca", 12), ("cca", 9)])
 def test_rotation_has_orthonormal_rows(digits, embedding, n_directions):
-    rotation = ITQ(12, embedding=embedding, random_state=0).fit(*digits).rotation_
+    rotation = ITQ(12, variant=embedding, random_state=0).fit(*digits).rotation_
     assert rotation.shape == (n_directions, 12)
     np.testing.assert_allclose(rotation @ rotation.T, np.eye(n_directions), atol=1e-10)
 
@@ -80,7 +80,7 @@ def test_canonical_directions_solve_the_generalized_eigenproblem_of_one_hot_clas
 @pytest.mark.parametrize("embedding", ["pca", "cca"])
 def test_codes_do_not_depend_on_the_unit_of_the_features(digits, embedding):
     X, y = digits
-    codes = [ITQ(8, embedding=embedding, random_state=0).fit(c * X, y).transform(c * X) for c in (1, 256)]
+    codes = [ITQ(8, variant=embedding, random_state=0).fit(c * X, y).transform(c * X) for c in (1, 256)]
     assert np.array_equal(*codes)
 
 
@@ -91,7 +91,7 @@ def test_labels_are_not_read_by_the_unsupervised_embedding(digits):
 
 
 def test_retrieval_improves_from_lsh_to_itq_to_cca(digits):
-    hashers = LSHash(16, random_state=0), ITQ(16, random_state=0), ITQ(16, embedding="cca", random_state=0)
+    hashers = LSHash(16, random_state=0), ITQ(16, random_state=0), ITQ(16, variant="cca", random_state=0)
     lsh, pca, cca = (precision_at_10(hasher, *digits) for hasher in hashers)
     # Measured .50, .81, .87 on this split; the bounds leave .05.
     assert lsh + 0.2 < pca < cca
@@ -106,15 +106,15 @@ def test_more_bits_than_the_rank_are_refused_with_the_largest_allowed(digits):
 
 def test_one_class_has_no_canonical_direction():
     with pytest.raises(ValueError, match=r"y holds 1 class"):
-        ITQ(2, embedding="cca").fit(np.eye(4), [1, 1, 1, 1])
+        ITQ(2, variant="cca").fit(np.eye(4), [1, 1, 1, 1])
 
 
 @pytest.mark.parametrize(
     ("params", "match"),
     [
-        ({"embedding": "lda"}, "embedding is 'lda'"),
-        ({"n_iter": 0}, "n_iter is 0"),
-        ({"cca_reg": 0}, "cca_reg"),
+        ({"variant": "lda"}, "variant is 'lda'"),
+        ({"max_iter": 0}, "max_iter is 0"),
+        ({"regularization": 0}, "regularization"),
     ],
 )
 def test_bad_parameters_are_named(params, match):

@@ -23,7 +23,7 @@ def test_scores_equal_those_with_every_kernel_row_centered():
     rows, anchors = X[:15] * 1.5, hasher.anchors_
     K, k = (np.exp(-np.sum((a[:, None] - anchors) ** 2, axis=2) / hasher.scale_) for a in (anchors, rows))
     centered = k - k.mean(axis=1, keepdims=True) - K.mean(axis=1) + K.mean()
-    np.testing.assert_allclose(hasher.decision_function(rows), centered @ hasher.weights_.T, atol=1e-8)
+    np.testing.assert_allclose(hasher.decision_function(rows), centered @ hasher.coefficients_.T, atol=1e-8)
 
 
 def test_constant_added_to_the_kernel_changes_nothing():
@@ -44,7 +44,7 @@ def test_linear_kernel_on_all_rows_follows_the_law_of_lsh():
 
 
 def test_poisoned_labels_change_nothing():
-    first, second = (KernelLSH(8, random_state=0).fit(X, y).weights_ for y in (None, np.arange(200) % 3))
+    first, second = (KernelLSH(8, random_state=0).fit(X, y).coefficients_ for y in (None, np.arange(200) % 3))
     assert np.array_equal(first, second)
 
 

@@ -150,3 +150,11 @@ def test_unknown_pairs_leave_the_sparse_matrix_sparse():
 def test_bad_input_is_refused(y, parameters, message):
     with pytest.raises(ValueError, match=message):
         KSH(4, **parameters).fit(DIGITS, y)
+
+
+def test_number_of_labels_that_were_used_is_told():
+    X, y = load_digits(return_X_y=True)
+    y[:100] = -1
+    settings = {"n_anchors": 20, "max_iter": 2, "random_state": 0}
+    assert KSH(2, n_labeled=300, **settings).fit(X, y).n_labeled_ == 300
+    assert KSH(2, n_labeled=None, **settings).fit(X, y).n_labeled_ == len(y) - 100

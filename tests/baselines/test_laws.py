@@ -36,12 +36,12 @@ def seeded(hasher, seed):
         (LSHash(16), 3, 0.56, 0.34),
         (SpectralHash(16), 1, 0.74, 0.41),
         (AnchorGraphHash(16), 3, 0.93, 0.75),
-        (AnchorGraphHash(16, layers=2), 3, 0.90, 0.84),
+        (AnchorGraphHash(16, variant="two_layers"), 3, 0.90, 0.84),
         (KSH(16, n_labeled=600), 1, 0.96, 0.95),
         (PCAHash(16), 1, 0.67, 0.35),
         (RandomRotation(16), 3, 0.75, 0.49),
         (ITQ(16), 3, 0.85, 0.62),
-        (ITQ(16, embedding="cca"), 3, 0.90, 0.85),
+        (ITQ(16, variant="cca"), 3, 0.90, 0.85),
         (KernelLSH(16), 3, 0.64, 0.37),
         (SphericalHash(16), 3, 0.66, 0.38),
         (SDH(16), 1, 0.99, 0.99),
@@ -56,16 +56,18 @@ def test_retrieval_on_digits_is_near_known_figures(hasher, n_seeds, precision, a
 
 
 # The prototype stopped earlier, when a sweep gained less than a thousandth of the objective.
-@pytest.mark.parametrize(("supervised", "precision", "average"), [(False, 0.73, 0.54), (True, 0.76, 0.59)])
-def test_bre_on_digits_is_no_worse_than_known_figures(supervised, precision, average, unit_digits, retrieval):
-    found = retrieval(BRE(16, supervised=supervised, n_train=400, random_state=0), unit_digits)
+@pytest.mark.parametrize(
+    ("variant", "precision", "average"), [("unsupervised", 0.73, 0.54), ("supervised", 0.76, 0.59)]
+)
+def test_bre_on_digits_is_no_worse_than_known_figures(variant, precision, average, unit_digits, retrieval):
+    found = retrieval(BRE(16, variant=variant, n_labeled=400, random_state=0), unit_digits)
     assert found[0] > precision - 0.02
     assert found[1] > average - 0.02
 
 
 def test_second_layer_keeps_average_precision_that_more_eigenvectors_lose(unit_digits, retrieval):
     one = retrieval(AnchorGraphHash(32, random_state=0), unit_digits)
-    two = retrieval(AnchorGraphHash(32, layers=2, random_state=0), unit_digits)
+    two = retrieval(AnchorGraphHash(32, variant="two_layers", random_state=0), unit_digits)
     assert two[1] > one[1] + 0.1
 
 
@@ -75,10 +77,10 @@ def test_second_layer_keeps_average_precision_that_more_eigenvectors_lose(unit_d
         lambda anchors: LSHash(12, random_state=0),
         lambda anchors: SpectralHash(12),
         lambda anchors: AnchorGraphHash(12, anchors=anchors),
-        lambda anchors: AnchorGraphHash(12, layers=2, anchors=anchors),
+        lambda anchors: AnchorGraphHash(12, variant="two_layers", anchors=anchors),
         lambda anchors: KSH(12, anchors=anchors, n_labeled=None, tol=1.0),
         lambda anchors: ITQ(12, random_state=0),
-        lambda anchors: ITQ(12, embedding="cca", random_state=0),
+        lambda anchors: ITQ(12, variant="cca", random_state=0),
         lambda anchors: PCAHash(12),
         lambda anchors: RandomRotation(12, random_state=0),
         lambda anchors: SSH(12),
@@ -136,7 +138,7 @@ def test_supervision_pays_on_mnist(n_train, n_bits, retrieval):
         for hasher in (
             LSHash(n_bits),
             ITQ(n_bits),
-            ITQ(n_bits, embedding="cca"),
+            ITQ(n_bits, variant="cca"),
             KSH(n_bits, n_labeled=None),  # all labels, as for the others
         )
     )
@@ -157,4 +159,4 @@ def test_anchor_graphs_rank_mnist_better_than_the_distance_they_are_built_on(ret
     ranks = np.arange(1, 5001)
     euclidean = np.mean((hits.cumsum(axis=1) / ranks * hits).sum(axis=1) / hits.sum(axis=1))
     for n_bits in (16, 24):
-        assert retrieval(AnchorGraphHash(n_bits, layers=2, random_state=0), split)[1] > euclidean + 0.05
+        assert retrieval(AnchorGraphHash(n_bits, variant="two_layers", random_state=0), split)[1] > euclidean + 0.05

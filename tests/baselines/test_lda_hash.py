@@ -61,7 +61,7 @@ def test_lda_directions_solve_the_generalized_eigenproblem(digits):
     first, second = rng.integers(0, len(X), (2, 3000))
     keep = first != second
     pairs = (first[keep], second[keep], np.where(y[first] == y[second], 1, -1)[keep])
-    hasher = LDAHash(5, n_components=20, ridge=0.0).fit(X, pairs=pairs)
+    hasher = LDAHash(5, n_components=20, regularization=0.0).fit(X, pairs=pairs)
     differences = X[pairs[0]] - X[pairs[1]]
     spread = differences @ hasher.components_.T
     ratios = np.square(spread[pairs[2] > 0]).mean(axis=0) / np.square(spread[pairs[2] < 0]).mean(axis=0)
@@ -73,7 +73,7 @@ def test_lda_directions_solve_the_generalized_eigenproblem(digits):
 
 def test_dif_directions_minimize_the_difference_of_spreads(digits):
     X, y = digits
-    hasher = LDAHash(3, method="dif", alpha=2.0, random_state=0).fit(X, y)
+    hasher = LDAHash(3, variant="dif", alpha=2.0, random_state=0).fit(X, y)
     assert np.allclose(hasher.components_ @ hasher.components_.T, np.eye(3))
     first, second = np.random.default_rng(3).integers(0, len(X), (2, 200_000))
     squared = np.square((X[first] - X[second]) @ hasher.components_.T)
@@ -94,7 +94,7 @@ def test_lda_codes_survive_an_invertible_map_of_the_features():
     y = np.arange(300) % 4
     X = rng.standard_normal((300, 6)) + 2 * rng.standard_normal((4, 6))[y]
     change = rng.standard_normal((6, 6))
-    before, after = (LDAHash(4, ridge=0.0, random_state=0).fit_transform(rows, y) for rows in (X, X @ change))
+    before, after = (LDAHash(4, regularization=0.0, random_state=0).fit_transform(rows, y) for rows in (X, X @ change))
     agreement = (before == after).mean(axis=0)
     # A bit may come back negated, since eigenvectors have no sign.
     assert np.maximum(agreement, 1 - agreement).min() == 1.0
@@ -132,8 +132,8 @@ def test_one_kind_of_pairs_is_refused(digits):
 
 
 def test_too_many_bits_name_the_largest_number(digits):
-    with pytest.raises(ValueError, match=r"n_bits is 20; .* at most 10 bits"):
-        LDAHash(20, n_components=10).fit(*digits)
+    with pytest.raises(ValueError, match=r"n_bits is 64; .* at most 61 bits"):
+        LDAHash(64).fit(*digits)
 
 
 def test_missing_labels_point_to_methods_that_need_none(digits):
@@ -143,7 +143,11 @@ def test_missing_labels_point_to_methods_that_need_none(digits):
 
 @pytest.mark.parametrize(
     ("params", "message"),
-    [({"method": "pca"}, "method is 'pca'"), ({"alpha": 0}, "alpha is 0"), ({"ridge": -1}, "ridge is -1")],
+    [
+        ({"variant": "pca"}, "variant is 'pca'"),
+        ({"alpha": 0}, "alpha is 0"),
+        ({"regularization": -1}, "regularization is -1"),
+    ],
 )
 def test_bad_settings_are_refused(params, message, digits):
     with pytest.raises(ValueError, match=message):

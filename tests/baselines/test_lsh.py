@@ -53,14 +53,14 @@ def test_centering_moves_the_hyperplanes_through_the_mean():
 
 def test_orthogonal_directions_are_orthonormal_within_blocks():
     X = np.random.default_rng(2).standard_normal((40, 5))
-    directions = LSHash(12, orthogonal=True, random_state=0).fit(X).components_
+    directions = LSHash(12, variant="super_bit", random_state=0).fit(X).components_
     for start in (0, 5, 10):
         block = directions[start : start + 5]
         assert np.allclose(block @ block.T, np.eye(len(block)), atol=1e-12)
 
 
 def test_unknown_variant_is_refused():
-    with pytest.raises(ValueError, match="variant is 'minhash'; choose one of 'gaussian', 'bit_sampling'"):
+    with pytest.raises(ValueError, match="variant is 'minhash'; choose one of 'gaussian', 'super_bit', 'bit_sampling'"):
         LSHash(variant="minhash").fit(np.eye(3))
 
 

@@ -30,7 +30,7 @@ def small_problem():
 def test_objective_never_rises(digits, variant, n_anchors):
     X, y = digits[0][:400], digits[1][:400]
     # A stiff regression that weighs much keeps the blocks from agreeing after one round.
-    settings = {"code_penalty": 5.0, "ridge": 30.0, "random_state": 0}
+    settings = {"code_penalty": 5.0, "regularization": 30.0, "random_state": 0}
     history = SDH(12, variant=variant, n_anchors=n_anchors, **settings).fit(X, y).objective_history_
     assert len(history) == 15
     assert history[-1] < history[0]
@@ -39,7 +39,7 @@ def test_objective_never_rises(digits, variant, n_anchors):
 
 def test_every_column_of_the_discrete_step_is_the_exhaustive_minimum(small_problem):
     Y, H, W, pull = small_problem
-    found = ClassesFromCodes(n_sweeps=50).best_codes(Y, H, W, pull)
+    found = ClassesFromCodes(max_iter=50).best_codes(Y, H, W, pull)
 
     def cost(row, code):
         return np.sum((Y[row] - code @ W) ** 2) - 2 * code @ pull[row]
@@ -78,7 +78,7 @@ def test_held_out_digits_are_retrieved(digits, variant):
 
 def test_all_rows_as_anchors_are_regularized_as_kernel_ridge(digits):
     X, y = digits[0][:300], digits[1][:300]
-    hasher = SDH(8, variant="hadamard", n_anchors=None, ridge=0.1, random_state=0).fit(X, y)
+    hasher = SDH(8, variant="hadamard", n_anchors=None, regularization=0.1, random_state=0).fit(X, y)
     K = np.exp(-np.sum((X[:, None] - X[None]) ** 2, axis=2) / hasher.scale_) + 1
     expected = K @ np.linalg.solve(K + 0.1 * np.eye(300), hasher.codewords_[y])
     np.testing.assert_allclose(hasher.decision_function(X), expected, atol=1e-8)
@@ -112,7 +112,7 @@ def test_missing_labels_point_to_methods_that_need_none(digits):
         ({"variant": "hard"}, "variant is 'hard'"),
         ({"sigma": "median"}, "sigma is 'median'"),
         ({"n_anchors": 0}, "n_anchors is 0"),
-        ({"ridge": 0}, "ridge is 0"),
+        ({"regularization": 0}, "regularization is 0"),
         ({"code_penalty": -1}, "code_penalty is -1"),
     ],
 )

@@ -8,6 +8,7 @@ from starshl.kernels.anchors import (
     choose_anchors,
     gaussian_expansion,
     gaussian_features,
+    gaussian_scale,
     kmeans_centers,
     mean_squared_distance,
 )
@@ -48,14 +49,30 @@ def test_bad_anchors_are_refused(arguments, message):
         choose_anchors(X, **arguments)
 
 
-def test_kmeans_finds_separated_blobs_and_no_sweep_raises_the_distortion():
+def test_kmeans_finds_separated_blobs_and_no_iteration_raises_the_distortion():
     blobs = np.concatenate([X[:50, :2] * 0.1 + center for center in ([0, 0], [9, 0], [0, 9])])
     distortions = []
-    for n_sweeps in range(1, 8):
-        centers = kmeans_centers(blobs, 8, np.random.RandomState(1), n_sweeps)
+    for max_iter in range(1, 8):
+        centers = kmeans_centers(blobs, 8, np.random.RandomState(1), max_iter)
         distortions.append(cdist(blobs, centers, "sqeuclidean").min(axis=1).sum())
     assert all(later <= earlier + 1e-9 for earlier, later in pairwise(distortions))
     assert distortions[-1] < 3
+
+
+def test_kmeans_leaves_no_group_of_rows_without_a_center():
+    rng = np.random.default_rng(0)
+    # One crowd of 1,000 rows and 20 small groups, most of which random starting rows would miss.
+    crowd, groups = rng.standard_normal((1000, 2)), 1000 * rng.standard_normal((20, 2))
+    rows = np.concatenate([crowd, *(center + 0.1 * rng.standard_normal((5, 2)) for center in groups)])
+    centers = kmeans_centers(rows, 25, np.random.RandomState(0))
+    assert cdist(groups, centers).min(axis=1).max() < 10
+
+
+@pytest.mark.parametrize(("word", "share"), [("rms", 1.0), ("half_rms", 0.5)])
+def test_each_word_for_a_width_has_one_meaning(word, share):
+    sigma = share * np.sqrt(cdist(X, X[:7], "sqeuclidean").mean())
+    assert gaussian_scale(word, X, X[:7]) == pytest.approx(2 * sigma**2)
+    assert gaussian_scale(sigma, X, X[:7]) == pytest.approx(2 * sigma**2)
 
 
 def test_mean_squared_distance_is_the_mean_of_all():

@@ -116,6 +116,6 @@ def test_bre_takes_the_steps_of_its_paper(seed):
     second = rng.randint(0, 39, len(first))
     second = second + (second >= first)
     codes, objectives = plain_bre(unit @ unit.T, first, second, 4, 10, 8, rng)
-    hasher = BRE(4, n_train=40, n_support=10, pair_fraction=0.15, max_sweeps=8, tol=0.0, random_state=seed).fit(rows)
+    hasher = BRE(4, n_labeled=40, n_support=10, pair_fraction=0.15, max_iter=8, tol=0.0, random_state=seed).fit(rows)
     assert np.allclose(hasher.objective_history_, objectives)
     assert np.array_equal(hasher.transform(rows) > 0, codes)

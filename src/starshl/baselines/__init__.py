@@ -18,7 +18,8 @@ from .metric_lsh import MetricLSH
 from .mlh import MLH
 from .pca_hash import PCAHash
 from .psh import ParamSensitiveHash
-from .random_rotation import RandomRotation, Sketch
+from .rabitq import RaBitQ, Sketch
+from .random_rotation import RandomRotation
 from .sdh import SDH
 from .semantic import SemanticHashing
 from .sign_binarizer import SignBinarizer
@@ -48,6 +49,7 @@ __all__ = [
     "MetricLSH",
     "PCAHash",
     "ParamSensitiveHash",
+    "RaBitQ",
     "RandomRotation",
     "SelfTaughtHash",
     "SemanticHashing",

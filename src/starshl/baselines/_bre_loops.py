@@ -61,6 +61,7 @@ def best_weight(weight, column, scores, starts, partners, costs):
     code = np.empty(n_rows, dtype=np.int8)
     n_movable = 0
     for i in range(n_rows):
+        # The sign rule of the codes: zero counts as +1.
         code[i] = 1 if scores[i] >= 0 else -1
         threshold = weight - scores[i] / column[i] if column[i] != 0 else np.inf
         if np.isfinite(threshold):

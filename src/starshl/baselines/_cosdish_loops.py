@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-_STRICTLY = 1e-9
+_IMPROVEMENT_TOL = 1e-9
 
 
 @njit(cache=True, nogil=True)
@@ -22,7 +22,7 @@ def descend_by_flips(quadratic, linear, signs):
         fields[i] = 2.0 * total + linear[i]
     n_flips = 0
     while True:
-        best, lowest = -1, -_STRICTLY
+        best, lowest = -1, -_IMPROVEMENT_TOL
         for i in range(size):
             if signs[i] * fields[i] < lowest:
                 best, lowest = i, signs[i] * fields[i]

@@ -16,8 +16,8 @@ from ..solvers.ridge import ridge_solve
 class ClassesFromCodes:
     r"""SDH: :math:`\|Y - H W\|^2`, classes predicted linearly from codes."""
 
-    def __init__(self, n_sweeps: int):
-        self.n_sweeps = n_sweeps
+    def __init__(self, max_iter: int):
+        self.max_iter = max_iter
 
     def start(self, classes: np.ndarray, n_classes: int, n_bits: int, rng) -> np.ndarray:
         return signs_of(rng.standard_normal((len(classes), n_bits))).astype(np.float64)
@@ -38,11 +38,11 @@ class ClassesFromCodes:
         with single_threaded_blas():
             Q, interaction = Y @ W.T + pull, W @ W.T
             np.fill_diagonal(interaction, 0.0)
-            for _ in range(self.n_sweeps):
+            for _ in range(self.max_iter):
                 before = H.copy()
                 for k in range(H.shape[1]):
                     argument = Q[:, k] - H @ interaction[:, k]
-                    H[:, k] = np.where(argument == 0, H[:, k], np.where(argument > 0, 1.0, -1.0))
+                    H[:, k] = np.where(argument == 0, H[:, k], signs_of(argument))
                 if np.array_equal(H, before):
                     break
         return H

@@ -7,8 +7,9 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
 from .._threads import single_threaded_blas
-from .._validation import check_integer, check_number, check_rows
+from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
+from ..codes import signs_of
 from ..facts import Facts, Variant
 from ..kernels.anchors import choose_anchors
 from ..linalg import fill_by_tiles, positive_peaks, smallest_columns, squared_distances
@@ -39,7 +40,7 @@ class AnchorGraphHash(BaseHasher):
     n_bits : int, default=32
         Even for two layers. At most the number of usable eigenvalues (twice that for two layers), which is
         below the number of anchors.
-    layers : {1, 2}, default=1
+    variant : {"one_layer", "two_layers"}, default="one_layer"
     anchors : {"kmeans", "random"} or array of shape (n_anchors, n_features), default="kmeans"
     n_anchors : int, default=300
     n_neighbors : int, default=3
@@ -55,7 +56,8 @@ class AnchorGraphHash(BaseHasher):
     ----------
     anchors_ : array of shape (n_anchors, n_features)
     sigma_ : float
-    layers_, n_neighbors_ : int, those of the fit
+    variant_ : str
+    n_neighbors_ : int, number of anchors each row is tied to
     projections_ : array of shape (n_anchors, n_functions), W
     eigenvalues_ : array of shape (n_functions,), descending
     thresholds_ : array of shape (2, n_functions)
@@ -66,7 +68,7 @@ class AnchorGraphHash(BaseHasher):
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import AnchorGraphHash
     >>> X, _ = load_digits(return_X_y=True)
-    >>> AnchorGraphHash(16, layers=2, random_state=0).fit_transform(X).shape
+    >>> AnchorGraphHash(16, variant="two_layers", random_state=0).fit_transform(X).shape
     (1797, 16)
     """
 
@@ -77,13 +79,13 @@ class AnchorGraphHash(BaseHasher):
         cost="n x anchors x features + anchors^3",
         max_bits="n_anchors",
     )
-    variants = (Variant("AnchorGraphHash two layers", {"layers": 2}, {"bits_multiple_of": 2}),)
+    variants = (Variant("AnchorGraphHash two layers", {"variant": "two_layers"}, {"bits_multiple_of": 2}),)
 
     def __init__(
         self,
         n_bits=32,
         *,
-        layers=1,
+        variant="one_layer",
         anchors="kmeans",
         n_anchors=300,
         n_neighbors=3,
@@ -93,7 +95,7 @@ class AnchorGraphHash(BaseHasher):
         random_state=None,
     ):
         self.n_bits = n_bits
-        self.layers = layers
+        self.variant = variant
         self.anchors = anchors
         self.n_anchors = n_anchors
         self.n_neighbors = n_neighbors
@@ -104,7 +106,7 @@ class AnchorGraphHash(BaseHasher):
 
     @all_or_nothing
     def fit(self, X, y=None) -> AnchorGraphHash:
-        """Build the anchor graph and find its smooth functions; y is ignored."""
+        """Build the anchor graph and compute its smooth functions; y is ignored."""
         n_bits, layers = self._check_bits()
         n_neighbors = check_integer(self.n_neighbors, "n_neighbors", low=1)
         drop_tol = check_number(self.drop_tol, "drop_tol", low=0.0)
@@ -126,14 +128,15 @@ class AnchorGraphHash(BaseHasher):
                 f"{W.shape[1] * layers} bits. Lower n_bits, or raise n_anchors or n_neighbors."
             )
         self.projections_ = W.astype(X.dtype)
-        self.layers_ = layers
+        self.variant_ = self.variant
         if layers == 2:
             self.thresholds_ = second_layer_thresholds(Z, Z @ W).astype(X.dtype)
         return self
 
     def _check_bits(self) -> tuple[int, int]:
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
-        layers = check_integer(self.layers, "layers", low=1, high=2)
+        variant = check_choice(self.variant, "variant", ("one_layer", "two_layers"))
+        layers = 2 if variant == "two_layers" else 1
         if n_bits % layers:
             raise ValueError(
                 f"n_bits is {n_bits}; two layers give an even number of bits. "
@@ -147,10 +150,10 @@ class AnchorGraphHash(BaseHasher):
         columns, distances = _nearest_anchors(X, self.anchors_, self.n_neighbors_)
         Z = _graph(columns, distances, self.sigma_, len(self.anchors_))
         first = (Z @ self.projections_).astype(X.dtype)
-        if self.layers_ == 1:
+        if self.variant_ == "one_layer":
             return first
         upper, lower = self.thresholds_
-        return np.hstack([first, np.where(first >= 0, first - upper, lower - first)])
+        return np.hstack([first, np.where(signs_of(first) > 0, first - upper, lower - first)])
 
 
 def _nearest_anchors(X: np.ndarray, anchors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -161,12 +164,12 @@ def _nearest_anchors(X: np.ndarray, anchors: np.ndarray, k: int) -> tuple[np.nda
         columns = smallest_columns(distances, k)
         return np.hstack([columns, np.take_along_axis(distances, columns, axis=1)])
 
-    found = fill_by_tiles(len(X), 2 * k, np.float64, of)
-    return found[:, :k].astype(np.int64), found[:, k:]
+    both = fill_by_tiles(len(X), 2 * k, np.float64, of)
+    return both[:, :k].astype(np.int64), both[:, k:]
 
 
 def _graph(columns: np.ndarray, distances: np.ndarray, sigma: float, n_anchors: int) -> csr_array:
-    """Return Z: rows sum to one, n_neighbors entries each."""
+    """Return Z: each row has n_neighbors entries that sum to one."""
     # Distances count from the nearest anchor, so that a far row cannot make all its weights underflow.
     weights = np.exp((distances[:, :1] - distances) / sigma**2)
     weights /= weights.sum(axis=1, keepdims=True)
@@ -176,7 +179,7 @@ def _graph(columns: np.ndarray, distances: np.ndarray, sigma: float, n_anchors: 
 
 
 def smooth_functions(Z: csr_array, n_functions: int, drop_tol: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return W of shape (n_anchors, n_found), with Y = ZW and Y'Y = n I, and the eigenvalues, descending."""
+    """Return W of shape (n_anchors, n_usable), with Y = ZW and Y'Y = n I, and the eigenvalues, descending."""
     degrees = Z.sum(axis=0)
     scale = 1.0 / np.sqrt(degrees)
     M = (Z.T @ Z).toarray() * scale[:, None] * scale
@@ -199,7 +202,7 @@ def second_layer_thresholds(Z: csr_array, Y: np.ndarray) -> np.ndarray:
     """
     n_samples = len(Y)
     degrees = Z.sum(axis=0)
-    size, inside = np.abs(Y), (Y >= 0).astype(np.float64)
+    size, inside = np.abs(Y), (signs_of(Y) > 0).astype(np.float64)
     n_upper = inside.sum(axis=0)
     flow_inside, flow_size = Z.T @ inside, Z.T @ size
     cut = n_upper - (flow_inside**2 / degrees[:, None]).sum(axis=0)

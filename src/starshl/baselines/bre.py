@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
-from .._validation import check_integer, check_number, check_rows
+from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..codes import signs_of
 from ..facts import Facts, Variant
@@ -31,22 +31,23 @@ class BRE(BaseHasher):
     .. math:: O(W) = \sum_{(i,j)} \bigl( d_{ij} - \tfrac{1}{B} \|h(x_i) - h(x_j)\|_H \bigr)^2
 
     over random pairs (Kulis and Darrell 2009), where :math:`d_{ij}` is half the squared distance, scaled to a
-    maximum of 1, or with ``supervised=True`` 0 within a class and 1 between classes. Moving one weight flips
-    the bits of the rows one after the other, so its best value is found exactly in O(n log n + pairs).
+    maximum of 1, or with ``variant="supervised"`` 0 within a class and 1 between classes. Moving one weight flips
+    the bits of the rows one after the other, so its best value is computed exactly in O(n log n + pairs).
 
     Parameters
     ----------
     n_bits : int, default=32
-    supervised : bool, default=False
-        Learn from labels (of some rows at least) or pairs instead of distances.
-    n_train : int, default=1000
-        Rows to learn from, drawn at random, among the labeled ones if supervised. Ignored with ``pairs``.
+    variant : {"unsupervised", "supervised"}, default="unsupervised"
+        Learn from distances, or from labels (of at least some rows) or pairs.
+    n_labeled : int or None, default=1000
+        How many rows to learn from, drawn at random, only labeled ones if supervised; None for all. The kernel of
+        these rows takes 8 n_labeled^2 bytes. Ignored with ``pairs``.
     n_support : int, default=50
         Training rows each bit is expanded on.
     pair_fraction : float, default=0.05
         Each training row is paired with this share of the others, at random.
-    max_sweeps : int, default=50
-        A sweep moves one weight of every bit.
+    max_iter : int, default=50
+        Sweeps; one moves one weight of every bit.
     tol : float, default=1e-4
         Stop when ten sweeps together lower the objective by less than tol times its start.
     n_jobs : int, default=None
@@ -61,13 +62,15 @@ class BRE(BaseHasher):
     objective_history_ : array of shape (n_iter_ + 1,)
         O before the first and after each sweep; it never rises.
     n_iter_ : int, sweeps made
+    n_labeled_ : int
+        How many labeled rows were learned from; 0 if unsupervised.
 
     Examples
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import BRE
     >>> X, _ = load_digits(return_X_y=True)
-    >>> history = BRE(8, n_train=200, random_state=0).fit(X).objective_history_
+    >>> history = BRE(8, n_labeled=200, random_state=0).fit(X).objective_history_
     >>> bool(history[-1] < history[0])
     True
     """
@@ -78,34 +81,34 @@ class BRE(BaseHasher):
         labels="ignored",
         cost="sweeps x n_bits x (rows log rows + pairs), 1,000 rows and 50,000 pairs",
     )
-    variants = (Variant("BRE supervised", {"supervised": True}, {"labels": "some"}),)
+    variants = (Variant("BRE supervised", {"variant": "supervised"}, {"labels": "some"}),)
 
     def __init__(
         self,
         n_bits=32,
         *,
-        supervised=False,
-        n_train=1000,
+        variant="unsupervised",
+        n_labeled=1000,
         n_support=50,
         pair_fraction=0.05,
-        max_sweeps=50,
+        max_iter=50,
         tol=1e-4,
         n_jobs=None,
         random_state=None,
     ):
         self.n_bits = n_bits
-        self.supervised = supervised
-        self.n_train = n_train
+        self.variant = variant
+        self.n_labeled = n_labeled
         self.n_support = n_support
         self.pair_fraction = pair_fraction
-        self.max_sweeps = max_sweeps
+        self.max_iter = max_iter
         self.tol = tol
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     @all_or_nothing
     def fit(self, X, y=None, *, pairs=None) -> BRE:
-        """Learn from the rows alone, or if ``supervised`` from labels or pairs.
+        """Learn from the rows alone, or for ``variant="supervised"`` from labels or pairs.
 
         Parameters
         ----------
@@ -117,7 +120,8 @@ class BRE(BaseHasher):
         """
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
         n_support = check_integer(self.n_support, "n_support", low=1)
-        max_sweeps = check_integer(self.max_sweeps, "max_sweeps", low=1)
+        check_choice(self.variant, "variant", ("unsupervised", "supervised"))
+        max_iter = check_integer(self.max_iter, "max_iter", low=1)
         tol = check_number(self.tol, "tol", low=0.0)
         X = check_rows(self, X, fitting=True)
         rng = check_random_state(self.random_state)
@@ -128,9 +132,10 @@ class BRE(BaseHasher):
             K = (unit @ unit.T).astype(np.float64)
             targets = _kernel_distances(K, joined) if targets is None else targets
             graph = pair_graph(joined, targets, len(rows))
-            weights, history = learn_weights(K, graph, n_bits, min(n_support, len(rows)), max_sweeps, tol, rng)
+            weights, history = learn_weights(K, graph, n_bits, min(n_support, len(rows)), max_iter, tol, rng)
             self.components_ = (weights @ unit).astype(X.dtype)
         self.objective_history_ = history
+        self.n_labeled_ = len(rows) if self.variant == "supervised" else 0
         self.n_iter_ = len(history) - 1
         return self
 
@@ -148,23 +153,24 @@ class BRE(BaseHasher):
 
         The targets are None if they are to come from the rows.
         """
-        n_train = check_integer(self.n_train, "n_train", low=2)
+        n_labeled = len(X) if self.n_labeled is None else check_integer(self.n_labeled, "n_labeled", low=2)
         pair_fraction = check_number(self.pair_fraction, "pair_fraction", low=0.0, strict=True)
         if pairs is not None:
-            if not self.supervised:
+            if self.variant != "supervised":
                 raise ValueError(
-                    "pairs were passed, but supervised=False learns from the rows alone. Set supervised=True."
+                    "pairs were passed, but variant='unsupervised' learns from the rows alone. "
+                    "Set variant='supervised'."
                 )
             pairs = check_pairs(pairs, len(X))
             rows, joined = np.unique(np.stack(pairs[:2]), return_inverse=True)
             return rows, joined.reshape(2, -1), (pairs.similarity < 0).astype(np.float64)
         allowed = np.arange(len(X))
-        if self.supervised:
+        if self.variant == "supervised":
             labels = require_labels(self, y, len(X), partial=True, n_classes=2)
             allowed = np.flatnonzero(labels.labeled)
-        rows = np.sort(rng.choice(allowed, min(n_train, len(allowed)), replace=False))
+        rows = np.sort(rng.choice(allowed, min(n_labeled, len(allowed)), replace=False))
         joined = _random_partners(len(rows), pair_fraction, rng)
-        if not self.supervised:
+        if self.variant == "unsupervised":
             return rows, joined, None
         first, second = labels.index[rows][joined]
         return rows, joined, (first != second).astype(np.float64)
@@ -212,7 +218,7 @@ def _kernel_distances(K: np.ndarray, joined: np.ndarray) -> np.ndarray:
 
 
 def learn_weights(
-    K: np.ndarray, graph: PairGraph, n_bits: int, n_support: int, max_sweeps: int, tol: float, rng
+    K: np.ndarray, graph: PairGraph, n_bits: int, n_support: int, max_iter: int, tol: float, rng
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return weights of all training rows, shape (n_bits, n_rows), and the objective after each sweep."""
     n_rows = len(K)
@@ -223,7 +229,7 @@ def learn_weights(
     heads = np.repeat(np.arange(n_rows), np.diff(graph.starts))
     counts = (codes[:, heads] != codes[:, graph.partners]).sum(axis=0, dtype=np.int32)
     history = [objective(graph.targets, counts, n_bits)]
-    for _ in range(max_sweeps):
+    for _ in range(max_iter):
         chosen = rng.randint(0, n_support, n_bits)
         history.append(sweep(K, subsets, weights, chosen, scores, codes, *graph, counts)[-1])
         if len(history) > _WINDOW and history[-1 - _WINDOW] - history[-1] < tol * history[0]:

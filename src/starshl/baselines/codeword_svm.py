@@ -1,4 +1,4 @@
-"""Fixed codewords and one support vector machine a bit: error-correcting output codes as hash functions."""
+"""Fixed codewords and one support vector machine per bit: error-correcting output codes as hash functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..codebooks import random_codewords, separated_codewords
 from ..facts import Facts
-from ..kernels.anchors import gaussian_expansion, gaussian_features, mean_squared_distance
+from ..kernels.anchors import gaussian_expansion, gaussian_features, gaussian_scale
 from ..solvers import DualSolution, PairwiseAscent, hinge_distances, nearest_codewords
 from ..supervision import require_labels
 
@@ -21,7 +21,7 @@ __all__ = ["CodewordSVM"]
 
 
 class CodewordSVM(BaseHasher):
-    r"""Give each class a fixed codeword and train one kernel SVM a bit to write it.
+    r"""Give each class a fixed codeword and train one kernel SVM per bit to write it.
 
     Bit b separates the classes whose codewords have +1 there from the others (Dietterich and Bakiri 1995):
 
@@ -36,8 +36,8 @@ class CodewordSVM(BaseHasher):
     codewords : {"separated", "random"} or array of shape (n_classes, n_bits), default="separated"
         Codewords far apart, distinct random ones, or given signs in the order of the sorted classes.
     C : float, default=10.0
-    sigma : float or "mean", default="mean"
-        :math:`s = 2\sigma^2`; "mean" is half the root mean squared distance between rows.
+    sigma : float, "rms" or "half_rms", default="half_rms"
+        :math:`s = 2\sigma^2`; "rms" is the root mean squared distance between rows.
     decoding : {"hamming", "hinge"}, default="hamming"
         How ``predict`` finds the nearest codeword: by differing bits (ties by hinge), or by the hinge
         :math:`\sum_b [1 - \mu_{gb} f_b(x)]_+`.
@@ -88,7 +88,7 @@ class CodewordSVM(BaseHasher):
         *,
         codewords="separated",
         C=10.0,
-        sigma="mean",
+        sigma="half_rms",
         decoding="hamming",
         tol=1e-3,
         n_jobs=None,
@@ -105,7 +105,7 @@ class CodewordSVM(BaseHasher):
 
     @all_or_nothing
     def fit(self, X, y=None) -> CodewordSVM:
-        """Train the SVMs; y is one class a row."""
+        """Train the SVMs; y holds one class per row."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
         check_number(self.C, "C", low=0, strict=True)
         check_number(self.tol, "tol", low=0, strict=True)
@@ -115,10 +115,7 @@ class CodewordSVM(BaseHasher):
         self.decoding_ = decoding
         self.classes_ = labels.classes
         self.codewords_ = self._make_codewords(len(labels.classes), n_bits)
-        if self.sigma == "mean":
-            self.scale_ = mean_squared_distance(X, X) / 2
-        else:
-            self.scale_ = 2 * check_number(self.sigma, "sigma", low=0, strict=True) ** 2
+        self.scale_ = gaussian_scale(self.sigma, X, X)
         solutions, which = self._train(gaussian_features(X, X, self.scale_), labels.index)
         signs = self.codewords_[0].astype(np.float64)
         dual = np.array([solution.coefficients for solution in solutions])[which] * signs[:, None]
@@ -138,7 +135,7 @@ class CodewordSVM(BaseHasher):
         if given.shape != (n_classes, n_bits) or not np.isin(given, (-1, 1)).all():
             raise ValueError(
                 f"codewords has shape {given.shape}; {n_classes} classes and {n_bits} bits need an array of "
-                f"-1 and +1 of shape ({n_classes}, {n_bits}). Give one row a class, in sorted order."
+                f"-1 and +1 of shape ({n_classes}, {n_bits}). Give one row per class, in sorted order."
             )
         return given.astype(np.int8)
 

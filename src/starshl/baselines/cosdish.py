@@ -10,13 +10,15 @@ from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..codes import signs_of
 from ..facts import Facts, Variant
-from ..kernels.anchors import choose_anchors, gaussian_expansion, gaussian_features, mean_squared_distance
+from ..kernels.anchors import choose_anchors, gaussian_expansion, gaussian_features, gaussian_scale
 from ..linalg import project
-from ..solvers.ridge import FeatureRidge
+from ..solvers.ridge import FeatureRidge, share_of_diagonal
 from ..supervision import require_labels
 from ._cosdish_loops import descend_by_flips
 
 __all__ = ["COSDISH"]
+
+_DEFAULT_REGULARIZATION = {"linear": 0.1, "kernel": 1e-4}
 
 
 class COSDISH(BaseHasher):
@@ -26,7 +28,7 @@ class COSDISH(BaseHasher):
 
     .. math:: \sum_{ij} (B S_{ij} - h_i^\top h_j)^2, \qquad h_i \in \{-1, +1\}^B .
 
-    Each round looks at the columns of a random set :math:`\Omega` of rows and alternates two steps:
+    Each iteration looks at the columns of a random set :math:`\Omega` of rows and alternates two steps:
 
     1. all other rows: :math:`h_i = \mathrm{sign}(\sum_{j \in \Omega} S_{ij} h_j)`, where a zero keeps its
        sign; for :math:`\beta = 1` this minimizes the absolute errors exactly;
@@ -36,28 +38,29 @@ class COSDISH(BaseHasher):
     A column holds the similarities of one row to all others, which classes give and a list of pairs does not; KSH
     learns from pairs.
 
-    Then one regression a bit carries the codes over to new rows; codes of training rows come from it, too.
-    Given classes, step 1 writes one code a class, so the outcome is a learned codebook, and the hash function
-    decides how well it is hit: the paper's boosted trees are not built here, ``hash_function="kernel"`` is
-    the strong choice instead.
+    Then one regression per bit carries the codes over to new rows; the codes of training rows come from it, too.
+    Given classes, step 1 writes one code per class, so the result is a learned codebook, and the regression
+    decides how well it is hit. The paper's boosted trees are not built here; ``variant="kernel"`` is the strong
+    choice instead.
 
     Parameters
     ----------
     n_bits : int, default=32
-    n_rounds : int, default=10
+    max_iter : int, default=10
         Sets of columns, one after another.
-    n_alternations : int, default=3
-        Repetitions of the two steps in a round.
+    max_inner_iter : int, default=3
+        Repetitions of the two steps for each set.
     n_columns : int or None, default=None
-        Size of :math:`\Omega`; None takes n_bits, but at least ten a class: with fewer, classes would be
+        Size of :math:`\Omega`; None takes n_bits, but at least ten per class: with fewer, classes would be
         missing from it and share one code.
     balance : bool, default=True
         Set :math:`\beta` to the ratio of similar to dissimilar pairs, so that both weigh the same; otherwise
         it is 1.
-    hash_function : {"linear", "kernel"}, default="linear"
+    variant : {"linear", "kernel"}, default="linear"
         Ridge regression on the centered features, or on Gaussians around 1,000 random training rows.
-    ridge : float, default=1e-2
-        Its penalty; features are scaled to a mean variance of one.
+    regularization : float or None, default=None
+        Penalty of the regression, as a share of the mean diagonal of :math:`\Phi^\top\Phi` (the features
+        :math:`\Phi` of all training rows, without the constant). None is 0.1 for "linear", 1e-4 for "kernel".
     n_jobs : int, default=None
         Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
@@ -65,11 +68,13 @@ class COSDISH(BaseHasher):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
-    objective_history_ : array of shape (2 * n_rounds * n_alternations,)
+    objective_history_ : array of shape (2 * max_iter * max_inner_iter,)
         The squared error over the columns of :math:`\Omega`, relative to codes of zeros, before and after
         each step 2, which never raises it.
-    weights_ : array of shape (n_bits, n_features) or (n_bits, n_anchors)
+    coefficients_ : array of shape (n_bits, n_features) or (n_bits, n_anchors)
     intercept_ : array of shape (n_bits,)
+    n_iter_ : int, sets of columns used
+    variant_ : str
     anchors_, scale_ : of the Gaussians, "kernel" only
 
     Examples
@@ -85,53 +90,54 @@ class COSDISH(BaseHasher):
         paper="Kang, Li, Zhou: Column Sampling Based Discrete Supervised Hashing",
         year=2016,
         labels="required",
-        cost="rounds x n x n_bits x columns",
+        cost="iterations x n x n_bits x columns",
         samples="vectors and labels",
     )
-    variants = (Variant("COSDISH kernel", {"hash_function": "kernel"}, {}),)
+    variants = (Variant("COSDISH kernel", {"variant": "kernel"}, {}),)
 
     def __init__(
         self,
         n_bits=32,
         *,
-        n_rounds=10,
-        n_alternations=3,
+        max_iter=10,
+        max_inner_iter=3,
         n_columns=None,
         balance=True,
-        hash_function="linear",
-        ridge=1e-2,
+        variant="linear",
+        regularization=None,
         n_jobs=None,
         random_state=None,
     ):
         self.n_bits = n_bits
-        self.n_rounds = n_rounds
-        self.n_alternations = n_alternations
+        self.max_iter = max_iter
+        self.max_inner_iter = max_inner_iter
         self.n_columns = n_columns
         self.balance = balance
-        self.hash_function = hash_function
-        self.ridge = ridge
+        self.variant = variant
+        self.regularization = regularization
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     @all_or_nothing
     def fit(self, X, y=None) -> COSDISH:
-        """Learn codes from classes, then the functions that write them; y is one class a row."""
+        """Learn codes from classes, then the functions that write them; y holds one class per row."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
-        check_integer(self.n_rounds, "n_rounds", low=1)
-        check_integer(self.n_alternations, "n_alternations", low=1)
-        kind = check_choice(self.hash_function, "hash_function", ("linear", "kernel"))
-        ridge = check_number(self.ridge, "ridge", low=0, strict=True)
+        check_integer(self.max_iter, "max_iter", low=1)
+        check_integer(self.max_inner_iter, "max_inner_iter", low=1)
+        variant = check_choice(self.variant, "variant", ("linear", "kernel"))
+        share = _DEFAULT_REGULARIZATION[variant] if self.regularization is None else self.regularization
+        check_number(share, "regularization", low=0, strict=True)
         X = check_rows(self, X, fitting=True)
         labels = require_labels(self, y, len(X), n_classes=2)
         rng = check_random_state(self.random_state)
         self.classes_ = labels.classes
         codes = self._learn_codes(labels.index, n_bits, rng)
-        self.hash_function_ = kind
-        if kind == "linear":
-            weights, intercept = _linear_regression(X, codes, ridge)
+        self.variant_ = variant
+        if variant == "linear":
+            coefficients, intercept = _linear_regression(X, codes, share)
         else:
-            weights, intercept = self._kernel_regression(X, codes, ridge, rng)
-        self.weights_, self.intercept_ = weights.astype(X.dtype), intercept.astype(X.dtype)
+            coefficients, intercept = self._kernel_regression(X, codes, share, rng)
+        self.coefficients_, self.intercept_ = coefficients.astype(X.dtype), intercept.astype(X.dtype)
         return self
 
     def _learn_codes(self, classes: np.ndarray, n_bits: int, rng) -> np.ndarray:
@@ -145,40 +151,45 @@ class COSDISH(BaseHasher):
         dissimilar = -similar / (n_rows**2 - similar) if self.balance else -1.0
         codes = signs_of(rng.standard_normal((n_rows, n_bits))).astype(np.float64)
         history = []
-        for _ in range(self.n_rounds):
+        for _ in range(self.max_iter):
             shuffled = rng.permutation(n_rows)
             inside, outside = shuffled[:n_columns], shuffled[n_columns:]
             S = np.where(classes[:, None] == classes[inside], 1.0, dissimilar)
-            for _ in range(self.n_alternations):
+            for _ in range(self.max_inner_iter):
                 codes[outside] = similar_codes(S[outside], codes[inside], codes[outside])
                 before = column_error(S, codes, inside)
                 codes[inside] = improve_columns(S[inside], S[outside], codes[inside], codes[outside])
                 history.append((before, column_error(S, codes, inside)))
         self.objective_history_ = np.ravel(history)
+        self.n_iter_ = self.max_iter
         return codes
 
-    def _kernel_regression(self, X, codes, ridge: float, rng) -> tuple[np.ndarray, np.ndarray]:
+    def _kernel_regression(self, X, codes, share: float, rng) -> tuple[np.ndarray, np.ndarray]:
         self.anchors_ = choose_anchors(X, "random", 1000, rng)
-        self.scale_ = mean_squared_distance(X, self.anchors_) / 2
-        regression = FeatureRidge(gaussian_features(X, self.anchors_, self.scale_).astype(np.float64), ridge)
-        return regression.split(regression.solve(codes))
+        self.scale_ = gaussian_scale("half_rms", X, self.anchors_)
+        return _regress(gaussian_features(X, self.anchors_, self.scale_).astype(np.float64), codes, share)
 
     def _scores(self, X) -> np.ndarray:
         """Return the regression onto codes, shape (n_samples, n_bits)."""
         X = check_rows(self, X, fitting=False)
-        if self.hash_function_ == "linear":
-            return project(X, self.weights_, self.intercept_)
-        return gaussian_expansion(X, self.anchors_, self.scale_, self.weights_, self.intercept_)
+        if self.variant_ == "linear":
+            return project(X, self.coefficients_, self.intercept_)
+        return gaussian_expansion(X, self.anchors_, self.scale_, self.coefficients_, self.intercept_)
 
 
-def _linear_regression(X, codes, ridge: float) -> tuple[np.ndarray, np.ndarray]:
+def _regress(features: np.ndarray, codes: np.ndarray, share: float) -> tuple[np.ndarray, np.ndarray]:
+    penalty = share_of_diagonal(share, np.sum(features**2, axis=0))
+    regression = FeatureRidge(features, penalty)
+    return regression.split(regression.solve(codes))
+
+
+def _linear_regression(X, codes, share: float) -> tuple[np.ndarray, np.ndarray]:
     mean = X.mean(axis=0, dtype=np.float64)
     centered = X - mean
     spread = np.sqrt(np.mean(centered**2)) or 1.0
-    regression = FeatureRidge(centered / spread, ridge)
-    weights, intercept = regression.split(regression.solve(codes))
-    weights = weights / spread
-    return weights, intercept - project(weights, mean[None])[:, 0]
+    coefficients, intercept = _regress(centered / spread, codes, share)
+    coefficients = coefficients / spread
+    return coefficients, intercept - project(coefficients, mean[None])[:, 0]
 
 
 def similar_codes(S: np.ndarray, codes_inside: np.ndarray, old: np.ndarray) -> np.ndarray:
@@ -194,7 +205,7 @@ def similar_codes(S: np.ndarray, codes_inside: np.ndarray, old: np.ndarray) -> n
         votes = S @ codes_inside
     # Balanced votes of unequal weights cancel only up to rounding.
     tied = np.abs(votes) <= 1e-9 * len(codes_inside)
-    return np.where(tied, old, np.where(votes > 0, 1.0, -1.0))
+    return np.where(tied, old, signs_of(votes))
 
 
 def improve_columns(S_inside, S_outside, H, codes_outside) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
+from scipy.sparse import csr_array, issparse
 from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
@@ -11,7 +12,7 @@ from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import LinearHasher, all_or_nothing
 from ..codes import signs_of
 from ..facts import Facts, Variant
-from ..linalg import gram, positive_peaks, project, random_rotation, required_directions
+from ..linalg import column_means, gram, positive_peaks, project, random_rotation, required_directions
 from ..supervision import require_labels
 
 __all__ = ["ITQ"]
@@ -27,7 +28,7 @@ class ITQ(LinearHasher):
     (Gong and Lazebnik 2011, Eq. 2): ``H = sign(V R)``, then R is the orthogonal polar factor of
     :math:`V^\top H`. Both steps are exact, so the loss never rises.
 
-    ``embedding="pca"`` takes the n_bits principal directions. ``embedding="cca"`` takes the canonical
+    ``variant="pca"`` takes the n_bits principal directions. ``variant="cca"`` takes the canonical
     directions between rows and classes, each scaled by its correlation. At most n_classes - 1 of them
     exist, so for more bits V has fewer columns than R: R then has orthonormal rows, and the same
     directions are spread over all bits.
@@ -35,14 +36,15 @@ class ITQ(LinearHasher):
     Parameters
     ----------
     n_bits : int, default=32
-        With ``embedding="pca"`` at most the rank of the centered rows.
-    embedding : {"pca", "cca"}, default="pca"
+        With ``variant="pca"`` at most the rank of the centered rows.
+    variant : {"pca", "cca"}, default="pca"
         "cca" needs a label for every row.
-    n_iter : int, default=50
+    max_iter : int, default=50
         Most alternations; they end earlier when no code changes.
-    cca_reg : float, default=0.1
-        Ridge on the covariance of the features, as a share of their mean variance, so that codes do not
-        depend on the unit of X. (An absolute 1e-4 on MNIST rows of unit length is a share of 0.13.)
+    regularization : float, default=0.1
+        Ridge on the covariance of the features, as a share of their mean variance (the mean diagonal), so that
+        codes do not depend on the unit of X; "cca" only. (An absolute 1e-4 on MNIST rows of unit length is a
+        share of 0.13.)
     n_jobs : int, default=None
         Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
@@ -55,11 +57,12 @@ class ITQ(LinearHasher):
     intercept_ : array of shape (n_bits,)
     rotation_ : array of shape (n_directions, n_bits), orthonormal rows
     objective_history_ : array, the loss after every half-step: codes, rotation, codes, ...
+    n_iter_ : int, alternations made
 
     Notes
     -----
     FAISS's ``ITQTransform`` also scales the centered rows to unit length before PCA; here that is left to
-    a pipeline, as in the paper. Cost O(n d^2 + d^3 + n_iter n n_bits^2).
+    a pipeline, as in the paper. Cost O(n d^2 + d^3 + max_iter n n_bits^2).
 
     Examples
     --------
@@ -68,7 +71,7 @@ class ITQ(LinearHasher):
     >>> X, y = load_digits(return_X_y=True)
     >>> ITQ(16, random_state=0).fit_transform(X).shape
     (1797, 16)
-    >>> ITQ(16, embedding="cca", random_state=0).fit(X, y).rotation_.shape
+    >>> ITQ(16, variant="cca", random_state=0).fit(X, y).rotation_.shape
     (9, 16)
     """
 
@@ -76,44 +79,67 @@ class ITQ(LinearHasher):
         paper="Gong, Lazebnik: Iterative Quantization, a Procrustean Approach to Learning Binary Codes",
         year=2011,
         labels="ignored",
-        cost="n x features^2 + n_iter x n x n_bits^2",
+        cost="n x features^2 + iterations x n x n_bits^2",
         max_bits="rank",
+        sparse=True,
     )
-    variants = (Variant("ITQ CCA", {"embedding": "cca"}, {"labels": "required", "max_bits": "any"}),)
+    variants = (
+        Variant(
+            "ITQ CCA",
+            {"variant": "cca"},
+            {
+                "paper": "Gong, Lazebnik, Gordo, Perronnin: Iterative Quantization: A Procrustean Approach to Learning "
+                "Binary Codes for Large-Scale Image Retrieval (CCA-ITQ)",
+                "year": 2013,
+                "labels": "required",
+                "max_bits": "any",
+                "sparse": False,
+            },
+        ),
+    )
 
-    def __init__(self, n_bits=32, *, embedding="pca", n_iter=50, cca_reg=0.1, n_jobs=None, random_state=None):
+    def __init__(self, n_bits=32, *, variant="pca", max_iter=50, regularization=0.1, n_jobs=None, random_state=None):
         self.n_bits = n_bits
-        self.embedding = embedding
-        self.n_iter = n_iter
-        self.cca_reg = cca_reg
+        self.variant = variant
+        self.max_iter = max_iter
+        self.regularization = regularization
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     @all_or_nothing
     def fit(self, X, y=None) -> ITQ:
-        """Learn directions and rotation; y, one class a row, is read only by ``embedding="cca"``."""
+        """Learn directions and rotation; y, one class per row, is read only by ``variant="cca"``."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
-        n_iter = check_integer(self.n_iter, "n_iter", low=1)
-        check_choice(self.embedding, "embedding", ("pca", "cca"))
-        ridge = check_number(self.cca_reg, "cca_reg", low=0, strict=True)
-        X = check_rows(self, X, fitting=True)
+        max_iter = check_integer(self.max_iter, "max_iter", low=1)
+        variant = check_choice(self.variant, "variant", ("pca", "cca"))
+        regularization = check_number(self.regularization, "regularization", low=0, strict=True)
+        X = check_rows(self, X, fitting=True, accept_sparse=variant == "pca")
         rng = check_random_state(self.random_state)
-        if self.embedding == "pca":
+        if variant == "pca":
             directions, _ = required_directions(X, n_bits, "n_bits")
         else:
             labels = require_labels(self, y, len(X), n_classes=2)
-            directions = canonical_directions(X, labels.index, ridge)[:n_bits]
-        mean = X.mean(axis=0, dtype=np.float64)
-        embedded = project(X - mean.astype(X.dtype), directions).astype(np.float64)
+            directions = canonical_directions(X, labels.index, regularization)[:n_bits]
+        mean = column_means(X)
+        embedded = _embedded(X, mean, directions)
         start = random_rotation(n_bits, rng)[: len(directions)]
-        self.rotation_, self.objective_history_ = learn_rotation(embedded, start, n_iter)
+        self.rotation_, self.objective_history_ = learn_rotation(embedded, start, max_iter)
+        # Each alternation records two half-steps; the last one may stop after the codes.
+        self.n_iter_ = (len(self.objective_history_) + 1) // 2
         components = project(self.rotation_.T, directions.T)
         self.components_ = components.astype(X.dtype)
         self.intercept_ = -project(components, mean[None])[:, 0].astype(X.dtype)
         return self
 
 
-def learn_rotation(embedded: np.ndarray, rotation: np.ndarray, n_iter: int) -> tuple[np.ndarray, np.ndarray]:
+def _embedded(X: np.ndarray | csr_array, mean: np.ndarray, directions: np.ndarray) -> np.ndarray:
+    if issparse(X):
+        offset = -project(directions, mean[None])[:, 0]
+        return project(X, directions, offset).astype(np.float64)
+    return project(X - mean.astype(X.dtype), directions).astype(np.float64)
+
+
+def learn_rotation(embedded: np.ndarray, rotation: np.ndarray, max_iter: int) -> tuple[np.ndarray, np.ndarray]:
     """Alternate codes and rotation from a given start; return the rotation and the loss per half-step.
 
     Parameters
@@ -124,7 +150,7 @@ def learn_rotation(embedded: np.ndarray, rotation: np.ndarray, n_iter: int) -> t
     constant = len(embedded) * rotation.shape[1] + np.sum(embedded**2)
     history, codes = [], None
     with single_threaded_blas():
-        for _ in range(n_iter):
+        for _ in range(max_iter):
             rotated = embedded @ rotation
             previous, codes = codes, signs_of(rotated)
             history.append(constant - 2.0 * np.abs(rotated).sum())
@@ -136,7 +162,7 @@ def learn_rotation(embedded: np.ndarray, rotation: np.ndarray, n_iter: int) -> t
     return rotation, np.array(history)
 
 
-def canonical_directions(X: np.ndarray, classes: np.ndarray, ridge: float) -> np.ndarray:
+def canonical_directions(X: np.ndarray, classes: np.ndarray, regularization: float) -> np.ndarray:
     r"""Return canonical directions between rows and one-hot classes, each scaled by its correlation.
 
     Solves :math:`C_{xy} C_{yy}^+ C_{yx} w = \lambda^2 (C_{xx} + \rho I) w`. For one-hot classes the left
@@ -153,7 +179,7 @@ def canonical_directions(X: np.ndarray, classes: np.ndarray, ridge: float) -> np
     scatter = class_sums / np.sqrt(counts * len(X))[:, None]
     ridged = gram(centered) / len(X)
     mean_variance = np.trace(ridged) / len(ridged)
-    ridged[np.diag_indices_from(ridged)] += ridge * (mean_variance if mean_variance > 0 else 1.0)
+    ridged[np.diag_indices_from(ridged)] += regularization * (mean_variance if mean_variance > 0 else 1.0)
     with single_threaded_blas():
         factor = cholesky(ridged, lower=True)
         whitened = solve_triangular(factor, scatter.T, lower=True).T

@@ -6,15 +6,15 @@ import numpy as np
 from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
-from .._validation import check_choice, check_integer, check_number, check_rows
+from .._validation import check_choice, check_integer, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts
-from ..kernels.anchors import choose_anchors, gaussian_features, mean_squared_distance
+from ..kernels.anchors import choose_anchors, gaussian_features, gaussian_scale
 from ..linalg import fill_by_tiles, project
 
 __all__ = ["KernelLSH"]
 
-_NULL = 1e-8
+_EIGENVALUE_TOL = 1e-8
 
 
 class KernelLSH(BaseHasher):
@@ -40,9 +40,9 @@ class KernelLSH(BaseHasher):
     kernel : {"gaussian", "linear"} or callable, default="gaussian"
         A callable takes two arrays of rows and returns the matrix of kernel values; a model with one cannot
         be saved.
-    sigma : float or "mean", default="mean"
-        Width of the Gaussian :math:`\exp(-\|x - a\|^2 / 2\sigma^2)`; "mean" is the root mean squared
-        distance to the anchors.
+    sigma : float, "rms" or "half_rms", default="rms"
+        Width of the Gaussian :math:`\exp(-\|x - a\|^2 / 2\sigma^2)`; "rms" is the root mean squared distance to the
+        anchors.
     n_jobs : int, default=None
         Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
@@ -50,7 +50,7 @@ class KernelLSH(BaseHasher):
     Attributes
     ----------
     anchors_ : array of shape (n_anchors, n_features)
-    weights_ : array of shape (n_bits, n_anchors)
+    coefficients_ : array of shape (n_bits, n_anchors)
     intercept_ : array of shape (n_bits,)
     scale_ : float, :math:`2\sigma^2`
     kernel_ : the kernel as given
@@ -78,7 +78,7 @@ class KernelLSH(BaseHasher):
         n_anchors=300,
         n_subset=30,
         kernel="gaussian",
-        sigma="mean",
+        sigma="rms",
         n_jobs=None,
         random_state=None,
     ):
@@ -100,27 +100,24 @@ class KernelLSH(BaseHasher):
         X = check_rows(self, X, fitting=True)
         rng = check_random_state(self.random_state)
         self.anchors_ = choose_anchors(X, "random", self.n_anchors, rng)
-        if self.sigma == "mean":
-            self.scale_ = 2 * mean_squared_distance(X, self.anchors_)
-        else:
-            self.scale_ = 2 * check_number(self.sigma, "sigma", low=0, strict=True) ** 2
+        self.scale_ = gaussian_scale(self.sigma, X, self.anchors_)
         self.kernel_ = self.kernel
         K = self._kernel_values(self.anchors_).astype(np.float64)
         subset_size = max(1, min(n_subset, len(K) // 4))
         indicators = np.zeros((n_bits, len(K)))
         for row in indicators:
             row[rng.choice(len(K), subset_size, replace=False)] = 1.0
-        weights = project(indicators - subset_size / len(K), inverse_root(centered_kernel(K)))
-        self.weights_ = weights.astype(X.dtype)
-        self.intercept_ = -project(weights, K.mean(axis=1)[None])[:, 0].astype(X.dtype)
+        coefficients = project(indicators - subset_size / len(K), inverse_root(centered_kernel(K)))
+        self.coefficients_ = coefficients.astype(X.dtype)
+        self.intercept_ = -project(coefficients, K.mean(axis=1)[None])[:, 0].astype(X.dtype)
         return self
 
     def _scores(self, X) -> np.ndarray:
         """Return the products with the random directions, shape (n_samples, n_bits)."""
         X = check_rows(self, X, fitting=False)
-        weights, intercept = self.weights_.T.astype(X.dtype), self.intercept_.astype(X.dtype)
+        coefficients, intercept = self.coefficients_.T.astype(X.dtype), self.intercept_.astype(X.dtype)
         return fill_by_tiles(
-            len(X), weights.shape[1], X.dtype, lambda tile: self._kernel_values(X[tile]) @ weights + intercept
+            len(X), coefficients.shape[1], X.dtype, lambda tile: self._kernel_values(X[tile]) @ coefficients + intercept
         )
 
     def _kernel_values(self, rows: np.ndarray) -> np.ndarray:
@@ -141,5 +138,5 @@ def inverse_root(K: np.ndarray) -> np.ndarray:
     """Return the pseudo-inverse square root; eigenvalues up to 1e-8 of the largest count as zero."""
     with single_threaded_blas():
         values, vectors = np.linalg.eigh(K)
-        kept = values > _NULL * max(values[-1], np.finfo(np.float64).tiny)
+        kept = values > _EIGENVALUE_TOL * max(values[-1], np.finfo(np.float64).tiny)
         return (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T

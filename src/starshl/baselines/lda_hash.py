@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_random_state
 from .._threads import single_threaded_blas
 from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import LinearHasher, all_or_nothing
+from ..codes import signs_of
 from ..facts import Facts, Variant
 from ..linalg import gram, positive_peaks, project
 from ..supervision import Pairs, pairs_or_labels, require_both_kinds
@@ -41,18 +42,19 @@ class LDAHash(LinearHasher):
     Parameters
     ----------
     n_bits : int, default=32
-        At most the number of principal components.
-    method : {"lda", "dif"}, default="lda"
+        At most the rank of the centered rows.
+    variant : {"lda", "dif"}, default="lda"
     alpha : float, default=1.0
         Weight of the similar pairs in DIF.
     threshold : {"learned", "median", "zero"}, default="learned"
         "median" gives balanced bits; "zero" cuts at the mean of the training rows.
     n_pairs : int, default=40000
         Pairs drawn from the labels, half of them similar. Ignored when ``fit`` is given pairs.
-    n_components : int or None, default=None
-        Principal components kept; None keeps all with variance.
-    ridge : float, default=1e-3
-        Share of the mean eigenvalue that is added to all eigenvalues of both matrices (LDA).
+    n_components : int or None, default=40
+        Principal components kept, n_bits if that is more; None keeps all with variance, whose last ones are noise
+        that the ratio of both matrices blows up.
+    regularization : float, default=1e-3
+        Share of the mean eigenvalue (the mean diagonal) that is added to all eigenvalues of both matrices (LDA).
     n_jobs : int, default=None
         Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
@@ -86,28 +88,38 @@ class LDAHash(LinearHasher):
         samples="vectors and labels or pairs",
         max_bits="rank",
     )
-    variants = (Variant("DIF", {"method": "dif"}, {}),)
+    variants = (
+        Variant(
+            "DIF",
+            {"variant": "dif"},
+            {
+                "paper": "Strecha, Bronstein, Bronstein, Fua: LDAHash: Improved Matching with Smaller "
+                "Descriptors (DIF)",
+                "year": 2012,
+            },
+        ),
+    )
 
     def __init__(
         self,
         n_bits=32,
         *,
-        method="lda",
+        variant="lda",
         alpha=1.0,
         threshold="learned",
         n_pairs=40_000,
-        n_components=None,
-        ridge=1e-3,
+        n_components=40,
+        regularization=1e-3,
         n_jobs=None,
         random_state=None,
     ):
         self.n_bits = n_bits
-        self.method = method
+        self.variant = variant
         self.alpha = alpha
         self.threshold = threshold
         self.n_pairs = n_pairs
         self.n_components = n_components
-        self.ridge = ridge
+        self.regularization = regularization
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -128,12 +140,12 @@ class LDAHash(LinearHasher):
         rng = check_random_state(self.random_state)
         pairs = pairs_or_labels(self, pairs, y, len(X), n_pairs=self.n_pairs, random_state=rng)
         require_both_kinds(self, pairs)
-        reduced = principal_rows(X, min(X.shape) if self.n_components is None else self.n_components)
+        reduced = principal_rows(X, min(X.shape) if self.n_components is None else max(self.n_components, n_bits))
         largest = len(reduced.axes)
         if n_bits > largest:
             raise ValueError(
-                f"n_bits is {n_bits}; X has n_features={X.shape[1]} and {largest} principal components were kept, so "
-                f"at most {largest} bits can be learned. Lower n_bits."
+                f"n_bits is {n_bits}; X has n_features={X.shape[1]} and varies in {largest} directions, so at most "
+                f"{largest} bits can be learned. Lower n_bits."
             )
         self.eigenvalues_, directions = self._directions(reduced.rows, pairs, n_bits)
         cuts = self._thresholds(project(reduced.rows, directions), pairs)
@@ -141,10 +153,10 @@ class LDAHash(LinearHasher):
         return self
 
     def _check_settings(self) -> int:
-        check_choice(self.method, "method", ("lda", "dif"))
+        check_choice(self.variant, "variant", ("lda", "dif"))
         check_choice(self.threshold, "threshold", ("learned", "median", "zero"))
         check_number(self.alpha, "alpha", low=0, strict=True)
-        check_number(self.ridge, "ridge", low=0)
+        check_number(self.regularization, "regularization", low=0)
         check_integer(self.n_pairs, "n_pairs", low=2)
         if self.n_components is not None:
             check_integer(self.n_components, "n_components", low=1)
@@ -155,10 +167,10 @@ class LDAHash(LinearHasher):
         differences = rows[pairs.first] - rows[pairs.second]
         near, far = (_mean_square(differences[pairs.similarity == kind]) for kind in (1, -1))
         with single_threaded_blas():
-            if self.method == "dif":
+            if self.variant == "dif":
                 values, vectors = eigh(self.alpha * near - far, subset_by_index=[0, n_bits - 1])
             else:
-                near, far = (_with_ridge(matrix, self.ridge) for matrix in (near, far))
+                near, far = (_regularized(matrix, self.regularization) for matrix in (near, far))
                 values, vectors = eigh(near, far, subset_by_index=[0, n_bits - 1])
         return values, positive_peaks(vectors.T)
 
@@ -168,7 +180,7 @@ class LDAHash(LinearHasher):
         else:
             cuts = np.median(scores, axis=0) if self.threshold == "median" else np.zeros(scores.shape[1])
         cuts = np.asarray(cuts)
-        bits = scores >= cuts
+        bits = signs_of(scores - cuts)
         torn = bits[pairs.first] != bits[pairs.second]
         similar = pairs.similarity > 0
         self.pair_errors_ = torn[similar].mean(axis=0) + 1.0 - torn[~similar].mean(axis=0)
@@ -191,7 +203,7 @@ def _mean_square(differences: np.ndarray) -> np.ndarray:
     return gram(differences) / len(differences)
 
 
-def _with_ridge(matrix: np.ndarray, ridge: float) -> np.ndarray:
-    # The smallest number is there for pairs of equal rows only, whose matrix is zero.
-    shift = ridge * np.trace(matrix) / len(matrix) + np.finfo(np.float64).tiny
+def _regularized(matrix: np.ndarray, share: float) -> np.ndarray:
+    # Pairs of equal rows only have a matrix of zeros, which the smallest number makes invertible.
+    shift = share * np.trace(matrix) / len(matrix) + np.finfo(np.float64).tiny
     return matrix + shift * np.eye(len(matrix))

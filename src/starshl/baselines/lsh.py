@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import csr_array
 from sklearn.utils.validation import check_random_state
 
+from .._threads import single_threaded_blas
 from .._validation import check_choice, check_integer, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts, Variant
-from ..linalg import project
+from ..linalg import column_means, project
 
 __all__ = ["LSHash"]
 
@@ -17,7 +19,10 @@ class LSHash(BaseHasher):
     r"""Hash by the side of random hyperplanes through the mean of the training rows.
 
     Two rows agree in a bit with probability :math:`1 - \angle(x - m, z - m)/\pi`, where m is the mean
-    (Charikar 2002). With ``variant="bit_sampling"`` a bit is :math:`[x_j \ge t]` for a random feature j and
+    (Charikar 2002). ``variant="super_bit"`` makes the directions orthogonal within blocks of at most n_features bits,
+    which keeps this law and lowers the variance of the estimated angle (Ji et al. 2012).
+
+    With ``variant="bit_sampling"`` a bit is :math:`[x_j \ge t]` for a random feature j and
     threshold t, a sampled bit of the unary code of Gionis, Indyk and Motwani (1999): rows within the training
     range agree with probability :math:`1 - \|x - z\|_1 / \sum_j r_j`, where :math:`r_j` is the range of
     feature j. Features are drawn in proportion to their range, which makes this law exact when ranges differ
@@ -26,13 +31,10 @@ class LSHash(BaseHasher):
     Parameters
     ----------
     n_bits : int, default=32
-    variant : {"gaussian", "bit_sampling"}, default="gaussian"
+    variant : {"gaussian", "super_bit", "bit_sampling"}, default="gaussian"
     center : bool, default=True
         Subtract the training mean. Without it, non-negative data (pixels) get nearly equal codes. Thresholds
         of "bit_sampling" move with the data, so it makes no difference there.
-    orthogonal : bool, default=False
-        Make the directions orthogonal within blocks of at most n_features bits, which lowers the variance
-        of the estimated angle (super-bit LSH). Only for "gaussian".
     n_jobs : int, default=None
         Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
@@ -40,8 +42,8 @@ class LSHash(BaseHasher):
     Attributes
     ----------
     variant_ : str
-    components_ : array of shape (n_bits, n_features), "gaussian" only
-    intercept_ : array of shape (n_bits,), "gaussian" only
+    components_ : array of shape (n_bits, n_features), of the hyperplanes
+    intercept_ : array of shape (n_bits,), of the hyperplanes
     features_ : array of shape (n_bits,), "bit_sampling" only
     thresholds_ : array of shape (n_bits,), "bit_sampling" only
 
@@ -59,14 +61,29 @@ class LSHash(BaseHasher):
         year=2002,
         labels="ignored",
         cost="features x n_bits",
+        sparse=True,
     )
-    variants = (Variant("LSHash bit sampling", {"variant": "bit_sampling"}, {}),)
+    variants = (
+        Variant(
+            "Super-bit LSH",
+            {"variant": "super_bit"},
+            {"paper": "Ji, Li, Yan, Zhang, Tian: Super-Bit Locality-Sensitive Hashing", "year": 2012},
+        ),
+        Variant(
+            "LSHash bit sampling",
+            {"variant": "bit_sampling"},
+            {
+                "paper": "Gionis, Indyk, Motwani: Similarity Search in High Dimensions via Hashing",
+                "year": 1999,
+                "sparse": False,
+            },
+        ),
+    )
 
-    def __init__(self, n_bits=32, *, variant="gaussian", center=True, orthogonal=False, n_jobs=None, random_state=None):
+    def __init__(self, n_bits=32, *, variant="gaussian", center=True, n_jobs=None, random_state=None):
         self.n_bits = n_bits
         self.variant = variant
         self.center = center
-        self.orthogonal = orthogonal
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -74,23 +91,23 @@ class LSHash(BaseHasher):
     def fit(self, X, y=None) -> LSHash:
         """Draw the hyperplanes or thresholds; y is ignored."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
-        variant = check_choice(self.variant, "variant", ("gaussian", "bit_sampling"))
-        X = check_rows(self, X, fitting=True)
+        variant = check_choice(self.variant, "variant", ("gaussian", "super_bit", "bit_sampling"))
+        X = check_rows(self, X, fitting=True, accept_sparse=variant != "bit_sampling")
         rng = check_random_state(self.random_state)
         self.variant_ = variant
-        if variant == "gaussian":
-            self._fit_hyperplanes(X, n_bits, rng)
-        else:
+        if variant == "bit_sampling":
             self._fit_thresholds(X, n_bits, rng)
+        else:
+            self._fit_hyperplanes(X, n_bits, rng)
         return self
 
-    def _fit_hyperplanes(self, X: np.ndarray, n_bits: int, rng) -> None:
+    def _fit_hyperplanes(self, X: np.ndarray | csr_array, n_bits: int, rng) -> None:
         n_features = X.shape[1]
         directions = rng.standard_normal((n_bits, n_features))
-        if self.orthogonal:
+        if self.variant_ == "super_bit":
             blocks = range(0, n_bits, n_features)
             directions = np.vstack([_orthonormal_rows(directions[b : b + n_features]) for b in blocks])
-        mean = X.mean(axis=0, dtype=np.float64) if self.center else np.zeros(n_features)
+        mean = column_means(X) if self.center else np.zeros(n_features)
         self.components_ = directions.astype(X.dtype)
         self.intercept_ = -project(directions, mean[None])[:, 0].astype(X.dtype)
 
@@ -106,13 +123,14 @@ class LSHash(BaseHasher):
 
     def _scores(self, X) -> np.ndarray:
         """Return signed distances to the hyperplanes or thresholds, shape (n_samples, n_bits)."""
-        X = check_rows(self, X, fitting=False)
-        if self.variant_ == "gaussian":
+        X = check_rows(self, X, fitting=False, accept_sparse=self.variant_ != "bit_sampling")
+        if self.variant_ != "bit_sampling":
             return project(X, self.components_, self.intercept_)
         return X[:, self.features_] - self.thresholds_
 
 
 def _orthonormal_rows(block: np.ndarray) -> np.ndarray:
-    q, r = np.linalg.qr(block.T)
+    with single_threaded_blas():
+        q, r = np.linalg.qr(block.T)
     # The signs of R's diagonal belong to the draw: with them the rows are uniform on the sphere.
     return (q * np.where(np.diag(r) >= 0, 1.0, -1.0)).T

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_random_state
 from .._validation import check_choice, check_integer, check_rows
 from ..base import LinearHasher, all_or_nothing
 from ..facts import Facts
-from ..linalg import principal_directions, project, required_directions
+from ..linalg import column_means, principal_directions, project, required_directions
 
 __all__ = ["PCAHash"]
 
@@ -53,6 +53,7 @@ class PCAHash(LinearHasher):
         labels="ignored",
         cost="n x features x min(n, features)",
         max_bits="rank",
+        sparse=True,
     )
 
     def __init__(self, n_bits=32, *, overflow="raise", n_jobs=None, random_state=None):
@@ -63,10 +64,10 @@ class PCAHash(LinearHasher):
 
     @all_or_nothing
     def fit(self, X, y=None) -> PCAHash:
-        """Find the principal directions; y is ignored."""
+        """Compute the principal directions; y is ignored."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
         overflow = check_choice(self.overflow, "overflow", ("raise", "random"))
-        X = check_rows(self, X, fitting=True)
+        X = check_rows(self, X, fitting=True, accept_sparse=True)
         if overflow == "raise":
             directions, self.variances_ = required_directions(X, n_bits, "n_bits")
         else:
@@ -74,7 +75,7 @@ class PCAHash(LinearHasher):
             rng = check_random_state(self.random_state)
             extra = rng.standard_normal((n_bits - len(directions), X.shape[1]))
             directions = np.vstack([directions, extra])
-        mean = X.mean(axis=0, dtype=np.float64)
+        mean = column_means(X)
         self.components_ = directions.astype(X.dtype)
         self.intercept_ = -project(directions, mean[None])[:, 0].astype(X.dtype)
         return self

@@ -9,12 +9,15 @@ from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..codebooks import separated_codewords
 from ..facts import Facts, Variant
-from ..kernels.anchors import choose_anchors, gaussian_expansion, gaussian_features, mean_squared_distance
-from ..solvers.ridge import FeatureRidge, KernelRidge
+from ..kernels.anchors import choose_anchors, gaussian_expansion, gaussian_features, gaussian_scale
+from ..solvers.ridge import FeatureRidge, KernelRidge, share_of_diagonal
 from ..supervision import require_labels
 from ._sdh_blocks import ClassesFromCodes, CodesFromClasses
 
 __all__ = ["SDH"]
+
+_FEATURE_REGULARIZATION = 1e-4
+_KERNEL_REGULARIZATION = 1e-2
 
 
 class SDH(BaseHasher):
@@ -32,10 +35,10 @@ class SDH(BaseHasher):
 
     ``variant="fsdh"`` (Gui, Liu, Sun, Tao and Tan 2018) regresses codes on classes instead,
     :math:`\|H - Y W\|^2 + \lambda\|W\|^2 + \nu(\dots)`, so that the code step has the closed form
-    :math:`H = \mathrm{sign}(Y W + \nu \Phi P)`. It starts from distinct random codewords, one a class: the
+    :math:`H = \mathrm{sign}(Y W + \nu \Phi P)`. It starts from distinct random codewords, one per class: the
     majority signs of a random start are such codewords too, but may coincide.
 
-    ``variant="hadamard"`` (after Koutaki, Shirai and Ambai 2018) fixes H: one codeword a class, columns
+    ``variant="hadamard"`` (after Koutaki, Shirai and Ambai 2018) fixes H: one codeword per class, columns
     and rows of a Hadamard matrix chosen to lie far apart, so nothing is left but one ridge regression.
     Any comparison of supervised codes should include it.
 
@@ -50,19 +53,20 @@ class SDH(BaseHasher):
     n_anchors : int or None, default=1000
         Random training rows to measure from. None takes all rows and regularizes
         :math:`\rho\,\mathrm{tr}(P^\top K P)`, kernel ridge regression proper: more accurate, O(n^3) to fit.
-    sigma : float or "mean", default="mean"
-        Width of the Gaussian; "mean" is half the root mean squared distance to the anchors. The authors'
-        0.4 is meant for rows of unit length.
+    sigma : float, "rms" or "half_rms", default="half_rms"
+        Width of the Gaussian; "rms" is the root mean squared distance to the anchors. The authors' 0.4 is meant for
+        rows of unit length.
     class_penalty : float, default=1.0
         :math:`\lambda`; not used by "hadamard".
     code_penalty : float, default=1e-5
         :math:`\nu`; not used by "hadamard".
-    ridge : float, default=1e-2
-        :math:`\rho`
-    n_iter : int, default=5
-        Rounds over all blocks.
-    n_sweeps : int, default=10
-        Most sweeps over the columns of H a round, "sdh" only; they end when no sign changes.
+    regularization : float or None, default=None
+        :math:`\rho` as a share of the mean diagonal of the matrix it is added to, :math:`\Phi^\top\Phi` (without the
+        constant feature) or, with all rows as anchors, the kernel. None is 1e-4, with all rows 1e-2.
+    max_iter : int, default=5
+        Iterations over all blocks.
+    max_inner_iter : int, default=10
+        Most sweeps over the columns of H per iteration, "sdh" only; they end when no sign changes.
     n_jobs : int, default=None
         Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
@@ -70,12 +74,13 @@ class SDH(BaseHasher):
     Attributes
     ----------
     anchors_ : array of shape (n_anchors, n_features)
-    weights_ : array of shape (n_bits, n_anchors)
+    coefficients_ : array of shape (n_bits, n_anchors)
     intercept_ : array of shape (n_bits,)
     scale_ : float, :math:`2\sigma^2`
     classes_ : array of shape (n_classes,)
     codewords_ : array of shape (n_classes, n_bits), "hadamard" only
     objective_history_ : array, the objective after every block
+    n_iter_ : int, iterations made
 
     Examples
     --------
@@ -95,8 +100,16 @@ class SDH(BaseHasher):
         samples="vectors and labels",
     )
     variants = (
-        Variant("FSDH", {"variant": "fsdh"}, {}),
-        Variant("HC-SDH", {"variant": "hadamard"}, {}),
+        Variant(
+            "FSDH",
+            {"variant": "fsdh"},
+            {"paper": "Gui, Liu, Sun, Tao, Tan: Fast Supervised Discrete Hashing", "year": 2018},
+        ),
+        Variant(
+            "HC-SDH",
+            {"variant": "hadamard"},
+            {"paper": "Koutaki, Shirai, Ambai: Hadamard Coding for Supervised Discrete Hashing", "year": 2018},
+        ),
     )
 
     def __init__(
@@ -105,12 +118,12 @@ class SDH(BaseHasher):
         *,
         variant="sdh",
         n_anchors=1000,
-        sigma="mean",
+        sigma="half_rms",
         class_penalty=1.0,
         code_penalty=1e-5,
-        ridge=1e-2,
-        n_iter=5,
-        n_sweeps=10,
+        regularization=None,
+        max_iter=5,
+        max_inner_iter=10,
         n_jobs=None,
         random_state=None,
     ):
@@ -120,52 +133,55 @@ class SDH(BaseHasher):
         self.sigma = sigma
         self.class_penalty = class_penalty
         self.code_penalty = code_penalty
-        self.ridge = ridge
-        self.n_iter = n_iter
-        self.n_sweeps = n_sweeps
+        self.regularization = regularization
+        self.max_iter = max_iter
+        self.max_inner_iter = max_inner_iter
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     @all_or_nothing
     def fit(self, X, y=None) -> SDH:
-        """Learn codes and the regression onto them; y is one class a row."""
+        """Learn codes and the regression onto them; y holds one class per row."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
         check_choice(self.variant, "variant", ("sdh", "fsdh", "hadamard"))
-        ridge = check_number(self.ridge, "ridge", low=0, strict=True)
+        if self.regularization is not None:
+            check_number(self.regularization, "regularization", low=0, strict=True)
         check_number(self.class_penalty, "class_penalty", low=0, strict=True)
         check_number(self.code_penalty, "code_penalty", low=0, strict=True)
-        check_integer(self.n_iter, "n_iter", low=1)
-        check_integer(self.n_sweeps, "n_sweeps", low=1)
+        check_integer(self.max_iter, "max_iter", low=1)
+        check_integer(self.max_inner_iter, "max_inner_iter", low=1)
         X = check_rows(self, X, fitting=True)
         labels = require_labels(self, y, len(X), n_classes=2)
         rng = check_random_state(self.random_state)
         self.classes_ = labels.classes
-        regression = self._prepare_regression(X, ridge, rng)
+        regression = self._prepare_regression(X, rng)
         n_classes = len(labels.classes)
         if self.variant == "hadamard":
             self.codewords_ = separated_codewords(n_classes, n_bits, rng)
             codes = self.codewords_[labels.index].astype(np.float64)
-            weights = regression.solve(codes)
-            history = [regression.loss(codes, weights)]
+            solution = regression.solve(codes)
+            history = [regression.loss(codes, solution)]
         else:
-            weights, history = self._alternate(regression, labels.index, n_classes, n_bits, rng)
-        self.weights_, self.intercept_ = (part.astype(X.dtype) for part in regression.split(weights))
+            solution, history = self._alternate(regression, labels.index, n_classes, n_bits, rng)
+        self.coefficients_, self.intercept_ = (part.astype(X.dtype) for part in regression.split(solution))
         self.objective_history_ = np.array(history)
+        self.n_iter_ = 1 if self.variant == "hadamard" else self.max_iter
         return self
 
-    def _prepare_regression(self, X: np.ndarray, ridge: float, rng) -> FeatureRidge | KernelRidge:
+    def _prepare_regression(self, X: np.ndarray, rng) -> FeatureRidge | KernelRidge:
         everything = self.n_anchors is None
         self.anchors_ = X.copy() if everything else choose_anchors(X, "random", self.n_anchors, rng)
-        if self.sigma == "mean":
-            self.scale_ = mean_squared_distance(X, self.anchors_) / 2
-        else:
-            self.scale_ = 2 * check_number(self.sigma, "sigma", low=0, strict=True) ** 2
+        self.scale_ = gaussian_scale(self.sigma, X, self.anchors_)
         features = gaussian_features(X, self.anchors_, self.scale_).astype(np.float64)
-        return (KernelRidge if everything else FeatureRidge)(features, ridge)
+        if everything:
+            share = _KERNEL_REGULARIZATION if self.regularization is None else self.regularization
+            return KernelRidge(features, share_of_diagonal(share, np.diag(features)))
+        share = _FEATURE_REGULARIZATION if self.regularization is None else self.regularization
+        return FeatureRidge(features, share_of_diagonal(share, np.sum(features**2, axis=0)))
 
     def _alternate(self, regression, classes: np.ndarray, n_classes: int, n_bits: int, rng):
-        """Minimize over W, codes and regression in turn; return regression weights and history."""
-        coupling = ClassesFromCodes(self.n_sweeps) if self.variant == "sdh" else CodesFromClasses()
+        """Minimize over W, codes and regression in turn; return the regression and the history."""
+        coupling = ClassesFromCodes(self.max_inner_iter) if self.variant == "sdh" else CodesFromClasses()
         Y = np.eye(n_classes)[classes]
         H = coupling.start(classes, n_classes, n_bits, rng)
         P = regression.solve(H)
@@ -175,7 +191,7 @@ class SDH(BaseHasher):
             penalty = self.class_penalty * float(np.sum(W**2))
             history.append(coupling.loss(Y, H, W) + penalty + self.code_penalty * regression.loss(H, P))
 
-        for _ in range(self.n_iter):
+        for _ in range(self.max_iter):
             W = coupling.solve(Y, H, self.class_penalty)
             record(W)
             H = coupling.best_codes(Y, H, W, self.code_penalty * regression.predict(P))
@@ -187,4 +203,4 @@ class SDH(BaseHasher):
     def _scores(self, X) -> np.ndarray:
         """Return the regression onto codes, shape (n_samples, n_bits)."""
         X = check_rows(self, X, fitting=False)
-        return gaussian_expansion(X, self.anchors_, self.scale_, self.weights_, self.intercept_)
+        return gaussian_expansion(X, self.anchors_, self.scale_, self.coefficients_, self.intercept_)

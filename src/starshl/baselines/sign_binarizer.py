@@ -1,12 +1,14 @@
-"""Binary quantization: one bit a feature, as vector databases do to embeddings."""
+"""Binary quantization: one bit per feature, as vector databases do to embeddings."""
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import issparse
 
 from .._validation import check_choice, check_integer, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts
+from ..linalg import column_means
 
 __all__ = ["SignBinarizer"]
 
@@ -16,11 +18,14 @@ class SignBinarizer(BaseHasher):
 
     .. math:: h_j(x) = \mathrm{sign}(x_j - t_j)
 
+    Made for embeddings, in which every feature carries some meaning, at one bit per feature. The leading features of
+    other data need not carry any: the first pixels of a picture are its empty margin.
+
     Parameters
     ----------
     n_bits : int or "all", default="all"
-        The leading features to keep, at most n_features. Embeddings whose leading features
-        matter most ("Matryoshka") can be shortened this way.
+        The leading features to keep, at most n_features. Only embeddings whose leading features matter most
+        ("Matryoshka") should be shortened this way.
     threshold : {"mean", "median", "zero"}, default="mean"
         "median" balances every bit on the training rows; "zero" is what databases do without training.
     n_jobs : int, default=None
@@ -43,6 +48,8 @@ class SignBinarizer(BaseHasher):
         labels="ignored",
         cost="n x features",
         max_bits="n_features",
+        sparse=True,
+        full_length=True,
     )
 
     def __init__(self, n_bits="all", *, threshold="mean", n_jobs=None):
@@ -52,19 +59,19 @@ class SignBinarizer(BaseHasher):
 
     @all_or_nothing
     def fit(self, X, y=None) -> SignBinarizer:
-        """Find the thresholds; y is ignored."""
+        """Compute the thresholds; y is ignored. Sparse rows have no median here."""
         threshold = check_choice(self.threshold, "threshold", ("mean", "median", "zero"))
         everything = isinstance(self.n_bits, str) and self.n_bits == "all"
         n_bits = None if everything else check_integer(self.n_bits, "n_bits", low=1)
-        X = check_rows(self, X, fitting=True)
+        X = check_rows(self, X, fitting=True, accept_sparse=threshold != "median")
         if not everything and n_bits > X.shape[1]:
             raise ValueError(
-                f"n_bits is {n_bits}; X has {X.shape[1]} feature(s), one bit each, so n_bits can be at most "
+                f"n_bits is {n_bits}; X has {X.shape[1]} feature(s), which give one bit each, so n_bits can be at most "
                 f"{X.shape[1]} here. Lower it, or use a method without this limit, such as LSHash."
             )
         X = X[:, :n_bits]
         if threshold == "mean":
-            thresholds = X.mean(axis=0, dtype=np.float64)
+            thresholds = column_means(X)
         elif threshold == "median":
             thresholds = np.median(X, axis=0)
         else:
@@ -75,5 +82,6 @@ class SignBinarizer(BaseHasher):
 
     def _scores(self, X) -> np.ndarray:
         """Return the features minus their thresholds, shape (n_samples, n_bits)."""
-        X = check_rows(self, X, fitting=False)
-        return X[:, : len(self.thresholds_)] - self.thresholds_.astype(X.dtype, copy=False)
+        X = check_rows(self, X, fitting=False, accept_sparse=True)[:, : self.n_bits_]
+        rows = X.toarray() if issparse(X) else X
+        return rows - self.thresholds_.astype(X.dtype, copy=False)

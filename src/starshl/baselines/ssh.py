@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import cholesky, eigh
+from scipy.sparse.linalg import eigsh
 from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
@@ -15,9 +16,12 @@ from ..supervision import Pairs, check_pairs, require_labels
 
 __all__ = ["SSH"]
 
+# Below this size a dense eigenproblem is faster than Lanczos iterations.
+_LANCZOS_ABOVE_FEATURES = 64
+
 
 class SSH(LinearHasher):
-    r"""Find directions that agree with labeled pairs and along which all rows vary much.
+    r"""Learn directions that agree with labeled pairs and along which all rows vary much.
 
     With centered rows X, of which :math:`X_l` take part in pairs, and pair labels S (+1 similar, -1 not,
     0 unknown), directions follow from the adjusted covariance
@@ -27,28 +31,30 @@ class SSH(LinearHasher):
     (Wang, Kumar and Chang 2012; both terms are scaled to unit spectral norm here, so that :math:`\eta` does
     not depend on the numbers of rows and pairs). A row is similar to itself.
 
-    ``mode="orthogonal"`` takes the top eigenvectors of M.
+    ``variant="orthogonal"`` takes the top eigenvectors of M.
 
-    ``mode="nonorthogonal"`` relaxes orthogonality to a penalty :math:`\rho`: with
+    ``variant="nonorthogonal"`` relaxes orthogonality to a penalty :math:`\rho`: with
     :math:`Q = I + M/\rho = L L^\top` and U the top eigenvectors, :math:`W = L U`. Here
     :math:`\rho = \max(0, -\lambda_{\min}) + \|M\|_2`, which makes Q positive definite.
 
-    ``mode="sequential"`` learns one bit after another. Pairs that a bit gets wrong gain weight,
-    :math:`S \leftarrow S - \alpha T`, where T is :math:`X_l w w^\top X_l^\top`, scaled to a largest entry of
-    1, where its sign disagrees with that of S, and zero elsewhere; then w is removed from the rows of the
-    second term. This is the mode worth comparing: the two others get worse with many bits.
+    ``variant="sequential"`` learns one bit after another. Pairs that a bit gets wrong gain weight,
+    :math:`S \leftarrow S - \alpha T`, where T is :math:`X_l w w^\top X_l^\top` where its sign disagrees with that
+    of S, and zero elsewhere; then w is removed from the rows of the second term. The products are scaled to a mean
+    magnitude of 1. (Scaled to a maximum of 1, most of them are tiny, S hardly changes, and later bits repeat earlier
+    ones.) This is the variant worth comparing: the two others get worse with many bits.
 
     Parameters
     ----------
     n_bits : int, default=32
-        At most n_features, except in sequential mode.
-    mode : {"sequential", "orthogonal", "nonorthogonal"}, default="sequential"
+        At most n_features, except for "sequential".
+    variant : {"sequential", "orthogonal", "nonorthogonal"}, default="sequential"
     eta : float, default=1.0
         Weight of the variance of all rows.
     alpha : float, default=1.0
-        Step by which wrong pairs gain weight, sequential mode only.
-    n_labeled : int, default=1000
-        At most so many labeled rows, drawn at random, form the pairs: S is a dense square of this size.
+        Step by which wrong pairs gain weight, "sequential" only.
+    n_labeled : int or None, default=1000
+        How many labeled rows to learn from, drawn at random; None for all. S takes 8 n_labeled^2 bytes.
+        Ignored with ``pairs``.
     threshold : {"zero", "median"}, default="zero"
         Where to cut the projections of the centered rows.
     n_jobs : int, default=None
@@ -59,6 +65,8 @@ class SSH(LinearHasher):
     ----------
     components_ : array of shape (n_bits, n_features)
     intercept_ : array of shape (n_bits,)
+    n_labeled_ : int
+        How many labeled rows were learned from.
 
     Examples
     --------
@@ -74,19 +82,19 @@ class SSH(LinearHasher):
         paper="Wang, Kumar, Chang: Semi-Supervised Hashing for Large-Scale Search",
         year=2012,
         labels="some",
-        cost="n x features^2 + n_bits x (labeled^2 x features + features^3)",
+        cost="n x features^2 + n_bits x labeled^2 x features",
         samples="vectors, with labels of some rows or pairs",
     )
     variants = (
-        Variant("SSH orthogonal", {"mode": "orthogonal"}, {"max_bits": "n_features"}),
-        Variant("SSH nonorthogonal", {"mode": "nonorthogonal"}, {"max_bits": "n_features"}),
+        Variant("SSH orthogonal", {"variant": "orthogonal"}, {"max_bits": "n_features"}),
+        Variant("SSH nonorthogonal", {"variant": "nonorthogonal"}, {"max_bits": "n_features"}),
     )
 
     def __init__(
         self,
         n_bits=32,
         *,
-        mode="sequential",
+        variant="sequential",
         eta=1.0,
         alpha=1.0,
         n_labeled=1000,
@@ -95,7 +103,7 @@ class SSH(LinearHasher):
         random_state=None,
     ):
         self.n_bits = n_bits
-        self.mode = mode
+        self.variant = variant
         self.eta = eta
         self.alpha = alpha
         self.n_labeled = n_labeled
@@ -107,27 +115,28 @@ class SSH(LinearHasher):
     def fit(self, X, y=None, *, pairs=None) -> SSH:
         """Learn from labels of some rows, or from pairs ``(first, second, similarity)`` of row indices."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
-        mode = check_choice(self.mode, "mode", ("sequential", "orthogonal", "nonorthogonal"))
+        variant = check_choice(self.variant, "variant", ("sequential", "orthogonal", "nonorthogonal"))
         eta = check_number(self.eta, "eta", low=0)
         alpha = check_number(self.alpha, "alpha", low=0)
         check_choice(self.threshold, "threshold", ("zero", "median"))
         X = check_rows(self, X, fitting=True)
-        if mode != "sequential" and n_bits > X.shape[1]:
+        if variant != "sequential" and n_bits > X.shape[1]:
             raise ValueError(
-                f"n_bits is {n_bits}; X has {X.shape[1]} feature(s), so mode={mode!r} gives at most "
-                f"{X.shape[1]} bits. Lower n_bits or use mode='sequential'."
+                f"n_bits is {n_bits}; X has {X.shape[1]} feature(s), so variant={variant!r} gives at most "
+                f"{X.shape[1]} bits. Lower n_bits or use variant='sequential'."
             )
         rows, S = self._similarities(X, y, pairs)
         mean = X.mean(axis=0, dtype=np.float64)
         centered = X - mean
         labeled, scatter = centered[rows], gram(centered)
-        if mode == "sequential":
+        if variant == "sequential":
             W = sequential_directions(labeled, S, scatter, n_bits, eta, alpha)
-        elif mode == "orthogonal":
+        elif variant == "orthogonal":
             W = orthogonal_directions(labeled, S, scatter, n_bits, eta)
         else:
             W = nonorthogonal_directions(labeled, S, scatter, n_bits, eta)
         W = positive_peaks(W)
+        self.n_labeled_ = len(rows)
         offset = np.median(project(centered, W), axis=0) if self.threshold == "median" else 0.0
         self.components_ = W.astype(X.dtype)
         self.intercept_ = (-project(W, mean[None])[:, 0] - offset).astype(X.dtype)
@@ -135,13 +144,13 @@ class SSH(LinearHasher):
 
     def _similarities(self, X: np.ndarray, y, pairs) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows that take part in pairs, and S."""
-        limit = check_integer(self.n_labeled, "n_labeled", low=2)
+        n_labeled = None if self.n_labeled is None else check_integer(self.n_labeled, "n_labeled", low=2)
         if pairs is not None:
             return _matrix_of(check_pairs(pairs, len(X)))
-        labels = require_labels(self, y, len(X), partial=True)
+        labels = require_labels(self, y, len(X), partial=True, n_classes=2)
         rows = np.flatnonzero(labels.labeled)
-        if len(rows) > limit:
-            rows = np.sort(check_random_state(self.random_state).choice(rows, limit, replace=False))
+        if n_labeled is not None and n_labeled < len(rows):
+            rows = np.sort(check_random_state(self.random_state).choice(rows, n_labeled, replace=False))
         classes = labels.index[rows]
         return rows, np.where(classes[:, None] == classes, 1.0, -1.0)
 
@@ -185,7 +194,7 @@ def sequential_directions(labeled, S, scatter, n_bits: int, eta: float, alpha: f
         fit_scale = _spectral_norm(labeled.T @ (S @ labeled))
         for _ in range(n_bits):
             M = labeled.T @ (S @ labeled) / fit_scale + eta * spread
-            w = _top_eigenvectors(M, 1)[0]
+            w = _leading_eigenvector(M)
             directions.append(w)
             S = raise_violated(S, labeled @ w, alpha)
             along = spread @ w
@@ -195,16 +204,18 @@ def sequential_directions(labeled, S, scatter, n_bits: int, eta: float, alpha: f
 
 
 def raise_violated(S: np.ndarray, projections: np.ndarray, alpha: float) -> np.ndarray:
-    r"""Return :math:`S - \alpha T` with T the scaled products :math:`p_i p_j` where they disagree with S.
+    r"""Return :math:`S - \alpha T` with T the products :math:`p_i p_j` where they disagree with S.
+
+    The products are divided by their mean magnitude.
 
     Examples
     --------
     >>> import numpy as np
-    >>> raise_violated(np.array([[1.0, 1.0], [1.0, 1.0]]), np.array([2.0, -1.0]), 1.0).tolist()
-    [[1.0, 1.5], [1.5, 1.0]]
+    >>> raise_violated(np.ones((2, 2)), np.array([3.0, -1.0]), 1.0).tolist()
+    [[1.0, 1.75], [1.75, 1.0]]
     """
     products = np.outer(projections, projections)
-    products /= max(np.abs(products).max(), np.finfo(np.float64).tiny)
+    products /= max(np.abs(products).mean(), np.finfo(np.float64).tiny)
     return S - alpha * np.where(products * S < 0, products, 0.0)
 
 
@@ -219,6 +230,16 @@ def _spectral_norm(matrix: np.ndarray) -> float:
         largest = np.abs(np.linalg.eigvalsh(matrix)[[0, -1]]).max()
     # Equal rows have a scatter of zero; dividing by one leaves it zero.
     return float(largest) if largest > 0 else 1.0
+
+
+def _leading_eigenvector(matrix: np.ndarray) -> np.ndarray:
+    if len(matrix) <= _LANCZOS_ABOVE_FEATURES:
+        return _top_eigenvectors(matrix, 1)[0]
+    # A fixed start, because ARPACK draws its own otherwise; random, so that no eigenvector is orthogonal to it.
+    start = np.random.RandomState(0).standard_normal(len(matrix))
+    with single_threaded_blas():
+        _, vectors = eigsh(matrix, k=1, which="LA", v0=start)
+    return vectors[:, 0]
 
 
 def _top_eigenvectors(matrix: np.ndarray, n: int) -> np.ndarray:

@@ -1,28 +1,32 @@
-"""Anchors: a few rows that stand for all, and kernel features measured from them."""
+"""Anchors: a few rows that represent all of them, and Gaussian features measured from them."""
 
 from __future__ import annotations
 
 import numpy as np
+from sklearn.cluster import kmeans_plusplus
 from sklearn.utils.validation import check_random_state
 
-from .._threads import tiles
-from .._validation import check_choice, check_integer
+from .._threads import single_threaded_blas, tiles
+from .._validation import check_choice, check_integer, check_number
 from ..linalg import fill_by_tiles, nearest_rows, squared_distances
 
 __all__ = [
     "choose_anchors",
     "gaussian_expansion",
     "gaussian_features",
+    "gaussian_scale",
     "kmeans_centers",
     "mean_squared_distance",
 ]
 
-# Anchors need to cover the data, not to be optimal: later sweeps hardly move them.
-_KMEANS_SWEEPS = 10
+# Anchors need to cover the data, not to be optimal: further iterations barely move them.
+_KMEANS_ITERATIONS = 10
+# Enough rows to choose starting centers from; more would cost time without better coverage.
+_SEED_ROWS_PER_CENTER = 20
 
 
 def choose_anchors(X: np.ndarray, anchors="random", n_anchors: int = 300, random_state=None) -> np.ndarray:
-    """Return anchors, at most n_anchors distinct rows of shape (n_features,).
+    """Return at most n_anchors distinct anchors, shape (n_anchors, n_features).
 
     Parameters
     ----------
@@ -49,11 +53,11 @@ def _check_given(anchors, X: np.ndarray) -> np.ndarray:
     anchors = np.asarray(anchors)
     if anchors.ndim != 2 or anchors.shape[1] != X.shape[1] or len(anchors) == 0:
         raise ValueError(
-            f"anchors has shape {anchors.shape}; it must be (n_anchors, {X.shape[1]}), one row an anchor, "
-            "'random' or 'kmeans'."
+            f"anchors has shape {anchors.shape}; it must be (n_anchors, {X.shape[1]}), one row per anchor. "
+            "Give such an array, 'random' or 'kmeans'."
         )
     if anchors.dtype.kind not in "biuf" or not np.isfinite(anchors).all():
-        raise ValueError("anchors holds entries that are not finite numbers. Give rows like those of X.")
+        raise ValueError("anchors has entries that are not finite numbers. Give rows like those of X.")
     return _distinct(anchors.astype(X.dtype))
 
 
@@ -62,14 +66,17 @@ def _distinct(rows: np.ndarray) -> np.ndarray:
     return rows[np.sort(first)]
 
 
-def kmeans_centers(X: np.ndarray, n_centers: int, rng, n_sweeps: int = _KMEANS_SWEEPS) -> np.ndarray:
-    """Return centers after a few of Lloyd's sweeps from random rows; a center nobody is nearest to stays.
+def kmeans_centers(
+    X: np.ndarray, n_centers: int, rng: np.random.RandomState, max_iter: int = _KMEANS_ITERATIONS
+) -> np.ndarray:
+    """Return k-means centers after a few of Lloyd's iterations, started by k-means++.
 
-    O(n_sweeps n_samples n_centers n_features).
+    Random starting rows would leave dense regions crowded with centers and others without any. A center that is
+    nearest to no row stays where it is. O(max_iter n_samples n_centers n_features).
     """
-    centers = X[np.sort(rng.choice(len(X), n_centers, replace=False))]
+    centers = _spread_rows(X, n_centers, rng)
     owners = None
-    for _ in range(n_sweeps):
+    for _ in range(max_iter):
         nearest = nearest_rows(X, centers, 1)[:, 0]
         if owners is not None and np.array_equal(nearest, owners):
             break
@@ -80,6 +87,33 @@ def kmeans_centers(X: np.ndarray, n_centers: int, rng, n_sweeps: int = _KMEANS_S
         centers = centers.copy()
         centers[groups] = sums / counts[:, None]
     return centers
+
+
+def _spread_rows(X: np.ndarray, n_rows: int, rng: np.random.RandomState) -> np.ndarray:
+    """Return rows of X that k-means++ picks, from a random sample where there are many."""
+    n_candidates = _SEED_ROWS_PER_CENTER * n_rows
+    if len(X) > n_candidates:
+        X = X[np.sort(rng.choice(len(X), n_candidates, replace=False))]
+    # Relative to the mean, so that rows far from zero lose no digits; the choice depends on distances alone.
+    with single_threaded_blas():
+        _, chosen = kmeans_plusplus(X - X.mean(axis=0), n_rows, random_state=rng)
+    return X[np.sort(chosen)]
+
+
+def gaussian_scale(sigma: float | str, X: np.ndarray, anchors: np.ndarray) -> float:
+    r"""Return :math:`2\sigma^2`, what squared distances are divided by in a Gaussian of width sigma.
+
+    Parameters
+    ----------
+    sigma : float, "rms" or "half_rms"
+        "rms" is the root mean squared distance between rows and anchors, "half_rms" one half of that.
+    X : array of shape (n_samples, n_features)
+    anchors : array of shape (n_anchors, n_features)
+    """
+    if not isinstance(sigma, str):
+        return 2 * check_number(sigma, "sigma", low=0, strict=True) ** 2
+    share = {"rms": 1.0, "half_rms": 0.25}[check_choice(sigma, "sigma", ("rms", "half_rms"))]
+    return 2 * share * mean_squared_distance(X, anchors)
 
 
 def mean_squared_distance(A: np.ndarray, B: np.ndarray) -> float:
@@ -112,24 +146,23 @@ def gaussian_features(X: np.ndarray, anchors: np.ndarray, scale: float) -> np.nd
 
 
 def gaussian_expansion(
-    X: np.ndarray, anchors: np.ndarray, scale: float, weights: np.ndarray, intercept: np.ndarray
+    X: np.ndarray, anchors: np.ndarray, scale: float, coefficients: np.ndarray, intercept: np.ndarray
 ) -> np.ndarray:
-    r"""Return :math:`\sum_a w_{ba} \exp(-\|x - a\|^2 / scale) + \beta_b`, shape (n_samples, n_bits).
+    r"""Return :math:`\sum_a c_{ba} \exp(-\|x - a\|^2 / scale) + \beta_b`, shape (n_samples, n_bits).
 
-    The kernel values of a tile of rows are used and forgotten, so memory does not grow with
-    n_samples x n_anchors.
+    Kernel values are kept for one tile of rows at a time, so memory does not grow with n_samples x n_anchors.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
     anchors : array of shape (n_anchors, n_features)
     scale : float
-    weights : array of shape (n_bits, n_anchors)
+    coefficients : array of shape (n_bits, n_anchors)
     intercept : array of shape (n_bits,)
     """
-    weights = np.asarray(weights, dtype=X.dtype).T
+    coefficients = np.asarray(coefficients, dtype=X.dtype).T
 
     def of(tile: slice) -> np.ndarray:
-        return gaussian_features(X[tile], anchors, scale) @ weights + intercept.astype(X.dtype)
+        return gaussian_features(X[tile], anchors, scale) @ coefficients + intercept.astype(X.dtype)
 
-    return fill_by_tiles(len(X), weights.shape[1], X.dtype, of)
+    return fill_by_tiles(len(X), coefficients.shape[1], X.dtype, of)

@@ -113,17 +113,18 @@ _ENTRIES = (
     Entry("starshl", "*SHL, defaults", *_STAR),
     Entry(
         *("ksh", "KSH", "supervised", "KSH", "KSH"),
+        params={"n_labeled": 1000},
         note="Learns from 1,000 labels, as its authors recommend.",
     ),
     Entry(
         *("bre", "BRE", "supervised", "BRE", "BRE"),
-        params={"supervised": True},
+        params={"variant": "supervised"},
         note="Learns from 1,000 labeled rows, as its authors recommend.",
     ),
     Entry("1-agh", "1-AGH", "unsupervised", "AnchorGraphHash", "1-AGH"),
     Entry(
         *("2-agh", "2-AGH", "unsupervised", "AnchorGraphHash", "2-AGH"),
-        params={"layers": 2},
+        params={"variant": "two_layers"},
         even_bits=True,
         note="At an odd length it learns one more bit and drops the last.",
     ),

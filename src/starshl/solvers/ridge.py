@@ -1,4 +1,4 @@
-"""Ridge regression of many targets at once: factor once, solve for each new set of codes."""
+"""Ridge regression of many targets at once: factor once, then solve for each new set of codes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,21 @@ from scipy.linalg import cho_factor, cho_solve
 from .._threads import single_threaded_blas
 from ..linalg import gram, project
 
-__all__ = ["FeatureRidge", "KernelRidge", "ridge_solve"]
+__all__ = ["FeatureRidge", "KernelRidge", "ridge_solve", "share_of_diagonal"]
+
+
+def share_of_diagonal(share: float, diagonal: np.ndarray) -> float:
+    r"""Return a penalty :math:`\rho` in the units of the problem: a share of the mean diagonal it is added to.
+
+    The same share then means the same for any number of rows and any unit of the features.
+
+    Examples
+    --------
+    >>> share_of_diagonal(0.1, np.array([1.0, 3.0]))
+    0.2
+    """
+    mean = float(np.mean(diagonal))
+    return share * (mean if mean > 0 else 1.0)
 
 
 def ridge_solve(A: np.ndarray, B: np.ndarray, ridge: float) -> np.ndarray:
@@ -48,7 +62,7 @@ class FeatureRidge:
         return float(np.sum((H - self.predict(P)) ** 2) + self.ridge * np.sum(P**2))
 
     def split(self, P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return weights of shape (n_bits, n_features) and intercepts of shape (n_bits,)."""
+        """Return coefficients of shape (n_bits, n_features) and intercepts of shape (n_bits,)."""
         return P[:-1].T, P[-1]
 
 
@@ -86,7 +100,7 @@ class KernelRidge:
         return float(np.sum((H - fitted) ** 2) + self.ridge * np.sum(P * fitted))
 
     def split(self, P: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return weights of shape (n_bits, n_samples) and intercepts of shape (n_bits,)."""
+        """Return coefficients of shape (n_bits, n_samples) and intercepts of shape (n_bits,)."""
         return P.T, P.sum(axis=0)
 
 
