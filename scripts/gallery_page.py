@@ -50,7 +50,8 @@ TAIL = """
 - Some methods cannot use this many bits. Directions by variance (PCAHash, SSH orthogonal) and by class differences
   (LDAHash, DIF) run out of good ones; there, shorter codes are better.
 - SignBinarizer and RaBitQ are made for embeddings, where every feature carries information. They get one bit per
-  feature here, because the leading pixels of a picture are its empty margin. Bit sampling looks at single features, too.
+  feature here, because the leading pixels of a picture are its empty margin. Bit sampling looks at single features,
+  too.
 - One split and one seed: differences below .02 mean nothing.
 
 Measured with {versions} on {cores} cores ({processor}).

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from starshl import datasets
-from starshl.catalog import configurations
+from starshl.catalog import METHODS, configurations
 from starshl.evaluation import Rows, precision_at, split_data
 from starshl.evaluation.splits import draw_rows
 
