@@ -109,7 +109,7 @@ class FlatItems(Snapshot):
 class FlatIndex(ScanIndex):
     """Search by scanning every code: the index for codes that are mostly different.
 
-    Items are kept in the order of their ids, so ties need no comparison and an id is found by bisection.
+    Items are kept in the order of their ids, so ties need no comparison and bisection finds an id.
     Adding ids above all others appends; any other addition and every removal moves items, in O(len).
 
     Parameters
