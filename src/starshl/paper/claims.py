@@ -105,8 +105,8 @@ def _format_gap(gap: Paired) -> str:
 def _at_every_length(compare: Callable) -> Callable[[ProtocolResults], tuple[str, str]]:
     """Return a check of a claim about every length of a protocol.
 
-    ``compare(protocol, n_bits)`` returns the gap that is claimed to be above zero (None if it is unknown), the figures in
-    words, and the methods that are missing.
+    ``compare(protocol, n_bits)`` returns the gap that is claimed to be above zero (None if it is unknown), the figures
+    in words, and the methods that are missing.
     """
 
     def check(protocol: ProtocolResults) -> tuple[str, str]:
