@@ -314,7 +314,7 @@ def test_a_column_of_ids_is_warned_of_with_the_option_that_drops_it(files, tmp_p
     rows = [f"{number},{line}" for number, line in enumerate(lines[1:], 100)]
     (tmp_path / "t.csv").write_text("\n".join([f"id,{lines[0]}", *rows]))
     words = ("fit", tmp_path / "t.csv", "-l", "kind", "-b", 6, "-o", tmp_path / "m")
-    assert "every row of 'id', as ids have" in starshl(*words).stderr
+    assert "every row of 'id', like an id" in starshl(*words).stderr
     assert "To drop it: --drop id\n" in starshl(*words).stderr
     assert starshl(*words, "--drop", "id").stderr == ""
 

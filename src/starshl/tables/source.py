@@ -26,7 +26,7 @@ class Source(Protocol):
     kinds: Mapping[str, Kind]
     #: Whether a model that was fitted on names can find its features here.
     has_names: bool
-    #: The column that holds labels unless somebody says otherwise, and the one that holds vectors.
+    #: The columns that hold labels and vectors unless an option names others.
     default_labels: str
     default_vectors: str | None
 
