@@ -1,4 +1,4 @@
-"""How well the nearest codeword, or the nearest items, tell the class of a code."""
+"""How well the nearest codeword, or the nearest items, predict the class of a code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["codeword_accuracy", "codeword_hits", "knn_accuracy"]
 def codeword_accuracy(codes: BinaryCodes, y, codewords: BinaryCodes | np.ndarray, classes) -> float:
     """Return the share of codes whose nearest codeword is that of their class.
 
-    Where several codewords are equally near, the code counts by the share of them that is right: the
+    If several codewords are equally near, the code counts with the share of them that is right: the
     expectation of a random choice.
 
     Parameters
@@ -40,7 +40,7 @@ def codeword_accuracy(codes: BinaryCodes, y, codewords: BinaryCodes | np.ndarray
     classes, y = np.asarray(classes), np.asarray(y)
     if classes.shape != (len(codewords),):
         raise ValueError(
-            f"classes has shape {classes.shape}; there are {len(codewords)} codewords; name one class each."
+            f"classes has shape {classes.shape}; there are {len(codewords)} codewords. Name one class per codeword."
         )
     if not check_labels(y, len(codes)).labeled.all():
         raise ValueError("y has unlabeled rows; accuracy needs the label of every code. Leave them out.")
@@ -60,7 +60,7 @@ def knn_accuracy(
     """Return the share of queries whose k nearest items vote for their class.
 
     Items at the distance where k is reached share the votes that are left, so storage order does not
-    matter; classes with equally many votes share the query. A database of fewer than k items votes whole.
+    matter; classes with equally many votes share the query. If a database has fewer than k items, all of them vote.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def knn_accuracy(
     k = min(check_integer(k, "k", low=1), len(codes_db))
     query_class, item_class = relevance_labels(y_query, y_db, len(codes_query), len(codes_db))
     if query_class.ndim == 2:
-        raise ValueError("knn_accuracy takes one label a code, not label matrices.")
+        raise ValueError("knn_accuracy takes one label per code, not label matrices. Use precision_at for these.")
     queries, items = words_of(codes_query), words_of(codes_db)
     votes = np.zeros((len(queries), 1 + max(query_class.max(), item_class.max())))
 
@@ -82,7 +82,7 @@ def knn_accuracy(
         neighbor_votes(queries[rows], items, item_class, codes_db.n_bits, k, votes[rows])
 
     run_all([lambda rows=rows: scan(rows) for rows in tiles(len(queries), QUERIES_PER_TILE)], n_jobs)
-    # Fractions of votes that are equal on paper differ by rounding.
+    # Fractions of votes that are mathematically equal differ by rounding.
     winners = votes >= votes.max(axis=1, keepdims=True) - 1e-9
     right = winners[np.arange(len(votes)), query_class]
     return float((right / winners.sum(axis=1)).mean())

@@ -10,7 +10,7 @@ from scipy.stats import t as student
 
 __all__ = ["FEWEST_RUNS", "Paired", "Summary", "paired", "shared_runs", "summarize"]
 
-# Student's interval of two runs is so wide that it says nothing.
+# Student's interval of two runs is too wide to say anything.
 FEWEST_RUNS = 3
 
 
@@ -27,8 +27,8 @@ class Summary:
 class Paired:
     """How far one method lies above another on the same runs.
 
-    ``low`` and ``high`` bound the mean difference with 95 % confidence, None for fewer than ``FEWEST_RUNS`` runs, whose
-    ``differences`` speak for themselves; ``n_won`` counts the runs in which the first was strictly better.
+    ``low`` and ``high`` bound the mean difference with 95 % confidence, None for fewer than ``FEWEST_RUNS`` runs, which
+    are listed in ``differences``; ``n_won`` counts the runs in which the first was strictly better.
     """
 
     difference: float
@@ -51,7 +51,7 @@ class Paired:
 
 
 def summarize(values: Collection[float]) -> Summary | None:
-    """Return mean and deviation, None of nothing.
+    """Return mean and deviation, or None if there are no values.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Paired | 
 def shared_runs(values: Mapping[str, Mapping[int, float]]) -> dict[str, dict[int, float]]:
     """Narrow name -> run -> value to the runs that all names have; names without any value are left out.
 
-    Means over different runs must not be ranked: an easy run would pass for a good method.
+    Means over different runs must not be ranked: an easy run would look like a good method.
 
     Examples
     --------

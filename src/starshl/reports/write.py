@@ -21,7 +21,7 @@ __all__ = ["WrittenReport", "write_document"]
 
 @dataclass(frozen=True, slots=True)
 class WrittenReport:
-    """Where everything is, and what it was made from."""
+    """Where the report is, and what it was made from."""
 
     page: Path
     markdown: Path
