@@ -158,7 +158,7 @@ def test_a_model_without_support_rows_cannot_be_compressed(files, tmp_path, star
 
 def test_a_model_without_classes_cannot_predict(files, tmp_path, starshl, refused):
     assert starshl("fit", files / "blobs.npz", "-m", "LSHash", "-b", 8, "-o", tmp_path / "m").exit_code == 0
-    assert "LSHash, which learns codes and no classes" in refused("predict", tmp_path / "m", files / "blobs.npz")
+    assert "LSHash, which learns codes, not classes" in refused("predict", tmp_path / "m", files / "blobs.npz")
 
 
 def damage(content, case):

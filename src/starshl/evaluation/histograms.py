@@ -42,7 +42,8 @@ class HammingHistograms:
             raise ValueError(f"count is {count.dtype} and relevant {relevant.dtype}; both must hold integers.")
         if (relevant < 0).any() or (relevant > count).any():
             raise ValueError(
-                "Some entries of relevant are negative or exceed count; relevant items are a subset of all items. Count them again."
+                "Some entries of relevant are negative or exceed count; relevant items are a subset of all items. "
+                "Count them again."
             )
         totals = count.sum(axis=1)
         if totals[0] == 0 or (totals != totals[0]).any():
