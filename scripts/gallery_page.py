@@ -12,7 +12,7 @@ HEAD = """# Gallery: every method side by side
 
 <!-- Written by scripts/gallery.py; change that, not this page. -->
 
-Each method learns codes of {n_bits} bits from the same training rows; the codes of held-out rows then search the codes
+Each method learns codes of {n_bits} bits from the same training rows. The codes of held-out rows then search the codes
 of the training rows. A good code retrieves rows of the same class. Below is what one handwritten digit retrieves,
 method by method; wrong results are red. Every number and picture on this page was measured by one script with default
 settings and one seed:
@@ -50,8 +50,8 @@ TAIL = """
 - Some methods cannot use this many bits. Directions by variance (PCAHash, SSH orthogonal) and by class differences
   (LDAHash, DIF) run out of good ones; there, shorter codes are better.
 - SignBinarizer and RaBitQ are made for embeddings, where every feature carries information. They get one bit per
-  feature here, because the leading pixels of a picture are its empty margin. Bit sampling looks at single features,
-  too.
+  feature here, because the leading pixels of a picture are its empty margin. Bit sampling also uses single
+  features.
 - One split and one seed: differences below .02 mean nothing.
 
 Measured with {versions} on {cores} cores ({processor}).
