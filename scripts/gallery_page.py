@@ -29,11 +29,11 @@ Codes at equal distance are shown in the order of the database; the tables avera
 ## How to read the tables
 
 - **labels**: what `fit` does with y. "required": every row needs a label. "some": some rows need one, the others may
-  have one. "optional": all, some or none of the rows may have one. "ignored": y is not read. Here, all rows had one.
+  have one. "optional": all, some or none of the rows may have one. "ignored": y is not read. Here, all rows have one.
 - **labels used**: how many of these labels the fit read. Some methods learn from a sample of the labeled rows; compare
-  methods that read equally many.
+  methods that read the same number.
 - **P@10**: the share of the ten nearest training rows that are of the query's class. **mAP**: the same idea over the
-  whole ranking. Ties are averaged over.
+  whole ranking. Both are averages over all orders of ties.
 - **fit** and **encode**: processor seconds of all threads together, after a fit on a few rows that loads the
   compiled loops. On idle cores the wait is shorter; encode is for 1,000 rows.
 - **model**: the size of the saved file. A code takes {code_bytes} bytes per row, except where a row of
