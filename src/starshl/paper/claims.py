@@ -245,10 +245,8 @@ def _if_classes_suffice(check: Callable) -> Callable:
     def checked(protocol: ProtocolResults) -> tuple[str, str]:
         if protocol.smallest_class < _MAX_LIST_LENGTH:
             n_rows = protocol.smallest_class
-            return (
-                _NOT_MEASURED,
-                f"a class has {n_rows} training rows, fewer than the {_MAX_LIST_LENGTH} items retrieved",
-            )
+            reason = f"a class has {n_rows} training rows, fewer than the {_MAX_LIST_LENGTH} items retrieved"
+            return _NOT_MEASURED, reason
         return check(protocol)
 
     return checked
