@@ -31,7 +31,7 @@ EXPECTED_ERRORS = (
     csv.Error,
 )
 
-# Typer builds on click in some versions and on a copy of its own in others; BadParameter is public in all.
+# Some versions of Typer build on click and others on a private copy of it; BadParameter is public in all.
 UsageError = typer.BadParameter.__base__
 
 
