@@ -79,9 +79,9 @@ def compare(
 def _split(X: np.ndarray, y, n_queries: int | None, random_state) -> _Split:
     if len(X) <= _N_TRUE_NEIGHBORS:
         raise ValueError(
-            f"There are {len(X)} rows; comparing codes with vectors takes at least {_N_TRUE_NEIGHBORS + 1}: one to "
-            f"hold out, and its {_N_TRUE_NEIGHBORS} nearest neighbors. Give more rows, or fit a hasher and fill a "
-            "collection yourself."
+            f"There are {len(X)} rows; comparing codes with vectors takes at least {_N_TRUE_NEIGHBORS + 1}: one to hold "
+            f"out, and its {_N_TRUE_NEIGHBORS} nearest neighbors. Give more rows, or fit a hasher and fill a collection "
+            "yourself."
         )
     if n_queries is None:
         n_queries = max(1, min(1000, len(X) // 10))

@@ -103,8 +103,8 @@ def claims_section(verdicts: list[Verdict]) -> Section:
             '"holds so far". It is "not clear" if the paired 95 % interval of a difference includes zero; with fewer '
             f"than {MIN_RUNS_FOR_INTERVAL} runs there is no interval and the sign decides.",
             "Figures are means over shared runs, P@10 unless stated otherwise. Flat means a loss of at most "
-            f"{MAX_FLAT_LOSS} from P@10 to P@50; useful means a P@10 above Euclidean search of the rows themselves; "
-            "BRE is no better if it is not above the best unsupervised method.",
+            f"{MAX_FLAT_LOSS} from P@10 to P@50; useful means a P@10 above Euclidean search of the rows themselves; BRE is no better "
+            "if it is not above the best unsupervised method.",
             "In the paper's line-up KSH and BRE learn from 1,000 labels and *SHL from all. *SHL is therefore called "
             "best only if it is also ahead of KSH with all labels.",
             "Transduction is compared with the nearest codeword by Hamming distance, ties at random, as the paper's "

@@ -245,8 +245,10 @@ def _if_classes_suffice(check: Callable) -> Callable:
     def checked(protocol: ProtocolResults) -> tuple[str, str]:
         if protocol.smallest_class < _MAX_LIST_LENGTH:
             n_rows = protocol.smallest_class
-            reason = f"a class has {n_rows} training rows, fewer than the {_MAX_LIST_LENGTH} items retrieved"
-            return _NOT_MEASURED, reason
+            return (
+                _NOT_MEASURED,
+                f"a class has {n_rows} training rows, fewer than the {_MAX_LIST_LENGTH} items retrieved",
+            )
         return check(protocol)
 
     return checked
