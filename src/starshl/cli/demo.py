@@ -23,19 +23,19 @@ __all__ = ["compare_on_digits", "demo"]
 N_QUERIES = 597
 LABELS_PER_CLASS = 5
 N_NEIGHBORS = 10
-N_PICTURES = 4
+N_DRAWN = 4
 N_REPORTED_RUNS = 2
 N_CLASSES = 10
 
-_FEW_LABELS = f"{LABELS_PER_CLASS} per class"
+_SOME = f"{LABELS_PER_CLASS} per class"
 
 # Labels that are known, and a key of the line-up.
-_COMPARISON_ROWS = (
+_COMPARED = (
     ("none", "lsh"),
     ("none", "itq"),
-    (_FEW_LABELS, "starshl-labeled"),
-    (_FEW_LABELS, "starshl"),
-    (_FEW_LABELS, "starshl-graph"),
+    (_SOME, "starshl-labeled"),
+    (_SOME, "starshl"),
+    (_SOME, "starshl-graph"),
     ("all", "starshl"),
 )
 
@@ -84,8 +84,8 @@ def compare_on_digits(
     announce("compiling loops, which takes some seconds the first time")
     _compile_loops(X[:40], y[:40])
     results = []
-    labels = {"none": None, _FEW_LABELS: _hide_labels(y[database], rng), "all": y[database]}
-    for known, key in _COMPARISON_ROWS:
+    labels = {"none": None, _SOME: _hide_labels(y[database], rng), "all": y[database]}
+    for known, key in _COMPARED:
         announce(f"learning: {LINEUP[key].title}, labels: {known}")
         hasher = LINEUP[key].build(n_bits, seed, Sizes(len(database), N_CLASSES))
         if "n_jobs" in hasher.get_params():
@@ -93,7 +93,7 @@ def compare_on_digits(
         fitted = _fit(hasher, X[database], labels[known], LINEUP[key].fit_on)
         result, codes_query, codes_database = _measure(*fitted, X, y, queries, database)
         results.append({"labels": known, "method": LINEUP[key].title} | result)
-    nearest = np.argsort(codes_query[0].distances(codes_database)[0], kind="stable")[:N_PICTURES]
+    nearest = np.argsort(codes_query[0].distances(codes_database)[0], kind="stable")[:N_DRAWN]
     return {
         "data": "digits",
         "n_bits": n_bits,

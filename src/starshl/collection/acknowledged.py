@@ -25,7 +25,7 @@ _SECTOR = 512
 _NUMBER = struct.Struct("<q")
 _CHECKSUM = struct.Struct("<I")
 # A reader may catch the writer in the middle of a slot once, but not several times in a row.
-_READ_ATTEMPTS = 3
+_READS = 3
 # Where there is no fdatasync, fsync does the same and a little more.
 _flush = getattr(os, "fdatasync", os.fsync)
 
@@ -58,7 +58,7 @@ def acknowledge(path: Path, generation: int) -> None:
 
 def read_acknowledged(path: Path) -> int:
     """Return the number of the last acknowledged change."""
-    for _ in range(_READ_ATTEMPTS):
+    for _ in range(_READS):
         numbers = _numbers(path)
         if numbers:
             return max(numbers)

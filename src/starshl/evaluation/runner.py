@@ -39,7 +39,7 @@ __all__ = ["labels_used", "parameters_of", "planned_key", "run", "run_classifier
 TRAINING_ROWS = ("train", "labeled", "train+query")
 
 _QUERIES_PER_TILE = 256
-_PARAMETERS_IN_KEY = ("n_bits", "random_state")
+_IDENTIFIED_BY_THE_KEY = ("n_bits", "random_state")
 
 
 def planned_key(
@@ -254,7 +254,7 @@ def parameters_of(estimator: Any) -> dict[str, str]:
     if not hasattr(estimator, "get_params"):
         return {}
     parameters = estimator.get_params(deep=False)
-    return {name: repr(value) for name, value in parameters.items() if name not in _PARAMETERS_IN_KEY}
+    return {name: repr(value) for name, value in parameters.items() if name not in _IDENTIFIED_BY_THE_KEY}
 
 
 def _nearest_rows(queries: np.ndarray, rows: np.ndarray, n_neighbors: int, n_jobs: int | None) -> np.ndarray:

@@ -30,7 +30,7 @@ __all__ = ["BUILT_IN_STEPS", "PreparedHasher"]
 
 BUILT_IN_STEPS: dict[str, type[Step]] = {step.__name__: step for step in (Impute, OneHot, Scale, TableFeatures, Text)}
 
-_SAVED_ATTRIBUTES = ("n_bits_", "n_features_in_", "feature_names_in_")
+_FITTED = ("n_bits_", "n_features_in_", "feature_names_in_")
 _HASHER_PREFIX = "hasher."
 _PROBE_ROWS = 3
 
@@ -215,7 +215,7 @@ class PreparedHasher(BaseHasher):
         specs = [self._pack_step(position, arrays) for position in range(len(self.steps_))]
         hasher_header, hasher_arrays = self.hasher_._pack()
         arrays |= {_HASHER_PREFIX + name: array for name, array in hasher_arrays.items()}
-        fitted = {name: value for name, value in self._learned_state().items() if name in _SAVED_ATTRIBUTES}
+        fitted = {name: value for name, value in self._learned_state().items() if name in _FITTED}
         plain, packed = pack_values(fitted, "fitted.")
         inner = {"method": type(self.hasher_).__name__, **hasher_header}
         return {"steps": specs, "hasher": inner, "fitted": plain}, arrays | packed

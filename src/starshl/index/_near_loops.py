@@ -17,7 +17,7 @@ N_PIECES = -(-64 // PIECE_BITS)
 HALF = 64
 TILE = 2 * HALF
 TILE_BYTES = N_PIECES * N_VALUES * HALF
-QUERIES_PER_BATCH = 256
+QUERIES_TOGETHER = 256
 
 # Rows that fill up the last tile have this piece everywhere: 5 bits from any value, farther than any code.
 _NO_CODE = N_VALUES
@@ -145,14 +145,14 @@ def members_of_nearest(table, words, starts, ids, mask, matches, queries, positi
     match are answered. An empty mask lets every item pass.
     """
     n_tiles = len(table) // TILE_BYTES
-    entries = np.empty((QUERIES_PER_BATCH, N_PIECES), np.uint16)
-    least = np.empty((QUERIES_PER_BATCH, 2 * n_tiles), np.uint8)
-    asked = np.empty(QUERIES_PER_BATCH, np.int64)
+    entries = np.empty((QUERIES_TOGETHER, N_PIECES), np.uint16)
+    least = np.empty((QUERIES_TOGETHER, 2 * n_tiles), np.uint8)
+    asked = np.empty(QUERIES_TOGETHER, np.int64)
     nearest = np.empty(len(words), np.int64)
     room = np.empty((2, positions.shape[1]), np.int64)
-    for start in range(0, len(matches), QUERIES_PER_BATCH):
+    for start in range(0, len(matches), QUERIES_TOGETHER):
         n_asked = 0
-        for q in range(start, min(start + QUERIES_PER_BATCH, len(matches))):
+        for q in range(start, min(start + QUERIES_TOGETHER, len(matches))):
             if matches[q] >= 0:
                 nearest[0] = matches[q]
                 done[q] = lowest_members(starts, ids, nearest, 1, mask, positions, q, room)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 __all__ = ["all_different", "check_ids", "next_ids"]
 
-_LARGEST_ID = np.iinfo(np.int64).max
+_LARGEST = np.iinfo(np.int64).max
 
 
 def check_ids(ids: ArrayLike, n: int | None = None) -> np.ndarray:
@@ -22,7 +22,7 @@ def check_ids(ids: ArrayLike, n: int | None = None) -> np.ndarray:
         )
     if n is not None and len(given) != n:
         raise ValueError(f"There are {len(given)} ids for {n} codes; give one id per code.")
-    if given.dtype == np.uint64 and len(given) and given.max() > _LARGEST_ID:
+    if given.dtype == np.uint64 and len(given) and given.max() > _LARGEST:
         raise ValueError(f"The id {given.max()} does not fit in 64 signed bits. Use smaller ids.")
     given = given.astype(np.int64)
     if not all_different(given):
@@ -49,6 +49,6 @@ def all_different(ids: np.ndarray) -> bool:
 def next_ids(n: int, last: int | None) -> np.ndarray:
     """Return the n ids after ``last`` (from 0 if there is none)."""
     first = 0 if last is None else max(int(last) + 1, 0)
-    if first + n - 1 > _LARGEST_ID:
+    if first + n - 1 > _LARGEST:
         raise ValueError(f"No {n} ids are left above {last}. Give the ids yourself.")
     return np.arange(first, first + n, dtype=np.int64)

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from ..reports.document import Section, Table, Text, counted, listed
 from ..reports.results import Results
-from ..reports.statistics import MIN_RUNS_FOR_INTERVAL
-from .claims import CLAIMED_ENTRY, MAX_FLAT_LOSS, Verdict
+from ..reports.statistics import FEWEST_RUNS
+from .claims import CLAIMED_ENTRY, FLAT, Verdict
 from .extent import extent_of
 from .lineup import LINEUP, title_of
-from .notes import UNPUBLISHED_ROWS_NOTE, completeness, marked_name
+from .notes import NEVER_PUBLISHED, completeness, marked_name
 
 __all__ = ["claims_section", "settings_section", "what_was_run"]
 
@@ -75,14 +75,14 @@ def _record_lines(results: Results) -> list[str]:
 def _comparison_lines() -> tuple[str, ...]:
     return (
         "Differences are paired: every method sees the same rows in the same run. Intervals are Student's, 95 %, of "
-        f"{MIN_RUNS_FOR_INTERVAL} runs or more; a difference is called clear if its interval excludes zero.",
+        f"{FEWEST_RUNS} runs or more; a difference is called clear if its interval excludes zero.",
         "Bold, places, claims and differences count only the runs that all compared methods share. Means in tables "
         "count all runs of a method; if it has fewer than others in its column, the cell says how many.",
     )
 
 
 def _footnote(datasets: Iterable[str]) -> list[Text]:
-    return [Text((UNPUBLISHED_ROWS_NOTE,))] if any(marked_name("", dataset) for dataset in datasets) else []
+    return [Text((NEVER_PUBLISHED,))] if any(marked_name("", dataset) for dataset in datasets) else []
 
 
 def claims_section(verdicts: list[Verdict]) -> Section:
@@ -101,9 +101,9 @@ def claims_section(verdicts: list[Verdict]) -> Section:
             f'"{title_of(CLAIMED_ENTRY)}" throughout. {counts}.',
             'A claim "holds" only if all runs, lengths and methods that it is about are complete; until then it '
             '"holds so far". It is "not clear" if the paired 95 % interval of a difference includes zero; with fewer '
-            f"than {MIN_RUNS_FOR_INTERVAL} runs there is no interval and the sign decides.",
-            "Figures are means over shared runs, P@10 unless stated otherwise. Flat means a loss of at most "
-            f"{MAX_FLAT_LOSS} from P@10 to P@50; useful means a P@10 above Euclidean search of the rows themselves; BRE is no better "
+            f"than {FEWEST_RUNS} runs there is no interval and the sign decides.",
+            f"Figures are means over shared runs, P@10 unless stated otherwise. Flat means a loss of at most {FLAT} "
+            "from P@10 to P@50; useful means a P@10 above Euclidean search of the rows themselves; BRE is no better "
             "if it is not above the best unsupervised method.",
             "In the paper's line-up KSH and BRE learn from 1,000 labels and *SHL from all. *SHL is therefore called "
             "best only if it is also ahead of KSH with all labels.",

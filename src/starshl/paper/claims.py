@@ -16,23 +16,22 @@ from ..reports.results import ProtocolResults, Results
 from ..reports.statistics import Paired, paired, shared_runs, summarize
 from .lineup import title_of
 
-__all__ = ["CLAIMED_ENTRY", "MAX_FLAT_LOSS", "Verdict", "check_claims"]
+__all__ = ["CLAIMED_ENTRY", "FLAT", "Verdict", "check_claims"]
 
-MAX_FLAT_LOSS = 0.01
+FLAT = 0.01
 CLAIMED_ENTRY = "starshl-paper"
-_MAX_LIST_LENGTH = 50
+_LONGEST_LIST = 50
 
 _STAR = CLAIMED_ENTRY
 _TRANSDUCTIVE = "starshl-paper-transductive"
 _UNSUPERVISED = ("1-agh", "2-agh", "sph", "lsh")
-_OTHER_METHODS = ("ksh", "bre", *_UNSUPERVISED)
+_OTHERS = ("ksh", "bre", *_UNSUPERVISED)
 # Rows of the paper's methods that learn from every label, as *SHL does.
 _WITH_ALL_LABELS = ("ksh-all",)
 _DIGITS = ("pendigits", "usps", "mnist", "digits")
-_NON_DIGITS = ("cifar10", "pascal07")
+_NO_DIGITS = ("cifar10", "pascal07")
 
-_HOLDS, _HOLDS_SO_FAR, _FAILS = "holds", "holds so far", "does not hold"
-_NOT_CLEAR, _NOT_MEASURED = "not clear", "not measured"
+_YES, _SO_FAR, _NO, _NOT_CLEAR, _OPEN = "holds", "holds so far", "does not hold", "not clear", "not measured"
 _WON, _LOST = "as claimed", "otherwise"
 
 Runs = dict[str, dict[int, float]]
@@ -54,7 +53,7 @@ class Verdict:
 
     @property
     def holds(self) -> bool | None:
-        return {_HOLDS: True, _HOLDS_SO_FAR: True, _FAILS: False}.get(self.word)
+        return {_YES: True, _SO_FAR: True, _NO: False}.get(self.word)
 
 
 def check_claims(results: Results) -> list[Verdict]:
@@ -64,7 +63,7 @@ def check_claims(results: Results) -> list[Verdict]:
         about = [protocol for protocol in results.of_task(task) if datasets is None or protocol.dataset in datasets]
         verdicts += [Verdict(claim, protocol.name, protocol.dataset, *check(protocol)) for protocol in about]
         if not about:
-            verdicts.append(Verdict(claim, "", "", _NOT_MEASURED, "no runs of any protocol it is about"))
+            verdicts.append(Verdict(claim, "", "", _OPEN, "no runs of any protocol it is about"))
     return verdicts
 
 
@@ -92,10 +91,10 @@ def _judged(gap: Paired) -> str:
 def _word(judgments: Iterable[str], complete: bool) -> str:
     words = set(judgments)
     if not words:
-        return _NOT_MEASURED
+        return _OPEN
     if _LOST in words:
-        return _FAILS
-    return _NOT_CLEAR if _NOT_CLEAR in words else _HOLDS if complete else _HOLDS_SO_FAR
+        return _NO
+    return _NOT_CLEAR if _NOT_CLEAR in words else _YES if complete else _SO_FAR
 
 
 def _format_gap(gap: Paired) -> str:
@@ -130,7 +129,7 @@ def _length_verdict(
 ) -> tuple[str, str]:
     lacking = f"missing: {listed(_describe_missing(protocol, missing))}" if missing else ""
     if not judged:
-        return _NOT_MEASURED, lacking or "no run is common to the methods compared"
+        return _OPEN, lacking or "no run is common to the methods compared"
     n_runs = min(n for _, n in judged.values())
     complete = not missing and set(planned) <= set(judged) and n_runs >= _planned_runs(protocol)
     word = _word((judgment for judgment, _ in judged.values()), complete)
@@ -153,7 +152,7 @@ def _planned_runs(protocol: ProtocolResults) -> int:
 
 @_at_every_length
 def _best_everywhere(protocol: ProtocolResults, n_bits: int):
-    values = _values(protocol, (_STAR, *_OTHER_METHODS, *_WITH_ALL_LABELS), n_bits)
+    values = _values(protocol, (_STAR, *_OTHERS, *_WITH_ALL_LABELS), n_bits)
     missing = [method for method, runs in values.items() if not runs]
     common = shared_runs(values)
     means = _means(common)
@@ -192,13 +191,13 @@ def _at_longest(needed: tuple[str, ...]) -> Callable:
         def check(protocol: ProtocolResults) -> tuple[str, str]:
             n_bits = _longest_with(protocol, needed)
             if n_bits is None:
-                return _NOT_MEASURED, "no codes"
+                return _OPEN, "no codes"
             values = _values(protocol, needed, n_bits)
             if absent := [method for method, runs in values.items() if not runs]:
-                return _NOT_MEASURED, f"missing: {listed(map(title_of, absent))}"
+                return _OPEN, f"missing: {listed(map(title_of, absent))}"
             runs = sorted(next(iter(shared_runs(values).values())))
             if not runs:
-                return _NOT_MEASURED, f"{n_bits} bits: no run is common to {listed(map(title_of, needed))}"
+                return _OPEN, f"{n_bits} bits: no run is common to {listed(map(title_of, needed))}"
             judgments, figures = judge(protocol, n_bits, runs)
             longest = max(protocol.base.bits) if protocol.base else n_bits
             complete = n_bits >= longest and len(runs) >= _planned_runs(protocol)
@@ -243,11 +242,10 @@ def _if_classes_suffice(check: Callable) -> Callable:
     """Return a check that is skipped if a class has fewer rows than the longest list: every method degrades then."""
 
     def checked(protocol: ProtocolResults) -> tuple[str, str]:
-        if protocol.smallest_class < _MAX_LIST_LENGTH:
-            n_rows = protocol.smallest_class
+        if protocol.smallest_class < _LONGEST_LIST:
             return (
-                _NOT_MEASURED,
-                f"a class has {n_rows} training rows, fewer than the {_MAX_LIST_LENGTH} items retrieved",
+                _OPEN,
+                f"a class has {protocol.smallest_class} training rows, fewer than the {_LONGEST_LIST} items retrieved",
             )
         return check(protocol)
 
@@ -264,8 +262,8 @@ def _losses(protocol: ProtocolResults, methods, n_bits: int, runs: list[int]) ->
 def _others_degrade(protocol: ProtocolResults, n_bits: int, runs: list[int]):
     losses = _means(_losses(protocol, ("bre", *_UNSUPERVISED), n_bits, runs))
     return [
-        _WON if loss > MAX_FLAT_LOSS else _LOST for loss in losses.values()
-    ], f"loss from P@10 to P@50: {_format_means(losses, MAX_FLAT_LOSS)}"
+        _WON if loss > FLAT else _LOST for loss in losses.values()
+    ], f"loss from P@10 to P@50: {_format_means(losses, FLAT)}"
 
 
 @_if_classes_suffice
@@ -273,8 +271,8 @@ def _others_degrade(protocol: ProtocolResults, n_bits: int, runs: list[int]):
 def _supervised_flat(protocol: ProtocolResults, n_bits: int, runs: list[int]):
     losses = _means(_losses(protocol, (_STAR, "ksh"), n_bits, runs))
     return [
-        _WON if loss <= MAX_FLAT_LOSS else _LOST for loss in losses.values()
-    ], f"loss from P@10 to P@50: {_format_means(losses, MAX_FLAT_LOSS)}"
+        _WON if loss <= FLAT else _LOST for loss in losses.values()
+    ], f"loss from P@10 to P@50: {_format_means(losses, FLAT)}"
 
 
 @_if_classes_suffice
@@ -286,9 +284,9 @@ def _two_layers_flatter(protocol: ProtocolResults, n_bits: int, runs: list[int])
     return ([_judged(gap)], f"{figures}; 1-AGH minus 2-AGH: {_format_gap(gap)}") if gap else ([], figures)
 
 
-@_at_longest((_STAR, *_OTHER_METHODS, "float"))
+@_at_longest((_STAR, *_OTHERS, "float"))
 def _only_two_useful(protocol: ProtocolResults, n_bits: int, runs: list[int]):
-    values = _over(protocol, ("float", _STAR, *_OTHER_METHODS), n_bits, runs)
+    values = _over(protocol, ("float", _STAR, *_OTHERS), n_bits, runs)
     bar = values.pop("float")
     judgments = []
     for method, known in values.items():
@@ -308,6 +306,6 @@ _CLAIMS = (
     ("BRE and unsupervised methods degrade as s grows from 10 to 50", "retrieval", None, _others_degrade),
     ("*SHL and KSH stay flat as s grows from 10 to 50", "retrieval", None, _supervised_flat),
     ("2-AGH is flatter in s than 1-AGH on digits", "retrieval", _DIGITS, _two_layers_flatter),
-    ("Only *SHL and KSH are useful on sets other than digits", "retrieval", _NON_DIGITS, _only_two_useful),
+    ("Only *SHL and KSH are useful on sets other than digits", "retrieval", _NO_DIGITS, _only_two_useful),
     ("Transductive *SHL beats inductive *SHL, at every code length", "transductive", None, _transduction_helps),
 )

@@ -14,11 +14,11 @@ from .notes import introduction, section_title
 
 __all__ = ["labels_used", "reading_notes", "retrieval_section"]
 
-_DETAIL_METRICS = (
+_DETAILS = (
     *(("labels used", 0), ("P@10", 3), ("P@50", 3), ("mAP", 3), ("PR area", 3), ("P(r<=2)", 3), ("empty balls", 2)),
     *(("accuracy", 3), ("distinct codes", 0), ("fit s", 1), ("encode s", 2), ("peak MB", 0)),
 )
-_METRICS_WITH_DEVIATION = ("P@10", "P@50", "mAP", "PR area", "P(r<=2)")
+_WITH_DEVIATION = ("P@10", "P@50", "mAP", "PR area", "P(r<=2)")
 _LIST_LENGTHS = tuple(range(10, 55, 5))
 
 
@@ -115,12 +115,12 @@ def _details_table(protocol: ProtocolResults, n_bits: int) -> Table:
     rows = []
     for method, label in _labels_at(protocol, n_bits).items():
         cells = [label]
-        for metric, digits in _DETAIL_METRICS:
+        for metric, digits in _DETAILS:
             cell = plus_minus(summarize(protocol.values(method, n_bits, metric).values()), digits)
-            cells.append(cell if metric in _METRICS_WITH_DEVIATION else cell.split(" ±")[0])
+            cells.append(cell if metric in _WITH_DEVIATION else cell.split(" ±")[0])
         rows.append(tuple(cells))
     named = {"fit s": "fit or search s", "encode s": "encode or predict s"}
-    columns = ("method", *(named.get(metric, metric) for metric, _ in _DETAIL_METRICS))
+    columns = ("method", *(named.get(metric, metric) for metric, _ in _DETAILS))
     return Table(f"All metrics at {n_bits} bits, mean over runs", columns, tuple(rows))
 
 

@@ -53,15 +53,15 @@ LOOKS = (
 
 _WIDTH, _HEIGHT = 480, 310
 _LEFT, _RIGHT, _TOP, _BOTTOM = 68, 14, 14, 46
-_INNER_MARGIN = 8
-_MAX_MARKERS = 13
+_INNER = 8
+_MOST_MARKERS = 13
 _Y_STEPS = 5
-_MIN_SPREAD = 0.02
+_SMALLEST_SPREAD = 0.02
 _CAP = 2.5
-_MAX_SHIFT = 5.0
-_MAX_SHIFT_OF_DOTS = 9.0
-_MAX_SHIFT_SHARE = 0.7
-_MAX_ENLARGED_SHARE = 0.4
+_LARGEST_SHIFT = 5.0
+_LARGEST_SHIFT_OF_DOTS = 9.0
+_SHARE_SHIFTED = 0.7
+_WORTH_ENLARGING = 0.4
 # A nested svg clips what lies outside of it and keeps the coordinates of the rest.
 _AREA_HEIGHT = _HEIGHT - _TOP - _BOTTOM
 _AREA = f'<svg y="{_TOP}" width="{_WIDTH}" height="{_AREA_HEIGHT}" viewBox="0 {_TOP} {_WIDTH} {_AREA_HEIGHT}">'
@@ -102,14 +102,14 @@ class _Frame:
         self.x_low, self.x_high = self._of_x(min(xs)), self._of_x(max(xs))
         if self.x_low == self.x_high:
             self.x_low, self.x_high = self.x_low - 1, self.x_high + 1
-        self.margin = _INNER_MARGIN
+        self.margin = _INNER
         self.shifts = [0.0] * len(chart.series)
         if not chart.band:
             self._shift_lines(chart)
 
         ends = _ends(chart, lowest) or [(0.0, 1.0)]
         low, high = min(end for end, _ in ends), max(end for _, end in ends)
-        self.y_step = _round_step(max(high - low, _MIN_SPREAD))
+        self.y_step = _round_step(max(high - low, _SMALLEST_SPREAD))
         self.digits = 2 if self.y_step > 0.009 else 3
         self.y_low = floor(low / self.y_step + 1e-9) * self.y_step
         n_steps = 1
@@ -126,11 +126,11 @@ class _Frame:
         """Move the lines apart sideways, so that their deviations do not cover each other."""
         places = sorted(self.x(x) for x in {x for series in chart.series for x in series.x})
         gap = min((right - left for left, right in pairwise(places)), default=60.0)
-        largest = _MAX_SHIFT_OF_DOTS if chart.tick_names else _MAX_SHIFT
+        largest = _LARGEST_SHIFT_OF_DOTS if chart.tick_names else _LARGEST_SHIFT
         n_lines = len(chart.series)
-        step = min(largest, _MAX_SHIFT_SHARE * gap / max(n_lines, 1))
+        step = min(largest, _SHARE_SHIFTED * gap / max(n_lines, 1))
         self.shifts = [(place - (n_lines - 1) / 2) * step for place in range(n_lines)]
-        self.margin = _INNER_MARGIN + step * n_lines / 2
+        self.margin = _INNER + step * n_lines / 2
 
     def _of_x(self, x: float) -> float:
         return log10(x) if self.log_x else x
@@ -167,7 +167,7 @@ def _upper_frame(chart: Chart, whole: _Frame) -> _Frame | None:
     if len(chart.series) < 3 or chart.tick_names:
         return None
     upper = _Frame(chart, median(values))
-    return upper if upper.y_high - upper.y_low < _MAX_ENLARGED_SHARE * (whole.y_high - whole.y_low) else None
+    return upper if upper.y_high - upper.y_low < _WORTH_ENLARGING * (whole.y_high - whole.y_low) else None
 
 
 def _round_step(spread: float) -> float:
@@ -214,7 +214,7 @@ def _line(chart: Chart, frame: _Frame, series: Series, look: Look, shift: float)
     if not chart.tick_names:
         drawn.append(f'<path class="line" d="{_path(points)}"{_dash(look)}/>')
     marks = []
-    every = 1 + (len(points) - 1) // _MAX_MARKERS
+    every = 1 + (len(points) - 1) // _MOST_MARKERS
     for number, (x, y) in enumerate(points):
         value = series.y[number]
         spread = series.spread[number] if series.spread else None

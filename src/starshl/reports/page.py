@@ -14,7 +14,7 @@ __all__ = ["render_page"]
 # The looks with star-shaped markers are for emphasized lines.
 _EMPHASIZED_STYLES = (1, 0, 13)
 _OTHER_STYLES = (*range(2, 13), 0)
-_CHART_CAPTION = (
+_READING = (
     "Bars and areas extend one standard deviation over runs to either side of the mean. Lines with bars are moved a "
     "little sideways, so that the bars do not overlap. In an enlarged part, a bar without a cap continues below."
 )
@@ -48,7 +48,7 @@ def _section(section: Section, fixed: dict[str, int]) -> str:
         elif block is charts[0]:
             panels = "".join(render_chart(chart, styles) for chart in charts)
             legend = _legend(styles, emphasized)
-            parts.append(f'{legend}<p class="caption">{_CHART_CAPTION}</p><div class="charts">{panels}</div>')
+            parts.append(f'{legend}<p class="caption">{_READING}</p><div class="charts">{panels}</div>')
     body = "".join(parts)
     return f'<section id="{escape(section.anchor)}"><h2>{escape(section.title)}</h2>{body}</section>'
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
-__all__ = ["MIN_RUNS_FOR_INTERVAL", "Paired", "Summary", "paired", "shared_runs", "summarize"]
+__all__ = ["FEWEST_RUNS", "Paired", "Summary", "paired", "shared_runs", "summarize"]
 
 # Student's interval of two runs is too wide to say anything.
-MIN_RUNS_FOR_INTERVAL = 3
+FEWEST_RUNS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,8 @@ class Summary:
 class Paired:
     """How far one method lies above another on the same runs.
 
-    ``low`` and ``high`` bound the mean difference with 95 % confidence, None for fewer than
-    ``MIN_RUNS_FOR_INTERVAL`` runs, which are listed in ``differences``; ``n_won`` counts the runs in which the first
-    was strictly better.
+    ``low`` and ``high`` bound the mean difference with 95 % confidence, None for fewer than ``FEWEST_RUNS`` runs, which
+    are listed in ``differences``; ``n_won`` counts the runs in which the first was strictly better.
     """
 
     difference: float
@@ -82,7 +81,7 @@ def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Paired | 
         return None
     mean, n = float(differences.mean()), len(shared)
     low = high = None
-    if n >= MIN_RUNS_FOR_INTERVAL:
+    if n >= FEWEST_RUNS:
         half = float(student.ppf(0.975, n - 1) * differences.std(ddof=1) / np.sqrt(n))
         low, high = mean - half, mean + half
     return Paired(mean, low, high, tuple(differences.tolist()))

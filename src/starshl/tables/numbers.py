@@ -13,7 +13,7 @@ from .source import Rows, Source
 __all__ = ["check_numbers", "identifier_columns"]
 
 _ID_NAMES = ("", "id", "_id", "index", "uuid", "row", "rowid", "row_id", "unnamed: 0")
-_MIN_ROWS_TO_COUNT = 3
+_FEWEST_ROWS_TO_COUNT = 3
 
 
 def check_numbers(X: Rows, names: Sequence[str] | None, source: Source, *, allow_missing: bool) -> Rows:
@@ -50,7 +50,7 @@ def check_numbers(X: Rows, names: Sequence[str] | None, source: Source, *, allow
 
 def identifier_columns(X: Rows, names: Sequence[str]) -> list[str]:
     """Return columns that look like ids: integers that never repeat, under such a name or counting the rows."""
-    if sparse.issparse(X) or X.ndim != 2 or len(X) < _MIN_ROWS_TO_COUNT:
+    if sparse.issparse(X) or X.ndim != 2 or len(X) < _FEWEST_ROWS_TO_COUNT:
         return []
     by_name = [j for j, name in enumerate(names) if name.lower() in _ID_NAMES and _never_repeats(X[:, j])]
     counts_rows = bool((np.diff(X[:, 0]) == 1).all() and _never_repeats(X[:, 0]))
