@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_random_state
 
+from .._types import LabelsLike, Seed
 from .._validation import check_integer, check_labels
 from ..base import BaseHasher
 from ..catalog import get_class
@@ -48,13 +50,13 @@ class _Split:
 
 
 def compare(
-    X,
-    y=None,
+    X: ArrayLike,
+    y: LabelsLike = None,
     *,
     hasher: BaseHasher,
     rivals: Sequence[str] = RIVALS,
     n_queries: int | None = None,
-    random_state=0,
+    random_state: Seed = 0,
 ) -> Comparison:
     """Compare a hasher with float search and with other methods of the catalog at equal length.
 
@@ -76,7 +78,7 @@ def compare(
     return Comparison(len(split.query), len(split.base), methods, left_out)
 
 
-def _split(X: np.ndarray, y, n_queries: int | None, random_state) -> _Split:
+def _split(X: np.ndarray, y: LabelsLike, n_queries: int | None, random_state: Seed) -> _Split:
     if len(X) <= _TRUE:
         raise ValueError(
             f"There are {len(X)} rows; comparing codes with vectors takes at least {_TRUE + 1}: one to hold out, and "

@@ -94,10 +94,10 @@ class Connection:
             self._sqlite = None
 
     def execute(self, statement: str, parameters: Any = ()) -> sqlite3.Cursor:
-        return self._sqlite.execute(statement, parameters)
+        return self._require_sqlite().execute(statement, parameters)
 
     def execute_many(self, statement: str, parameters: Any) -> None:
-        self._sqlite.executemany(statement, parameters)
+        self._require_sqlite().executemany(statement, parameters)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -145,6 +145,11 @@ class Connection:
             )
         return row[0]
 
+    def _require_sqlite(self) -> sqlite3.Connection:
+        if self._sqlite is None:
+            raise CollectionError(f"The connection to {str(self.path)!r} is closed. Open the collection again.")
+        return self._sqlite
+
     def _open(self) -> None:
         self.close()
         self._seen = None
@@ -186,7 +191,7 @@ class Connection:
     def _check_schema(self) -> None:
         """Refuse any table, view or trigger but our own, before a statement could run what a stranger put there."""
         self.execute("PRAGMA trusted_schema = OFF")
-        self._sqlite.set_progress_handler(lambda: 1, _SCHEMA_STEPS)
+        self._require_sqlite().set_progress_handler(lambda: 1, _SCHEMA_STEPS)
         try:
             entries = self.execute("SELECT name, type, sql FROM sqlite_master LIMIT 10").fetchall()
         except sqlite3.OperationalError as error:
@@ -194,7 +199,7 @@ class Connection:
                 raise
             entries = []
         finally:
-            self._sqlite.set_progress_handler(None, 0)
+            self._require_sqlite().set_progress_handler(None, 0)
         if sorted(entries) != sorted((name, "table", statement) for name, statement in _TABLES.items()):
             raise CollectionFormatError(
                 f"{str(self.path)!r} does not have the tables of a collection: the file is damaged or of another kind. "
@@ -252,5 +257,5 @@ class Connection:
 
     def _roll_back(self) -> None:
         # An error such as a full disk may have ended the transaction already.
-        if self._sqlite.in_transaction:
+        if self._require_sqlite().in_transaction:
             self.execute("ROLLBACK")

@@ -12,7 +12,7 @@ _ORDERINGS = {"<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _COMPARISONS = {"=": "=", "!=": "!=", **_ORDERINGS}
 
 
-def compile_filter(where: Mapping[str, Any]) -> tuple[str, list]:
+def compile_filter(where: Mapping[str, Any]) -> tuple[str, list[Any]]:
     """Return an SQL condition and its parameters.
 
     Each entry names a metadata field and gives a value to equal, or a dictionary of comparisons; all must
@@ -45,7 +45,7 @@ def compile_filter(where: Mapping[str, Any]) -> tuple[str, list]:
     return " AND ".join(conditions), parameters
 
 
-def _comparison(field: str, word: str, value: Any) -> tuple[str, list]:
+def _comparison(field: str, word: str, value: Any) -> tuple[str, list[Any]]:
     if word == "in":
         if not isinstance(value, (list, tuple)) or not value:
             raise ValueError(f"The filter on {field!r} asks for one of {value!r}; give a list of values.")

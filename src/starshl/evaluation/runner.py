@@ -22,8 +22,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -35,6 +37,9 @@ from .resources import Stopwatch, machine, peak_memory, versions
 from .splits import Split, SplitData
 
 __all__ = ["labels_used", "parameters_of", "planned_key", "run", "run_classifier", "run_float_search"]
+
+# Called with the name of a stage, measures the block.
+Stage: TypeAlias = Callable[[str], AbstractContextManager[None]]
 
 TRAINING_ROWS = ("train", "labeled", "train+query")
 
@@ -103,7 +108,7 @@ def run(
     seed = data.split.seed(method) if seed is None else check_integer(seed, "seed", low=0)
     hasher, problem = _made(lambda: make_hasher(n_bits, seed))
 
-    def work(stage) -> tuple[dict[str, np.ndarray], int]:
+    def work(stage: Stage) -> tuple[dict[str, np.ndarray], int]:
         if problem is not None:
             raise problem
         X, y = _rows_to_fit(data, fit_on)
@@ -136,7 +141,7 @@ def run_classifier(
     seed = data.split.seed(method) if seed is None else check_integer(seed, "seed", low=0)
     classifier, problem = _made(lambda: make_classifier(seed))
 
-    def work(stage) -> tuple[dict[str, np.ndarray], int]:
+    def work(stage: Stage) -> tuple[dict[str, np.ndarray], int]:
         if problem is not None:
             raise problem
         X, y = _rows_to_fit(data, fit_on)
@@ -152,7 +157,7 @@ def run_float_search(data: SplitData, method: str, *, n_neighbors: int = 50, n_j
     """Search the nearest database rows by Euclidean distance (ties by row) and return the record."""
     n_neighbors = min(check_integer(n_neighbors, "n_neighbors", low=1), len(data.X_database))
 
-    def work(stage) -> tuple[dict[str, np.ndarray], int]:
+    def work(stage: Stage) -> tuple[dict[str, np.ndarray], int]:
         with stage("search"):
             nearest = _nearest_rows(data.X_query, data.X_database, n_neighbors, n_jobs)
         return {"neighbor_class": small(data.y_database)[nearest]}, 0
@@ -168,7 +173,9 @@ def _made(make: Callable[[], Any]) -> tuple[Any, Exception | None]:
         return None, error
 
 
-def _key_of(data: SplitData, method: str, n_bits: int | None, fit_on: str, seed: int, parameters: Mapping) -> RunKey:
+def _key_of(
+    data: SplitData, method: str, n_bits: int | None, fit_on: str, seed: int, parameters: Mapping[str, Any]
+) -> RunKey:
     dtype = data.X_train.dtype.name
     return planned_key(
         data.split, data.scaling, method, n_bits, dtype=dtype, fit_on=fit_on, seed=seed, parameters=parameters
@@ -189,10 +196,12 @@ def labels_used(fitted: Any, y: np.ndarray | None) -> int:
     return 0 if ignores_labels else int((y >= 0).sum())
 
 
-def _recorded(work: Callable, key: RunKey, data: SplitData) -> Record:
+def _recorded(work: Callable[[Stage], tuple[dict[str, np.ndarray], int]], key: RunKey, data: SplitData) -> Record:
     """Do ``work(stage)`` and record arrays, labels used, time and memory, or why it failed."""
     stopwatch = Stopwatch()
-    status, message, arrays, n_labeled = "ok", "", {}, None
+    status, message = "ok", ""
+    arrays: dict[str, np.ndarray] = {}
+    n_labeled: int | None = None
     with peak_memory() as memory, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         try:
@@ -226,7 +235,7 @@ def _rows_to_fit(data: SplitData, fit_on: str) -> tuple[np.ndarray, np.ndarray |
     return X, y if (y >= 0).any() else None
 
 
-def _predictions(fitted, data: SplitData, fit_on: str) -> dict[str, np.ndarray]:
+def _predictions(fitted: Any, data: SplitData, fit_on: str) -> dict[str, np.ndarray]:
     predictions = {}
     if hasattr(fitted, "predict"):
         predictions["predicted_query"] = small(fitted.predict(data.X_query))
@@ -270,5 +279,5 @@ def _nearest_rows(queries: np.ndarray, rows: np.ndarray, n_neighbors: int, n_job
             nearest[query] = near[np.argsort(row[near], kind="stable")][:n_neighbors]
 
     with single_threaded_blas():
-        run_all([lambda tile=tile: search(tile) for tile in tiles(len(queries), _QUERIES_PER_TILE)], n_jobs)
+        run_all([partial(search, tile) for tile in tiles(len(queries), _QUERIES_PER_TILE)], n_jobs)
     return nearest
