@@ -1,4 +1,4 @@
-"""Vectors into a collection of codes, with the comparison beside it."""
+"""Turn vectors into a collection of codes, with the comparison stored in it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def binarize(
     Parameters
     ----------
     folder : path
-        The new collection; the comparison lies in it as ``comparison.md`` and ``comparison.json``.
+        The new collection; it also holds the comparison, as ``comparison.md`` and ``comparison.json``.
     X : array of shape (n_items, n_features)
     y : array of shape (n_items,), default=None
         Labels; -1, NaN or None where there is none.
@@ -64,7 +64,7 @@ def binarize(
     """
     if Path(folder).exists():
         raise FileExistsError(f"{os.fspath(folder)!r} exists already. Choose another folder.")
-    # Before the fitting, which may take hours.
+    # Before fitting, which may take hours.
     n_items = np.shape(X)[0]
     if ids is not None:
         ids = check_ids(ids, n_items)

@@ -1,4 +1,4 @@
-"""Measure what codes keep of vectors: fit on some rows, search for the others, with codes and with the vectors."""
+"""Measure what codes keep of vectors: fit on some rows and search for the others, by codes and by vectors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RIVALS = ("SignBinarizer", "ITQ", "LSHash")
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """Rows held out as queries, and the rows that they search; labels as given and as indexes, -1 without a label."""
+    """Rows held out as queries, and the rows that they search; labels as given and as indices, -1 without a label."""
 
     X: np.ndarray
     labels: np.ndarray | None
@@ -73,7 +73,7 @@ def compare(
         try:
             methods.append(_measure(get_class(name)(n_bits=n_bits), split, nearest_vectors)[0])
         except ValueError as error:
-            # Only the hasher that was asked for has to fit these vectors.
+            # Only the requested hasher must fit these vectors.
             left_out[name] = " ".join(str(error).split())
     return Comparison(len(split.query), len(split.base), methods, left_out)
 

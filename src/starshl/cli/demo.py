@@ -56,12 +56,12 @@ def demo(
     Takes less than a minute and downloads nothing.
     """
     check_output_folder(output)
-    found = compare_on_digits(bits, seed=seed, jobs=jobs, announce=lambda text: typer.echo(text, err=True))
-    found["report"] = str(report_on_digits(bits, output, jobs=jobs))
+    comparison = compare_on_digits(bits, seed=seed, jobs=jobs, announce=lambda text: typer.echo(text, err=True))
+    comparison["report"] = str(report_on_digits(bits, output, jobs=jobs))
     if as_json:
-        print_json(found)
+        print_json(comparison)
     else:
-        _print_results(found)
+        _print_results(comparison)
 
 
 def compare_on_digits(
@@ -172,7 +172,7 @@ def _measure(
     return result, codes_query, codes_database
 
 
-def _print_results(found: dict[str, Any]) -> None:
+def _print_results(comparison: dict[str, Any]) -> None:
     from sklearn.datasets import load_digits
 
     from ._pictures import draw_side_by_side
@@ -187,11 +187,12 @@ def _print_results(found: dict[str, Any]) -> None:
             str(result["bytes_per_image"]),
             f"{result['fit_seconds']:.1f}",
         ]
-        for result in found["results"]
+        for result in comparison["results"]
     ]
     typer.echo(
-        f"Digits: {found['n_queries']} queries among {found['n_database']} images, codes of {found['n_bits']} bits; "
-        f"an image itself takes {found['bytes_per_image_raw']} bytes.\n"
+        f"Digits: {comparison['n_queries']} queries among {comparison['n_database']} images, "
+        f"codes of {comparison['n_bits']} bits; "
+        f"an image itself takes {comparison['bytes_per_image_raw']} bytes.\n"
         "P@10: share of the ten nearest codes whose images show the digit of the query."
     )
     print_table(columns, rows, right=("P@10", "accuracy", "bytes", "fit [s]"))
@@ -200,11 +201,11 @@ def _print_results(found: dict[str, Any]) -> None:
         "looks as certain as a right one, so P@10 can fall while accuracy rises. The graph kernel improves both.\n"
     )
     digits = load_digits()
-    shown = [found["query"], *found["nearest"]]
-    captions = ["query", *("nearest: " + str(digits.target[row]) for row in found["nearest"])]
+    shown = [comparison["query"], *comparison["nearest"]]
+    captions = ["query", *("nearest: " + str(digits.target[row]) for row in comparison["nearest"])]
     typer.echo("A query and its nearest images, by the codes of the last row:\n")
     typer.echo(draw_side_by_side(digits.images[shown] / 16, captions))
-    typer.echo(f"\nReport of all methods, with charts and pictures: {found['report']}")
+    typer.echo(f"\nReport of all methods, with charts and pictures: {comparison['report']}")
     typer.echo(
         "Try next: starshl fit YOUR.csv --labels COLUMN -o model.star  (leave unknown labels empty; "
         "few known: --kernels graph)"

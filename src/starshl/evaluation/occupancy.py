@@ -45,8 +45,8 @@ def occupancy(codes: BinaryCodes) -> Occupancy:
     --------
     >>> import numpy as np
     >>> from starshl import BinaryCodes
-    >>> found = occupancy(BinaryCodes.from_signs(np.array([[1, 1], [1, 1], [-1, 1], [-1, 1]])))
-    >>> found.n_distinct, found.code_entropy, found.n_constant_bits
+    >>> buckets = occupancy(BinaryCodes.from_signs(np.array([[1, 1], [1, 1], [-1, 1], [-1, 1]])))
+    >>> buckets.n_distinct, buckets.code_entropy, buckets.n_constant_bits
     (2, 1.0, 1)
     """
     if len(codes) == 0:

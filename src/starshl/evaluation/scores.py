@@ -46,19 +46,19 @@ def score(record: Record, *, n_jobs: int | None = None) -> dict[str, Any]:
     """
     if not record.ok:
         raise ValueError(f"The run of {record.key.method!r} failed ({record.message}); there is nothing to score.")
-    figures: dict[str, Any] = {}
+    scores: dict[str, Any] = {}
     if "database" in record.arrays:
-        figures |= _retrieval(histograms_of(record, n_jobs=n_jobs))
-        figures |= _neighbor_votes(record, n_jobs)
-        figures["occupancy"] = asdict(occupancy(record.codes("database")))
+        scores |= _retrieval(histograms_of(record, n_jobs=n_jobs))
+        scores |= _neighbor_votes(record, n_jobs)
+        scores["occupancy"] = asdict(occupancy(record.codes("database")))
     if "neighbor_class" in record.arrays:
-        figures["precision_at"] = _precision_of_lists(record)
+        scores["precision_at"] = _precision_of_lists(record)
     for name, (predicted, true) in _PREDICTIONS.items():
         if predicted in record.arrays:
-            figures[name] = float(np.mean(record.arrays[predicted] == record.arrays[true]))
+            scores[name] = float(np.mean(record.arrays[predicted] == record.arrays[true]))
     if "codeword_hits" in record.arrays:
-        figures["accuracy_expected"] = float(np.mean(record.arrays["codeword_hits"]))
-    return figures
+        scores["accuracy_expected"] = float(np.mean(record.arrays["codeword_hits"]))
+    return scores
 
 
 def histograms_of(record: Record, *, n_jobs: int | None = None) -> HammingHistograms:
@@ -75,17 +75,17 @@ def cluster_agreement(record: Record) -> dict[str, float]:
     ``predicted`` those that it predicts for the queries.
     """
     arrays = record.arrays
-    agreement = {}
+    scores = {}
     if "database" in arrays:
         signs = record.codes("database").to_signs().astype(np.float64)
         n_clusters = len(np.unique(arrays["y_database"]))
         clusters = KMeans(n_clusters, n_init=10, random_state=0).fit_predict(signs)
-        agreement["codes"] = float(adjusted_rand_score(arrays["y_database"], clusters))
+        scores["codes"] = float(adjusted_rand_score(arrays["y_database"], clusters))
     if "transduced_train" in arrays:
-        agreement["assigned"] = float(adjusted_rand_score(arrays["y_train"], arrays["transduced_train"]))
+        scores["assigned"] = float(adjusted_rand_score(arrays["y_train"], arrays["transduced_train"]))
     if "predicted_query" in arrays:
-        agreement["predicted"] = float(adjusted_rand_score(arrays["y_query"], arrays["predicted_query"]))
-    return agreement
+        scores["predicted"] = float(adjusted_rand_score(arrays["y_query"], arrays["predicted_query"]))
+    return scores
 
 
 def _retrieval(histograms: HammingHistograms) -> dict[str, Any]:

@@ -110,11 +110,13 @@ class TableFeatures(Step):
         else:
             categories = [_position(column, "categories", names, len(columns)) for column in self.categories]
         for j in {*categories} & {*dropped, text}:
-            raise ValueError(f"{_told(j, names)} is named twice. Name it in one of categories, text and drop.")
+            raise ValueError(f"{_column_name(j, names)} is named twice. Name it in one of categories, text and drop.")
         numbers = [j for j in free if j not in categories]
         for j in numbers:
             if not _holds_numbers(columns[j]):
-                raise ValueError(f"{_told(j, names)} holds something else than numbers. Name it in categories or drop.")
+                raise ValueError(
+                    f"{_column_name(j, names)} holds something other than numbers. Name it in categories or drop."
+                )
         if text < 0 and not free:
             raise ValueError("No column is left for features. Drop fewer columns.")
         self.number_columns_ = np.array(numbers, dtype=np.int64)
@@ -223,7 +225,7 @@ def _position(column: Column, parameter: str, names: list[str] | None, n_columns
     return check_integer(column, parameter, low=0, high=n_columns - 1)
 
 
-def _told(position: int, names: list[str] | None) -> str:
+def _column_name(position: int, names: list[str] | None) -> str:
     return f"Column {position}" if names is None else f"Column {names[position]!r}"
 
 

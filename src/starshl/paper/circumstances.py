@@ -27,28 +27,32 @@ _TONES = {
 def what_was_run(results: Results) -> Section:
     """Return a table of protocols and how much of each was run."""
     rows = []
-    for found in results.protocols:
-        extent = extent_of(found)
+    for protocol in results.protocols:
+        extent = extent_of(protocol)
         planned = f"{len(extent.done):,} of {len(extent.planned):,}" if extent.planned else "-"
-        sizes = (f"{found.n_train:,}", f"{found.n_query:,}", str(found.n_runs), listed(found.lengths))
-        name = marked_name(found.name, found.dataset)
-        rows.append((name, *sizes, str(len(found.methods)), planned, completeness(found)))
+        sizes = (f"{protocol.n_train:,}", f"{protocol.n_query:,}", str(protocol.n_runs), listed(protocol.lengths))
+        name = marked_name(protocol.name, protocol.dataset)
+        rows.append((name, *sizes, str(len(protocol.methods)), planned, completeness(protocol)))
     columns = ("protocol", "training rows", "queries", "runs", "bits", "methods", "planned fits done", "extent")
     lines = Text((*_extent_lines(results), *_record_lines(results), *_comparison_lines()))
-    blocks = [lines, Table("Protocols", columns, tuple(rows)), *_footnote(found.dataset for found in results.protocols)]
+    blocks = [
+        lines,
+        Table("Protocols", columns, tuple(rows)),
+        *_footnote(protocol.dataset for protocol in results.protocols),
+    ]
     return Section("What was run", "extent", blocks)
 
 
 def _extent_lines(results: Results) -> list[str]:
     protocols = results.protocols
     lines = [
-        f"{sum(len(found.runs) for found in protocols):,} finished fits (one method, length and run each), "
+        f"{sum(len(protocol.runs) for protocol in protocols):,} finished fits (one method, length and run each), "
         f"{len(results.failures)} failed; {results.seconds / 60:.0f} minutes of fitting and encoding in total."
     ]
-    extents = [extent_of(found) for found in protocols]
+    extents = [extent_of(protocol) for protocol in protocols]
     done, planned = (sum(len(getattr(extent, part)) for extent in extents) for part in ("done", "planned"))
     lines.append(f"Of the {planned:,} fits planned for these protocols, {done:,} are done.")
-    partial = sum(completeness(found) != "complete" for found in protocols)
+    partial = sum(completeness(protocol) != "complete" for protocol in protocols)
     if partial:
         lines.insert(0, f"PARTIAL: {partial} of {len(protocols)} protocols were not run to their full extent.")
     return lines
@@ -62,7 +66,7 @@ def _record_lines(results: Results) -> list[str]:
     if results.n_replaced:
         n_replaced = counted(results.n_replaced, "run")
         lines.append(f"{n_replaced} not counted: the same method, length and run number was done again later.")
-    versions = sorted({value for found in results.versions for name, value in found if name == "starshl"})
+    versions = sorted({value for run_versions in results.versions for name, value in run_versions if name == "starshl"})
     if len(versions) > 1:
         lines.append(f"MIXED VERSIONS: the runs come from starshl {listed(versions)}.")
     return lines
@@ -118,7 +122,7 @@ def settings_section(results: Results) -> Section:
     blocks = [_settings_table(results), _rows_table(results), _seeds_table(results), *_places(results)]
     if results.warnings:
         warnings = (
-            (title_of(key), warning) for key, found in sorted(results.warnings.items()) for warning in sorted(found)
+            (title_of(key), warning) for key, texts in sorted(results.warnings.items()) for warning in sorted(texts)
         )
         blocks.append(Table("Warnings of the methods", ("method", "warning"), tuple(warnings), n_text_columns=2))
     if results.failures:
@@ -143,27 +147,27 @@ def _settings_table(results: Results) -> Table:
 
 def _rows_table(results: Results) -> Table:
     rows = []
-    for found in results.protocols:
-        keys = [run.key for run in found.runs if run.key is not None]
+    for protocol in results.protocols:
+        keys = [run.key for run in protocol.runs if run.key is not None]
         scaling = listed(sorted({str(key.settings.get("scaling", "-")) for key in keys}))
         digests = sorted({(key.run, key.split_digest[:_DIGEST_LENGTH]) for key in keys})
-        rows.append((found.name, scaling, listed(digest for _, digest in digests)))
+        rows.append((protocol.name, scaling, listed(digest for _, digest in digests)))
     caption = f"Scaling of rows, and the first {_DIGEST_LENGTH} digits of the SHA-256 of each run's split"
     return Table(caption, ("protocol", "scaling", "splits by run"), tuple(rows), n_text_columns=3)
 
 
 def _seeds_table(results: Results) -> Table:
     rows = []
-    for found in results.protocols:
-        for method in found.methods:
-            seeds = {run.run: run.seed for run in found.runs if run.method == method}
-            rows.append((found.name, title_of(method), listed(seeds[run] for run in sorted(seeds))))
+    for protocol in results.protocols:
+        for method in protocol.methods:
+            seeds = {run.run: run.seed for run in protocol.runs if run.method == method}
+            rows.append((protocol.name, title_of(method), listed(seeds[run] for run in sorted(seeds))))
     return Table("Seeds by run", ("protocol", "method", "seeds"), tuple(rows), n_text_columns=3)
 
 
 def _places(results: Results) -> list[Table]:
-    versions = tuple((name, value) for found in sorted(results.versions) for name, value in found)
-    machines = tuple((name, str(value)) for found in sorted(results.machines, key=str) for name, value in found)
+    versions = tuple((name, value) for run_versions in sorted(results.versions) for name, value in run_versions)
+    machines = tuple((name, str(value)) for machine in sorted(results.machines, key=str) for name, value in machine)
     return [
         Table("Versions", ("software", "version"), tuple(dict.fromkeys(versions)), n_text_columns=2),
         Table("Machines", ("part", "kind"), tuple(dict.fromkeys(machines)), n_text_columns=2),

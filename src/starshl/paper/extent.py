@@ -46,8 +46,8 @@ class Extent:
         rest = [p for p in rest if p[2] in done_runs and (p[1] in done_lengths or p[1] is None)]
         if rest:
             lacks = {method: sum(place[0] == method for place in rest) for method, *_ in rest}
-            told = listed(f"{n} of {title_of(method)}" for method, n in lacks.items())
-            words.append(f"single fits missing: {told}")
+            singles = listed(f"{n} of {title_of(method)}" for method, n in lacks.items())
+            words.append(f"single fits missing: {singles}")
         return words
 
     @property
@@ -56,11 +56,11 @@ class Extent:
         return sorted(self.planned, key=lambda place: (order[place[0]], place[1] or 0, place[2]))
 
 
-def extent_of(found: ProtocolResults) -> Extent:
+def extent_of(protocol: ProtocolResults) -> Extent:
     """Compare a protocol with all figures that use it; if none does, nothing is planned."""
-    planned = frozenset(place for figure in FIGURES.values() for place in _planned(figure, found.name))
-    done = frozenset((run.method, run.n_bits, run.run) for run in found.runs)
-    return Extent(planned, planned & done, frozenset(found.failed))
+    planned = frozenset(place for figure in FIGURES.values() for place in _planned(figure, protocol.name))
+    done = frozenset((run.method, run.n_bits, run.run) for run in protocol.runs)
+    return Extent(planned, planned & done, frozenset(protocol.failed))
 
 
 def _planned(figure: Figure, name: str) -> set[Place]:

@@ -223,9 +223,9 @@ def _line(chart: Chart, frame: _Frame, series: Series, look: Look, shift: float)
         if spread and not chart.band:
             drawn.append(_bar(frame, x, value - spread, value + spread))
         kind = "mark" if number % every == 0 else "mark hidden"
-        told = escape(_told(chart, series.name, series.x[number], value, spread))
+        tip = escape(_tip(chart, series.name, series.x[number], value, spread))
         place = f'transform="translate({x:.1f},{y:.1f})"'
-        marks.append(f'<path class="{kind}" {place} d="{look.marker}" data-tip="{told}"/>')
+        marks.append(f'<path class="{kind}" {place} d="{look.marker}" data-tip="{tip}"/>')
     content = f"{_AREA}{''.join(drawn)}</svg>{''.join(marks)}"
     return f'<g class="{_classes(look, series.emphasized)}" data-name="{escape(series.name)}">{content}</g>'
 
@@ -248,11 +248,11 @@ def _band(frame: _Frame, series: Series, points: list[tuple[float, float]]) -> s
     return f'<path class="band" d="{_path(above + below)}z"/>'
 
 
-def _told(chart: Chart, name: str, x: float, value: float, spread: float | None) -> str:
-    told = f"{name}: {value:.3f}" + (f" ± {spread:.3f}" if spread is not None else "")
+def _tip(chart: Chart, name: str, x: float, value: float, spread: float | None) -> str:
+    text = f"{name}: {value:.3f}" + (f" ± {spread:.3f}" if spread is not None else "")
     if chart.tick_names:
-        return f"{told}, {chart.tick_names[chart.ticks.index(x)]}"
-    return f"{told} at {chart.x_label} {x:.3g}"
+        return f"{text}, {chart.tick_names[chart.ticks.index(x)]}"
+    return f"{text} at {chart.x_label} {x:.3g}"
 
 
 def _look(style: int) -> Look:

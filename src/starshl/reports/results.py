@@ -182,8 +182,8 @@ def read_results(
     results.protocols = _by_protocol(latest.values(), protocols, order)
     for summary in latest.values():
         _note_circumstances(results, summary.record)
-    for found in results.protocols:
-        found.failed = {failure.method for failure in results.failures if failure.protocol == found.name}
+    for protocol in results.protocols:
+        protocol.failed = {failure.method for failure in results.failures if failure.protocol == protocol.name}
     return results
 
 

@@ -71,8 +71,8 @@ def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Paired | 
 
     Examples
     --------
-    >>> found = paired({0: 0.9, 1: 0.8}, {0: 0.7, 1: 0.7, 2: 0.6})
-    >>> round(found.difference, 3), found.n_won
+    >>> gap = paired({0: 0.9, 1: 0.8}, {0: 0.7, 1: 0.7, 2: 0.6})
+    >>> round(gap.difference, 3), gap.n_won
     (0.15, 2)
     """
     shared = sorted(_known(first).keys() & _known(second).keys())
@@ -97,7 +97,7 @@ def shared_runs(values: Mapping[str, Mapping[int, float]]) -> dict[str, dict[int
     >>> shared_runs({"LSH": {0: 0.5, 1: 0.9}, "KSH": {0: 0.6}, "BRE": {}})
     {'LSH': {0: 0.5}, 'KSH': {0: 0.6}}
     """
-    known = {name: found for name, runs in values.items() if (found := _known(runs))}
+    known = {name: kept for name, runs in values.items() if (kept := _known(runs))}
     shared = set.intersection(*map(set, known.values())) if known else set()
     return {name: {run: runs[run] for run in sorted(shared)} for name, runs in known.items()}
 

@@ -61,26 +61,27 @@ def _csv_tables(results: Results) -> dict[str, tuple[list[str], Iterable[list]]]
 
 
 def _measurements(results: Results) -> Iterable[list]:
-    for found in results.protocols:
-        for run in found.runs:
-            place = [found.name, found.dataset, run.method, run.n_bits, run.run, run.seed]
+    for protocol in results.protocols:
+        for run in protocol.runs:
+            place = [protocol.name, protocol.dataset, run.method, run.n_bits, run.run, run.seed]
             yield from ([*place, metric, value] for metric, value in run.values.items())
 
 
 def _means(results: Results) -> Iterable[list]:
-    for found in results.protocols:
+    for protocol in results.protocols:
         groups: dict[tuple, list[float]] = {}
-        for run in found.runs:
+        for run in protocol.runs:
             for metric, value in run.values.items():
                 groups.setdefault((run.method, run.n_bits, metric), []).append(value)
         for (method, n_bits, metric), values in groups.items():
             if (summary := summarize(values)) is not None:
-                yield [found.name, found.dataset, method, n_bits, metric, summary.mean, summary.deviation, summary.n]
+                place = [protocol.name, protocol.dataset, method, n_bits]
+                yield [*place, metric, summary.mean, summary.deviation, summary.n]
 
 
 def _curves(results: Results) -> Iterable[list]:
-    for found in results.protocols:
-        for run in found.runs:
+    for protocol in results.protocols:
+        for run in protocol.runs:
             curve = run.curve or {"precision": [], "recall": []}
             for radius, point in enumerate(zip(curve["precision"], curve["recall"], strict=True)):
-                yield [found.name, found.dataset, run.method, run.n_bits, run.run, radius, *point]
+                yield [protocol.name, protocol.dataset, run.method, run.n_bits, run.run, radius, *point]
