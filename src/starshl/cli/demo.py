@@ -150,7 +150,7 @@ def _fit(hasher: BaseHasher, X: np.ndarray, y: np.ndarray | None, fit_on: str) -
     """Fit a hasher, on the labeled rows alone if ``fit_on`` says so, and return it with the seconds it took."""
     from time import perf_counter
 
-    if fit_on == "labeled":
+    if fit_on == "labeled" and y is not None:
         X, y = X[y >= 0], y[y >= 0]
     start = perf_counter()
     hasher.fit(X, y)

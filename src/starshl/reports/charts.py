@@ -102,7 +102,7 @@ class _Frame:
         self.x_low, self.x_high = self._of_x(min(xs)), self._of_x(max(xs))
         if self.x_low == self.x_high:
             self.x_low, self.x_high = self.x_low - 1, self.x_high + 1
-        self.margin = _INNER
+        self.margin: float = _INNER
         self.shifts = [0.0] * len(chart.series)
         if not chart.band:
             self._shift_lines(chart)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 from importlib.resources import files
 
+import numpy as np
+
 from .charts import LOOKS, legend_sample, render_chart
 from .document import Block, Chart, Document, Pictures, Section, Table, Text
 from .png import png_data_uri
@@ -124,5 +126,5 @@ def _pictures(block: Pictures) -> str:
     return f'<p class="caption">{escape(block.caption)}.</p><div class="pictures">{"".join(rows)}</div>'
 
 
-def _image(image, kind: str, text: str) -> str:
+def _image(image: np.ndarray, kind: str, text: str) -> str:
     return f'<img class="{kind}" alt="{text}" src="{png_data_uri(image)}">'

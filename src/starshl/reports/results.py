@@ -173,7 +173,7 @@ def read_results(
     results = Results(damaged=list(summaries.damaged))
     if folder is not None:
         _summarize_new(folder, summaries, results, n_jobs, report)
-    latest: dict[tuple, RunSummary] = {}
+    latest: dict[tuple[str, str, int | None, int], RunSummary] = {}
     for summary in summaries:
         known = latest.get(summary.key.place)
         results.n_replaced += known is not None
