@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
 from .._threads import single_threaded_blas
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..codes import signs_of
@@ -83,17 +85,17 @@ class AnchorGraphHash(BaseHasher):
 
     def __init__(
         self,
-        n_bits=32,
+        n_bits: int = 32,
         *,
-        variant="one_layer",
-        anchors="kmeans",
-        n_anchors=300,
-        n_neighbors=3,
-        sigma=None,
-        drop_tol=1e-3,
-        n_jobs=None,
-        random_state=None,
-    ):
+        variant: str = "one_layer",
+        anchors: str | ArrayLike = "kmeans",
+        n_anchors: int = 300,
+        n_neighbors: int = 3,
+        sigma: float | None = None,
+        drop_tol: float = 1e-3,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
         self.n_bits = n_bits
         self.variant = variant
         self.anchors = anchors
@@ -105,7 +107,7 @@ class AnchorGraphHash(BaseHasher):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None) -> AnchorGraphHash:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> AnchorGraphHash:
         """Build the anchor graph and compute its smooth functions; y is ignored."""
         n_bits, layers = self._check_bits()
         n_neighbors = check_integer(self.n_neighbors, "n_neighbors", low=1)
@@ -144,7 +146,7 @@ class AnchorGraphHash(BaseHasher):
             )
         return n_bits, layers
 
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the smooth functions, then for two layers the distances to the second cuts."""
         X = check_rows(self, X, fitting=False)
         columns, distances = _nearest_anchors(X, self.anchors_, self.n_neighbors_)

@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.utils.validation import check_random_state
 
 from .._threads import run_all, tiles
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_integer, check_rows
 from ..base import all_or_nothing
 from ..facts import Facts
-from ..supervision import Pairs
+from ..supervision import Pairs, PairsLike
 from ._stump_loops import best_stump
 from ._stumps import RankedFeatures, StumpHasher
 from ._weighted_bits import WeightedBits
@@ -89,15 +90,15 @@ class BoostSSC(WeightedBits, StumpHasher):
 
     def __init__(
         self,
-        n_bits=32,
+        n_bits: int = 32,
         *,
-        features="raw",
-        n_projections=256,
-        n_pairs=20_000,
-        unique=True,
-        n_jobs=None,
-        random_state=None,
-    ):
+        features: str = "raw",
+        n_projections: int = 256,
+        n_pairs: int = 20_000,
+        unique: bool = True,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
         self.n_bits = n_bits
         self.features = features
         self.n_projections = n_projections
@@ -107,7 +108,7 @@ class BoostSSC(WeightedBits, StumpHasher):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None, *, pairs=None) -> BoostSSC:
+    def fit(self, X: SamplesLike, y: LabelsLike = None, *, pairs: PairsLike | None = None) -> BoostSSC:
         """Choose the stumps by pairs, or by pairs drawn from labels.
 
         Parameters
@@ -152,7 +153,7 @@ def _boost(
     return stumps, alphas, losses
 
 
-def _best_of_all(ranked: RankedFeatures, pairs: Pairs, weights, taken) -> tuple[int, int]:
+def _best_of_all(ranked: RankedFeatures, pairs: Pairs, weights: np.ndarray, taken: np.ndarray) -> tuple[int, int]:
     n_values = ranked.n_values
     search = partial(best_stump, ranked.ranks, n_values, pairs.first, pairs.second, weights)
     best_of_tiles = run_all(

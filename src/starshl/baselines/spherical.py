@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..codes import BinaryCodes
@@ -69,7 +70,16 @@ class SphericalHash(BaseHasher):
         cost="iterations x n x n_bits x (features + n_bits)",
     )
 
-    def __init__(self, n_bits=32, *, tol_mean=0.1, tol_std=0.15, max_iter=100, n_jobs=None, random_state=None):
+    def __init__(
+        self,
+        n_bits: int = 32,
+        *,
+        tol_mean: float = 0.1,
+        tol_std: float = 0.15,
+        max_iter: int = 100,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
         self.n_bits = n_bits
         self.tol_mean = tol_mean
         self.tol_std = tol_std
@@ -78,7 +88,7 @@ class SphericalHash(BaseHasher):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None) -> SphericalHash:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> SphericalHash:
         """Balance the spheres; y is ignored."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
         tol_mean = check_number(self.tol_mean, "tol_mean", low=0)
@@ -112,7 +122,7 @@ class SphericalHash(BaseHasher):
         self.n_iter_ = len(history)
         return self
 
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the radii minus the distances to the centers, shape (n_samples, n_bits)."""
         X = check_rows(self, X, fitting=False)
         return self.radii_.astype(X.dtype, copy=False) - np.sqrt(squared_distances(X, self.centers_))

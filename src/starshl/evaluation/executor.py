@@ -267,6 +267,6 @@ class _Worker:
 def _serve(connection: Connection, path: Path) -> None:
     folder = RecordFolder(path)
     # The pipe closes when the process that hands out the runs ends or is killed.
-    with suppress(EOFError, BrokenPipeError, KeyboardInterrupt):
+    with suppress(EOFError, ConnectionError, KeyboardInterrupt):
         while True:
             connection.send(_run_and_save(connection.recv(), folder))
