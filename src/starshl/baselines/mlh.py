@@ -223,7 +223,7 @@ class _PairSource:
         rng: np.random.RandomState,
     ) -> None:
         self.rng, self.share = rng, similar_share
-        self.pairs = self.y = None
+        self.y: np.ndarray | None = None
         if pairs is None:
             self.y = require_labels(estimator, y, len(X), partial=True, n_classes=2).index
             return
@@ -233,7 +233,7 @@ class _PairSource:
             self.share = float(len(self.kinds[0]) > 0)
 
     def __call__(self, n_pairs: int) -> Pairs:
-        if self.pairs is None:
+        if self.y is not None:
             return pairs_from_labels(self.y, n_pairs, self.share, self.rng)
         n_similar = round(self.share * n_pairs)
         counts = (n_similar, n_pairs - n_similar)

@@ -75,7 +75,7 @@ def _print_place(name: str, as_json: bool, extra: dict[str, Any] | None = None) 
     if as_json:
         typer.echo(json.dumps({"name": name, "where": about.where, "path": about.path, **(extra or {})}))
     else:
-        typer.echo(about.path or f"{name} comes with scikit-learn and has no file of its own")
+        typer.echo(about.path or f"{name} comes with scikit-learn and has no separate file")
 
 
 def _where(about: Description) -> str:

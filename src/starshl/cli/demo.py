@@ -128,7 +128,7 @@ def _records_folder(output: Path) -> RecordFolder:
 
 
 def _compile_loops(X: np.ndarray, y: np.ndarray) -> None:
-    """Fit and encode a few rows, so that no method's time includes compiling, which is done once."""
+    """Fit and encode a few rows, so that no method's time includes compiling, which happens once."""
     from ..kernels import GraphGaussian
     from ..models import StarSHL
 

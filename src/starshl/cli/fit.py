@@ -130,8 +130,9 @@ def fit_model(hasher: BaseHasher, table: Table, output: Path) -> dict[str, Any]:
     start = perf_counter()
     hasher.fit(table.X, table.y)
     seconds = perf_counter() - start
-    # How the fit was run is no part of the model: the file is the same for any number of threads.
+    # How the fit was run is not part of the model: the file is the same for any number of threads.
     as_run = {"verbose": 0, "n_jobs": None}
+    # The hasher inside, if there is preprocessing.
     learner = hasher.hasher_ if isinstance(hasher, PreparedHasher) else hasher
     learner.set_params(**{name: value for name, value in as_run.items() if name in learner.get_params()})
     if table.feature_names is not None:

@@ -51,7 +51,7 @@ def describe_model(path: Path) -> dict[str, Any]:
     whole, arrays = read_bundle(path)
     try:
         steps = [spec["name"] or f"{spec['type']} (not in the file)" for spec in whole.get("steps", [])]
-        # Preprocessing stands around the hasher that this describes.
+        # This describes the hasher inside the preprocessing.
         header = {"format": whole["format"], **whole.get("hasher", whole)}
         prefix = "hasher.fitted." if "hasher" in whole else "fitted."
         return {

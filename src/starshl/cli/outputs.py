@@ -1,4 +1,4 @@
-"""Where results go: checks before any work begins, and files of codes and labels."""
+"""Where results go: checks before any work begins, then files of codes and labels."""
 
 from __future__ import annotations
 
@@ -94,7 +94,9 @@ def _is_same_file(path: Path, other: Path) -> bool:
 
 def _check_writable(folder: Path) -> None:
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(f"The folder {str(folder)!r} cannot be written to. Choose another, or its permissions.")
+        raise PermissionError(
+            f"The folder {str(folder)!r} cannot be written to. Choose another one, or change its permissions."
+        )
 
 
 def _without_objects(labels: np.ndarray) -> np.ndarray:

@@ -70,7 +70,7 @@ def predict_rows(
     hasher = load_model(model, jobs)
     if not hasattr(hasher, "predict"):
         raise ValueError(
-            f"{str(model)!r} holds {type(hasher).__name__}, which learns codes and no classes. "
+            f"{str(model)!r} holds {type(hasher).__name__}, which learns codes, not classes. "
             "Use `starshl encode`, or fit a StarSHL."
         )
     table = read_rows(source, options, hasher)

@@ -22,7 +22,7 @@ class CellOptions(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class RowOptions:
-    """Options that tell which columns are what: ``labels`` is a column or a file."""
+    """Options that say what each column is: ``labels`` is a column or a file."""
 
     labels: str | None = None
     no_labels: bool = False
@@ -34,7 +34,7 @@ class RowOptions:
     allow_missing: bool = False
 
     def columns(self) -> Columns:
-        """Return what the reader of tables is to look for."""
+        """Return what to read from the table."""
         from ..tables import Columns
 
         from_file = label_file(self.labels) is not None
@@ -51,10 +51,10 @@ class RowOptions:
 
 
 def read_rows(path: Path, options: RowOptions, hasher: BaseHasher | None = None, *, as_items: bool = False) -> Table:
-    """Read rows, and labels from the same file or from one of their own.
+    """Read rows, and labels from the same file or a separate one.
 
     A fitted ``hasher`` finds its columns by name, and gets missing values or text if its own steps take them.
-    ``as_items`` makes metadata of columns that are named nowhere.
+    ``as_items`` turns columns that no option names into metadata.
     """
     from ..tables import read_labels, read_table
 

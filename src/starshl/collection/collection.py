@@ -28,7 +28,7 @@ __all__ = ["Collection", "Hit", "Item"]
 
 
 class Item(NamedTuple):
-    """What a collection keeps of an item beside its code."""
+    """What a collection keeps of an item besides its code."""
 
     id: int
     reference: str | None
@@ -38,13 +38,13 @@ class Item(NamedTuple):
 class Collection:
     """A durable set of items with codes, searched exactly.
 
-    A batch is stored completely or not at all, and once a method has returned, its change survives the
-    death of the process and of the machine. One process may write at a time; any number may read meanwhile,
-    each search seeing one unchanging state. A damaged file is refused, never searched.
+    A batch is stored completely or not at all, and once a method has returned, its change survives a crash
+    of the process or the machine. One process may write at a time; any number may read meanwhile, and each
+    search sees one unchanging state. A damaged file is refused, never searched.
 
-    Labels are metadata: change them at any time with :meth:`update`. Items of a new class can be added as
-    they are; their codes come from the hash functions learned without that class. A newly fitted hasher has
-    other hash functions and needs every item encoded again: :meth:`replace_hasher`.
+    Labels are metadata: change them at any time with :meth:`update`. You can add items of a new class as
+    they are; their codes come from hash functions learned without that class. A newly fitted hasher has
+    different hash functions and needs every item encoded again: :meth:`replace_hasher`.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class Collection:
             Labels of the items, for hashers that make better codes with them. They are not stored: put labels that
             you want to search by into ``metadata``.
         codes : BinaryCodes, default=None
-            The codes, instead of X, if they are known already.
+            The codes, instead of X, if you have them already.
         ids : array of int, default=None
             New ids; the next free ones if None.
         metadata : list of dict, default=None
@@ -258,8 +258,8 @@ class Collection:
             held = change.snapshot.index.ids
             if not np.array_equal(np.sort(ids), np.sort(held)):
                 raise ValueError(
-                    f"{len(ids)} ids were given, the collection holds {len(held)}; a new hasher needs "
-                    "every item, exactly once, because vectors are not stored."
+                    f"{len(ids)} ids were given, and the collection holds {len(held)}. A new hasher needs every item "
+                    "exactly once, because vectors are not stored."
                 )
             codes = hasher.encode_database(X, y)
             if len(codes) != len(ids):
@@ -287,14 +287,14 @@ class Collection:
             return list(store.all_rows())
 
     def export(self, path: str | os.PathLike[str]) -> int:
-        """Write all items to a file ending in .parquet or .jsonl; return how many they are."""
+        """Write all items to a file ending in .parquet or .jsonl; return how many there are."""
         with self._session.reading() as (snapshot, store):
             rows, n_bits = list(store.all_rows()), snapshot.index.n_bits
         write_rows(path, rows, n_bits)
         return len(rows)
 
     def close(self) -> None:
-        """Let go of the files; another process may write then."""
+        """Close the files; another process may write from then on."""
         self._session.close()
 
     def __enter__(self) -> Self:
@@ -315,7 +315,7 @@ class Collection:
         replace: bool,
     ) -> np.ndarray:
         with self._session.writing() as change:
-            # Here, where no other thread can replace the hasher between encoding and storing.
+            # Encoded here, where no other thread can replace the hasher before the codes are stored.
             index = change.snapshot.index
             codes = index._check_codes(samples.encoded(change.snapshot.hasher))
             if ids is None:
@@ -336,7 +336,7 @@ class Collection:
 
 
 class _Samples(NamedTuple):
-    """Items to store: samples and their labels, or codes that are known already."""
+    """Items to store: samples and their labels, or codes that exist already."""
 
     X: SamplesLike | None
     y: LabelsLike
@@ -347,4 +347,4 @@ class _Samples(NamedTuple):
             return hasher.encode_database(self.X, self.y)
         if self.X is None and self.codes is not None:
             return self.codes
-        raise ValueError("Give either X or codes: rows to encode, or codes that are known already.")
+        raise ValueError("Give either X or codes: rows to encode, or codes that you have already.")

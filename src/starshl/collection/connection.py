@@ -1,4 +1,4 @@
-"""A connection to the SQLite file of a collection: opened with care, in transactions, with errors that give advice."""
+"""A connection to the SQLite file of a collection: checks, transactions, and errors that give advice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TABLES = {
     # Which ids a transaction has changed, for readers that hold the state before it.
     "changes": "CREATE TABLE changes (generation INTEGER NOT NULL, id INTEGER NOT NULL)",
 }
-# Steps of SQLite's machine to read the schema of three tables: a few dozen. A crafted file may ask for any number.
+# Reading the schema of three tables takes SQLite a few dozen steps. A crafted file may demand any number.
 _SCHEMA_STEPS = 1_000_000
 
 NOT_READ = "Nothing was read."
@@ -49,7 +49,7 @@ _ADVICE = {
 
 
 class ChangedWhileRead(CollectionError):
-    """Another process wrote to a file that was read without locks; what was read may be half old, half new."""
+    """Another process wrote to a file that was read without locks; what was read may be half old and half new."""
 
 
 @contextmanager
@@ -80,7 +80,7 @@ class Connection:
 
     @staticmethod
     def create_file(path: Path, facts: dict[str, Any]) -> None:
-        """Make a new file with empty tables but for these facts."""
+        """Make a new file whose tables are empty except for these facts."""
         with explained(path, NOT_MADE), closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             for statement in _TABLES.values():
@@ -124,7 +124,7 @@ class Connection:
     def checkpoint(self) -> None:
         """Move the write-ahead log into the file and empty it, as far as readers and the disk let it.
 
-        Nothing depends on it: what stays in the log is on the disk, and a later checkpoint moves it.
+        Nothing depends on it: what stays in the log is on the disk already, and a later checkpoint moves it.
         """
         with suppress(sqlite3.OperationalError):
             self.execute("PRAGMA busy_timeout = 0")
@@ -159,10 +159,10 @@ class Connection:
         try:
             self._connect("ro")
         except CollectionError:
-            # A folder or disk that may not be written has no room for the shared memory file through which SQLite
-            # locks. Without a log no process is writing now, so the file can be read without locks, for as long as
-            # it stays as it is; `reading` watches that. The order matters: whoever has written and removed the
-            # log after the first line has changed what the first line saw.
+            # A read-only folder or disk cannot hold the shared memory file that SQLite locks with. Without a log no
+            # process is writing now, so the file can be read without locks for as long as it stays unchanged, which
+            # `reading` watches. The order matters: if somebody writes and removes the log after the first line,
+            # the stamp taken there no longer fits.
             seen = self._state_of_file()
             if self._has_log():
                 self._connect("ro")
@@ -180,7 +180,7 @@ class Connection:
                 check_same_thread=False,
             )
             try:
-                # A transaction that was acknowledged is on the disk: with less than FULL, it may still be on its way.
+                # With less than FULL, an acknowledged transaction may still be on its way to the disk.
                 self.execute("PRAGMA synchronous = FULL")
                 self._check_schema()
                 self._check_format()
@@ -189,7 +189,7 @@ class Connection:
                 raise
 
     def _check_schema(self) -> None:
-        """Refuse any table, view or trigger but our own, before a statement could run what a stranger put there."""
+        """Refuse any table, view or trigger that is not ours before a statement can run it."""
         self.execute("PRAGMA trusted_schema = OFF")
         self._require_sqlite().set_progress_handler(lambda: 1, _SCHEMA_STEPS)
         try:
@@ -252,7 +252,7 @@ class Connection:
         try:
             status = self.path.stat()
         except OSError as error:
-            raise CollectionError(f"{str(self.path)!r} cannot be read any more ({error.strerror}).") from error
+            raise CollectionError(f"{str(self.path)!r} can no longer be read ({error.strerror}).") from error
         return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
     def _roll_back(self) -> None:

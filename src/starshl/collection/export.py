@@ -1,6 +1,6 @@
 """Export of a collection to files that other programs read: Parquet and JSON lines.
 
-Codes leave as packed bytes: bit j of a code is bit ``j % 8``, counted from the least significant, of byte
+Codes are written as packed bytes: bit j of a code is bit ``j % 8``, counted from the least significant, of byte
 ``j // 8``; unused bits of the last byte are zero.
 """
 

@@ -34,7 +34,7 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """Codes to search for, with the real-valued scores behind them if these are to order equal distances."""
+    """Codes to search for, with the real-valued scores behind them if they are to order equal distances."""
 
     codes: BinaryCodes
     scores: np.ndarray | None = None
@@ -62,7 +62,7 @@ def search_nearest(
     where: Mapping[str, Any] | None,
     among: ArrayLike | None,
 ) -> list[list[Hit]]:
-    """Return the k nearest items of each query, or all if they are fewer."""
+    """Return the k nearest items of each query, or all of them if there are fewer."""
     allowed = _allowed(snapshot, store, where, among)
     nearest = snapshot.index.search(queries.codes, k, among=allowed, scores=queries.scores)
     return _hits(store, zip(nearest.distances, nearest.ids, strict=True))
@@ -98,7 +98,7 @@ def _allowed(
 
 
 def _check_fields(store: Store, where: Mapping[str, Any]) -> None:
-    """Refuse a filter on a name that no item has: it is a slip more often than not."""
+    """Refuse a filter on a name that no item has: it is usually a typo."""
     known = sorted({name for row in store.all_rows() for name in metadata_of(row)})
     for field in where:
         if field in known:

@@ -50,7 +50,7 @@ class Snapshot:
         return cls(store.fact("generation"), model, hasher, make_index(codes, ids, n_jobs=n_jobs), max(len(ids), 1))
 
     def caught_up(self, store: Store) -> Self | None:
-        """Return the state that ``store`` sees by reading only what changed, or None if the file cannot tell that."""
+        """Return the state that ``store`` sees by reading only what changed, or None if that is not listed."""
         changed = store.changed_since(self.generation)
         if changed is None or store.fact("model") != self.model:
             return None
@@ -62,11 +62,11 @@ class Snapshot:
     def changed(
         self, generation: int, gone: np.ndarray | None, codes: BinaryCodes | None, ids: np.ndarray | None
     ) -> Self:
-        """Return the state after some items went and others came.
+        """Return the state after some items were removed and others added.
 
         The kind of index is chosen again whenever the number of items has doubled.
         """
-        # A copy that shares the arrays: an index that changes leaves alone what its copies see.
+        # A copy that shares the arrays: changing an index never changes what its copies see.
         index = copy(self.index)
         if gone is not None and len(gone):
             index.remove(gone)

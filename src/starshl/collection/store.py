@@ -73,7 +73,7 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """See one unchanging state, in which every acknowledged change is present."""
-        # Before the transaction: a change that is acknowledged after it began is not in the state that it sees.
+        # Read before the transaction begins: it does not see changes that are acknowledged later.
         n_acknowledged = acknowledged.read_acknowledged(self._counter)
         with self.connection.reading():
             self._check_generation(n_acknowledged)
@@ -81,7 +81,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[int]:
-        """Store everything done inside, or nothing; give the number of the change, acknowledged at the end."""
+        """Store everything done inside, or nothing; yield the number of the change, acknowledged at the end."""
         n_acknowledged = acknowledged.read_acknowledged(self._counter)
         with self.connection.writing():
             self._check_generation(n_acknowledged)
@@ -94,7 +94,7 @@ class Store:
         self.connection.checkpoint()
 
     def acknowledge_all(self) -> None:
-        """Acknowledge a change after whose commit the writer died: from now on others build on it."""
+        """Acknowledge a change whose writer died right after the commit: from now on, other changes build on it."""
         if self.fact("generation") > acknowledged.read_acknowledged(self._counter):
             acknowledged.acknowledge(self._counter, self.fact("generation"))
 
@@ -129,7 +129,7 @@ class Store:
         self._count(-n_gone, -total)
 
     def changed_since(self, generation: int) -> list[int] | None:
-        """Return the ids that may have changed since a generation, or None if the log does not reach back so far."""
+        """Return the ids that may have changed since a generation, or None if the log does not reach back that far."""
         log = self._read_log()
         if generation < log.start or generation > log.end:
             return None
@@ -156,7 +156,7 @@ class Store:
         for record in self.connection.execute("SELECT * FROM items ORDER BY id"):
             row = self._checked(record)
             if last is not None and row.id <= last:
-                # Pages that point to each other could otherwise yield the same rows for years.
+                # Damaged pages that point to each other could otherwise yield the same rows forever.
                 raise self._damaged(f"holds the item {row.id} after the item {last}")
             n_items, total, last = n_items + 1, (total + record[4]) % _SUM_MODULUS, row.id
             yield row

@@ -1,4 +1,4 @@
-"""Download a file over HTTP: resume cut connections, refuse damaged files, say what to do about errors."""
+"""Download a file over HTTP: resume broken connections, refuse damaged files, say what to do about errors."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def download(
     url : str
     target : Path
     md5 : str or None, default=None
-        The MD5 that the publisher states; it guards against damage, not against malice.
+        The MD5 that the publisher states; it protects against damage, not against an attack.
     progress : callable or None, default=None
         Called with (file name, bytes so far, bytes in total or None).
     timeout, pause : float
@@ -111,7 +111,7 @@ def _receive(url: str, part: Path, timeout: float, progress: Progress | None) ->
         resumed = answer.status == 206 and _starts_at(answer.headers, have)
         if answer.status == 206 and not resumed:
             _forget(part)
-            raise _CutError("the server sent another range than asked for")
+            raise _CutError("the server sent a different range than requested")
         _remember(validator, answer.headers)
         done = have if resumed else 0
         length = _announced_length(answer.headers)
@@ -134,7 +134,7 @@ def _open(url: str, headers: dict[str, str], part: Path, timeout: float) -> http
             raise
         error.close()
         _forget(part)
-        raise _CutError("the server refused the range asked for") from error
+        raise _CutError("the server refused the requested range") from error
 
 
 def _announced_length(headers: Message) -> int | None:

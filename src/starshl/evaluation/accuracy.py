@@ -1,4 +1,4 @@
-"""How well the nearest codeword, or the nearest items, tell the class of a code."""
+"""How well the nearest codeword, or the nearest items, predict the class of a code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def codeword_accuracy(
 ) -> float:
     """Return the share of codes whose nearest codeword is that of their class.
 
-    Where several codewords are equally near, the code counts by the share of them that is right: the
+    If several codewords are equally near, the code counts with the share of them that is right: the
     expectation of a random choice.
 
     Parameters
@@ -71,7 +71,7 @@ def knn_accuracy(
     """Return the share of queries whose k nearest items vote for their class.
 
     Items at the distance where k is reached share the votes that are left, so storage order does not
-    matter; classes with equally many votes share the query. A database of fewer than k items votes whole.
+    matter; classes with equally many votes share the query. If a database has fewer than k items, all of them vote.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def knn_accuracy(
     k = min(check_integer(k, "k", low=1), len(codes_db))
     query_class, item_class = relevance_labels(y_query, y_db, len(codes_query), len(codes_db))
     if query_class.ndim == 2:
-        raise ValueError("knn_accuracy takes one label per code, not label matrices.")
+        raise ValueError("knn_accuracy takes one label per code, not label matrices. Use precision_at for these.")
     queries, items = words_of(codes_query), words_of(codes_db)
     votes = np.zeros((len(queries), 1 + max(query_class.max(), item_class.max())))
 
@@ -93,7 +93,7 @@ def knn_accuracy(
         neighbor_votes(queries[rows], items, item_class, codes_db.n_bits, k, votes[rows])
 
     run_all([partial(scan, rows) for rows in tiles(len(queries), QUERIES_PER_TILE)], n_jobs)
-    # Fractions of votes that are equal on paper differ by rounding.
+    # Fractions of votes that are mathematically equal differ by rounding.
     winners = votes >= votes.max(axis=1, keepdims=True) - 1e-9
     right = winners[np.arange(len(votes)), query_class]
     return float((right / winners.sum(axis=1)).mean())

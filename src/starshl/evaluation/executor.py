@@ -1,8 +1,8 @@
-"""Do many runs, several at a time, each once.
+"""Do many runs, each of them once, several at a time.
 
-Every run goes to a record of its own that is complete or absent, and then to a line of the summaries; a kill at any
-point loses no more than the runs under way. Workers are processes: if the system ends one, for lack of memory, say,
-only its run is lost.
+Every run goes to its own record, which is complete or absent, and then to a line of the summaries; a kill at any
+point loses no more than the runs under way. Workers are processes: if the system ends one, for example for lack of
+memory, only its run is lost.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Job(Protocol):
 
     @property
     def needs_codes(self) -> bool:
-        """Whether a summary alone is not enough, so that the run is repeated if its record is missing."""
+        """Whether the run needs its record: if that is missing, the run is repeated in spite of a summary."""
         ...
 
     def perform(self) -> Record:
@@ -64,7 +64,7 @@ class Progress:
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of the runs.
+    """How the runs ended.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ def execute(
 
 
 def _earlier(job: Job, folder: RecordFolder, summaries: SummaryFolder, outcome: Outcome) -> RunSummary | None:
-    """Return the summary of a run that is done, made from its record if need be; None if the run must be done."""
+    """Return the summary of a finished run, made from its record if necessary; None if the run must be done."""
     path = folder.path_of(job.key)
     summary = summaries.get(job.key)
     if not path.exists():
@@ -215,7 +215,7 @@ class _Worker:
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, self.folder.path), daemon=True)
         self.process.start()
-        # Only the worker may hold its end: its death is then seen as the end of the pipe.
+        # Only the worker may hold its end, so that its death shows as the end of the pipe.
         theirs.close()
 
     def give(self, queue: list[Job]) -> None:
@@ -258,7 +258,7 @@ class _Worker:
         self._start()
 
     def end(self) -> None:
-        """End the process, whatever it does."""
+        """End the process, whatever it is doing."""
         self.connection.close()
         self.process.terminate()
         self.process.join()

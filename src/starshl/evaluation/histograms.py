@@ -1,4 +1,4 @@
-"""Hamming histograms: everything that a retrieval metric needs if the order of ties is left open."""
+"""Hamming histograms: everything that a retrieval metric needs if ties have no order."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class HammingHistograms:
             raise ValueError(f"count is {count.dtype} and relevant {relevant.dtype}; both must hold integers.")
         if (relevant < 0).any() or (relevant > count).any():
             raise ValueError(
-                "Some entries of relevant are negative or exceed count; relevant items are a part of all items."
+                "Some entries of relevant are negative or exceed count; relevant items are a subset of all items. "
+                "Count them again."
             )
         totals = count.sum(axis=1)
         if totals[0] == 0 or (totals != totals[0]).any():
@@ -165,7 +166,7 @@ def _class_indices(query: PartialLabels, item: PartialLabels) -> tuple[np.ndarra
     query_classes, item_classes = query.classes.tolist(), item.classes.tolist()
     if {_kind(label) for label in query_classes}.isdisjoint(_kind(label) for label in item_classes):
         raise ValueError(
-            f"y_query holds {query.dtype} and y_db {item.dtype} labels, so none could agree. "
+            f"y_query holds {query.dtype} and y_db {item.dtype} labels, so none could be equal. "
             "Use labels of one type on both sides."
         )
     number = {label: position for position, label in enumerate(dict.fromkeys(query_classes + item_classes))}
@@ -192,6 +193,6 @@ def _label_sets(y_query: np.ndarray, y_db: np.ndarray) -> tuple[np.ndarray, np.n
         )
     for name, y in (("y_query", y_query), ("y_db", y_db)):
         if y.dtype.kind not in "biuf" or not np.isin(y, (0, 1)).all():
-            raise ValueError(f"{name} is a matrix with entries other than 0 and 1; mark each label by 1.")
+            raise ValueError(f"{name} is a matrix with entries other than 0 and 1; mark each label with 1.")
     as_codes = [BinaryCodes.from_signs(y.astype(np.int8)) for y in (y_query, y_db)]
     return words_of(as_codes[0]), words_of(as_codes[1])

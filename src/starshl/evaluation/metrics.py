@@ -1,6 +1,6 @@
 """Retrieval metrics as expectations over the order of ties, so that storage order never matters.
 
-Hamming distances tie massively. Each metric here is a function of :class:`HammingHistograms` alone: the
+Many items lie at the same Hamming distance. Each metric here is a function of :class:`HammingHistograms` alone: the
 exact mean over all orders of items at equal distance.
 """
 
@@ -50,7 +50,7 @@ def precision_at(
     codes_query, codes_db : BinaryCodes
     y_query, y_db : labels of shape (n,), or 0/1 label matrices of shape (n, n_classes)
     s : int, default=10
-        A database of fewer items is taken whole.
+        If the database has fewer items, all of them count.
     ties : {"expected", "index"}, default="expected"
         "expected" averages over all orders of items at equal distance. "index" takes them in storage
         order, as a stable sort does: the result then depends on how the database is sorted.
@@ -207,7 +207,7 @@ def precision_recall(histograms: HammingHistograms, average: str = "micro", *, e
         "micro" pools all (query, item) pairs; precision is NaN while every ball is empty. "macro" averages
         over queries.
     empty : {"zero", "skip", "nan"}, default="zero"
-        What an empty ball means for a macro average: precision 0 (a failed lookup), left out (flatters
+        What an empty ball means for a macro average: precision 0 (a failed lookup), left out (which flatters
         long codes), or no average at that radius.
     """
     check_choice(average, "average", ("micro", "macro"))

@@ -58,7 +58,7 @@ def planned_key(
     seed: int | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> RunKey:
-    """Return the key under which a run is recorded, to ask whether it has been done already.
+    """Return the key under which a run is recorded, to check whether it has been done already.
 
     The seed is the split's own for the method unless one is given. ``parameters`` are those of the method, see
     :func:`parameters_of`; other parameters make another run.
@@ -119,7 +119,7 @@ def run(
         with stage("encode_query"):
             query = hasher.encode(data.X_query)
         if database.n_bits != n_bits:
-            raise ValueError(f"The codes have {database.n_bits} bits; {n_bits} were asked for.")
+            raise ValueError(f"The codes have {database.n_bits} bits; {n_bits} were requested.")
         arrays = {"database": database.packed, "query": query.packed, "y_database": small(data.y_database)}
         if data.X_database is data.X_train:
             arrays["labeled"] = data.split.labeled
@@ -166,7 +166,7 @@ def run_float_search(data: SplitData, method: str, *, n_neighbors: int = 50, n_j
 
 
 def _made(make: Callable[[], Any]) -> tuple[Any, Exception | None]:
-    """Return what a function makes, or why it could not."""
+    """Return the result of a function, or why it failed."""
     try:
         return make(), None
     except Exception as error:
@@ -271,7 +271,7 @@ def _nearest_rows(queries: np.ndarray, rows: np.ndarray, n_neighbors: int, n_job
     nearest = np.empty((len(queries), n_neighbors), dtype=np.int64)
 
     def search(tile: slice) -> None:
-        # Without the query's own squared length, which moves all its distances alike.
+        # Without the squared length of the query, which is the same in all its distances.
         distances = squared[None, :] - 2.0 * (queries[tile] @ rows.T)
         farthest = np.partition(distances, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
         for query, row, bound in zip(range(tile.start, tile.stop), distances, farthest, strict=True):

@@ -1,4 +1,4 @@
-"""Record in, figures out: every number of a table or chart is computed here from stored arrays."""
+"""Compute every number of a table or chart from the stored arrays of a record."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def cluster_agreement(record: Record) -> dict[str, float]:
     """Return adjusted Rand indices between clusters and classes, for what a record allows.
 
     ``codes`` clusters the database codes by k-means (ten starts, fixed seed, as many clusters as classes),
-    alike for every method; ``assigned`` takes the clusters that a method assigned to its training rows, and
+    in the same way for every method; ``assigned`` takes the clusters that a method assigned to its training rows, and
     ``predicted`` those that it predicts for the queries.
     """
     arrays = record.arrays

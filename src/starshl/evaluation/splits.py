@@ -1,4 +1,4 @@
-"""Draw the rows of one run, and cut and scale a data set accordingly."""
+"""Draw the rows of one run, and split and scale a data set accordingly."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Split:
         return array_digest({name: rows.astype(np.int64) for name, rows in parts.items()} | {"labeled": self.labeled})
 
     def seed(self, label: str = "") -> int:
-        """Return a seed for this run and label (say, a method's name) that no other label influences."""
+        """Return a seed for this run and label (for example a method's name) that no other label influences."""
         text = f"{self.protocol}\n{self.run}\n{label}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
 
@@ -135,7 +135,7 @@ def _drawn_rows(rows: Rows, n_train: int, dataset: Dataset, run: int, stream: st
         if not rows.every_class or len(np.unique(dataset.y[train])) == dataset.n_classes:
             return train, query
     raise ValueError(
-        f"{n_train:,} random rows of {dataset.name!r} never held all {dataset.n_classes} classes in "
+        f"{n_train:,} random rows of {dataset.name!r} never contained all {dataset.n_classes} classes in "
         f"{_MAX_REDRAWS:,} draws. Ask for more training rows."
     )
 
@@ -152,7 +152,7 @@ def _rows_per_class(
     n_classes = dataset.n_classes
     if n_query is None or n_train % n_classes or n_query % n_classes:
         raise ValueError(
-            f"{n_train} training rows and {n_query} queries cannot be the same number from each of "
+            f"{n_train} training rows and {n_query} queries cannot be spread equally over "
             f"{n_classes} classes. Ask for multiples of {n_classes}."
         )
     n_query, n_train = n_query // n_classes, n_train // n_classes
@@ -172,7 +172,7 @@ def _labeled_rows(n_labels: int | None, y_train: np.ndarray, n_classes: int, pro
     counts = np.bincount(y_train, minlength=n_classes)
     if (short := counts[counts < n_labels]).size:
         raise ValueError(
-            f"Protocol {protocol!r} wants {n_labels} labels per class; one class has {short.min()} training "
+            f"Protocol {protocol!r} needs {n_labels} labels per class; one class has {short.min()} training "
             "rows. Ask for more training rows or fewer labels."
         )
     return _rank_within_class(y_train, n_classes) < n_labels
@@ -212,7 +212,7 @@ class SplitData:
 
 
 def split_data(dataset: Dataset, split: Split, *, scaling: str = "max", dtype: type = np.float32) -> SplitData:
-    """Cut a data set into the parts of a split and scale its features.
+    """Split a data set into its parts and scale the features.
 
     Parameters
     ----------

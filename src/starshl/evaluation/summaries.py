@@ -1,4 +1,4 @@
-"""Keep the numbers of every run as lines of text: small, easy to compare, fit for a repository.
+"""Keep the numbers of every run as lines of text: small, easy to compare, and suited to a repository.
 
 A summary holds what a report needs of a record (scores, times, settings, versions) and none of its arrays. A folder
 has one file per protocol, ``<protocol>.jsonl``, one JSON object per line. Values that many runs share (settings,
@@ -49,7 +49,7 @@ class RunSummary:
         Numbers of rows and classes: "train", "query", "classes", "smallest_class"; empty if the run failed.
     scores : dict
         See :func:`starshl.evaluation.score`; a run without labels also has "clusters". Numbers have six significant
-        digits; None marks a score that is undefined.
+        digits; None is an undefined score.
     """
 
     record: Record

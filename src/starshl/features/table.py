@@ -40,7 +40,7 @@ class TableFeatures(Step):
         Columns to leave out, for example ids.
     impute : bool, default=True
         Fill missing numbers with the median of their column and missing categories with the most frequent one. Without
-        it, missing numbers stay NaN and a missing category is one of its own.
+        it, missing numbers stay NaN and a missing category is its own category.
     scale : bool, default=True
         Bring the columns of numbers to mean 0 and standard deviation 1.
     n_components : int, default=100
@@ -210,7 +210,7 @@ def _columns_of(X: Any) -> tuple[list[np.ndarray], list[str] | None]:
         return [np.asarray(X[key]) for key in keys], [str(key) for key in keys]
     if sparse.issparse(X):
         raise ValueError("X is a sparse matrix; a table needs its cells. Call toarray(), or use Scale(center=False).")
-    # A list of rows as objects: NumPy would turn numbers beside text into text.
+    # A list of rows becomes objects: NumPy would turn numbers next to text into text.
     cells = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
     if cells.ndim != 2 or 0 in cells.shape:
         raise ValueError(f"X has shape {cells.shape}; a table has at least one row and one column.")

@@ -99,7 +99,7 @@ class Snapshot(ABC):
 
 
 def empty_planes(n_bits: int, n_rows: int = 0) -> np.ndarray:
-    """Return word planes with room for ``n_codes`` codes."""
+    """Return word planes with room for ``n_rows`` codes."""
     return np.zeros((n_planes(n_bits), n_rows), word_type(n_bits))
 
 

@@ -3,7 +3,7 @@
 Claims are about *SHL with the paper's settings, and about the runs that all methods compared share. A difference
 counts if its paired 95 % interval excludes zero; with too few runs for an interval, its sign decides. "Flat" is a loss
 of at most 0.01 from P@10 to P@50; "useful" is a P@10 above that of Euclidean search of the rows themselves, with
-chance beside it. "Best" is judged against KSH with all labels, too.
+chance for comparison. "Best" is also judged against KSH with all labels.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ class Verdict:
 
 
 def check_claims(results: Results) -> list[Verdict]:
-    """Return a verdict for every claim on every protocol that it is about; a claim without any appears once."""
+    """Return a verdict for every claim on every protocol it is about; a claim without runs appears once."""
     verdicts = []
     for claim, task, datasets, check in _CLAIMS:
         about = [protocol for protocol in results.of_task(task) if datasets is None or protocol.dataset in datasets]
         verdicts += [Verdict(claim, protocol.name, protocol.dataset, *check(protocol)) for protocol in about]
         if not about:
-            verdicts.append(Verdict(claim, "", "", _OPEN, "no runs of any protocol that it is about"))
+            verdicts.append(Verdict(claim, "", "", _OPEN, "no runs of any protocol it is about"))
     return verdicts
 
 
@@ -79,7 +79,7 @@ def _values(protocol: ProtocolResults, methods: Iterable[str], n_bits: int, metr
 
 
 def _format_means(means: dict[str, float], *bounds: float) -> str:
-    """Write means with enough digits to tell them from each other and from the bounds that decide."""
+    """Write means with enough digits to distinguish them from each other and from the bounds that decide."""
     digits = digits_apart(*means.values(), *bounds)
     return ", ".join(f"{title_of(name)} {mean:.{digits}f}" for name, mean in means.items())
 
@@ -255,7 +255,7 @@ def _if_classes_suffice(check: Check) -> Check:
         if protocol.smallest_class < _LONGEST_LIST:
             return (
                 _OPEN,
-                f"a class has {protocol.smallest_class} training rows, fewer than the {_LONGEST_LIST} items looked at",
+                f"a class has {protocol.smallest_class} training rows, fewer than the {_LONGEST_LIST} items retrieved",
             )
         return check(protocol)
 

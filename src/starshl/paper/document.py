@@ -16,7 +16,7 @@ from .studies import labels_section, transductive_section, unsupervised_section
 __all__ = ["build_document"]
 
 
-# The strongest rivals come first, because the first eight looks differ in color, too.
+# The strongest rivals come first, because the first eight looks also differ in color.
 _STYLED_KEYS = (
     *("starshl-paper", "starshl", "ksh", "ksh-all", "hc-sdh", "codeword-svm", "svc", "float"),
     *("bre", "1-agh", "2-agh", "sph", "lsh"),

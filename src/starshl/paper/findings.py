@@ -48,7 +48,7 @@ def few_runs(n_runs: int) -> list[str]:
     if n_runs >= _WARN_BELOW_RUNS:
         return []
     if n_runs == 1:
-        return ["ONE RUN ONLY: nobody knows yet how much figures change from run to run, so this is no ranking."]
+        return ["ONE RUN ONLY: how much figures change from run to run is not known yet, so this is not a ranking."]
     return [f"{n_runs} runs support no strong claim: read differences of a few thousandths as ties."]
 
 

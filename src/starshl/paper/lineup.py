@@ -39,10 +39,10 @@ class Entry:
         The name that readers see. It may change at any time.
     role : one of ``ROLES``
     method : str
-        A class of the catalog, or KMeansCodes; empty for entries that are no hashers.
+        A class of the catalog, or KMeansCodes; empty for entries that are not hashers.
     seed_label : str
         The seed of a run comes from its split and this label. Entries with the same label start alike, from the same
-        first codewords. It is apart from key and title, so that renaming moves no figure.
+        first codewords. It is separate from key and title, so that renaming changes no figure.
     params : dict
         Settings other than n_bits and seed. A value that is a function is called with the :class:`Sizes`.
     preset : str
@@ -52,7 +52,7 @@ class Entry:
     fit_on : str
         See :func:`starshl.evaluation.run`.
     even_bits : bool
-        The method comes in even lengths; at an odd length its last bit is dropped.
+        The method only has even lengths; at an odd length its last bit is dropped.
     note : str
         What a reader of the table must know.
     """

@@ -9,7 +9,7 @@ from .extent import extent_of
 
 __all__ = ["NEVER_PUBLISHED", "completeness", "extent_line", "introduction", "marked_name", "section_title"]
 
-# Somebody who looks at one table only must see it there.
+# Readers of a single table must see it there.
 NEVER_PUBLISHED = (
     "(1) The paper's selection of 6,878 samples of PASCAL VOC 2007 was never published. The figures of paper-pascal07 "
     "are for other rows; they can neither confirm nor refute the paper's."

@@ -165,7 +165,7 @@ def _narrowed(figure: Figure, bits: Sequence[int] | None, wanted: Collection[str
 
 
 def _runs_of(figure: Figure, protocol: Protocol, dataset: Dataset) -> Iterator[PlannedRun]:
-    """Yield the runs of a figure on one protocol, ordered by run, so that a worker cuts the rows of a run once."""
+    """Yield the runs of a figure on one protocol, ordered by run, so that a worker splits the rows of a run once."""
     sizes = _sizes(protocol, dataset)
     splits: dict[int, Split] = {}
     for number, chosen, n_bits in figure.cells(protocol):

@@ -20,7 +20,7 @@ SUMMARIES_FOLDER = Path("results") / "summaries"
 
 
 def default_summaries(records: Path) -> Path:
-    """Return where summaries are kept: with the sources in a clone of the repository, elsewhere beside the records.
+    """Return where summaries are kept: with the sources in a clone of the repository, elsewhere with the records.
 
     The current folder is a clone if it holds the sources of this package and a folder of summaries.
     """

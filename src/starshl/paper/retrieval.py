@@ -87,7 +87,7 @@ def _precision_over_list(protocol: ProtocolResults, n_bits: int) -> Chart:
     def points(method: str) -> list[tuple[float, Runs]]:
         return [(s, protocol.values(method, n_bits, f"P@{s}")) for s in _LIST_LENGTHS]
 
-    return Chart(f"P@s at {n_bits} bits", "s, items looked at", "P@s", _series(protocol, points), _LIST_LENGTHS)
+    return Chart(f"P@s at {n_bits} bits", "s, items retrieved", "P@s", _series(protocol, points), _LIST_LENGTHS)
 
 
 def _precision_over_recall(protocol: ProtocolResults, n_bits: int) -> Chart | None:

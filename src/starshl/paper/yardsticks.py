@@ -37,7 +37,7 @@ def label_spreading(seed: int) -> LabelSpreading:
 class MarginSVC(SVC):
     """An SVC whose confidence is the softmax of its one-against-rest margins.
 
-    Platt's calibration needs several rows per class; with one label per class there are none to spare.
+    Platt's calibration needs several rows per class, which is impossible with one label per class.
     """
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
@@ -52,7 +52,7 @@ def self_training_svc(seed: int) -> SelfTrainingClassifier:
 
 
 class KMeansCodes(BaseEstimator):
-    """Give each cluster that StarSHL starts from without labels a codeword: what its training must improve on.
+    """Give a codeword to each cluster that StarSHL starts from without labels: what its training must improve on.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class KMeansCodes(BaseEstimator):
 class FirstBits:
     """Keep the first ``n_bits`` bits of a hasher that learns more.
 
-    Two-layer anchor graph hashing comes in even lengths only; at an odd length its last bit is dropped.
+    Two-layer anchor graph hashing only has even lengths; at an odd length its last bit is dropped.
     """
 
     def __init__(self, hasher: BaseHasher, n_bits: int) -> None:

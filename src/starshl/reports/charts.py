@@ -33,7 +33,7 @@ _CROSS = "M-5,-2.6L-2.6,-5L0,-2.4L2.6,-5L5,-2.6L2.4,0L5,2.6L2.6,5L0,2.4L-2.6,5L-
 _STAR = "M0,-7L1.7,-2.3L6.7,-2.2L2.7,0.9L4.1,5.7L0,2.8L-4.1,5.7L-2.7,0.9L-6.7,-2.2L-1.7,-2.3z"
 
 # The first eight have different colors; the others reuse them with hollow markers. No two share a marker, so that
-# nothing is lost in gray print or to color-blind readers.
+# gray print and color-blind readers lose nothing.
 LOOKS = (
     Look(0, "14 4", _CIRCLE),
     Look(1, "", _STAR),
@@ -62,7 +62,7 @@ _LARGEST_SHIFT = 5.0
 _LARGEST_SHIFT_OF_DOTS = 9.0
 _SHARE_SHIFTED = 0.7
 _WORTH_ENLARGING = 0.4
-# A nested svg cuts off what lies outside of it, and keeps the places of what lies within.
+# A nested svg clips what lies outside of it and keeps the coordinates of the rest.
 _AREA_HEIGHT = _HEIGHT - _TOP - _BOTTOM
 _AREA = f'<svg y="{_TOP}" width="{_WIDTH}" height="{_AREA_HEIGHT}" viewBox="0 {_TOP} {_WIDTH} {_AREA_HEIGHT}">'
 
@@ -70,9 +70,9 @@ _AREA = f'<svg y="{_TOP}" width="{_WIDTH}" height="{_AREA_HEIGHT}" viewBox="0 {_
 def render_chart(chart: Chart, styles: dict[str, int]) -> str:
     """Return a figure with its caption; ``styles`` numbers the lines.
 
-    A second panel shows the upper half of all points if weak lines squeeze it into a small part of the first.
+    A second panel enlarges the upper half of all points if weak lines squeeze it into a small part of the first.
     """
-    # What is drawn last lies on top.
+    # What is drawn last is on top.
     chart = replace(chart, series=tuple(sorted(chart.series, key=lambda series: series.emphasized)))
     frame = _Frame(chart)
     panels = _panel(chart, frame, styles, chart.title)
@@ -118,7 +118,7 @@ class _Frame:
         self.y_ticks = [self.y_low + k * self.y_step for k in range(n_steps + 1)]
         self.y_high = self.y_ticks[-1]
         if self.y_high > 1 + 1e-9 and low < 1:
-            # Only a deviation can reach beyond 1: it is drawn in full, but no value there is marked.
+            # Only a deviation can exceed 1: it is drawn in full, but the axis marks no value there.
             self.y_ticks = [tick for tick in self.y_ticks if tick <= 1 + 1e-9]
             self.y_high = max(1.0, high)
 
@@ -162,7 +162,7 @@ def _spreads(series: Series) -> list[float]:
 
 
 def _upper_frame(chart: Chart, whole: _Frame) -> _Frame | None:
-    """Return the frame of the upper half of the points, None if that would hardly enlarge anything."""
+    """Return the frame of the upper half of the points, None if that would enlarge little."""
     values = [y for series in chart.series for y in series.y if isfinite(y)]
     if len(chart.series) < 3 or chart.tick_names:
         return None

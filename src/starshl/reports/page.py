@@ -56,7 +56,7 @@ def _section(section: Section, fixed: dict[str, int]) -> str:
 
 
 def _styles(emphasized: dict[str, bool], fixed: dict[str, int]) -> dict[str, int]:
-    """Return the number of the look of each line: the fixed one, or a free one, with a color of its own if possible."""
+    """Return the number of the look of each line: the fixed one, or a free one, with its own color if possible."""
     styles = {name: fixed[name] for name in emphasized if name in fixed}
     for name, strong in emphasized.items():
         if name not in styles:

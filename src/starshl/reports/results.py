@@ -23,7 +23,7 @@ from ..exceptions import RecordFormatError
 
 __all__ = ["Failure", "MethodRun", "ProtocolResults", "Results", "read_results"]
 
-# They are about how runs were spread over processes, not about a method.
+# These settings are about how runs were spread over processes, not about a method.
 _WARNINGS_OF_THE_POOL = ("Loky-backed", "joblib")
 
 _SCORE_NAMES = {
@@ -88,7 +88,7 @@ class ProtocolResults:
 
     @property
     def reduced(self) -> bool:
-        """Whether fewer rows were used than the named protocol says."""
+        """Whether the runs used fewer rows than the named protocol says."""
         return self.base is None or self.base.name != self.name
 
     @property
@@ -203,7 +203,7 @@ def _summarize_new(
             except RecordFormatError:
                 results.damaged.append(path.relative_to(folder.path).as_posix())
             else:
-                # A folder that may only be read can be reported on all the same.
+                # A read-only folder can still be reported on.
                 with suppress(OSError):
                     summaries.add(summary)
         report(done, len(paths))

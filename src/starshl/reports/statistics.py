@@ -19,7 +19,7 @@ __all__ = [
     "summarize",
 ]
 
-# Student's interval of two runs is so wide that it says nothing.
+# Student's interval of two runs is too wide to say anything.
 MIN_RUNS_FOR_INTERVAL = 3
 
 
@@ -37,8 +37,7 @@ class Paired:
     """How far one method lies above another on the same runs.
 
     ``low`` and ``high`` bound the mean difference with 95 % confidence. With fewer than ``MIN_RUNS_FOR_INTERVAL`` runs
-    they are None, and the ``differences`` speak for themselves. ``n_won`` counts the runs in which the
-    first was strictly better.
+    they are None; ``differences`` lists every run. ``n_won`` counts the runs in which the first was strictly better.
     """
 
     difference: float
@@ -61,7 +60,7 @@ class Paired:
 
 
 def summarize(values: Collection[float]) -> Summary | None:
-    """Return mean and deviation, None of nothing.
+    """Return mean and deviation, or None if there are no values.
 
     Examples
     --------
@@ -120,7 +119,7 @@ def means_of(values: Mapping[str, Mapping[int, float]]) -> dict[str, float]:
 def shared_runs(values: Mapping[str, Mapping[int, float]]) -> dict[str, dict[int, float]]:
     """Narrow name -> run -> value to the runs that all names have; names without any value are left out.
 
-    Means over different runs must not be ranked: an easy run would pass for a good method.
+    Means over different runs must not be ranked: an easy run would look like a good method.
 
     Examples
     --------

@@ -24,7 +24,7 @@ _Row: TypeAlias = list[str | int | float | None]
 
 @dataclass(frozen=True, slots=True)
 class WrittenReport:
-    """Where everything is, and what it was made from."""
+    """Where the report is, and what it was made from."""
 
     page: Path
     markdown: Path

@@ -1,4 +1,4 @@
-"""Arrays of NumPy: a .npy with one matrix, an .npz with a matrix ``X`` and others, and sparse matrices of SciPy."""
+"""Array files: a .npy with one matrix, an .npz with a matrix ``X`` and others, and SciPy's sparse matrices."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Header(NamedTuple):
 
 
 class ArraySource:
-    """The arrays of an .npz; a matrix counts as a column of vectors. Only arrays that are asked for are expanded."""
+    """The arrays of an .npz; a matrix counts as a column of vectors. Only the arrays that are needed are expanded."""
 
     has_names = False
     default_labels = "y"
@@ -66,7 +66,7 @@ class ArraySource:
         return self._load(matrix), {name: self._load(name) for name in kept}
 
     def require_entry_per_row(self, names: Sequence[str], matrix: str) -> None:
-        """Refuse named arrays of another length than the matrix."""
+        """Refuse named arrays whose length differs from that of the matrix."""
         n_rows = self._count_rows(matrix)
         wrong = [name for name in names if self._headers[name].shape != (n_rows,)]
         if wrong:

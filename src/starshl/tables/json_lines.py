@@ -94,5 +94,5 @@ def _kind(values: list[Any]) -> Kind:
 
 
 def _is_number(value: Any) -> bool:
-    # Larger integers have no double of their own kind to turn into.
+    # Larger integers do not fit in a double.
     return isinstance(value, float | bool) or (isinstance(value, int) and abs(value) < 2**1000)

@@ -17,7 +17,7 @@ _MIN_ROWS_TO_COUNT = 3
 
 
 def check_numbers(X: Rows, names: Sequence[str] | None, source: Source, *, allow_missing: bool) -> Rows:
-    """Return rows as float32 or float64; refuse what is no matrix of finite numbers, naming all bad columns.
+    """Return rows as float32 or float64; refuse anything but a matrix of finite numbers, naming all bad columns.
 
     Three dimensions are several matrices of kernel values.
     """

@@ -41,7 +41,7 @@ class Table:
 
     Attributes
     ----------
-    X : matrix of float32 or float64, or a sparse one in CSR format; of objects if raw cells were asked for
+    X : matrix of float32 or float64, or a sparse one in CSR format; of objects if raw cells were requested
     y : labels, which :func:`read_table` describes
     ids : integers
     references : text or None, one per row
@@ -98,7 +98,7 @@ def read_vectors(path: str | os.PathLike[str], columns: Columns | None = None) -
 
 
 def read_labels(path: str | os.PathLike[str]) -> np.ndarray:
-    """Read labels from a file of their own: a .npy vector, ``y`` of an .npz, or the column of a table.
+    """Read labels from a separate file: a .npy vector, ``y`` of an .npz, or the column of a table.
 
     A table has one column, or one called ``label`` or ``y``.
     """
@@ -171,8 +171,8 @@ def _warn_of_identifiers(X: Rows, names: Sequence[str], source: Source) -> None:
         shown = ", ".join(map(repr, suspects))
         warnings.warn(
             ColumnWarning(
-                f"{str(source.path)!r} has a different integer in every row of {shown}, as ids have, and it is used "
-                "as a feature. Drop it if it is an id.",
+                f"{str(source.path)!r} has a different integer in every row of {shown}, like an id. It is used as "
+                "a feature: drop it if it is an id.",
                 suspects,
             ),
             stacklevel=4,

@@ -36,12 +36,12 @@ class Source(Protocol):
 
     @property
     def default_labels(self) -> str:
-        """The column that holds labels unless the caller names another."""
+        """The column that holds labels unless an option names another."""
         ...
 
     @property
     def default_vectors(self) -> str | None:
-        """The column that holds vectors unless the caller names another; None if any column may."""
+        """The column that holds vectors unless an option names another; None if any column may."""
         ...
 
     def describe(self, name: str) -> str:

@@ -40,7 +40,7 @@ class TextSource:
         twice = sorted({name for name in self._names if self._names.count(name) > 1})
         if twice:
             problems = [f"has two columns called {name!r}" for name in twice[:MAX_SHOWN]]
-            raise TableError(path, problems, "Give every column a name of its own.")
+            raise TableError(path, problems, "Give every column its own name.")
         self.kinds: Mapping[str, Kind] = dict.fromkeys(self._names, "cells")
 
     def describe(self, name: str) -> str:
@@ -130,7 +130,7 @@ class TextSource:
             raise TableError(self.path, [f"cannot be read as a table ({error})"], "Repair the file.") from error
 
     def _explained(self, features: Sequence[str], allow_missing: bool, reason: str) -> TableError:
-        """Find all that NumPy's parser would stumble over, one cell per column; it tells of the first only."""
+        """Find everything that NumPy's parser would reject, one cell per column; the parser reports only the first."""
         bad_lines: list[str] = []
         bad_cells: dict[str, str] = {}
         places = {name: self._names.index(name) for name in features}
@@ -182,9 +182,9 @@ def _split(line: str, separator: str) -> list[str]:
 
 
 def _is_header(first: list[str], second: list[str]) -> bool:
-    """Tell a header from a row with a label in text, such as ``5.1,3.5,setosa``.
+    """Return whether the first line is a header, and not a row with a label in text, such as ``5.1,3.5,setosa``.
 
-    A header is text in all cells, or text above a number, or text beside numbers that count the columns.
+    A header has text in all cells, or text above a number, or text next to numbers that count the columns.
     """
     if len(first) == 1 and first[0].lower() not in _LABEL_HEADERS and not (second and _is_number(second[0])):
         return False  # a column of labels in text

@@ -45,7 +45,7 @@ def add(
         with busy("storing", progress):
             stored = _store(collection, table, codes, replace)
         answer = {"stored": len(stored), "items": len(collection), "vectors": feature_columns(table)}
-    text = f"{answer['stored']:,} items stored, {answer['items']:,} in all{origin(table)}"
+    text = f"{answer['stored']:,} items stored, {answer['items']:,} in total{origin(table)}"
     print_answer(answer, text, as_json)
 
 

@@ -45,7 +45,7 @@ def check_new_folder(folder: Path) -> None:
 
 @contextmanager
 def opened(folder: Path, **settings: Any) -> Iterator[Collection]:
-    """Open a collection; where that fails, say what can be done about it on the command line."""
+    """Open a collection; if that fails, say what to do about it on the command line."""
     from ...collection import Collection
     from ...exceptions import CollectionError
 
@@ -93,7 +93,7 @@ def encode_items(hasher: BaseHasher, table: Table, progress: bool | None) -> Bin
 
 
 def busy(what: str, progress: bool | None) -> AbstractContextManager[object]:
-    """Show on standard error that something of unknown length is going on."""
+    """Show a sign of life on standard error during work of unknown length."""
     if not progress_shown(progress):
         return nullcontext()
     from rich.console import Console
