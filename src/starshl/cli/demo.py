@@ -14,9 +14,9 @@ from .outputs import check_output_folder
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..base import BaseHasher
     from ..codes import BinaryCodes
     from ..evaluation import RecordFolder
+    from ..evaluation.runner import Encoder
 
 __all__ = ["compare_on_digits", "demo"]
 
@@ -75,6 +75,7 @@ def compare_on_digits(
     import numpy as np
     from sklearn.datasets import load_digits
 
+    from ..base import BaseHasher
     from ..paper.lineup import LINEUP, Sizes
 
     X, y = load_digits(return_X_y=True)
@@ -88,8 +89,8 @@ def compare_on_digits(
     for known, key in _COMPARED:
         announce(f"learning: {LINEUP[key].title}, labels: {known}")
         hasher = LINEUP[key].build(n_bits, seed, Sizes(len(database), N_CLASSES))
-        if "n_jobs" in hasher.get_params():
-            hasher.set_params(n_jobs=jobs)
+        if isinstance(hasher, BaseHasher):
+            hasher.n_jobs = jobs
         fitted = _fit(hasher, X[database], labels[known], LINEUP[key].fit_on)
         result, codes_query, codes_database = _measure(*fitted, X, y, queries, database)
         results.append({"labels": known, "method": LINEUP[key].title} | result)
@@ -146,7 +147,7 @@ def _hide_labels(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return few
 
 
-def _fit(hasher: BaseHasher, X: np.ndarray, y: np.ndarray | None, fit_on: str) -> tuple[BaseHasher, float]:
+def _fit(hasher: Encoder, X: np.ndarray, y: np.ndarray | None, fit_on: str) -> tuple[Encoder, float]:
     """Fit a hasher, on the labeled rows alone if ``fit_on`` says so, and return it with the seconds it took."""
     from time import perf_counter
 
@@ -158,11 +159,11 @@ def _fit(hasher: BaseHasher, X: np.ndarray, y: np.ndarray | None, fit_on: str) -
 
 
 def _measure(
-    hasher: BaseHasher, seconds: float, X: np.ndarray, y: np.ndarray, queries: np.ndarray, database: np.ndarray
+    hasher: Encoder, seconds: float, X: np.ndarray, y: np.ndarray, queries: np.ndarray, database: np.ndarray
 ) -> tuple[dict[str, Any], BinaryCodes, BinaryCodes]:
     from ..evaluation import precision_at
 
-    codes_query, codes_database = hasher.encode(X[queries]), hasher.encode_database(X[database])
+    codes_query, codes_database = hasher.encode(X[queries]), hasher.encode_database(X[database], None)
     result = {
         "precision_at_10": precision_at(codes_query, codes_database, y[queries], y[database], N_NEIGHBORS),
         "accuracy": hasher.score(X[queries], y[queries]) if hasattr(hasher, "score") else None,

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..exceptions import CollectionError, CollectionFormatError
 
 __all__ = ["FORMAT", "ChangedWhileRead", "Connection"]
+
+Value = TypeVar("Value", str, int)
 
 FORMAT = 1
 BUSY_SECONDS = 10.0
@@ -93,10 +95,10 @@ class Connection:
             self._sqlite.close()
             self._sqlite = None
 
-    def execute(self, statement: str, parameters: Any = ()) -> sqlite3.Cursor:
+    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
         return self._require_sqlite().execute(statement, parameters)
 
-    def execute_many(self, statement: str, parameters: Any) -> None:
+    def execute_many(self, statement: str, parameters: Iterable[Sequence[Any]]) -> None:
         self._require_sqlite().executemany(statement, parameters)
 
     @contextmanager
@@ -137,9 +139,15 @@ class Connection:
             self.execute("VACUUM")
             self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def fact(self, name: str) -> Any:
+    def fact(self, name: str) -> int:
+        return self._fact(name, int)
+
+    def model_name(self) -> str:
+        return self._fact("model", str)
+
+    def _fact(self, name: str, kind: type[Value]) -> Value:
         row = self.execute("SELECT value FROM facts WHERE name = ?", [name]).fetchone()
-        if row is None or not isinstance(row[0], str if name == "model" else int):
+        if row is None or not isinstance(row[0], kind):
             raise CollectionFormatError(
                 f"{str(self.path)!r} lacks its entry {name!r}: the file is damaged. Restore it from a copy."
             )

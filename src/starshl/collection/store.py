@@ -105,8 +105,11 @@ class Store:
         """Give the space of deleted rows back to the file system."""
         self.connection.vacuum()
 
-    def fact(self, name: str) -> Any:
+    def fact(self, name: str) -> int:
         return self.connection.fact(name)
+
+    def model_name(self) -> str:
+        return self.connection.model_name()
 
     def set_fact(self, name: str, value: str | int) -> None:
         self.connection.execute("REPLACE INTO facts VALUES (?, ?)", [name, value])
@@ -164,7 +167,7 @@ class Store:
             raise self._damaged(f"holds {n_items} items where {expected[0]} were written")
         self._read_log()
 
-    def matching(self, condition: str, parameters: Sequence[Any]) -> list[int]:
+    def matching(self, condition: str, parameters: Sequence[str | int | float]) -> list[int]:
         """Return the ids whose row meets a condition of :func:`compile_filter`."""
         rows = self.connection.execute(f"SELECT id FROM items WHERE {condition} ORDER BY id", parameters)
         return [row[0] for row in rows]

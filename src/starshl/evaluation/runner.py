@@ -25,18 +25,40 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from .._threads import run_all, single_threaded_blas, tiles
 from .._validation import check_choice, check_integer
+from ..codes import BinaryCodes
 from .accuracy import codeword_hits
 from .records import Record, RunKey
 from .resources import Stopwatch, machine, peak_memory, versions
 from .splits import Split, SplitData
 
 __all__ = ["labels_used", "parameters_of", "planned_key", "run", "run_classifier", "run_float_search"]
+
+Made = TypeVar("Made")
+
+
+class Classifier(Protocol):
+    """What :func:`run_classifier` asks of a method."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray | None, /) -> object: ...
+
+    def predict(self, X: np.ndarray, /) -> np.ndarray: ...
+
+
+class Encoder(Protocol):
+    """What :func:`run` asks of a method."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray | None, /) -> object: ...
+
+    def encode(self, X: np.ndarray, /) -> BinaryCodes: ...
+
+    def encode_database(self, X: np.ndarray, y: np.ndarray | None, /) -> BinaryCodes: ...
+
 
 # Called with the name of a stage, measures the block.
 Stage: TypeAlias = Callable[[str], AbstractContextManager[None]]
@@ -69,7 +91,7 @@ def planned_key(
 
 
 def run(
-    make_hasher: Callable[[int, int], Any],
+    make_hasher: Callable[[int, int], Encoder],
     data: SplitData,
     method: str,
     n_bits: int,
@@ -106,11 +128,11 @@ def run(
     check_choice(fit_on, "fit_on", TRAINING_ROWS)
     n_bits = check_integer(n_bits, "n_bits", low=1)
     seed = data.split.seed(method) if seed is None else check_integer(seed, "seed", low=0)
-    hasher, problem = _made(lambda: make_hasher(n_bits, seed))
+    hasher = _made(lambda: make_hasher(n_bits, seed))
 
     def work(stage: Stage) -> tuple[dict[str, np.ndarray], int]:
-        if problem is not None:
-            raise problem
+        if isinstance(hasher, Exception):
+            raise hasher
         X, y = _rows_to_fit(data, fit_on)
         with stage("fit"):
             hasher.fit(X, y)
@@ -129,7 +151,7 @@ def run(
 
 
 def run_classifier(
-    make_classifier: Callable[[int], Any],
+    make_classifier: Callable[[int], Classifier],
     data: SplitData,
     method: str,
     *,
@@ -139,11 +161,11 @@ def run_classifier(
     """Fit a classifier, made by ``make_classifier(seed)``, predict the queries and return the record."""
     check_choice(fit_on, "fit_on", TRAINING_ROWS)
     seed = data.split.seed(method) if seed is None else check_integer(seed, "seed", low=0)
-    classifier, problem = _made(lambda: make_classifier(seed))
+    classifier = _made(lambda: make_classifier(seed))
 
     def work(stage: Stage) -> tuple[dict[str, np.ndarray], int]:
-        if problem is not None:
-            raise problem
+        if isinstance(classifier, Exception):
+            raise classifier
         X, y = _rows_to_fit(data, fit_on)
         with stage("fit"):
             classifier.fit(X, y)
@@ -165,12 +187,12 @@ def run_float_search(data: SplitData, method: str, *, n_neighbors: int = 50, n_j
     return _recorded(work, _key_of(data, method, None, "none", 0, {"n_neighbors": n_neighbors}), data)
 
 
-def _made(make: Callable[[], Any]) -> tuple[Any, Exception | None]:
+def _made(make: Callable[[], Made]) -> Made | Exception:
     """Return the result of a function, or why it failed."""
     try:
-        return make(), None
+        return make()
     except Exception as error:
-        return None, error
+        return error
 
 
 def _key_of(
@@ -182,7 +204,7 @@ def _key_of(
     )
 
 
-def labels_used(fitted: Any, y: np.ndarray | None) -> int:
+def labels_used(fitted: object, y: np.ndarray | None) -> int:
     """Return how many labels a method learned from.
 
     A method that samples its labels says so in ``n_labeled_``; one whose facts say that it ignores labels used none;
@@ -258,7 +280,7 @@ def small(labels: np.ndarray) -> np.ndarray:
     return labels.astype(np.min_scalar_type(int(labels.max(initial=0))))
 
 
-def parameters_of(estimator: Any) -> dict[str, str]:
+def parameters_of(estimator: object) -> dict[str, str]:
     """Return all parameters of an estimator as text, defaults included, without the code length and the seed."""
     if not hasattr(estimator, "get_params"):
         return {}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..catalog import get_class
+from ..evaluation.runner import Classifier, Encoder
 from ..kernels import GraphGaussian
 from . import yardsticks
 
@@ -64,7 +65,7 @@ class Entry:
     seed_label: str = ""
     params: dict[str, Any] = field(default_factory=dict)
     preset: str = ""
-    make: Callable[[int], Any] | None = None
+    make: Callable[[int], Classifier] | None = None
     fit_on: str = "train"
     even_bits: bool = False
     note: str = ""
@@ -80,7 +81,7 @@ class Entry:
         """Return the settings for data of these sizes."""
         return {name: value(sizes) if callable(value) else value for name, value in self.params.items()}
 
-    def build(self, n_bits: int, seed: int, sizes: Sizes) -> Any:
+    def build(self, n_bits: int, seed: int, sizes: Sizes) -> Encoder:
         """Return the hasher, not fitted."""
         settings = self.settings(sizes)
         if self.method == "KMeansCodes":

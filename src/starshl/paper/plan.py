@@ -181,10 +181,9 @@ def _key(chosen: Entry, split: Split, scaling: str, n_bits: int | None, sizes: S
         return planned_key(split, scaling, chosen.key, fit_on="none", seed=0, parameters=n_neighbors)
     seed = split.seed(chosen.seed_label)
     if chosen.make is not None:
-        estimator = chosen.make(seed)
+        parameters = parameters_of(chosen.make(seed))
     else:
-        estimator = chosen.build(check_integer(n_bits, "n_bits", low=1), seed, sizes)
-    parameters = parameters_of(estimator)
+        parameters = parameters_of(chosen.build(check_integer(n_bits, "n_bits", low=1), seed, sizes))
     return planned_key(split, scaling, chosen.key, n_bits, fit_on=chosen.fit_on, seed=seed, parameters=parameters)
 
 

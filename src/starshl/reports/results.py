@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..evaluation import (
     PROTOCOLS,
@@ -134,7 +133,7 @@ class Results:
     settings: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     warnings: dict[str, set[str]] = field(default_factory=dict)
     versions: set[tuple[tuple[str, str], ...]] = field(default_factory=set)
-    machines: set[tuple[tuple[str, Any], ...]] = field(default_factory=set)
+    machines: set[tuple[tuple[str, str | int | None], ...]] = field(default_factory=set)
     finished: str = ""
     seconds: float = 0.0
 

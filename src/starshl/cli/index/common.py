@@ -44,13 +44,13 @@ def check_new_folder(folder: Path) -> None:
 
 
 @contextmanager
-def opened(folder: Path, **settings: Any) -> Iterator[Collection]:
+def opened(folder: Path, *, read_only: bool = False, n_jobs: int | None = None) -> Iterator[Collection]:
     """Open a collection; if that fails, say what to do about it on the command line."""
     from ...collection import Collection
     from ...exceptions import CollectionError
 
     try:
-        collection = Collection(folder, **settings)
+        collection = Collection(folder, read_only=read_only, n_jobs=n_jobs)
     except FileNotFoundError as error:
         raise FileNotFoundError(
             f"There is no collection in {str(folder)!r}. Make one with `starshl index build`."
