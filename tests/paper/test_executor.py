@@ -191,4 +191,7 @@ def test_a_worker_ends_quietly_when_the_process_that_hands_out_runs_is_gone(tmp_
         def recv(self):
             raise error
 
+        def send(self, summary):
+            raise AssertionError("there is nothing to send")
+
     assert _serve(ClosedConnection(), tmp_path / "records") is None
