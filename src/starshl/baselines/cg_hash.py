@@ -69,9 +69,12 @@ class CGHash(WeightedBits, LinearHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import CGHash
+    >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
-    >>> CGHash(8, max_triplets=2000, random_state=0).fit(X, y).transform(X).shape
-    (1797, 8)
+    >>> hasher = CGHash(8, max_triplets=2000, random_state=0).fit(X[:1000], y[:1000])
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.7  # right digits among the ten nearest
+    True
     """
 
     facts = Facts(

@@ -82,9 +82,12 @@ class COSDISH(BaseHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import COSDISH
+    >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
-    >>> COSDISH(16, random_state=0).fit(X, y).transform(X).shape
-    (1797, 16)
+    >>> hasher = COSDISH(16, random_state=0).fit(X[:1000], y[:1000])
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.8  # right digits among the ten nearest
+    True
     """
 
     facts = Facts(

@@ -79,10 +79,12 @@ class ForgivingHash(BaseHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import ForgivingHash
+    >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
-    >>> hasher = ForgivingHash(8, max_iter=20, random_state=0).fit(X, y)
-    >>> hasher.transform(X).shape
-    (1797, 8)
+    >>> hasher = ForgivingHash(8, max_iter=20, random_state=0).fit(X[:1000], y[:1000])
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.7  # right digits among the ten nearest
+    True
     >>> hasher.labelings_.sum(axis=1).tolist()
     [0, 0, 0, 0, 0, 0, 0, 0]
     """

@@ -63,9 +63,12 @@ class KernelLSH(BaseHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import KernelLSH
-    >>> X, _ = load_digits(return_X_y=True)
-    >>> KernelLSH(16, random_state=0).fit_transform(X).shape
-    (1797, 16)
+    >>> from starshl.evaluation import precision_at
+    >>> X, y = load_digits(return_X_y=True)
+    >>> hasher = KernelLSH(16, random_state=0).fit(X[:1000])
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.5  # right digits among the ten nearest
+    True
     """
 
     facts = Facts(

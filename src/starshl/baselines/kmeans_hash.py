@@ -74,9 +74,12 @@ class KMeansHash(BaseHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import KMeansHash
-    >>> X, _ = load_digits(return_X_y=True)
-    >>> KMeansHash(8).fit_transform(X).shape
-    (1797, 8)
+    >>> from starshl.evaluation import precision_at
+    >>> X, y = load_digits(return_X_y=True)
+    >>> hasher = KMeansHash(8).fit(X[:1000])
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.7  # right digits among the ten nearest
+    True
     """
 
     facts = Facts(

@@ -80,10 +80,12 @@ class KSH(BaseHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import KSH
+    >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
-    >>> codes = KSH(4, n_labeled=300, random_state=0).fit(X, y).transform(X)
-    >>> codes.shape
-    (1797, 4)
+    >>> hasher = KSH(4, n_labeled=300, random_state=0).fit(X[:1000], y[:1000])
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.5  # right digits among the ten nearest
+    True
     """
 
     facts = Facts(

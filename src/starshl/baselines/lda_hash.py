@@ -73,10 +73,12 @@ class LDAHash(LinearHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import LDAHash
+    >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
-    >>> hasher = LDAHash(8, random_state=0).fit(X, y)
-    >>> hasher.transform(X).shape
-    (1797, 8)
+    >>> hasher = LDAHash(8, random_state=0).fit(X[:1000], y[:1000])
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.65  # right digits among the ten nearest
+    True
     >>> bool((hasher.pair_errors_ < 0.9).all())
     True
     """

@@ -75,11 +75,12 @@ class RaBitQ(LinearHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import RaBitQ
-    >>> X, _ = load_digits(return_X_y=True)
-    >>> hasher = RaBitQ(random_state=0).fit(X)
+    >>> X, y = load_digits(return_X_y=True)
+    >>> hasher = RaBitQ(random_state=0).fit(X[:1000])
     >>> items = hasher.sketch(X[:1000])
-    >>> hasher.asymmetric_distances(X[1000:1010], items).shape
-    (10, 1000)
+    >>> nearest = hasher.asymmetric_distances(X[1000:], items).argmin(axis=1)
+    >>> bool((y[nearest] == y[1000:]).mean() > 0.9)  # the nearest row shows the same digit
+    True
     """
 
     facts = Facts(

@@ -81,10 +81,12 @@ class SemanticHashing(BaseHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import SemanticHashing
-    >>> X, _ = load_digits(return_X_y=True)
-    >>> hasher = SemanticHashing(8, hidden_sizes=(50,), max_iter=5, random_state=0).fit(X)
-    >>> hasher.transform(X).shape
-    (1797, 8)
+    >>> from starshl.evaluation import precision_at
+    >>> X, y = load_digits(return_X_y=True)
+    >>> hasher = SemanticHashing(8, hidden_sizes=(50,), max_iter=5, random_state=0).fit(X[:1000])
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.7  # right digits among the ten nearest
+    True
     >>> hasher.layer_sizes_
     (64, 50, 8)
     """

@@ -73,10 +73,14 @@ class SSH(LinearHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import SSH
+    >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
-    >>> y[300:] = -1  # keep 300 labels
-    >>> SSH(8, random_state=0).fit_transform(X, y).shape
-    (1797, 8)
+    >>> few = y[:1000].copy()
+    >>> few[300:] = -1  # keep 300 labels
+    >>> hasher = SSH(8, random_state=0).fit(X[:1000], few)
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.55  # right digits among the ten nearest
+    True
     """
 
     facts = Facts(

@@ -132,3 +132,7 @@ def root(
 def main() -> None:
     """Run the command line; the entry point of the package."""
     app(prog_name="starshl")
+
+
+if __name__ == "__main__":
+    main()
