@@ -20,7 +20,7 @@ from ._weighted_bits import WeightedBits
 __all__ = ["BoostSSC"]
 
 # More certainty than this would be an infinite weight for a stump without error.
-_LARGEST_WEIGHT = 10.0
+_MAX_WEIGHT = 10.0
 _TILE_FEATURES = 64
 
 
@@ -146,9 +146,9 @@ def _boost(
         above = ranked.ranks[feature] > cut
         votes = np.where(above[pairs.first] == above[pairs.second], 1.0, -1.0)
         r = float(np.sum(weights * signs * votes))
-        alphas[b] = min(0.5 * np.log((1 + r) / (1 - r)), _LARGEST_WEIGHT) if 0 < r < 1 else 0.0
+        alphas[b] = min(0.5 * np.log((1 + r) / (1 - r)), _MAX_WEIGHT) if 0 < r < 1 else 0.0
         if r >= 1:
-            alphas[b] = _LARGEST_WEIGHT
+            alphas[b] = _MAX_WEIGHT
         weights *= np.exp(-alphas[b] * signs * votes)
         loss *= weights.sum()
         weights /= weights.sum()

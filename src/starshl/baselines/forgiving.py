@@ -23,7 +23,7 @@ from ._stumps import ranked_features
 __all__ = ["ForgivingHash", "balanced_labelings", "group_agreement", "select_bits"]
 
 # Up to here all labelings are listed, so that none comes twice before all have come once.
-_LISTED_LABELINGS = 20_000
+_MAX_LISTED_LABELINGS = 20_000
 
 
 class ForgivingHash(BaseHasher):
@@ -214,7 +214,7 @@ def balanced_labelings(n_groups: int, n_wanted: int, rng: np.random.RandomState)
     half = n_groups // 2
     n_labelings = comb(n_groups, half) // (2 if n_groups % 2 == 0 else 1)
     labelings = np.full((n_wanted, n_groups), -1.0)
-    if n_labelings > _LISTED_LABELINGS:
+    if n_labelings > _MAX_LISTED_LABELINGS:
         for labeling in labelings:
             labeling[rng.permutation(n_groups)[:half]] = 1.0
         return labelings

@@ -27,15 +27,15 @@ N_DRAWN = 4
 N_REPORTED_RUNS = 2
 N_CLASSES = 10
 
-_SOME = f"{LABELS_PER_CLASS} per class"
+_SOME_LABELS = f"{LABELS_PER_CLASS} per class"
 
 # Labels that are known, and a key of the line-up.
-_COMPARED = (
+_COMPARED_METHODS = (
     ("none", "lsh"),
     ("none", "itq"),
-    (_SOME, "starshl-labeled"),
-    (_SOME, "starshl"),
-    (_SOME, "starshl-graph"),
+    (_SOME_LABELS, "starshl-labeled"),
+    (_SOME_LABELS, "starshl"),
+    (_SOME_LABELS, "starshl-graph"),
     ("all", "starshl"),
 )
 
@@ -85,8 +85,8 @@ def compare_on_digits(
     announce("compiling loops, which takes some seconds the first time")
     _compile_loops(X[:40], y[:40])
     results = []
-    labels = {"none": None, _SOME: _hide_labels(y[database], rng), "all": y[database]}
-    for known, key in _COMPARED:
+    labels = {"none": None, _SOME_LABELS: _hide_labels(y[database], rng), "all": y[database]}
+    for known, key in _COMPARED_METHODS:
         announce(f"learning: {LINEUP[key].title}, labels: {known}")
         hasher = LINEUP[key].build(n_bits, seed, Sizes(len(database), N_CLASSES))
         if isinstance(hasher, BaseHasher):

@@ -66,7 +66,7 @@ Stage: TypeAlias = Callable[[str], AbstractContextManager[None]]
 TRAINING_ROWS = ("train", "labeled", "train+query")
 
 _QUERIES_PER_TILE = 256
-_IDENTIFIED_BY_THE_KEY = ("n_bits", "random_state")
+_PARAMETERS_IN_KEY = ("n_bits", "random_state")
 
 
 def planned_key(
@@ -285,7 +285,7 @@ def parameters_of(estimator: object) -> dict[str, str]:
     if not hasattr(estimator, "get_params"):
         return {}
     parameters = estimator.get_params(deep=False)
-    return {name: repr(value) for name, value in parameters.items() if name not in _IDENTIFIED_BY_THE_KEY}
+    return {name: repr(value) for name, value in parameters.items() if name not in _PARAMETERS_IN_KEY}
 
 
 def _nearest_rows(queries: np.ndarray, rows: np.ndarray, n_neighbors: int, n_jobs: int | None) -> np.ndarray:

@@ -10,7 +10,7 @@ from ..reports.statistics import MIN_RUNS_FOR_INTERVAL
 from .claims import CLAIMED_ENTRY, FLAT, Verdict
 from .extent import extent_of
 from .lineup import LINEUP, title_of
-from .notes import NEVER_PUBLISHED, completeness, marked_name
+from .notes import UNPUBLISHED_DATA_NOTE, completeness, marked_name
 
 __all__ = ["claims_section", "settings_section", "what_was_run"]
 
@@ -82,7 +82,7 @@ def _comparison_lines() -> tuple[str, ...]:
 
 
 def _footnote(datasets: Iterable[str]) -> list[Text]:
-    return [Text((NEVER_PUBLISHED,))] if any(marked_name("", dataset) for dataset in datasets) else []
+    return [Text((UNPUBLISHED_DATA_NOTE,))] if any(marked_name("", dataset) for dataset in datasets) else []
 
 
 def claims_section(verdicts: list[Verdict]) -> Section:

@@ -29,11 +29,12 @@ _UNSUPERVISED = ("1-agh", "2-agh", "sph", "lsh")
 _OTHERS = ("ksh", "bre", *_UNSUPERVISED)
 # Rows of the paper's methods that learn from every label, as *SHL does.
 _WITH_ALL_LABELS = ("ksh-all",)
-_DIGITS = ("pendigits", "usps", "mnist", "digits")
-_NO_DIGITS = ("cifar10", "pascal07")
+_DIGIT_DATA_SETS = ("pendigits", "usps", "mnist", "digits")
+_OTHER_DATA_SETS = ("cifar10", "pascal07")
 
-_YES, _SO_FAR, _NO, _NOT_CLEAR, _OPEN = "holds", "holds so far", "does not hold", "not clear", "not measured"
-_WON, _LOST = "as claimed", "otherwise"
+_HOLDS, _HOLDS_SO_FAR, _DOES_NOT_HOLD = "holds", "holds so far", "does not hold"
+_NOT_CLEAR, _NOT_MEASURED = "not clear", "not measured"
+_AS_CLAIMED, _OTHERWISE = "as claimed", "otherwise"
 
 Runs: TypeAlias = dict[str, dict[int, float]]
 # Of one protocol: the word of a verdict, and figures in words.
@@ -60,7 +61,7 @@ class Verdict:
 
     @property
     def holds(self) -> bool | None:
-        return {_YES: True, _SO_FAR: True, _NO: False}.get(self.word)
+        return {_HOLDS: True, _HOLDS_SO_FAR: True, _DOES_NOT_HOLD: False}.get(self.word)
 
 
 def check_claims(results: Results) -> list[Verdict]:
@@ -70,7 +71,7 @@ def check_claims(results: Results) -> list[Verdict]:
         about = [protocol for protocol in results.of_task(task) if datasets is None or protocol.dataset in datasets]
         verdicts += [Verdict(claim, protocol.name, protocol.dataset, *check(protocol)) for protocol in about]
         if not about:
-            verdicts.append(Verdict(claim, "", "", _OPEN, "no runs of any protocol it is about"))
+            verdicts.append(Verdict(claim, "", "", _NOT_MEASURED, "no runs of any protocol it is about"))
     return verdicts
 
 
@@ -87,17 +88,17 @@ def _format_means(means: dict[str, float], *bounds: float) -> str:
 def _judged(gap: Paired) -> str:
     """Judge a difference that is claimed to be above zero."""
     if gap.low is None:
-        return _WON if gap.difference > 0 else _LOST
-    return _NOT_CLEAR if not gap.clear else _WON if gap.difference > 0 else _LOST
+        return _AS_CLAIMED if gap.difference > 0 else _OTHERWISE
+    return _NOT_CLEAR if not gap.clear else _AS_CLAIMED if gap.difference > 0 else _OTHERWISE
 
 
 def _word(judgments: Iterable[str], complete: bool) -> str:
     words = set(judgments)
     if not words:
-        return _OPEN
-    if _LOST in words:
-        return _NO
-    return _NOT_CLEAR if _NOT_CLEAR in words else _YES if complete else _SO_FAR
+        return _NOT_MEASURED
+    if _OTHERWISE in words:
+        return _DOES_NOT_HOLD
+    return _NOT_CLEAR if _NOT_CLEAR in words else _HOLDS if complete else _HOLDS_SO_FAR
 
 
 def _format_gap(gap: Paired) -> str:
@@ -137,12 +138,12 @@ def _length_verdict(
 ) -> tuple[str, str]:
     lacking = f"missing: {listed(_describe_missing(protocol, missing))}" if missing else ""
     if not judged:
-        return _OPEN, lacking or "no run is common to the methods compared"
+        return _NOT_MEASURED, lacking or "no run is common to the methods compared"
     n_runs = min(n for _, n in judged.values())
     complete = not missing and set(planned) <= set(judged) and n_runs >= _planned_runs(protocol)
     word = _word((judgment for judgment, _ in judged.values()), complete)
     parts = [f"({len(judged)} of {len({*planned, *judged})} lengths, {counted(n_runs, 'run')})"]
-    for judgment, words in ((_LOST, "not at"), (_NOT_CLEAR, "not clear at")):
+    for judgment, words in ((_OTHERWISE, "not at"), (_NOT_CLEAR, "not clear at")):
         if lengths := [n_bits for n_bits, (own, _) in judged.items() if own == judgment]:
             parts.append(f"{words} {listed(lengths)} bits")
     return word, ". ".join(filter(None, [*parts, lacking, "; ".join(lines)]))
@@ -199,13 +200,13 @@ def _at_longest(needed: tuple[str, ...]) -> Callable[[Callable[[ProtocolResults,
         def check(protocol: ProtocolResults) -> tuple[str, str]:
             n_bits = _longest_with(protocol, needed)
             if n_bits is None:
-                return _OPEN, "no codes"
+                return _NOT_MEASURED, "no codes"
             values = _values(protocol, needed, n_bits)
             if absent := [method for method, runs in values.items() if not runs]:
-                return _OPEN, f"missing: {listed(map(title_of, absent))}"
+                return _NOT_MEASURED, f"missing: {listed(map(title_of, absent))}"
             runs = sorted(next(iter(shared_runs(values).values())))
             if not runs:
-                return _OPEN, f"{n_bits} bits: no run is common to {listed(map(title_of, needed))}"
+                return _NOT_MEASURED, f"{n_bits} bits: no run is common to {listed(map(title_of, needed))}"
             judgments, figures = judge(protocol, n_bits, runs)
             longest = max(protocol.base.bits) if protocol.base else n_bits
             complete = n_bits >= longest and len(runs) >= _planned_runs(protocol)
@@ -244,7 +245,7 @@ def _bre_not_above(protocol: ProtocolResults, n_bits: int, runs: list[int]) -> J
     best = max(_UNSUPERVISED, key=means.__getitem__)
     gap = require_paired(values[best], values["bre"])
     # A tie is no better.
-    judgment = _WON if gap.difference == 0 else _judged(gap)
+    judgment = _AS_CLAIMED if gap.difference == 0 else _judged(gap)
     return [judgment], f"{_format_means(means)}; {title_of(best)} minus BRE: {_format_gap(gap)}"
 
 
@@ -254,7 +255,7 @@ def _if_classes_suffice(check: Check) -> Check:
     def checked(protocol: ProtocolResults) -> tuple[str, str]:
         if protocol.smallest_class < _LONGEST_LIST:
             return (
-                _OPEN,
+                _NOT_MEASURED,
                 f"a class has {protocol.smallest_class} training rows, fewer than the {_LONGEST_LIST} items retrieved",
             )
         return check(protocol)
@@ -272,7 +273,7 @@ def _losses(protocol: ProtocolResults, methods: tuple[str, ...], n_bits: int, ru
 def _others_degrade(protocol: ProtocolResults, n_bits: int, runs: list[int]) -> Judged:
     losses = means_of(_losses(protocol, ("bre", *_UNSUPERVISED), n_bits, runs))
     return [
-        _WON if loss > FLAT else _LOST for loss in losses.values()
+        _AS_CLAIMED if loss > FLAT else _OTHERWISE for loss in losses.values()
     ], f"loss from P@10 to P@50: {_format_means(losses, FLAT)}"
 
 
@@ -281,7 +282,7 @@ def _others_degrade(protocol: ProtocolResults, n_bits: int, runs: list[int]) -> 
 def _supervised_flat(protocol: ProtocolResults, n_bits: int, runs: list[int]) -> Judged:
     losses = means_of(_losses(protocol, (_STAR, "ksh"), n_bits, runs))
     return [
-        _WON if loss <= FLAT else _LOST for loss in losses.values()
+        _AS_CLAIMED if loss <= FLAT else _OTHERWISE for loss in losses.values()
     ], f"loss from P@10 to P@50: {_format_means(losses, FLAT)}"
 
 
@@ -315,7 +316,7 @@ _CLAIMS: tuple[tuple[str, str, tuple[str, ...] | None, Check], ...] = (
     ("BRE is the exception: no better than the unsupervised ones", "retrieval", None, _bre_not_above),
     ("BRE and unsupervised methods degrade as s grows from 10 to 50", "retrieval", None, _others_degrade),
     ("*SHL and KSH stay flat as s grows from 10 to 50", "retrieval", None, _supervised_flat),
-    ("2-AGH is flatter in s than 1-AGH on digits", "retrieval", _DIGITS, _two_layers_flatter),
-    ("Only *SHL and KSH are useful on sets other than digits", "retrieval", _NO_DIGITS, _only_two_useful),
+    ("2-AGH is flatter in s than 1-AGH on digits", "retrieval", _DIGIT_DATA_SETS, _two_layers_flatter),
+    ("Only *SHL and KSH are useful on sets other than digits", "retrieval", _OTHER_DATA_SETS, _only_two_useful),
     ("Transductive *SHL beats inductive *SHL, at every code length", "transductive", None, _transduction_helps),
 )

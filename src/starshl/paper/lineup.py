@@ -16,7 +16,7 @@ __all__ = ["LINEUP", "ROLES", "Entry", "Sizes", "entry", "is_star", "title_of"]
 
 ROLES = ("*SHL", "supervised", "unsupervised", "partly labeled", "yardstick")
 
-_LARGEST_KERNEL_RIDGE = 10_000
+_MAX_KERNEL_RIDGE_ROWS = 10_000
 _ANCHORS_FOR_MORE_ROWS = 5_000
 
 
@@ -97,7 +97,7 @@ class Entry:
 
 def all_rows_or_anchors(sizes: Sizes) -> int | None:
     """Return None, which means all rows, for up to 10,000 rows, and a number of anchors for more."""
-    return None if sizes.n_train <= _LARGEST_KERNEL_RIDGE else _ANCHORS_FOR_MORE_ROWS
+    return None if sizes.n_train <= _MAX_KERNEL_RIDGE_ROWS else _ANCHORS_FOR_MORE_ROWS
 
 
 def one_per_class(sizes: Sizes) -> int:

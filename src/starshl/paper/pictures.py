@@ -24,8 +24,8 @@ N_RETRIEVED = 15
 # The class of the query in the paper's figure; other data sets show their second class too.
 _QUERY_CLASS = 1
 _PAPERS_LENGTH = 45
-_WITH_PICTURES = ("cifar10", "digits")
-_NO_CODES = (
+_DATA_SETS_WITH_PICTURES = ("cifar10", "digits")
+_NO_CODES_NOTE = (
     "The pictures are not shown: they need the codes, which only run records hold, and this report was made from "
     "summaries. `starshl reproduce --figure pictures` makes the records for CIFAR-10."
 )
@@ -37,14 +37,14 @@ def pictures_section(folder: RecordFolder | None, protocol: ProtocolResults) -> 
     The query is the first row of its class among the queries. Items at equal distance are in the order of the
     database, which is random.
     """
-    if protocol.dataset not in _WITH_PICTURES or protocol.base is None or not protocol.lengths:
+    if protocol.dataset not in _DATA_SETS_WITH_PICTURES or protocol.base is None or not protocol.lengths:
         return None
     n_bits = _PAPERS_LENGTH if _PAPERS_LENGTH in protocol.lengths else protocol.lengths[-1]
     section = Section(f"{protocol.dataset}: pictures retrieved at {n_bits} bits", f"pictures-{protocol.name}")
     keys = {run.method: run.key for run in protocol.runs if (run.run, run.n_bits) == (0, n_bits)}
     records = _records(folder, [keys[method] for method in protocol.methods if method in keys])
     if not records:
-        section.blocks.append(Text((_NO_CODES,)))
+        section.blocks.append(Text((_NO_CODES_NOTE,)))
         return section
     try:
         dataset = datasets.get(protocol.dataset, download=False)

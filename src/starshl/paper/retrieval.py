@@ -24,7 +24,7 @@ _DETAILS = (
     *(("labels used", 0), ("P@10", 3), ("P@50", 3), ("mAP", 3), ("PR area", 3), ("P(r<=2)", 3), ("empty balls", 2)),
     *(("accuracy", 3), ("distinct codes", 0), ("fit s", 1), ("encode s", 2), ("peak MB", 0)),
 )
-_WITH_DEVIATION = ("P@10", "P@50", "mAP", "PR area", "P(r<=2)")
+_METRICS_WITH_DEVIATION = ("P@10", "P@50", "mAP", "PR area", "P(r<=2)")
 _LIST_LENGTHS = tuple(range(10, 55, 5))
 
 
@@ -127,7 +127,7 @@ def _details_table(protocol: ProtocolResults, n_bits: int) -> Table:
         cells = [label]
         for metric, digits in _DETAILS:
             cell = plus_minus(summarize(protocol.values(method, n_bits, metric).values()), digits)
-            cells.append(cell if metric in _WITH_DEVIATION else cell.split(" ±")[0])
+            cells.append(cell if metric in _METRICS_WITH_DEVIATION else cell.split(" ±")[0])
         rows.append(tuple(cells))
     named = {"fit s": "fit or search s", "encode s": "encode or predict s"}
     columns = ("method", *(named.get(metric, metric) for metric, _ in _DETAILS))

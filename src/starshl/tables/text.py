@@ -21,7 +21,7 @@ _Converters: TypeAlias = dict[int | str, Callable[[str], float]]
 
 _SEPARATORS = ",;\t"
 _LABEL_HEADERS = ("label", "labels", "y", "class", "target")
-_CONVERT = "Features must be numbers. Fill or convert these cells, drop the columns, or use one as labels."
+_CONVERT_ADVICE = "Features must be numbers. Fill or convert these cells, drop the columns, or use one as labels."
 
 
 class TextSource:
@@ -151,7 +151,7 @@ class TextSource:
         problems = _first_of(bad_lines, "such lines") + _first_of(list(bad_cells.values()), "such columns")
         if not problems:
             return TableError(self.path, [f"cannot be read as a table of numbers ({reason})"])
-        advice = _CONVERT if bad_cells else "Every line needs as many cells as the first. Repair these lines."
+        advice = _CONVERT_ADVICE if bad_cells else "Every line needs as many cells as the first. Repair these lines."
         return TableError(self.path, problems, advice, droppable=tuple(bad_cells))
 
 
