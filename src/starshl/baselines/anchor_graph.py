@@ -212,7 +212,7 @@ def second_layer_thresholds(Z: csr_array, Y: np.ndarray) -> np.ndarray:
     flow_inside, flow_size = Z.T @ inside, Z.T @ size
     cut = n_upper - (flow_inside**2 / degrees[:, None]).sum(axis=0)
     pull = (inside * size).sum(axis=0) - (flow_inside * flow_size / degrees[:, None]).sum(axis=0)
-    # Sides that share no anchor have a cut of zero, which leaves the sum of both thresholds open: zero it is.
+    # Sides that share no anchor have a cut of zero, so the sum of both thresholds is arbitrary; we take zero.
     total = np.divide(pull, cut, out=np.zeros_like(pull), where=cut > 1e-12 * n_samples)
     mass = size.sum(axis=0)
     upper = (mass + (n_samples - n_upper) * total) / n_samples

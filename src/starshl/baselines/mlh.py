@@ -38,8 +38,8 @@ class MLH(LinearHasher):
     whose maximum is found exactly by sorting the bits.
 
     Rows are centered, reduced to principal components and brought to unit length, which sets the size of
-    the steps but not the codes, as there is no offset. In place of the weight of dissimilar pairs in the
-    paper stands the share of similar pairs in the batches. The radius is not cross-validated: "auto" is the
+    the steps but not the codes, as there is no offset. The share of similar pairs in
+    the batches replaces the weight that the paper gives to dissimilar pairs. The radius is not cross-validated: "auto" is the
     smallest at which random codes of the same length hold 30 % of the similar pairs.
 
     Parameters

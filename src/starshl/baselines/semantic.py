@@ -29,7 +29,7 @@ class SemanticHashing(BaseHasher):
     Differences from the paper: fine-tuning uses Adam instead of conjugate gradients, visible units are
     probabilities in [0, 1] (the paper's word counts use a constrained Poisson layer), and large training
     sets get fewer epochs than its 50 + 50, so that 10,000 rows of 784 features take less than a minute.
-    The network is trained in float32 whatever the dtype of X.
+    The network is always trained in float32.
 
     Parameters
     ----------

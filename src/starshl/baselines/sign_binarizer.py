@@ -67,7 +67,7 @@ class SignBinarizer(BaseHasher):
         X = check_rows(self, X, fitting=True, accept_sparse=threshold != "median")
         if not everything and n_bits > X.shape[1]:
             raise ValueError(
-                f"n_bits is {n_bits}; X has {X.shape[1]} feature(s), which give one bit each, so n_bits can be at most "
+                f"n_bits is {n_bits}; X has {X.shape[1]} feature(s), and each gives one bit, so n_bits can be at most "
                 f"{X.shape[1]} here. Lower it, or use a method without this limit, such as LSHash."
             )
         X = X[:, :n_bits]

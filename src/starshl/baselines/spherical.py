@@ -45,7 +45,7 @@ class SphericalHash(BaseHasher):
     n_jobs : int, default=None
         Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
-        Draws the rows whose means the centers start from, five each.
+        Draws the rows that the centers start from: each is the mean of five.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ def balance(X: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     """
     distances = np.sqrt(squared_distances(X, centers))
     half = len(X) // 2
-    # Half-way between two rows, so that no row lies on a sphere and hangs on a rounding error.
+    # Half-way between two rows, so that no row lies on a sphere, where rounding would decide its bit.
     radii = np.partition(distances, [half - 1, half], axis=0)[half - 1 : half + 1].mean(axis=0)
     excess = gram((distances <= radii).astype(np.float64)) / (len(X) / 4) - 1
     np.fill_diagonal(excess, 0.0)

@@ -38,7 +38,7 @@ class SelfTaughtHash(LinearHasher):
 
     Decided here, because the paper is silent:
 
-    - A graph of several components has one zero eigenvalue each. Their indicator vectors come first, in the
+    - A graph of several components has one zero eigenvalue per component. Their indicator vectors come first, in the
       order they would have if all rows were coupled by an infinitely weak uniform weight.
     - A median inside a run of equal values moves to the end of the run that leaves the bit better balanced.
     - The SVM sees rows divided by their root mean squared length, so ``C`` does not depend on the unit of

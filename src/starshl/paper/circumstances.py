@@ -46,7 +46,7 @@ def what_was_run(results: Results) -> Section:
 def _extent_lines(results: Results) -> list[str]:
     protocols = results.protocols
     lines = [
-        f"{sum(len(protocol.runs) for protocol in protocols):,} finished fits (one method, length and run each), "
+        f"{sum(len(protocol.runs) for protocol in protocols):,} finished fits (one per method, length and run), "
         f"{len(results.failures)} failed; {results.seconds / 60:.0f} minutes of fitting and encoding in total."
     ]
     extents = [extent_of(protocol) for protocol in protocols]
