@@ -79,6 +79,12 @@ def test_number_as_a_category_is_the_same_whole_or_with_a_point():
     assert step.transform(np.array([[2.0], [1.0], [3.0]])).tolist() == [[0, 1], [1, 0], [0, 0]]
 
 
+def test_infinity_and_huge_integers_are_categories_like_any_other():
+    table = np.array([[np.inf], [-np.inf], [2**60 + 1], ["red"]], dtype=object)
+    step = TableFeatures().fit(table)
+    assert step.encoder_.category_values_.tolist() == ["-inf", str(2**60 + 1), "inf", "red"]
+
+
 def test_columns_can_be_dropped():
     table = frame().drop(columns=["note", "color"])
     assert TableFeatures(drop=["price"]).fit(table).n_features_out_ == 2

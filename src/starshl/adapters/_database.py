@@ -44,6 +44,10 @@ class DatabaseIndex(HammingIndex):
 
     supports = frozenset({"metadata", "reconstruct", "remove"})
 
+    @abstractmethod
+    def __init__(self, uri: str, n_bits: int, **options: Any) -> None:
+        """Open the database at ``uri``; create what it needs to hold codes of ``n_bits``."""
+
     @classmethod
     def from_collection(cls, uri: str, collection: StoredItems, **options: Any) -> Self:
         """Copy a collection to the database: codes, ids, and metadata with the references (see :func:`items_of`).

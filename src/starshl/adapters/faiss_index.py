@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,9 @@ from ..codes import BinaryCodes, n_bytes
 from ..index import HammingIndex, Neighbors, RadiusNeighbors
 from ..index.base import check_ids, next_ids
 from ._database import StoredItems, items_of
+
+if TYPE_CHECKING:
+    from faiss import IndexBinary, IndexBinaryIDMap2
 
 faiss = require("faiss", extra="faiss")
 
@@ -127,7 +130,7 @@ class FaissIndex(HammingIndex):
         with self._lock:
             return _ball(self._among(among), np.ascontiguousarray(codes.packed), radius)
 
-    def _among(self, among: np.ndarray | None):
+    def _among(self, among: np.ndarray | None) -> IndexBinary:
         """Return an index of the items that may be returned: FAISS cannot filter its flat binary index."""
         if among is None:
             return self.faiss_index
@@ -136,7 +139,7 @@ class FaissIndex(HammingIndex):
         return to_faiss(BinaryCodes(codes.packed[passing], self.n_bits), ids[passing])
 
 
-def to_faiss(codes: BinaryCodes, ids: ArrayLike | None = None):
+def to_faiss(codes: BinaryCodes, ids: ArrayLike | None = None) -> IndexBinaryIDMap2:
     """Return a ``faiss.IndexBinaryIDMap2`` of an ``IndexBinaryFlat`` with these codes.
 
     Queries are ``codes.packed`` as well. Note that ``range_search`` of FAISS finds distances *below* its
@@ -162,7 +165,7 @@ def to_faiss(codes: BinaryCodes, ids: ArrayLike | None = None):
     return index
 
 
-def collection_to_faiss(collection: StoredItems) -> tuple[Any, dict[int, dict[str, Any]]]:
+def collection_to_faiss(collection: StoredItems) -> tuple[IndexBinaryIDMap2, dict[int, dict[str, Any]]]:
     """Return an index as :func:`to_faiss` makes it, and the metadata by id, because FAISS keeps none.
 
     An item's reference is in its metadata as ``reference``, unless the metadata has an entry of that name.
@@ -171,7 +174,7 @@ def collection_to_faiss(collection: StoredItems) -> tuple[Any, dict[int, dict[st
     return to_faiss(codes, ids), dict(zip(ids.tolist(), metadata, strict=True))
 
 
-def from_faiss(index, n_bits: int) -> tuple[BinaryCodes, np.ndarray]:
+def from_faiss(index: IndexBinary, n_bits: int) -> tuple[BinaryCodes, np.ndarray]:
     """Return the codes and ids of a FAISS binary index that keeps its codes (flat, or an id map of one)."""
     if index.d != 8 * n_bytes(n_bits):
         raise ValueError(f"The FAISS index has {index.d} bits, which is not {n_bits} padded to whole bytes.")
@@ -187,7 +190,7 @@ def from_faiss(index, n_bits: int) -> tuple[BinaryCodes, np.ndarray]:
     return BinaryCodes(packed, n_bits), ids.astype(np.int64)
 
 
-def _ball(index, packed: np.ndarray, radius: int) -> RadiusNeighbors:
+def _ball(index: IndexBinary, packed: np.ndarray, radius: int) -> RadiusNeighbors:
     """Return all items within a radius (inclusive) of each query, by distance and then by id."""
     if not index.ntotal or not len(packed):
         return RadiusNeighbors(np.zeros(len(packed) + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))

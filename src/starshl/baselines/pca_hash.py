@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_choice, check_integer, check_rows
 from ..base import LinearHasher, all_or_nothing
 from ..facts import Facts
@@ -59,14 +60,16 @@ class PCAHash(LinearHasher):
         sparse=True,
     )
 
-    def __init__(self, n_bits=32, *, overflow="raise", n_jobs=None, random_state=None):
+    def __init__(
+        self, n_bits: int = 32, *, overflow: str = "raise", n_jobs: int | None = None, random_state: Seed = None
+    ) -> None:
         self.n_bits = n_bits
         self.overflow = overflow
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None) -> PCAHash:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> PCAHash:
         """Compute the principal directions; y is ignored."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
         overflow = check_choice(self.overflow, "overflow", ("raise", "random"))

@@ -7,6 +7,7 @@ from scipy.special import expit
 from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts
@@ -28,7 +29,7 @@ class SemanticHashing(BaseHasher):
     Differences from the paper: fine-tuning uses Adam instead of conjugate gradients, visible units are
     probabilities in [0, 1] (the paper's word counts use a constrained Poisson layer), and large training
     sets get fewer epochs than its 50 + 50, so that 10,000 rows of 784 features take less than a minute.
-    The network is trained in float32 whatever the dtype of X.
+    The network is always trained in float32.
 
     Parameters
     ----------
@@ -99,22 +100,22 @@ class SemanticHashing(BaseHasher):
 
     def __init__(
         self,
-        n_bits=32,
+        n_bits: int = 32,
         *,
-        hidden_sizes=(500, 500),
-        pretrain_max_iter="auto",
-        max_iter="auto",
-        learning_rate=0.1,
-        momentum=0.9,
-        regularization=2e-4,
-        finetune_learning_rate=1e-3,
-        batch_size=100,
-        noise_variance=16.0,
-        threshold="half",
-        scale="minmax",
-        n_jobs=None,
-        random_state=None,
-    ):
+        hidden_sizes: tuple[int, ...] = (500, 500),
+        pretrain_max_iter: int | str = "auto",
+        max_iter: int | str = "auto",
+        learning_rate: float = 0.1,
+        momentum: float = 0.9,
+        regularization: float = 2e-4,
+        finetune_learning_rate: float = 1e-3,
+        batch_size: int = 100,
+        noise_variance: float = 16.0,
+        threshold: str = "half",
+        scale: str = "minmax",
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
         self.n_bits = n_bits
         self.hidden_sizes = hidden_sizes
         self.pretrain_max_iter = pretrain_max_iter
@@ -131,7 +132,7 @@ class SemanticHashing(BaseHasher):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None) -> SemanticHashing:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> SemanticHashing:
         """Pre-train the stack and fine-tune the autoencoder; y is ignored."""
         self._check_settings()
         X = check_rows(self, X, fitting=True)
@@ -191,7 +192,9 @@ class SemanticHashing(BaseHasher):
     def _visible(self, X: np.ndarray) -> np.ndarray:
         return np.clip((X - self.offset_) * self.factor_, 0.0, 1.0)
 
-    def _pretrain(self, rows: np.ndarray, rng) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    def _pretrain(
+        self, rows: np.ndarray, rng: np.random.RandomState
+    ) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         machines, errors = [], []
         for size in (*self.hidden_sizes, self.n_bits):
             weights, visible, hidden, history = train_rbm(
@@ -217,7 +220,7 @@ class SemanticHashing(BaseHasher):
             self.threshold_ = np.median(scores, axis=0)
         self.bit_balance_ = (scores >= self.threshold_).mean(axis=0)
 
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the noise-free pre-activations of the code units minus their thresholds."""
         X = check_rows(self, X, fitting=False)
         layers = layer_views(self.encoder_, self.layer_sizes_)
@@ -229,4 +232,4 @@ class SemanticHashing(BaseHasher):
 
 
 def _n_epochs(setting: int | str, n_rows: int, *, row_visits: int) -> int:
-    return min(max(row_visits // n_rows, 5), 50) if setting == "auto" else setting
+    return min(max(row_visits // n_rows, 5), 50) if setting == "auto" else int(setting)

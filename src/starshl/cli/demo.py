@@ -14,9 +14,9 @@ from .outputs import check_output_folder
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..base import BaseHasher
     from ..codes import BinaryCodes
     from ..evaluation import RecordFolder
+    from ..evaluation.runner import Encoder
 
 __all__ = ["compare_on_digits", "demo"]
 
@@ -27,15 +27,15 @@ N_DRAWN = 4
 N_REPORTED_RUNS = 2
 N_CLASSES = 10
 
-_SOME = f"{LABELS_PER_CLASS} per class"
+_SOME_LABELS = f"{LABELS_PER_CLASS} per class"
 
 # Labels that are known, and a key of the line-up.
-_COMPARED = (
+_COMPARED_METHODS = (
     ("none", "lsh"),
     ("none", "itq"),
-    (_SOME, "starshl-labeled"),
-    (_SOME, "starshl"),
-    (_SOME, "starshl-graph"),
+    (_SOME_LABELS, "starshl-labeled"),
+    (_SOME_LABELS, "starshl"),
+    (_SOME_LABELS, "starshl-graph"),
     ("all", "starshl"),
 )
 
@@ -75,6 +75,7 @@ def compare_on_digits(
     import numpy as np
     from sklearn.datasets import load_digits
 
+    from ..base import BaseHasher
     from ..paper.lineup import LINEUP, Sizes
 
     X, y = load_digits(return_X_y=True)
@@ -84,12 +85,12 @@ def compare_on_digits(
     announce("compiling loops, which takes some seconds the first time")
     _compile_loops(X[:40], y[:40])
     results = []
-    labels = {"none": None, _SOME: _hide_labels(y[database], rng), "all": y[database]}
-    for known, key in _COMPARED:
+    labels = {"none": None, _SOME_LABELS: _hide_labels(y[database], rng), "all": y[database]}
+    for known, key in _COMPARED_METHODS:
         announce(f"learning: {LINEUP[key].title}, labels: {known}")
         hasher = LINEUP[key].build(n_bits, seed, Sizes(len(database), N_CLASSES))
-        if "n_jobs" in hasher.get_params():
-            hasher.set_params(n_jobs=jobs)
+        if isinstance(hasher, BaseHasher):
+            hasher.n_jobs = jobs
         fitted = _fit(hasher, X[database], labels[known], LINEUP[key].fit_on)
         result, codes_query, codes_database = _measure(*fitted, X, y, queries, database)
         results.append({"labels": known, "method": LINEUP[key].title} | result)
@@ -146,11 +147,11 @@ def _hide_labels(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return few
 
 
-def _fit(hasher: BaseHasher, X: np.ndarray, y: np.ndarray | None, fit_on: str) -> tuple[BaseHasher, float]:
+def _fit(hasher: Encoder, X: np.ndarray, y: np.ndarray | None, fit_on: str) -> tuple[Encoder, float]:
     """Fit a hasher, on the labeled rows alone if ``fit_on`` says so, and return it with the seconds it took."""
     from time import perf_counter
 
-    if fit_on == "labeled":
+    if fit_on == "labeled" and y is not None:
         X, y = X[y >= 0], y[y >= 0]
     start = perf_counter()
     hasher.fit(X, y)
@@ -158,11 +159,11 @@ def _fit(hasher: BaseHasher, X: np.ndarray, y: np.ndarray | None, fit_on: str) -
 
 
 def _measure(
-    hasher: BaseHasher, seconds: float, X: np.ndarray, y: np.ndarray, queries: np.ndarray, database: np.ndarray
+    hasher: Encoder, seconds: float, X: np.ndarray, y: np.ndarray, queries: np.ndarray, database: np.ndarray
 ) -> tuple[dict[str, Any], BinaryCodes, BinaryCodes]:
     from ..evaluation import precision_at
 
-    codes_query, codes_database = hasher.encode(X[queries]), hasher.encode_database(X[database])
+    codes_query, codes_database = hasher.encode(X[queries]), hasher.encode_database(X[database], None)
     result = {
         "precision_at_10": precision_at(codes_query, codes_database, y[queries], y[database], N_NEIGHBORS),
         "accuracy": hasher.score(X[queries], y[queries]) if hasattr(hasher, "score") else None,

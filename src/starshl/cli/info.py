@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from .options import AsJson, Model, print_json, print_table
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["describe_model", "info"]
 
@@ -76,7 +79,7 @@ def describe_model(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def _classes(fitted: dict[str, Any], arrays: dict, prefix: str) -> list:
+def _classes(fitted: dict[str, Any], arrays: dict[str, np.ndarray], prefix: str) -> list[Any]:
     from ..bundle import unpack_values
 
     if "classes_" not in fitted:

@@ -6,7 +6,7 @@ import csv
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -106,7 +106,7 @@ def load_model(path: Path, jobs: int | None = None) -> BaseHasher:
     return hasher
 
 
-def print_json(values: Any) -> None:
+def print_json(values: object) -> None:
     """Print values, NumPy's among them, as JSON on standard output."""
     typer.echo(json.dumps(values, indent=2, default=_plain, ensure_ascii=False))
 
@@ -127,7 +127,7 @@ def print_table(
     Console(markup=False, highlight=False).print(table)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if hasattr(value, "tolist"):
         return value.tolist()
     return str(value)

@@ -57,7 +57,8 @@ def write_codes(path: Path, codes: BinaryCodes, y: np.ndarray | None = None) -> 
         np.save(buffer, codes.packed, allow_pickle=False)
     elif path.suffix.lower() == ".npz":
         extra = {} if y is None else {"y": _without_objects(y)}
-        np.savez(buffer, packed=codes.packed, n_bits=np.int64(codes.n_bits), **extra)
+        arrays = {"packed": codes.packed, "n_bits": np.asarray(codes.n_bits, np.int64), **extra}
+        np.savez(buffer, **arrays)  # type: ignore[arg-type]  # NumPy's stub takes any name for an option
     else:
         header = ",".join(f"bit_{j}" for j in range(codes.n_bits))
         np.savetxt(buffer, codes.to_signs() > 0, fmt="%d", delimiter=",", header=header, comments="")

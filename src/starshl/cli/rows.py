@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
     from ..base import BaseHasher
     from ..tables import Columns, Table
 
 __all__ = ["RowOptions", "cells_taken_by", "feature_names", "label_file", "read_rows"]
+
+
+class CellOptions(TypedDict):
+    """Options of :class:`~starshl.tables.Columns` about what cells may hold."""
+
+    raw: bool
+    allow_missing: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,7 @@ def read_rows(path: Path, options: RowOptions, hasher: BaseHasher | None = None,
     return table if file is None else replace(table, y=read_labels(file), label_column=str(file))
 
 
-def cells_taken_by(hasher: BaseHasher) -> dict[str, bool]:
+def cells_taken_by(hasher: BaseHasher) -> CellOptions:
     """Return what the first step of a prepared hasher takes besides finite numbers."""
     from sklearn.utils import get_tags
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..exceptions import CollectionError, CollectionFormatError
 
 __all__ = ["FORMAT", "ChangedWhileRead", "Connection"]
+
+Value = TypeVar("Value", str, int)
 
 FORMAT = 1
 BUSY_SECONDS = 10.0
@@ -93,11 +95,11 @@ class Connection:
             self._sqlite.close()
             self._sqlite = None
 
-    def execute(self, statement: str, parameters: Any = ()) -> sqlite3.Cursor:
-        return self._sqlite.execute(statement, parameters)
+    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
+        return self._require_sqlite().execute(statement, parameters)
 
-    def execute_many(self, statement: str, parameters: Any) -> None:
-        self._sqlite.executemany(statement, parameters)
+    def execute_many(self, statement: str, parameters: Iterable[Sequence[Any]]) -> None:
+        self._require_sqlite().executemany(statement, parameters)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -137,13 +139,24 @@ class Connection:
             self.execute("VACUUM")
             self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def fact(self, name: str) -> Any:
+    def fact(self, name: str) -> int:
+        return self._fact(name, int)
+
+    def model_name(self) -> str:
+        return self._fact("model", str)
+
+    def _fact(self, name: str, kind: type[Value]) -> Value:
         row = self.execute("SELECT value FROM facts WHERE name = ?", [name]).fetchone()
-        if row is None or not isinstance(row[0], str if name == "model" else int):
+        if row is None or not isinstance(row[0], kind):
             raise CollectionFormatError(
                 f"{str(self.path)!r} lacks its entry {name!r}: the file is damaged. Restore it from a copy."
             )
         return row[0]
+
+    def _require_sqlite(self) -> sqlite3.Connection:
+        if self._sqlite is None:
+            raise CollectionError(f"The connection to {str(self.path)!r} is closed. Open the collection again.")
+        return self._sqlite
 
     def _open(self) -> None:
         self.close()
@@ -186,7 +199,7 @@ class Connection:
     def _check_schema(self) -> None:
         """Refuse any table, view or trigger that is not ours before a statement can run it."""
         self.execute("PRAGMA trusted_schema = OFF")
-        self._sqlite.set_progress_handler(lambda: 1, _SCHEMA_STEPS)
+        self._require_sqlite().set_progress_handler(lambda: 1, _SCHEMA_STEPS)
         try:
             entries = self.execute("SELECT name, type, sql FROM sqlite_master LIMIT 10").fetchall()
         except sqlite3.OperationalError as error:
@@ -194,7 +207,7 @@ class Connection:
                 raise
             entries = []
         finally:
-            self._sqlite.set_progress_handler(None, 0)
+            self._require_sqlite().set_progress_handler(None, 0)
         if sorted(entries) != sorted((name, "table", statement) for name, statement in _TABLES.items()):
             raise CollectionFormatError(
                 f"{str(self.path)!r} does not have the tables of a collection: the file is damaged or of another kind. "
@@ -252,5 +265,5 @@ class Connection:
 
     def _roll_back(self) -> None:
         # An error such as a full disk may have ended the transaction already.
-        if self._sqlite.in_transaction:
+        if self._require_sqlite().in_transaction:
             self.execute("ROLLBACK")

@@ -15,7 +15,7 @@ __all__ = ["appearing_collection"]
 
 
 @contextmanager
-def appearing_collection(folder: str | os.PathLike, hasher: BaseHasher) -> Iterator[Collection]:
+def appearing_collection(folder: str | os.PathLike[str], hasher: BaseHasher) -> Iterator[Collection]:
     """Fill a new collection that appears complete when the block ends, or not at all."""
     with appearing_folder(Path(folder)) as draft:
         # A collection makes its own folder, so only the name of this one is needed.

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 from .._files import draft_folder, sync_folder
 from ..base import BaseHasher
@@ -27,7 +28,7 @@ __all__ = [
 ]
 
 # The kernels of a hasher that was fitted with functions, which a file cannot hold; None for all others.
-Kernels = Sequence[Kernel | Callable[..., object]] | None
+Kernels: TypeAlias = Sequence[Kernel | Callable[..., object]] | None
 
 _DRAFT = "hasher.draft"
 _MODEL_NAME = re.compile(r"hasher-[0-9a-f]{16}\.star")

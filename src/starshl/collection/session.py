@@ -163,7 +163,7 @@ class Session:
         return known
 
     def _read(self, store: Store) -> Snapshot:
-        kernels = self._kernels_by_model.get(store.fact("model"), self._kernels)
+        kernels = self._kernels_by_model.get(store.model_name(), self._kernels)
         return Snapshot.read(store, self._folder, kernels, self._n_jobs)
 
     def _open_writer(self) -> Store:

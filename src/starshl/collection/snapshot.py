@@ -38,7 +38,7 @@ class Snapshot:
     @classmethod
     def read(cls, store: Store, folder: Path, kernels: Kernels, n_jobs: int | None) -> Self:
         """Read the model and every code of the state that ``store`` sees."""
-        model = store.fact("model")
+        model = store.model_name()
         hasher = load_model(folder, model, kernels)
         n_bits = hasher.n_bits_
         if store.fact("n_bits") != n_bits:
@@ -52,7 +52,7 @@ class Snapshot:
     def caught_up(self, store: Store) -> Self | None:
         """Return the state that ``store`` sees by reading only what changed, or None if that is not listed."""
         changed = store.changed_since(self.generation)
-        if changed is None or store.fact("model") != self.model:
+        if changed is None or store.model_name() != self.model:
             return None
         ids, codes = _unpacked(store.rows(store.present(changed)), self.index.n_bits)
         gone = np.intersect1d(np.array(changed, np.int64), self.index.ids)

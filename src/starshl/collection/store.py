@@ -18,7 +18,7 @@ __all__ = ["ChangedWhileRead", "Row", "Store"]
 
 _LOG_FACTS = ("log_start", "log_end", "log_sum")
 _LOG_ROOM = 4_000
-_CHOSEN = "id IN (SELECT value FROM json_each(?))"
+_HAS_LISTED_ID = "id IN (SELECT value FROM json_each(?))"
 _SUM_MODULUS = 1 << 62
 
 
@@ -105,8 +105,11 @@ class Store:
         """Give the space of deleted rows back to the file system."""
         self.connection.vacuum()
 
-    def fact(self, name: str) -> Any:
+    def fact(self, name: str) -> int:
         return self.connection.fact(name)
+
+    def model_name(self) -> str:
+        return self.connection.model_name()
 
     def set_fact(self, name: str, value: str | int) -> None:
         self.connection.execute("REPLACE INTO facts VALUES (?, ?)", [name, value])
@@ -123,9 +126,9 @@ class Store:
         self._changed += ids
         chosen = [json.dumps(ids)]
         n_gone, total = self.connection.execute(
-            f"SELECT count(*), coalesce(sum(checksum), 0) FROM items WHERE {_CHOSEN}", chosen
+            f"SELECT count(*), coalesce(sum(checksum), 0) FROM items WHERE {_HAS_LISTED_ID}", chosen
         ).fetchone()
-        self.connection.execute(f"DELETE FROM items WHERE {_CHOSEN}", chosen)
+        self.connection.execute(f"DELETE FROM items WHERE {_HAS_LISTED_ID}", chosen)
         self._count(-n_gone, -total)
 
     def changed_since(self, generation: int) -> list[int] | None:
@@ -137,12 +140,12 @@ class Store:
 
     def present(self, ids: list[int]) -> list[int]:
         """Return those of the ids that are stored."""
-        rows = self.connection.execute(f"SELECT id FROM items WHERE {_CHOSEN}", [json.dumps(ids)])
+        rows = self.connection.execute(f"SELECT id FROM items WHERE {_HAS_LISTED_ID}", [json.dumps(ids)])
         return [row[0] for row in rows]
 
     def rows(self, ids: list[int]) -> list[Row]:
         """Return the rows of these ids, in their order."""
-        records = self.connection.execute(f"SELECT * FROM items WHERE {_CHOSEN}", [json.dumps(ids)])
+        records = self.connection.execute(f"SELECT * FROM items WHERE {_HAS_LISTED_ID}", [json.dumps(ids)])
         by_id = {record[0]: self._checked(record) for record in records}
         missing = [item for item in ids if item not in by_id]
         if missing:
@@ -164,7 +167,7 @@ class Store:
             raise self._damaged(f"holds {n_items} items where {expected[0]} were written")
         self._read_log()
 
-    def matching(self, condition: str, parameters: Sequence[Any]) -> list[int]:
+    def matching(self, condition: str, parameters: Sequence[str | int | float]) -> list[int]:
         """Return the ids whose row meets a condition of :func:`compile_filter`."""
         rows = self.connection.execute(f"SELECT id FROM items WHERE {condition} ORDER BY id", parameters)
         return [row[0] for row in rows]

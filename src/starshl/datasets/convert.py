@@ -169,7 +169,8 @@ def _arrays(X: np.ndarray, y: np.ndarray, *, n_train: int) -> Arrays:
 
 def _read_arff(path: Path, dtype: type) -> tuple[np.ndarray, np.ndarray]:
     """Return the numeric columns and the last column (the class, as text) of a dense ARFF file."""
-    rows, labels = [], []
+    rows: list[np.ndarray] = []
+    labels: list[str] = []
     with open(path, encoding="utf-8") as file:
         for line in _data_lines(file):
             values, _, label = line.rpartition(",")

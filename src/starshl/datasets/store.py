@@ -186,7 +186,7 @@ def _fetch_from(entry: Entry, source: Source, report: Progress | None) -> Path:
         shutil.rmtree(folder)
         raise
     content = io.BytesIO()
-    np.savez_compressed(content, **arrays)
+    np.savez_compressed(content, **arrays)  # type: ignore[arg-type]  # NumPy's stub takes any name for an option
     write_atomically(cache_folder() / entry.file, content.getvalue())
     shutil.rmtree(folder)
     return cache_folder() / entry.file

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._threads import run_all, tiles
 from .._validation import check_integer, check_labels
@@ -13,7 +16,9 @@ from .histograms import QUERIES_PER_TILE, check_codes, relevance_labels, words_o
 __all__ = ["codeword_accuracy", "codeword_hits", "knn_accuracy"]
 
 
-def codeword_accuracy(codes: BinaryCodes, y, codewords: BinaryCodes | np.ndarray, classes) -> float:
+def codeword_accuracy(
+    codes: BinaryCodes, y: ArrayLike, codewords: BinaryCodes | ArrayLike, classes: ArrayLike
+) -> float:
     """Return the share of codes whose nearest codeword is that of their class.
 
     If several codewords are equally near, the code counts with the share of them that is right: the
@@ -36,7 +41,7 @@ def codeword_accuracy(codes: BinaryCodes, y, codewords: BinaryCodes | np.ndarray
     0.5
     """
     if not isinstance(codewords, BinaryCodes):
-        codewords = BinaryCodes.from_signs(codewords)
+        codewords = BinaryCodes.from_signs(np.asarray(codewords))
     classes, y = np.asarray(classes), np.asarray(y)
     if classes.shape != (len(codewords),):
         raise ValueError(
@@ -55,7 +60,13 @@ def codeword_hits(distances: np.ndarray, y: np.ndarray, classes: np.ndarray) -> 
 
 
 def knn_accuracy(
-    codes_query: BinaryCodes, codes_db: BinaryCodes, y_query, y_db, k: int = 5, *, n_jobs: int | None = None
+    codes_query: BinaryCodes,
+    codes_db: BinaryCodes,
+    y_query: ArrayLike,
+    y_db: ArrayLike,
+    k: int = 5,
+    *,
+    n_jobs: int | None = None,
 ) -> float:
     """Return the share of queries whose k nearest items vote for their class.
 
@@ -78,10 +89,10 @@ def knn_accuracy(
     queries, items = words_of(codes_query), words_of(codes_db)
     votes = np.zeros((len(queries), 1 + max(query_class.max(), item_class.max())))
 
-    def scan(rows: slice):
+    def scan(rows: slice) -> None:
         neighbor_votes(queries[rows], items, item_class, codes_db.n_bits, k, votes[rows])
 
-    run_all([lambda rows=rows: scan(rows) for rows in tiles(len(queries), QUERIES_PER_TILE)], n_jobs)
+    run_all([partial(scan, rows) for rows in tiles(len(queries), QUERIES_PER_TILE)], n_jobs)
     # Fractions of votes that are mathematically equal differ by rounding.
     winners = votes >= votes.max(axis=1, keepdims=True) - 1e-9
     right = winners[np.arange(len(votes)), query_class]

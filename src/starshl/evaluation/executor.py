@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from statistics import fmean
 from typing import Protocol
 
@@ -204,7 +205,8 @@ class _Worker:
     """A process that does one run after another and is replaced if it dies."""
 
     def __init__(self, folder: RecordFolder):
-        self.folder, self.job, self.started = folder, None, 0.0
+        self.folder, self.started = folder, 0.0
+        self.job: Job | None = None
         self._start()
 
     def _start(self) -> None:
@@ -230,21 +232,24 @@ class _Worker:
 
     def take(self) -> tuple[Job, RunSummary, float]:
         """Return the run that has ended, its summary and how long it took."""
+        job = self.job
+        if job is None:
+            raise RuntimeError("This worker has no run; give it one first.")
         try:
             summary = self.connection.recv()
         except (EOFError, ConnectionResetError):
-            summary = self._failure()
-        return self.job, summary, time.perf_counter() - self.started
+            summary = self._failure(job)
+        return job, summary, time.perf_counter() - self.started
 
-    def _failure(self) -> RunSummary:
+    def _failure(self, job: Job) -> RunSummary:
         self.process.join()
         message = f"The process of this run ended with code {self.process.exitcode}; memory may have run out."
         self._replace()
         with suppress(FileNotFoundError, RecordFormatError):
             # It may have died after the run was saved.
-            if (saved := self.folder.load(self.job.key)).ok:
+            if (saved := self.folder.load(job.key)).ok:
                 return summarize_record(saved)
-        record = Record(self.job.key, self.job.dataset, "failed", message)
+        record = Record(job.key, job.dataset, "failed", message)
         self.folder.save(record)
         return RunSummary(record)
 
@@ -259,9 +264,9 @@ class _Worker:
         self.process.join()
 
 
-def _serve(connection: Connection, path) -> None:
+def _serve(connection: Connection, path: Path) -> None:
     folder = RecordFolder(path)
     # The pipe closes when the process that hands out the runs ends or is killed.
-    with suppress(EOFError, BrokenPipeError, KeyboardInterrupt):
+    with suppress(EOFError, ConnectionError, KeyboardInterrupt):
         while True:
             connection.send(_run_and_save(connection.recv(), folder))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._threads import run_all, tiles
 from .._validation import PartialLabels, check_labels
@@ -73,7 +75,11 @@ class HammingHistograms:
 
 
 def hamming_histograms(
-    codes_query: BinaryCodes, codes_db: BinaryCodes, y_query, y_db, n_jobs: int | None = None
+    codes_query: BinaryCodes,
+    codes_db: BinaryCodes,
+    y_query: ArrayLike,
+    y_db: ArrayLike,
+    n_jobs: int | None = None,
 ) -> HammingHistograms:
     """Count items and relevant items by Hamming distance, for every query.
 
@@ -103,10 +109,10 @@ def hamming_histograms(
     count = np.zeros((len(queries), codes_query.n_bits + 1), dtype=np.int64)
     relevant = np.zeros_like(count)
 
-    def scan(rows: slice):
+    def scan(rows: slice) -> None:
         loop(queries[rows], items, query_labels[rows], item_labels, count[rows], relevant[rows])
 
-    run_all([lambda rows=rows: scan(rows) for rows in tiles(len(queries), QUERIES_PER_TILE)], n_jobs)
+    run_all([partial(scan, rows) for rows in tiles(len(queries), QUERIES_PER_TILE)], n_jobs)
     return HammingHistograms(count, relevant)
 
 
@@ -135,7 +141,9 @@ def words_of(codes: BinaryCodes) -> np.ndarray:
     return padded.view(np.uint64)
 
 
-def relevance_labels(y_query, y_db, n_queries: int, n_items: int) -> tuple[np.ndarray, np.ndarray]:
+def relevance_labels(
+    y_query: ArrayLike, y_db: ArrayLike, n_queries: int, n_items: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return class indices of shape (n,), or packed label sets of shape (n, n_words) for label matrices."""
     y_query, y_db = _one_column(y_query), _one_column(y_db)
     for name, y, n in (("y_query", y_query, n_queries), ("y_db", y_db, n_items)):
@@ -172,9 +180,9 @@ def _kind(label: object) -> type:
     return type(label) if isinstance(label, (str, bytes)) else object
 
 
-def _one_column(y) -> np.ndarray:
-    y = np.asarray(y)
-    return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+def _one_column(y: ArrayLike) -> np.ndarray:
+    labels = np.asarray(y)
+    return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
 
 
 def _label_sets(y_query: np.ndarray, y_db: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._threads import run_all, tiles
 from .._validation import check_choice, check_integer
@@ -34,8 +36,8 @@ __all__ = [
 def precision_at(
     codes_query: BinaryCodes,
     codes_db: BinaryCodes,
-    y_query,
-    y_db,
+    y_query: ArrayLike,
+    y_db: ArrayLike,
     s: int = 10,
     *,
     ties: str = "expected",
@@ -71,25 +73,33 @@ def precision_at(
     return float((hits / min(s, histograms.n_items)).mean())
 
 
-def _hits_in_storage_order(codes_query, codes_db, y_query, y_db, s, count, n_jobs) -> np.ndarray:
+def _hits_in_storage_order(
+    codes_query: BinaryCodes,
+    codes_db: BinaryCodes,
+    y_query: ArrayLike,
+    y_db: ArrayLike,
+    s: int,
+    count: np.ndarray,
+    n_jobs: int | None,
+) -> np.ndarray:
     query_class, item_class = relevance_labels(y_query, y_db, len(codes_query), len(codes_db))
     if query_class.ndim == 2:
         raise ValueError("ties='index' takes one label per code; use ties='expected' with label matrices.")
     queries, items = words_of(codes_query), words_of(codes_db)
     hits = np.zeros(len(queries), dtype=np.int64)
 
-    def scan(rows: slice):
+    def scan(rows: slice) -> None:
         hits_in_storage_order(queries[rows], items, query_class[rows], item_class, count[rows], s, hits[rows])
 
-    run_all([lambda rows=rows: scan(rows) for rows in tiles(len(queries), QUERIES_PER_TILE)], n_jobs)
+    run_all([partial(scan, rows) for rows in tiles(len(queries), QUERIES_PER_TILE)], n_jobs)
     return hits
 
 
 def mean_average_precision(
     codes_query: BinaryCodes,
     codes_db: BinaryCodes,
-    y_query,
-    y_db,
+    y_query: ArrayLike,
+    y_db: ArrayLike,
     k: int | None = None,
     *,
     n_jobs: int | None = None,
@@ -277,7 +287,7 @@ def lookup(histograms: HammingHistograms, radius: int = 2) -> Lookup:
     )
 
 
-def _check_lengths(s) -> list[int]:
+def _check_lengths(s: int | Sequence[int]) -> list[int]:
     lengths = [check_integer(length, "s", low=1) for length in np.atleast_1d(np.asarray(s)).tolist()]
     if not lengths:
         raise ValueError("s is empty; give at least one list length.")

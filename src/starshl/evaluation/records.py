@@ -187,7 +187,7 @@ class RecordFolder:
     (True, 'no memory')
     """
 
-    def __init__(self, path: str | os.PathLike):
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         if self.path.exists() and not self.path.is_dir():
             raise RecordFormatError(f"{str(self.path)!r} is a file; run records are kept in a folder. Name one.")

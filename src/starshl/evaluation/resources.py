@@ -29,7 +29,7 @@ class Stopwatch:
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Measure the block."""
-        compiling = []
+        compiling: list[float] = []
         start = time.perf_counter()
         try:
             with install_timer("numba:compile", compiling.append):

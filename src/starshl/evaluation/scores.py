@@ -11,7 +11,15 @@ from sklearn.metrics import adjusted_rand_score
 
 from .accuracy import knn_accuracy
 from .histograms import HammingHistograms, hamming_histograms
-from .metrics import average_precision, expected_precision, list_size, lookup, pr_area, precision_recall
+from .metrics import (
+    PrecisionRecall,
+    average_precision,
+    expected_precision,
+    list_size,
+    lookup,
+    pr_area,
+    precision_recall,
+)
 from .occupancy import occupancy
 from .records import Record
 
@@ -107,7 +115,7 @@ def _neighbor_votes(record: Record, n_jobs: int | None) -> dict[str, Any]:
     return {"accuracy_knn": {k: knn_accuracy(query, items, y_query, y_items, k, n_jobs=n_jobs) for k in (1, 5)}}
 
 
-def _as_lists(curve) -> dict[str, list[float]]:
+def _as_lists(curve: PrecisionRecall) -> dict[str, list[float]]:
     return {name: getattr(curve, name).tolist() for name in ("radius", "precision", "recall", "empty_share")}
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from .._types import LabelsLike, SamplesLike
 from .._validation import check_choice, check_flag, check_integer
 from .impute import Impute, is_missing
 from .one_hot import OneHot
@@ -81,7 +83,7 @@ class TableFeatures(Step):
         self.scale = scale
         self.n_components = n_components
 
-    def fit(self, X, y=None) -> Self:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> Self:
         """Learn what each column holds and how to turn it into numbers."""
         check_flag(self.impute, "impute")
         check_flag(self.scale, "scale")
@@ -95,7 +97,7 @@ class TableFeatures(Step):
         self.n_features_out_ = self._features(columns, fitting=True).shape[1]
         return self
 
-    def transform(self, X) -> np.ndarray:
+    def transform(self, X: SamplesLike) -> np.ndarray:
         """Return the features of the rows of a table with the same columns."""
         check_is_fitted(self)
         return self._features(self._matching_columns(X), fitting=False)
@@ -152,7 +154,7 @@ class TableFeatures(Step):
     def _text_steps(self) -> dict[str, Step]:
         return {"vectorizer_": Text(self.n_components)}
 
-    def _matching_columns(self, X) -> list[np.ndarray]:
+    def _matching_columns(self, X: SamplesLike) -> list[np.ndarray]:
         columns, names = _columns_of(X)
         fitted_names = getattr(self, "feature_names_in_", None)
         if names is not None and fitted_names is not None:
@@ -177,9 +179,8 @@ class TableFeatures(Step):
             self._require(isinstance(names, np.ndarray) and names.shape == (self.n_features_in_,), "feature_names_in_")
         n_features = 0
         for name, steps in (("number_columns_", self._number_steps()), ("category_columns_", self._category_steps())):
-            columns = getattr(self, name, None)
-            is_right = isinstance(columns, np.ndarray) and columns.dtype == np.int64 and columns.ndim == 1
-            self._require(is_right and bool(((columns >= 0) & (columns < self.n_features_in_)).all()), name)
+            self._require(_are_positions(getattr(self, name, None), self.n_features_in_), name)
+            columns = getattr(self, name)
             n_features += self._checked_size(steps, len(columns)) if len(columns) else 0
         n_features += self._checked_size(self._text_steps(), 1) if self.text_column_ >= 0 else 0
         self._require(n_features == self.n_features_out_, "n_features_out_")
@@ -187,12 +188,12 @@ class TableFeatures(Step):
     def _checked_size(self, steps: dict[str, Step], n_columns: int) -> int:
         """Return the number of features that restored steps make; refuse steps that do not follow each other."""
         for name, new in steps.items():
-            part = getattr(self, name, None)
+            part: Any = getattr(self, name, None)
             self._require(type(part) is type(new) and part.n_features_in_ == n_columns, name)
             n_columns = part.n_features_out_
         return n_columns
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.categorical = True
@@ -214,6 +215,12 @@ def _columns_of(X: Any) -> tuple[list[np.ndarray], list[str] | None]:
     if cells.ndim != 2 or 0 in cells.shape:
         raise ValueError(f"X has shape {cells.shape}; a table has at least one row and one column.")
     return list(cells.T), None
+
+
+def _are_positions(columns: Any, n_columns: int) -> bool:
+    if not isinstance(columns, np.ndarray) or columns.dtype != np.int64 or columns.ndim != 1:
+        return False
+    return bool(((columns >= 0) & (columns < n_columns)).all())
 
 
 def _position(column: Column, parameter: str, names: list[str] | None, n_columns: int) -> int:
@@ -257,6 +264,9 @@ def _as_categories(cells: np.ndarray) -> np.ndarray:
     return result
 
 
-def _number_text(value: Any) -> str:
-    is_whole = isinstance(value, Real) and not isinstance(value, bool) and value == int(value)
-    return str(int(value)) if is_whole else str(value)
+def _number_text(value: object) -> str:
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, Real) and float(value).is_integer():
+        return str(int(float(value)))
+    return str(value)

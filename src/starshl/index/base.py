@@ -149,7 +149,7 @@ class HammingIndex(ABC):
         self._require("reconstruct")
         return self._reconstruct(check_ids(ids))
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to one file."""
         self._require("save")
         self._save(path)
@@ -181,7 +181,7 @@ class HammingIndex(ABC):
     def _reconstruct(self, ids: np.ndarray) -> BinaryCodes:
         raise NotImplementedError
 
-    def _save(self, path: str | os.PathLike) -> None:
+    def _save(self, path: str | os.PathLike[str]) -> None:
         raise NotImplementedError
 
     def _require(self, capability: str) -> None:

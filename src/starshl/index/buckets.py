@@ -143,7 +143,15 @@ class BucketItems(Snapshot):
         share = np.mean(loops.look_up(self.buckets.planes, self.slots, first) < 0)
         return share * queries.shape[1] * len(self.buckets) >= _MIN_DISTANCES_FOR_THREADS
 
-    def _take_nearest(self, queries, mask, positions, distances, done, some: slice) -> None:
+    def _take_nearest(
+        self,
+        queries: np.ndarray,
+        mask: np.ndarray | None,
+        positions: np.ndarray,
+        distances: np.ndarray,
+        done: np.ndarray,
+        some: slice,
+    ) -> None:
         """Answer the queries whose nearest buckets hold k items that pass."""
         buckets, queries = self.buckets, np.ascontiguousarray(queries[:, some])
         # Where k exceeds the usual bucket, the nearest ones are rarely enough: leave those queries to the scan.
@@ -161,14 +169,18 @@ class BucketItems(Snapshot):
             done[some],
         )
 
-    def _scan(self, queries, k: int, mask, n_jobs) -> tuple[np.ndarray, np.ndarray]:
+    def _scan(
+        self, queries: np.ndarray, k: int, mask: np.ndarray | None, n_jobs: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         if mask is not None:
             buckets, kept = self.buckets.selected(mask)
             positions, distances = self._scan_buckets(buckets, queries, k, n_jobs)
             return kept[positions], distances
         return self._scan_buckets(self.buckets, queries, k, n_jobs)
 
-    def _scan_buckets(self, buckets: Buckets, queries, k: int, n_jobs) -> tuple[np.ndarray, np.ndarray]:
+    def _scan_buckets(
+        self, buckets: Buckets, queries: np.ndarray, k: int, n_jobs: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         if buckets.starts is None or len(buckets) == len(buckets.ids):
             return nearest(buckets.planes, queries, k, self.n_bits, n_jobs=n_jobs)
         rows, distances = nearest(buckets.planes, queries, k, self.n_bits, item_starts=buckets.starts, n_jobs=n_jobs)
@@ -223,6 +235,7 @@ class BucketIndex(ScanIndex):
 
     kind = "buckets"
     snapshot_type = BucketItems
+    _items: BucketItems
 
     @property
     def n_buckets(self) -> int:

@@ -41,7 +41,7 @@ def make_index(codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int 
 
 
 def load_index(
-    path: str | os.PathLike, *, memory_map: bool = False, verify: bool = True, n_jobs: int | None = None
+    path: str | os.PathLike[str], *, memory_map: bool = False, verify: bool = True, n_jobs: int | None = None
 ) -> ScanIndex:
     """Read an index written by ``save``.
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import mmap
 import os
+from io import BufferedReader
 from math import prod
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ _ALIGNMENT = 64
 _MAX_HEADER_BYTES = 1 << 20
 
 
-def write_index_file(path: str | os.PathLike, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+def write_index_file(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Write the file so that it is either complete or absent."""
     # Wide words first: each array then starts at a multiple of its own item size.
     arrays = dict(sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0])))
@@ -53,7 +54,7 @@ def write_index_file(path: str | os.PathLike, header: dict[str, Any], arrays: di
 
 
 def read_index_file(
-    path: str | os.PathLike, *, memory_map: bool, verify: bool
+    path: str | os.PathLike[str], *, memory_map: bool, verify: bool
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the header and the arrays of a file written by :func:`write_index_file`, or refuse it.
 
@@ -88,12 +89,12 @@ def read_index_file(
     return header, arrays
 
 
-def _map(file: BinaryIO) -> memoryview:
+def _map(file: BufferedReader) -> memoryview:
     # A private mapping: pages are read when they are used, and writes to them never reach the file.
     return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
 
 
-def _read(file: BinaryIO) -> memoryview:
+def _read(file: BufferedReader) -> memoryview:
     """Return the content in memory, where no later change of the file can reach it."""
     content = np.empty(os.fstat(file.fileno()).st_size, np.uint8)
     if file.readinto(content.data) != len(content):

@@ -55,7 +55,9 @@ class MultiItems(FlatItems):
         rows = np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in hits)])
         return starts, rows, np.concatenate([np.empty(0, np.int32), *(distances for _, distances in hits)])
 
-    def _probe(self, tables: Tables, queries, radii, mask, some: slice) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _probe(
+        self, tables: Tables, queries: np.ndarray, radii: np.ndarray, mask: np.ndarray | None, some: slice
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
         first_bits, widths = self._pieces()
         passing = _EVERY_ROW if mask is None else mask
         hits = []

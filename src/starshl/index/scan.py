@@ -16,7 +16,7 @@ from ..codes.hamming import from_planes, score_penalties, to_planes
 from .base import HammingIndex, Neighbors, RadiusNeighbors
 from .files import write_index_file
 from .ids import next_ids
-from .snapshot import Snapshot
+from .snapshot import Hits, Snapshot
 
 __all__ = ["ScanIndex"]
 
@@ -133,7 +133,7 @@ class ScanIndex(HammingIndex):
         planes, rows = items.rows(_known(items, ids))
         return from_planes(planes[:, rows], self.n_bits)
 
-    def _save(self, path: str | os.PathLike) -> None:
+    def _save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to one file; :func:`starshl.index.load_index` reads or memory-maps it."""
         write_index_file(path, {"kind": self.kind, "n_bits": self.n_bits}, self._items.arrays())
 
@@ -177,7 +177,9 @@ def _n_passing(mask: np.ndarray, k: int) -> int:
     return k if n_first >= k else min(k, int(np.count_nonzero(mask)))
 
 
-def _best_scored(items: Snapshot, hits, queries, weights, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _best_scored(
+    items: Snapshot, hits: Hits, queries: np.ndarray, weights: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Order each query's hits by distance, score and id; return positions and distances of the first k."""
     starts, positions, distances = hits
     planes, rows = items.rows(positions)

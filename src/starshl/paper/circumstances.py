@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..reports.document import Section, Table, Text, counted, listed
+from ..reports.document import Block, Section, Table, Text, counted, listed
 from ..reports.results import Results
-from ..reports.statistics import FEWEST_RUNS
+from ..reports.statistics import MIN_RUNS_FOR_INTERVAL
 from .claims import CLAIMED_ENTRY, FLAT, Verdict
 from .extent import extent_of
 from .lineup import LINEUP, title_of
-from .notes import NEVER_PUBLISHED, completeness, marked_name
+from .notes import UNPUBLISHED_DATA_NOTE, completeness, marked_name
 
 __all__ = ["claims_section", "settings_section", "what_was_run"]
 
@@ -35,7 +35,7 @@ def what_was_run(results: Results) -> Section:
         rows.append((name, *sizes, str(len(protocol.methods)), planned, completeness(protocol)))
     columns = ("protocol", "training rows", "queries", "runs", "bits", "methods", "planned fits done", "extent")
     lines = Text((*_extent_lines(results), *_record_lines(results), *_comparison_lines()))
-    blocks = [
+    blocks: list[Block] = [
         lines,
         Table("Protocols", columns, tuple(rows)),
         *_footnote(protocol.dataset for protocol in results.protocols),
@@ -46,7 +46,7 @@ def what_was_run(results: Results) -> Section:
 def _extent_lines(results: Results) -> list[str]:
     protocols = results.protocols
     lines = [
-        f"{sum(len(protocol.runs) for protocol in protocols):,} finished fits (one method, length and run each), "
+        f"{sum(len(protocol.runs) for protocol in protocols):,} finished fits (one per method, length and run), "
         f"{len(results.failures)} failed; {results.seconds / 60:.0f} minutes of fitting and encoding in total."
     ]
     extents = [extent_of(protocol) for protocol in protocols]
@@ -75,14 +75,14 @@ def _record_lines(results: Results) -> list[str]:
 def _comparison_lines() -> tuple[str, ...]:
     return (
         "Differences are paired: every method sees the same rows in the same run. Intervals are Student's, 95 %, of "
-        f"{FEWEST_RUNS} runs or more; a difference is called clear if its interval excludes zero.",
+        f"{MIN_RUNS_FOR_INTERVAL} runs or more; a difference is called clear if its interval excludes zero.",
         "Bold, places, claims and differences count only the runs that all compared methods share. Means in tables "
         "count all runs of a method; if it has fewer than others in its column, the cell says how many.",
     )
 
 
 def _footnote(datasets: Iterable[str]) -> list[Text]:
-    return [Text((NEVER_PUBLISHED,))] if any(marked_name("", dataset) for dataset in datasets) else []
+    return [Text((UNPUBLISHED_DATA_NOTE,))] if any(marked_name("", dataset) for dataset in datasets) else []
 
 
 def claims_section(verdicts: list[Verdict]) -> Section:
@@ -101,7 +101,7 @@ def claims_section(verdicts: list[Verdict]) -> Section:
             f'"{title_of(CLAIMED_ENTRY)}" throughout. {counts}.',
             'A claim "holds" only if all runs, lengths and methods that it is about are complete; until then it '
             '"holds so far". It is "not clear" if the paired 95 % interval of a difference includes zero; with fewer '
-            f"than {FEWEST_RUNS} runs there is no interval and the sign decides.",
+            f"than {MIN_RUNS_FOR_INTERVAL} runs there is no interval and the sign decides.",
             f"Figures are means over shared runs, P@10 unless stated otherwise. Flat means a loss of at most {FLAT} "
             "from P@10 to P@50; useful means a P@10 above Euclidean search of the rows themselves; BRE is no better "
             "if it is not above the best unsupervised method.",
@@ -119,7 +119,7 @@ def claims_section(verdicts: list[Verdict]) -> Section:
 
 def settings_section(results: Results) -> Section:
     """Return settings, seeds, notes, versions, machines and failures."""
-    blocks = [_settings_table(results), _rows_table(results), _seeds_table(results), *_places(results)]
+    blocks: list[Block] = [_settings_table(results), _rows_table(results), _seeds_table(results), *_places(results)]
     if results.warnings:
         warnings = (
             (title_of(key), warning) for key, texts in sorted(results.warnings.items()) for warning in sorted(texts)

@@ -30,8 +30,12 @@ class Extent:
         """Say in words what is missing: whole runs, lengths and methods first, then single fits."""
         if not self.planned:
             return []
-        methods, lengths, runs = (dict.fromkeys(place[part] for place in self._ordered) for part in range(3))
-        done_methods, done_lengths, done_runs = ({place[part] for place in self.done} for part in range(3))
+        methods = dict.fromkeys(method for method, _, _ in self._ordered)
+        lengths = dict.fromkeys(n_bits for _, n_bits, _ in self._ordered)
+        runs = {run for _, _, run in self.planned}
+        done_methods = {method for method, _, _ in self.done}
+        done_lengths = {n_bits for _, n_bits, _ in self.done}
+        done_runs = {run for _, _, run in self.done}
         words = []
         if len(done_runs) < len(runs):
             words.append(f"{len(done_runs)} of {counted(len(runs), 'run')}")

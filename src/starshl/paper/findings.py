@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ..reports.document import difference, digits_apart, interval, listed, signed
 from ..reports.results import ProtocolResults
-from ..reports.statistics import Paired, paired, shared_runs, summarize
+from ..reports.statistics import Paired, means_of, paired, require_paired, shared_runs, summarize
 from .lineup import LINEUP, is_star, title_of
 
 __all__ = [
@@ -72,7 +72,8 @@ def contest(where: str, metric: str, values: Mapping[str, Mapping[int, float]]) 
         return [f"{where} all methods have no run in common, so none is called best."]
     best = ranking[0]
     second = next(name for name in ranking[1:] if not is_star(best) or not is_star(name))
-    means = [summarize(common[name].values()).mean for name in (best, second)]
+    all_means = means_of(common)
+    means = [all_means[name] for name in (best, second)]
     gap = describe_gap(common[best], common[second], second)
     sentences = [f"{where} {best} is best with {metric} {means[0]:.{digits_apart(*means)}f}, {gap}."]
     rivals = [name for name in ranking if name in rivals]
@@ -88,14 +89,14 @@ def contest(where: str, metric: str, values: Mapping[str, Mapping[int, float]]) 
 
 def describe_gap(first: Mapping[int, float], second: Mapping[int, float], name: str) -> str:
     """Write how far the first is ahead of, or behind, the second, which is called ``name``, and how sure that is."""
-    gap = paired(first, second)
+    gap = require_paired(first, second)
     size = signed(gap.difference).lstrip("+-")
     return f"{size} {'ahead of' if gap.difference >= 0 else 'behind'} {name} ({_with_interval(gap)})"
 
 
 def _ranking(common: Mapping[str, Mapping[int, float]]) -> list[str]:
     """Return names by their mean over the same runs, best first; nothing if there is no such run."""
-    means = {name: summarize(runs.values()).mean for name, runs in common.items() if runs}
+    means = means_of(common)
     return sorted(means, key=lambda name: -means[name])
 
 

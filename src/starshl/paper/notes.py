@@ -7,10 +7,10 @@ from ..reports.document import Text, counted
 from ..reports.results import ProtocolResults
 from .extent import extent_of
 
-__all__ = ["NEVER_PUBLISHED", "completeness", "extent_line", "introduction", "marked_name", "section_title"]
+__all__ = ["UNPUBLISHED_DATA_NOTE", "completeness", "extent_line", "introduction", "marked_name", "section_title"]
 
 # Readers of a single table must see it there.
-NEVER_PUBLISHED = (
+UNPUBLISHED_DATA_NOTE = (
     "(1) The paper's selection of 6,878 samples of PASCAL VOC 2007 was never published. The figures of paper-pascal07 "
     "are for other rows; they can neither confirm nor refute the paper's."
 )

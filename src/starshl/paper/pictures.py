@@ -24,8 +24,8 @@ N_RETRIEVED = 15
 # The class of the query in the paper's figure; other data sets show their second class too.
 _QUERY_CLASS = 1
 _PAPERS_LENGTH = 45
-_WITH_PICTURES = ("cifar10", "digits")
-_NO_CODES = (
+_DATA_SETS_WITH_PICTURES = ("cifar10", "digits")
+_NO_CODES_NOTE = (
     "The pictures are not shown: they need the codes, which only run records hold, and this report was made from "
     "summaries. `starshl reproduce --figure pictures` makes the records for CIFAR-10."
 )
@@ -37,18 +37,18 @@ def pictures_section(folder: RecordFolder | None, protocol: ProtocolResults) -> 
     The query is the first row of its class among the queries. Items at equal distance are in the order of the
     database, which is random.
     """
-    if protocol.dataset not in _WITH_PICTURES or protocol.base is None or not protocol.lengths:
+    if protocol.dataset not in _DATA_SETS_WITH_PICTURES or protocol.base is None or not protocol.lengths:
         return None
     n_bits = _PAPERS_LENGTH if _PAPERS_LENGTH in protocol.lengths else protocol.lengths[-1]
     section = Section(f"{protocol.dataset}: pictures retrieved at {n_bits} bits", f"pictures-{protocol.name}")
     keys = {run.method: run.key for run in protocol.runs if (run.run, run.n_bits) == (0, n_bits)}
     records = _records(folder, [keys[method] for method in protocol.methods if method in keys])
     if not records:
-        section.blocks.append(Text((_NO_CODES,)))
+        section.blocks.append(Text((_NO_CODES_NOTE,)))
         return section
     try:
         dataset = datasets.get(protocol.dataset, download=False)
-        split = _protocol_as_run(protocol).split(dataset, 0)
+        split = _as_run(protocol.base, protocol).split(dataset, 0)
     except (OSError, ValueError) as error:  # absent, damaged, or not the rows of the records
         section.blocks.append(Text((f"The pictures are not shown: {error}",)))
         return section
@@ -66,20 +66,18 @@ def pictures_section(folder: RecordFolder | None, protocol: ProtocolResults) -> 
 
 
 def _records(folder: RecordFolder | None, keys: list[RunKey | None]) -> list[Record]:
-    records = []
-    for key in keys if folder is not None else ():
+    records: list[Record] = []
+    if folder is None:
+        return records
+    for key in keys:
         if key is not None:
             with suppress(FileNotFoundError, RecordFormatError):
                 records.append(folder.load(key))
     return records
 
 
-def _protocol_as_run(protocol: ProtocolResults) -> Protocol:
-    return (
-        protocol.base.reduced(n_train=protocol.n_train, n_query=protocol.n_query, n_runs=1)
-        if protocol.reduced
-        else protocol.base
-    )
+def _as_run(base: Protocol, protocol: ProtocolResults) -> Protocol:
+    return base.reduced(n_train=protocol.n_train, n_query=protocol.n_query, n_runs=1) if protocol.reduced else base
 
 
 def _notes(protocol: ProtocolResults, n_bits: int, shown: Collection[str]) -> tuple[str, ...]:
@@ -94,7 +92,9 @@ def _notes(protocol: ProtocolResults, n_bits: int, shown: Collection[str]) -> tu
     return tuple(lines)
 
 
-def _row(record: Record, dataset: Dataset, database: np.ndarray, query: int):
+def _row(
+    record: Record, dataset: Dataset, database: np.ndarray, query: int
+) -> tuple[str, tuple[np.ndarray, ...], tuple[bool, ...]]:
     distances = record.codes("query")[query : query + 1].distances(record.codes("database"))[0]
     nearest = database[np.argsort(distances, kind="stable")[:N_RETRIEVED]]
     images = tuple(_picture(dataset, row) for row in nearest)

@@ -29,10 +29,10 @@ def default_summaries(records: Path) -> Path:
 
 
 def write_report(
-    records: str | os.PathLike,
-    output: str | os.PathLike,
+    records: str | os.PathLike[str],
+    output: str | os.PathLike[str],
     *,
-    summaries: str | os.PathLike | None = None,
+    summaries: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> WrittenReport:

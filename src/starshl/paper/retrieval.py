@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
 import numpy as np
 
-from ..reports.document import Chart, Section, Series, Table, Text, counted, difference, interval, plus_minus
+from ..reports.document import Block, Chart, Section, Series, Table, Text, counted, difference, interval, plus_minus
 from ..reports.results import ProtocolResults
 from ..reports.statistics import paired, summarize
-from ..reports.tables import line_over, table_of_means
+from ..reports.tables import Runs, line_over, table_of_means
 from .findings import STAR_KEYS, retrieval_findings, shown_lengths
 from .lineup import is_star, title_of
 from .notes import introduction, section_title
 
 __all__ = ["labels_used", "reading_notes", "retrieval_section"]
 
+# The points of a method's line: x, and run -> value.
+Points: TypeAlias = Callable[[str], Iterable[tuple[float, Runs]]]
+
 _DETAILS = (
     *(("labels used", 0), ("P@10", 3), ("P@50", 3), ("mAP", 3), ("PR area", 3), ("P(r<=2)", 3), ("empty balls", 2)),
     *(("accuracy", 3), ("distinct codes", 0), ("fit s", 1), ("encode s", 2), ("peak MB", 0)),
 )
-_WITH_DEVIATION = ("P@10", "P@50", "mAP", "PR area", "P(r<=2)")
+_METRICS_WITH_DEVIATION = ("P@10", "P@50", "mAP", "PR area", "P(r<=2)")
 _LIST_LENGTHS = tuple(range(10, 55, 5))
 
 
@@ -47,7 +53,11 @@ def labels_used(protocol: ProtocolResults, method: str, n_bits: int | None) -> s
 
 def retrieval_section(protocol: ProtocolResults) -> Section:
     """Return everything about one retrieval protocol."""
-    blocks = [introduction(protocol), Text(tuple(retrieval_findings(protocol))), _precision_over_bits(protocol)]
+    blocks: list[Block | None] = [
+        introduction(protocol),
+        Text(tuple(retrieval_findings(protocol))),
+        _precision_over_bits(protocol),
+    ]
     for n_bits in shown_lengths(protocol):
         blocks += [_precision_over_list(protocol, n_bits), _precision_over_recall(protocol, n_bits)]
     blocks.append(_precision_table(protocol))
@@ -57,14 +67,14 @@ def retrieval_section(protocol: ProtocolResults) -> Section:
     return Section(section_title(protocol), protocol.name, [block for block in blocks if block is not None])
 
 
-def _series(protocol: ProtocolResults, points) -> tuple[Series, ...]:
+def _series(protocol: ProtocolResults, points: Points) -> tuple[Series, ...]:
     titles = {method: title_of(method) for method in protocol.methods}
     lines = (line_over(title, points(key), emphasized=is_star(title)) for key, title in titles.items())
     return tuple(line for line in lines if line is not None)
 
 
 def _precision_over_bits(protocol: ProtocolResults) -> Chart:
-    def points(method):
+    def points(method: str) -> list[tuple[float, Runs]]:
         metric = "accuracy" if method == "svc" else "P@10"
         return [(n_bits, protocol.values(method, n_bits, metric)) for n_bits in protocol.lengths]
 
@@ -74,7 +84,7 @@ def _precision_over_bits(protocol: ProtocolResults) -> Chart:
 
 
 def _precision_over_list(protocol: ProtocolResults, n_bits: int) -> Chart:
-    def points(method):
+    def points(method: str) -> list[tuple[float, Runs]]:
         return [(s, protocol.values(method, n_bits, f"P@{s}")) for s in _LIST_LENGTHS]
 
     return Chart(f"P@s at {n_bits} bits", "s, items retrieved", "P@s", _series(protocol, points), _LIST_LENGTHS)
@@ -117,7 +127,7 @@ def _details_table(protocol: ProtocolResults, n_bits: int) -> Table:
         cells = [label]
         for metric, digits in _DETAILS:
             cell = plus_minus(summarize(protocol.values(method, n_bits, metric).values()), digits)
-            cells.append(cell if metric in _WITH_DEVIATION else cell.split(" ±")[0])
+            cells.append(cell if metric in _METRICS_WITH_DEVIATION else cell.split(" ±")[0])
         rows.append(tuple(cells))
     named = {"fit s": "fit or search s", "encode s": "encode or predict s"}
     columns = ("method", *(named.get(metric, metric) for metric, _ in _DETAILS))

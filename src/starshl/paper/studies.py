@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
-from ..reports.document import Chart, Section, Series, Table, Text, difference, interval
+from ..reports.document import Block, Chart, Section, Series, Table, Text, difference, interval
 from ..reports.results import ProtocolResults
-from ..reports.statistics import paired, shared_runs, summarize
-from ..reports.tables import line_over, table_of_means
+from ..reports.statistics import means_of, paired, require_paired, shared_runs
+from ..reports.tables import Runs, line_over, table_of_means
 from .findings import contest, few_runs, transduction_findings
 from .lineup import LINEUP, is_star, title_of
 from .notes import extent_line, introduction, section_title
 from .retrieval import labels_used
 
 __all__ = ["labels_section", "transductive_section", "unsupervised_section"]
+
+# Title -> length of the codes -> run -> value.
+ByLength: TypeAlias = dict[str, dict[int, dict[int, float]]]
 
 # The keys of the inductive and the transductive row of each setting.
 _SETTINGS = {
@@ -43,7 +47,7 @@ def transductive_section(protocol: ProtocolResults) -> Section:
     lines = _lines((name, by_length.items()) for name, by_length in values.items())
     chart = Chart("Accuracy over the length of the codes", "bits", "accuracy", lines, tuple(protocol.lengths))
     text = Text(tuple(_transduction_sentences(protocol, values)))
-    blocks = [
+    blocks: list[Block | None] = [
         introduction(protocol),
         text,
         chart,
@@ -53,7 +57,7 @@ def transductive_section(protocol: ProtocolResults) -> Section:
     return Section(section_title(protocol), protocol.name, [block for block in blocks if block is not None])
 
 
-def _lines(named_points: Iterable[tuple[str, Iterable]]) -> tuple[Series, ...]:
+def _lines(named_points: Iterable[tuple[str, Iterable[tuple[float, Runs]]]]) -> tuple[Series, ...]:
     lines = (line_over(title, points, emphasized=is_star(title)) for title, points in named_points)
     return tuple(line for line in lines if line is not None)
 
@@ -66,7 +70,7 @@ def _transductive(setting: str) -> str:
     return f"*SHL transductive ({setting})"
 
 
-def _transduction_sentences(protocol: ProtocolResults, values: dict) -> list[str]:
+def _transduction_sentences(protocol: ProtocolResults, values: ByLength) -> list[str]:
     n_bits = protocol.lengths[-1]
     sentences = [
         "Inductive rows predict the class of the nearest codeword. If several codewords are equally near in Hamming "
@@ -89,21 +93,21 @@ def _transduction_sentences(protocol: ProtocolResults, values: dict) -> list[str
 
 def _best_of_each_setting(rows: dict[str, dict[int, float]]) -> dict[str, dict[int, float]]:
     """Leave out the rows of *SHL that are behind another row with the same settings."""
-    means = {name: summarize(runs.values()).mean for name, runs in rows.items() if runs}
+    means = means_of(rows)
     surpassed = set()
     for setting in _SETTINGS:
         own = [name for name in means if name.endswith(f"({setting})")]
-        surpassed |= set(own) - ({max(own, key=means.get)} if own else set())
+        surpassed |= set(own) - ({max(own, key=means.__getitem__)} if own else set())
     return {name: runs for name, runs in rows.items() if name not in surpassed}
 
 
-def _accuracy_table(protocol: ProtocolResults, values: dict) -> Table:
+def _accuracy_table(protocol: ProtocolResults, values: ByLength) -> Table:
     cells = {name: [by_length[n_bits] for n_bits in protocol.lengths] for name, by_length in values.items()}
     columns = ("row", *(f"{n_bits} bits" for n_bits in protocol.lengths))
     return table_of_means("Accuracy, mean and deviation over runs; best in bold", columns, cells)
 
 
-def _transduction_table(protocol: ProtocolResults, values: dict) -> Table | None:
+def _transduction_table(protocol: ProtocolResults, values: ByLength) -> Table | None:
     rows = []
     for setting in _SETTINGS:
         after = values.get(_transductive(setting))
@@ -122,9 +126,7 @@ def _transduction_table(protocol: ProtocolResults, values: dict) -> Table | None
 
 def labels_section(group: list[ProtocolResults]) -> Section:
     """Return accuracy and P@10 of one data set over the number of labels per class."""
-    by_labels = {
-        protocol.base.rows.n_labels: protocol for protocol in sorted(group, key=lambda p: p.base.rows.n_labels)
-    }
+    by_labels = {_n_labels(protocol): protocol for protocol in sorted(group, key=_n_labels)}
     any_of = next(iter(by_labels.values()))
     extents = Text(tuple(extent_line(protocol) for protocol in by_labels.values()))
     accuracy, precision = (_label_values(by_labels, metric) for metric in ("accuracy", "P@10"))
@@ -138,8 +140,15 @@ def labels_section(group: list[ProtocolResults]) -> Section:
     ]
     places = [f"{n_labels} per class" for n_labels in by_labels]
     gaps = _best_other_table("accuracy", places, _by_place(accuracy, places))
-    blocks = [introduction(any_of, with_extent=False), extents, text, chart, *tables, gaps]
+    blocks: list[Block | None] = [introduction(any_of, with_extent=False), extents, text, chart, *tables, gaps]
     return Section(section_title(any_of), any_of.name, [block for block in blocks if block is not None])
+
+
+def _n_labels(protocol: ProtocolResults) -> int:
+    n_labels = protocol.base.rows.n_labels if protocol.base is not None else None
+    if n_labels is None:
+        raise ValueError(f"The protocol {protocol.name!r} sets no number of labels per class.")
+    return n_labels
 
 
 def _label_values(by_labels: dict[int, ProtocolResults], metric: str) -> dict[str, list[dict[int, float]]]:
@@ -165,7 +174,9 @@ def _values_at_longest(protocol: ProtocolResults, method: str, metric: str) -> d
     return values or (protocol.values(method, n_bits, "accuracy, nearest code") if metric == "accuracy" else {})
 
 
-def _label_sentences(by_labels: dict[int, ProtocolResults], accuracy: dict) -> list[str]:
+def _label_sentences(
+    by_labels: dict[int, ProtocolResults], accuracy: Mapping[str, list[dict[int, float]]]
+) -> list[str]:
     sentences = []
     for place, n_labels in enumerate(by_labels):
         where = f"With {n_labels} label{'s' if n_labels > 1 else ''} per class"
@@ -173,25 +184,27 @@ def _label_sentences(by_labels: dict[int, ProtocolResults], accuracy: dict) -> l
     return sentences + few_runs(min(protocol.n_runs for protocol in by_labels.values()))
 
 
-def _labels_table(metric: str, values: dict, labels: tuple[int, ...], used: dict[str, str]) -> Table:
+def _labels_table(
+    metric: str, values: Mapping[str, list[dict[int, float]]], labels: tuple[int, ...], used: dict[str, str]
+) -> Table:
     columns = ("method", "labels used", *(f"{n} per class" for n in labels))
     caption = f"{metric} on the queries, mean and deviation over runs; best in bold"
     return table_of_means(caption, columns, values, notes=used)
 
 
-def _by_place(values: dict[str, list], places: list[str]) -> list[dict]:
+def _by_place(values: Mapping[str, list[dict[int, float]]], places: list[str]) -> list[dict[str, dict[int, float]]]:
     return [{method: cells[number] for method, cells in values.items()} for number in range(len(places))]
 
 
-def _best_other_table(metric: str, places: list[str], values: list[dict]) -> Table | None:
+def _best_other_table(metric: str, places: list[str], values: list[dict[str, dict[int, float]]]) -> Table | None:
     """Return how far each row of *SHL is above the best other row, place by place; ``values`` as for ``contest``."""
     rows = []
     for place, here in zip(places, values, strict=True):
         common = {name: runs for name, runs in shared_runs(here).items() if runs}
-        others = {name: summarize(runs.values()).mean for name, runs in common.items() if not is_star(name)}
+        others = {name: mean for name, mean in means_of(common).items() if not is_star(name)}
         for star in filter(is_star, common if others else ()):
-            best = max(others, key=others.get)
-            gap = paired(common[star], common[best])
+            best = max(others, key=others.__getitem__)
+            gap = require_paired(common[star], common[best])
             won = f"{gap.n_won} of {gap.n}"
             rows.append((f"{star} minus {best}", place, difference(gap), interval(gap), won))
     caption = f"{metric}: *SHL against the best other row, paired on the runs that all rows share"
@@ -225,5 +238,5 @@ def unsupervised_section(protocol: ProtocolResults) -> Section:
     title = f"Codes of {n_bits} bits without labels, by four measures"
     chart = Chart(title, "measure", "mean and deviation", shown, tuple(range(len(metrics))), tick_names=metrics)
     gaps = _best_other_table("All metrics", list(metrics), list(by_metric.values()))
-    blocks = [introduction(protocol), text, chart, table, gaps]
+    blocks: list[Block | None] = [introduction(protocol), text, chart, table, gaps]
     return Section(section_title(protocol), protocol.name, [block for block in blocks if block is not None])

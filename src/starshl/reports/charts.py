@@ -25,8 +25,8 @@ class Look:
 
 _CIRCLE = "M-4.5,0a4.5,4.5 0 1,0 9,0a4.5,4.5 0 1,0 -9,0z"
 _SQUARE = "M-4.2,-4.2h8.4v8.4h-8.4z"
-_UP = "M0,-5.6L5.2,4H-5.2z"
-_DOWN = "M0,5.6L5.2,-4H-5.2z"
+_TRIANGLE_UP = "M0,-5.6L5.2,4H-5.2z"
+_TRIANGLE_DOWN = "M0,5.6L5.2,-4H-5.2z"
 _DIAMOND = "M0,-6L5.4,0L0,6L-5.4,0z"
 _PLUS = "M-5.4,-1.7h3.7v-3.7h3.4v3.7h3.7v3.4h-3.7v3.7h-3.4v-3.7h-3.7z"
 _CROSS = "M-5,-2.6L-2.6,-5L0,-2.4L2.6,-5L5,-2.6L2.4,0L5,2.6L2.6,5L0,2.4L-2.6,5L-5,2.6L-2.4,0z"
@@ -38,30 +38,30 @@ LOOKS = (
     Look(0, "14 4", _CIRCLE),
     Look(1, "", _STAR),
     Look(2, "8 3", _SQUARE),
-    Look(7, "4 3", _DOWN),
-    Look(6, "9 3 2 3", _UP),
+    Look(7, "4 3", _TRIANGLE_DOWN),
+    Look(6, "9 3 2 3", _TRIANGLE_UP),
     Look(3, "2 2.5", _DIAMOND),
     Look(5, "12 3 2 3 2 3", _PLUS),
     Look(4, "1 4", _CROSS),
     Look(5, "6 3", _CIRCLE, hollow=True),
     Look(4, "", _SQUARE, hollow=True),
-    Look(2, "2 2.5", _UP, hollow=True),
+    Look(2, "2 2.5", _TRIANGLE_UP, hollow=True),
     Look(7, "9 3 2 3", _DIAMOND, hollow=True),
-    Look(6, "8 3", _DOWN, hollow=True),
+    Look(6, "8 3", _TRIANGLE_DOWN, hollow=True),
     Look(0, "8 3", _STAR, hollow=True),
 )
 
 _WIDTH, _HEIGHT = 480, 310
 _LEFT, _RIGHT, _TOP, _BOTTOM = 68, 14, 14, 46
 _INNER = 8
-_MOST_MARKERS = 13
+_MAX_MARKERS = 13
 _Y_STEPS = 5
-_SMALLEST_SPREAD = 0.02
+_MIN_SPREAD = 0.02
 _CAP = 2.5
-_LARGEST_SHIFT = 5.0
-_LARGEST_SHIFT_OF_DOTS = 9.0
-_SHARE_SHIFTED = 0.7
-_WORTH_ENLARGING = 0.4
+_MAX_SHIFT = 5.0
+_MAX_DOT_SHIFT = 9.0
+_SHIFT_SHARE_OF_GAP = 0.7
+_MAX_SHARE_TO_ENLARGE = 0.4
 # A nested svg clips what lies outside of it and keeps the coordinates of the rest.
 _AREA_HEIGHT = _HEIGHT - _TOP - _BOTTOM
 _AREA = f'<svg y="{_TOP}" width="{_WIDTH}" height="{_AREA_HEIGHT}" viewBox="0 {_TOP} {_WIDTH} {_AREA_HEIGHT}">'
@@ -102,14 +102,14 @@ class _Frame:
         self.x_low, self.x_high = self._of_x(min(xs)), self._of_x(max(xs))
         if self.x_low == self.x_high:
             self.x_low, self.x_high = self.x_low - 1, self.x_high + 1
-        self.margin = _INNER
+        self.margin: float = _INNER
         self.shifts = [0.0] * len(chart.series)
         if not chart.band:
             self._shift_lines(chart)
 
         ends = _ends(chart, lowest) or [(0.0, 1.0)]
         low, high = min(end for end, _ in ends), max(end for _, end in ends)
-        self.y_step = _round_step(max(high - low, _SMALLEST_SPREAD))
+        self.y_step = _round_step(max(high - low, _MIN_SPREAD))
         self.digits = 2 if self.y_step > 0.009 else 3
         self.y_low = floor(low / self.y_step + 1e-9) * self.y_step
         n_steps = 1
@@ -126,9 +126,9 @@ class _Frame:
         """Move the lines apart sideways, so that their deviations do not cover each other."""
         places = sorted(self.x(x) for x in {x for series in chart.series for x in series.x})
         gap = min((right - left for left, right in pairwise(places)), default=60.0)
-        largest = _LARGEST_SHIFT_OF_DOTS if chart.tick_names else _LARGEST_SHIFT
+        largest = _MAX_DOT_SHIFT if chart.tick_names else _MAX_SHIFT
         n_lines = len(chart.series)
-        step = min(largest, _SHARE_SHIFTED * gap / max(n_lines, 1))
+        step = min(largest, _SHIFT_SHARE_OF_GAP * gap / max(n_lines, 1))
         self.shifts = [(place - (n_lines - 1) / 2) * step for place in range(n_lines)]
         self.margin = _INNER + step * n_lines / 2
 
@@ -167,7 +167,7 @@ def _upper_frame(chart: Chart, whole: _Frame) -> _Frame | None:
     if len(chart.series) < 3 or chart.tick_names:
         return None
     upper = _Frame(chart, median(values))
-    return upper if upper.y_high - upper.y_low < _WORTH_ENLARGING * (whole.y_high - whole.y_low) else None
+    return upper if upper.y_high - upper.y_low < _MAX_SHARE_TO_ENLARGE * (whole.y_high - whole.y_low) else None
 
 
 def _round_step(spread: float) -> float:
@@ -214,7 +214,7 @@ def _line(chart: Chart, frame: _Frame, series: Series, look: Look, shift: float)
     if not chart.tick_names:
         drawn.append(f'<path class="line" d="{_path(points)}"{_dash(look)}/>')
     marks = []
-    every = 1 + (len(points) - 1) // _MOST_MARKERS
+    every = 1 + (len(points) - 1) // _MAX_MARKERS
     for number, (x, y) in enumerate(points):
         value = series.y[number]
         spread = series.spread[number] if series.spread else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
@@ -92,7 +93,7 @@ class Pictures:
     rows: tuple[tuple[str, tuple[np.ndarray, ...], tuple[bool, ...]], ...]
 
 
-Block = Text | Table | Chart | Pictures
+Block: TypeAlias = Text | Table | Chart | Pictures
 
 
 @dataclass(slots=True)
@@ -152,7 +153,7 @@ def signed(value: float) -> str:
 
 def interval(gap: Paired) -> str:
     """Write a 95 % interval, or the differences themselves if there are too few runs for one."""
-    if gap.low is not None:
+    if gap.low is not None and gap.high is not None:
         return f"{signed(gap.low)} to {signed(gap.high)}"
     return "one run" if gap.n == 1 else f"none; runs: {', '.join(map(signed, gap.differences))}"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..evaluation import (
     PROTOCOLS,
@@ -134,7 +133,7 @@ class Results:
     settings: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     warnings: dict[str, set[str]] = field(default_factory=dict)
     versions: set[tuple[tuple[str, str], ...]] = field(default_factory=set)
-    machines: set[tuple[tuple[str, Any], ...]] = field(default_factory=set)
+    machines: set[tuple[tuple[str, str | int | None], ...]] = field(default_factory=set)
     finished: str = ""
     seconds: float = 0.0
 
@@ -173,7 +172,7 @@ def read_results(
     results = Results(damaged=list(summaries.damaged))
     if folder is not None:
         _summarize_new(folder, summaries, results, n_jobs, report)
-    latest: dict[tuple, RunSummary] = {}
+    latest: dict[tuple[str, str, int | None, int], RunSummary] = {}
     for summary in summaries:
         known = latest.get(summary.key.place)
         results.n_replaced += known is not None

@@ -8,10 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
-__all__ = ["FEWEST_RUNS", "Paired", "Summary", "paired", "shared_runs", "summarize"]
+__all__ = [
+    "MIN_RUNS_FOR_INTERVAL",
+    "Paired",
+    "Summary",
+    "means_of",
+    "paired",
+    "require_paired",
+    "shared_runs",
+    "summarize",
+]
 
 # Student's interval of two runs is too wide to say anything.
-FEWEST_RUNS = 3
+MIN_RUNS_FOR_INTERVAL = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +36,8 @@ class Summary:
 class Paired:
     """How far one method lies above another on the same runs.
 
-    ``low`` and ``high`` bound the mean difference with 95 % confidence, None for fewer than ``FEWEST_RUNS`` runs, which
-    are listed in ``differences``; ``n_won`` counts the runs in which the first was strictly better.
+    ``low`` and ``high`` bound the mean difference with 95 % confidence. With fewer than ``MIN_RUNS_FOR_INTERVAL`` runs
+    they are None; ``differences`` lists every run. ``n_won`` counts the runs in which the first was strictly better.
     """
 
     difference: float
@@ -47,7 +56,7 @@ class Paired:
     @property
     def clear(self) -> bool:
         """Whether the interval leaves out zero."""
-        return self.low is not None and (self.low > 0 or self.high < 0)
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
 def summarize(values: Collection[float]) -> Summary | None:
@@ -81,10 +90,30 @@ def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Paired | 
         return None
     mean, n = float(differences.mean()), len(shared)
     low = high = None
-    if n >= FEWEST_RUNS:
+    if n >= MIN_RUNS_FOR_INTERVAL:
         half = float(student.ppf(0.975, n - 1) * differences.std(ddof=1) / np.sqrt(n))
         low, high = mean - half, mean + half
     return Paired(mean, low, high, tuple(differences.tolist()))
+
+
+def require_paired(first: Mapping[int, float], second: Mapping[int, float]) -> Paired:
+    """Compare two methods that share at least one run, as :func:`paired` does."""
+    gap = paired(first, second)
+    if gap is None:
+        raise ValueError("The two methods share no run, so they cannot be compared. Narrow them to shared runs first.")
+    return gap
+
+
+def means_of(values: Mapping[str, Mapping[int, float]]) -> dict[str, float]:
+    """Return the mean of each name that has a value.
+
+    Examples
+    --------
+    >>> means_of({"LSH": {0: 0.5, 1: 1.0}, "BRE": {0: float("nan")}})
+    {'LSH': 0.75}
+    """
+    summaries = {name: summarize(runs.values()) for name, runs in values.items()}
+    return {name: summary.mean for name, summary in summaries.items() if summary is not None}
 
 
 def shared_runs(values: Mapping[str, Mapping[int, float]]) -> dict[str, dict[int, float]]:

@@ -38,7 +38,7 @@ class JsonLinesSource:
 
     def read(
         self, features: Sequence[str], others: Sequence[str], *, allow_missing: bool
-    ) -> tuple[Rows | None, dict[str, Cells]]:
+    ) -> tuple[Rows | None, Mapping[str, Cells]]:
         """Return features as numbers, null as NaN, and other columns as they are."""
         columns = {name: self._column(name) for name in others}
         if not features:

@@ -44,7 +44,7 @@ class ParquetSource:
 
     def read(
         self, features: Sequence[str], others: Sequence[str], *, allow_missing: bool
-    ) -> tuple[Rows | None, dict[str, Cells]]:
+    ) -> tuple[Rows | None, Mapping[str, Cells]]:
         """Read features in their own precision, and other columns as lists of Python values."""
         wanted = list(dict.fromkeys([*features, *others]))
         with _damage_reported(self.path):
