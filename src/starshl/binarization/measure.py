@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_random_state
 
-from .._validation import check_integer, check_labels
+from .._validation import as_label_array, check_integer, check_labels
 from ..base import BaseHasher
 from ..catalog import get_class
 from ..codes import BinaryCodes
@@ -86,7 +86,7 @@ def _split(X: np.ndarray, y, n_queries: int | None, random_state) -> _Split:
         n_queries = max(1, min(1000, len(X) // 10))
     n_queries = check_integer(n_queries, "n_queries", low=1, high=len(X) - _TRUE)
     order = check_random_state(random_state).permutation(len(X))
-    labels = None if y is None else np.asarray(y)
+    labels = None if y is None else as_label_array(y)
     label_index = np.full(len(X), -1) if labels is None else check_labels(labels, len(X)).index
     return _Split(X, labels, label_index, order[:n_queries], order[n_queries:])
 
