@@ -92,7 +92,14 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Return real scores of shape (n_samples, n_bits), whose signs are the code."""
         check_is_fitted(self)
         with using_threads(self.n_jobs):
-            return self._scores(X)
+            scores = self._scores(X)
+        # NaN has no sign, and a sum over all entries is finite if each of them is (or it overflows).
+        if not np.isfinite(scores.sum()) and not np.isfinite(scores).all():
+            raise ValueError(
+                f"Some scores of this {type(self).__name__} are not finite numbers: entries of X are too large for "
+                "its arithmetic. Rescale the features, for example with sklearn.preprocessing.StandardScaler."
+            )
+        return scores
 
     def transform(self, X) -> np.ndarray:
         """Return the codes of queries, int8 of -1 and +1 of shape (n_samples, n_bits)."""

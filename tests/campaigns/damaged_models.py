@@ -169,8 +169,11 @@ def attack_one(content: bytes, reference: np.ndarray, X, path: Path, seed: int) 
         # A resealed edit may make another valid model, for example of rows of another length.
         assert resealed, "a damaged file loaded as a model that refuses rows"
         return "another model"
+    assert scores.shape == (len(X), loaded.n_bits_), f"scores of shape {scores.shape} for {loaded.n_bits_} bits"
+    assert np.isfinite(scores).all(), "a damaged file loaded as a model whose scores are not finite"
+    codes = loaded.encode(X)
+    assert (len(codes), codes.n_bits) == scores.shape, "codes and scores differ in length"
     if resealed and not np.array_equal(scores, reference):
-        assert len(scores) == len(X)
         return "another model"
     assert np.array_equal(scores, reference), "a damaged file loaded as a changed model"
     return "same model"
