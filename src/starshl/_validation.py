@@ -11,6 +11,8 @@ from scipy.sparse import coo_array, csr_array, issparse
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
+from ._memory import available_bytes
+
 __all__ = [
     "PartialLabels",
     "as_label_array",
@@ -25,19 +27,18 @@ __all__ = [
     "check_weights",
 ]
 
+_MAX_DENSE_SHARE = 0.5  # of the free memory, for sparse rows that a method needs as dense ones
+
 
 def check_rows(estimator, X, *, fitting: bool, accept_sparse: bool = False) -> np.ndarray:
-    """Return X as a C-ordered float64 or float32 matrix of finite numbers, or as a CSR matrix if it came sparse.
+    """Return X as a C-ordered float64 or float32 matrix of finite numbers.
 
     ``fitting`` records the number and names of the features and asks for two rows; otherwise they are
-    compared with those of the fit.
+    compared with those of the fit. Sparse rows stay sparse (CSR) with ``accept_sparse``. Without it they become dense,
+    if memory allows.
     """
     if issparse(X) and not accept_sparse:
-        raise TypeError(
-            f"X is a sparse matrix, and sparse input is not supported by this step of {type(estimator).__name__}. "
-            "Reduce it first, for example with sklearn.decomposition.TruncatedSVD, or convert it with X.toarray() if "
-            "it fits in memory as a dense array."
-        )
+        X = _as_dense(estimator, X)
     X = validate_data(
         estimator,
         X,
@@ -54,6 +55,17 @@ def check_rows(estimator, X, *, fitting: bool, accept_sparse: bool = False) -> n
     if not np.isfinite(X.sum()):
         _refuse_bad_entries(estimator, X)
     return X
+
+
+def _as_dense(estimator, X) -> np.ndarray:
+    n_bytes, n_free = 8 * X.shape[0] * X.shape[1], available_bytes()
+    if n_free is not None and n_bytes > _MAX_DENSE_SHARE * n_free:
+        raise ValueError(
+            f"X is a sparse matrix of {X.shape[0]:,} rows and {X.shape[1]:,} columns. {type(estimator).__name__} needs "
+            f"dense rows, which would take {n_bytes / 2**30:.3g} GiB of the {n_free / 2**30:.3g} GiB that are free. "
+            "Reduce it first, for example with sklearn.decomposition.TruncatedSVD, or give fewer rows at a time."
+        )
+    return X.toarray()
 
 
 def _refuse_bad_entries(estimator, X: np.ndarray | csr_array) -> None:

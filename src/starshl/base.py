@@ -215,7 +215,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []  # codes are int8 whatever X is
-        tags.input_tags.sparse = self.current_facts.sparse
+        tags.input_tags.sparse = True
         tags.target_tags.required = self.current_facts.needs_labels
         return tags
 
