@@ -30,7 +30,7 @@ def timed(action):
 
 def measure(hasher, rows, y_rows, queries, y_queries):
     hasher.encode(queries[:200])  # compile before the clock runs
-    codes, seconds = min((timed(lambda: hasher.encode(queries)) for _ in range(3)), key=lambda found: found[1])
+    codes, seconds = min((timed(lambda: hasher.encode(queries)) for _ in range(3)), key=lambda result: result[1])
     precision = precision_at(codes, hasher.encode(rows), y_queries, y_rows)
     return {"support": len(hasher.support_), "seconds": seconds, "p_at_10": precision}
 
@@ -61,7 +61,7 @@ def main():
             hasher.save(options.model)
 
     full = measure(hasher, *data)
-    found = []
+    compressed = []
     for share in options.shares:
         n_support = len(hasher.support_) // share
         runs = []
@@ -69,14 +69,16 @@ def main():
             small, seconds = timed(partial(hasher.compress, n_support, random_state=seed))
             runs.append(measure(small, *data) | {"compress_seconds": seconds})
         mean = {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
-        found.append(mean | {"speedup": full["seconds"] / mean["seconds"], "loss": full["p_at_10"] - mean["p_at_10"]})
+        compressed.append(
+            mean | {"speedup": full["seconds"] / mean["seconds"], "loss": full["p_at_10"] - mean["p_at_10"]}
+        )
     if options.as_json:
-        print(json.dumps({"full": full, "compressed": found}, indent=2))
+        print(json.dumps({"full": full, "compressed": compressed}, indent=2))
         return
     print(f"{len(data[0]):,} rows, {len(data[2]):,} queries, {hasher.n_bits} bits")
     print(f"uncompressed: {full['support']:,} support rows, encode {full['seconds']:.2f} s, P@10 {full['p_at_10']:.4f}")
     print("support rows   encode s   speed-up   P@10     loss      compress s")
-    for row in found:
+    for row in compressed:
         print(
             f"{row['support']:12,.0f} {row['seconds']:10.3f} {row['speedup']:9.1f}x {row['p_at_10']:8.4f} "
             f"{row['loss']:+8.4f} {row['compress_seconds']:13.1f}"

@@ -105,7 +105,7 @@ def test_without_imputing_missing_categories_are_a_category_and_numbers_stay_mis
         ({"text": "notes"}, "names the column 'notes'; the table has 'price'"),
         ({"text": 9}, "text is 9"),
         ({"text": "note", "drop": ["note"], "categories": ["note"]}, "is named twice"),
-        ({"categories": []}, "Column 'color' holds something else than numbers"),
+        ({"categories": []}, "Column 'color' holds something other than numbers"),
         ({"drop": ["price", "color", "note", "doors", "used"]}, "No column is left"),
         ({"categories": "all"}, "categories is 'all'"),
         ({"scale": "no"}, "scale is 'no'"),

@@ -1,7 +1,7 @@
-"""FaissIndex: codes in a FAISS binary index, and conversions from and to indexes that are already there.
+"""FaissIndex: codes in a FAISS binary index, and conversions to and from existing FAISS indexes.
 
-FAISS takes lengths that are multiples of 8. Shorter codes are padded with zero bits, which never differ and
-so never count; ``n_bits`` has to travel beside the index, because FAISS does not keep it.
+FAISS takes code lengths that are multiples of 8. Other codes are padded with zero bits, which never differ and so
+never count. FAISS does not store ``n_bits``: keep it with the index.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ __all__ = ["FaissIndex", "collection_to_faiss", "from_faiss", "to_faiss"]
 class FaissIndex(HammingIndex):
     """A ``faiss.IndexBinaryIDMap2`` of an ``IndexBinaryFlat``, with the answers of every other index here.
 
-    FAISS orders equal distances as it likes, so each query is searched a second time, for all items up to its k-th
-    distance, which are then ordered by id. One call at a time reaches FAISS; others wait.
+    FAISS leaves the order of equal distances open, so each query is searched a second time, for all items up to its
+    k-th distance, which are then ordered by id. One call at a time reaches FAISS; others wait.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def to_faiss(codes: BinaryCodes, ids: ArrayLike | None = None) -> IndexBinaryIDM
     """Return a ``faiss.IndexBinaryIDMap2`` of an ``IndexBinaryFlat`` with these codes.
 
     Queries are ``codes.packed`` as well. Note that ``range_search`` of FAISS finds distances *below* its
-    radius, and that FAISS orders equal distances as it likes.
+    radius, and that FAISS leaves the order of equal distances open.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def to_faiss(codes: BinaryCodes, ids: ArrayLike | None = None) -> IndexBinaryIDM
 def collection_to_faiss(collection: StoredItems) -> tuple[IndexBinaryIDMap2, dict[int, dict[str, Any]]]:
     """Return an index as :func:`to_faiss` makes it, and the metadata by id, because FAISS keeps none.
 
-    An item's reference is in its metadata as ``reference``, unless they have an entry of that name.
+    An item's reference is in its metadata as ``reference``, unless the metadata has an entry of that name.
     """
     codes, ids, metadata = items_of(collection)
     return to_faiss(codes, ids), dict(zip(ids.tolist(), metadata, strict=True))
@@ -178,7 +178,7 @@ def from_faiss(index: IndexBinary, n_bits: int) -> tuple[BinaryCodes, np.ndarray
     """Return the codes and ids of a FAISS binary index that keeps its codes (flat, or an id map of one)."""
     if index.d != 8 * n_bytes(n_bits):
         raise ValueError(f"The FAISS index has {index.d} bits, which is not {n_bits} padded to whole bytes.")
-    # The caller's object may be the only owner of the memory, so its name is kept alive to the end.
+    # The caller's object may be the only owner of the memory, so it is kept alive to the end.
     inner = faiss.downcast_IndexBinary(index)
     ids = np.arange(inner.ntotal)
     if hasattr(inner, "id_map"):
@@ -202,7 +202,7 @@ def _ball(index: IndexBinary, packed: np.ndarray, radius: int) -> RadiusNeighbor
 
 
 def _positions(held: np.ndarray, ids: np.ndarray) -> np.ndarray:
-    """Return where each id is held, or raise KeyError for the first that is not."""
+    """Return the position of each id, or raise KeyError for the first unknown one."""
     order = np.argsort(held)
     unknown = ~np.isin(ids, held)
     if unknown.any():

@@ -39,7 +39,7 @@ def write_parquet(
     ids: ArrayLike | None = None,
     columns: dict[str, Sequence[Any]] | None = None,
 ) -> None:
-    """Write the columns ``id``, ``code`` and any others; the file is complete or not there."""
+    """Write the columns ``id``, ``code`` and any others; the file is complete or absent."""
     ids = np.arange(len(codes)) if ids is None else check_ids(ids, len(codes))
     packed = pyarrow.array([code.tobytes() for code in codes.packed], pyarrow.binary(codes.packed.shape[1]))
     table = pyarrow.table({"id": pyarrow.array(ids, pyarrow.int64()), "code": packed, **(columns or {})})

@@ -39,8 +39,8 @@ class PgvectorIndex(DatabaseIndex):
 
     Each addition or removal is one transaction, and each search reads one state of the table. If the connection is
     lost, the call raises :class:`~starshl.exceptions.AdapterError` and the next call connects again. The server
-    undoes the change that was under way. Only if the connection was lost during the commit, the change may or may
-    not be stored, and the error says so.
+    undoes the change that was under way. If the connection was lost during the commit, the change may or may not
+    be stored, and the error says so.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ class PgvectorIndex(DatabaseIndex):
             if committing and changes:
                 raise AdapterError(
                     f"The connection to PostgreSQL was lost while the change was being committed ({reason}). It may or "
-                    "may not be stored: look, for example at index.ids, before you try again."
+                    "may not be stored: check, for example with index.ids, before you try again."
                 ) from error
             raise AdapterError(
                 f"PostgreSQL did not finish the request ({reason}). Nothing of it was stored; try again when the "
@@ -293,6 +293,6 @@ def _jsonb_text(entry: Mapping[str, Any], role: str) -> str:
 
 
 def _has_iterative_scan(cursor: Cursor[Any]) -> bool:
-    """Tell whether HNSW can continue where a filter left too few items: pgvector 0.8 or later."""
+    """Return whether HNSW can continue after a filter left too few items: pgvector 0.8 or later."""
     version = cursor.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchall()[0][0]
     return tuple(int(part) for part in version.split(".")[:2]) >= (0, 8)

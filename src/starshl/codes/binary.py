@@ -1,4 +1,4 @@
-"""BinaryCodes: packed bits together with their number."""
+"""BinaryCodes: packed bits, and how many there are."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class BinaryCodes:
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
         raise TypeError(
-            "Codes become an array in two ways: .packed gives the bytes, .to_signs() the -1 and +1. Choose one."
+            "BinaryCodes can become two arrays: .packed is the bytes, .to_signs() the -1 and +1. Choose one."
         )
 
     def __repr__(self) -> str:

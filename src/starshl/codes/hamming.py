@@ -83,7 +83,7 @@ def nearest(
     k : int
     n_bits : int
     n_rows : int, default=None
-        Scan only the first n_rows of the planes, which may hold spare room behind them.
+        Scan only the first n_rows of the planes, which may hold spare room after them.
     mask : bool array of shape (n_rows,), default=None
         Rows that may be returned.
     item_starts : integer array of shape (n_rows + 1,), default=None
@@ -182,9 +182,9 @@ def _cut_by_queries(n_queries: int) -> bool:
 
 
 def _few_pass(mask: np.ndarray | None, n_queries: int) -> bool:
-    """Tell whether gathering the rows that pass costs less than scanning past all the others.
+    """Return whether gathering the rows that pass costs less than scanning past all the others.
 
-    A task gathers a tile once for all its queries. Gathering one row takes as long as scanning eight. Where very few
+    A task gathers a tile once for all its queries. Gathering one row takes as long as scanning eight. If very few
     rows pass, the scan meets no near rows that would narrow it, and has to look through every chunk.
     """
     if mask is None:

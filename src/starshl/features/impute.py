@@ -24,7 +24,7 @@ def is_missing(cells: np.ndarray) -> np.ndarray:
         return np.isnan(cells)
     if cells.dtype.kind != "O":
         return np.zeros(cells.shape, dtype=bool)
-    # pandas.NA answers neither == nor bool(), and pandas is not a dependency: its name has to do.
+    # pandas.NA supports neither == nor bool(), and pandas is not a dependency, so its name has to do.
     flags = [
         cell is None or (isinstance(cell, (float, np.floating)) and cell != cell) or type(cell).__name__ == "NAType"
         for cell in cells.ravel()
@@ -127,7 +127,7 @@ def _numbers_if_possible(X: np.ndarray) -> np.ndarray:
 
 
 def _fill_numbers(X: np.ndarray, strategy: str) -> np.ndarray:
-    # A column without a value is kept: the number of features must not depend on what is missing.
+    # A column without a value is kept, so that the number of features does not depend on what is missing.
     imputer = SimpleImputer(strategy=strategy, keep_empty_features=True).fit(X)
     return np.nan_to_num(np.asarray(imputer.statistics_, dtype=np.float64))
 

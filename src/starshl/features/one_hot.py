@@ -19,7 +19,7 @@ __all__ = ["OneHot"]
 class OneHot(Step):
     """Turn each column into one column per category, as scikit-learn's OneHotEncoder does.
 
-    A missing value is a category of its own if ``fit`` saw one. Categories that ``fit`` did not see give zeros.
+    A missing value is its own category if ``fit`` saw one. Categories that ``fit`` did not see give zeros.
 
     Attributes
     ----------
@@ -92,5 +92,5 @@ class OneHot(Step):
 
 
 def _key(value: object) -> object:
-    # NaN is not equal to itself; among numbers it is what None is among text.
+    # NaN is not equal to itself; it means for numbers what None means for text.
     return None if isinstance(value, float) and value != value else value

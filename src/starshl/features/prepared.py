@@ -90,7 +90,7 @@ class PreparedHasher(BaseHasher):
         pipeline : Pipeline
             Its last step is a hasher.
         X : rows, default=None
-            A few raw rows. With them, a model file can tell whether transformers passed to ``load`` are the right
+            A few raw rows. With them, a model file can check that transformers passed to ``load`` are the right
             ones.
         """
         *before, (_, hasher) = pipeline.steps
@@ -106,7 +106,7 @@ class PreparedHasher(BaseHasher):
 
     @all_or_nothing
     def fit(self, X: SamplesLike, y: LabelsLike = None, **fit_params: Any) -> Self:
-        """Fit each step on the rows that the earlier ones give, and the hasher on the result."""
+        """Fit each step on the output of the earlier ones, and the hasher on the result."""
         self._check_settings()
         rows, steps = X, []
         for step in self.steps:
@@ -169,7 +169,7 @@ class PreparedHasher(BaseHasher):
 
     @property
     def n_bits(self) -> int:  # type: ignore[override]  # nobody sets it: the hasher inside knows it
-        """The length of the codes that the hasher inside was asked for."""
+        """The requested code length of the hasher inside."""
         return self.hasher.n_bits
 
     @property
@@ -196,7 +196,7 @@ class PreparedHasher(BaseHasher):
         self.steps_, self.hasher_, self.n_bits_ = steps, hasher, hasher.n_bits_
 
     def _record_columns(self, first: Any, X: Any = None) -> None:
-        """Take over from what sees the raw rows how many columns they have, and their names."""
+        """Copy the number and the names of columns from the step that sees the raw rows."""
         n_features = getattr(first, "n_features_in_", None)
         self.n_features_in_ = int(n_features if n_features is not None else np.shape(X)[1] if np.ndim(X) == 2 else 1)
         if hasattr(first, "feature_names_in_"):

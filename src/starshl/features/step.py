@@ -71,7 +71,7 @@ class Step(TransformerMixin, BaseEstimator, ABC):
         return step
 
     def _require_counts(self) -> None:
-        """Refuse numbers of features that are not numbers."""
+        """Refuse feature counts that are not positive integers."""
         for name in ("n_features_in_", "n_features_out_"):
             value = getattr(self, name, None)
             self._require(type(value) is int and value >= 1, name)

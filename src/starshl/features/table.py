@@ -40,7 +40,7 @@ class TableFeatures(Step):
         Columns to leave out, for example ids.
     impute : bool, default=True
         Fill missing numbers with the median of their column and missing categories with the most frequent one. Without
-        it, missing numbers stay NaN and a missing category is one of its own.
+        it, missing numbers stay NaN and a missing category is its own category.
     scale : bool, default=True
         Bring the columns of numbers to mean 0 and standard deviation 1.
     n_components : int, default=100
@@ -112,11 +112,13 @@ class TableFeatures(Step):
         else:
             categories = [_position(column, "categories", names, len(columns)) for column in self.categories]
         for j in {*categories} & {*dropped, text}:
-            raise ValueError(f"{_told(j, names)} is named twice. Name it in one of categories, text and drop.")
+            raise ValueError(f"{_column_name(j, names)} is named twice. Name it in one of categories, text and drop.")
         numbers = [j for j in free if j not in categories]
         for j in numbers:
             if not _holds_numbers(columns[j]):
-                raise ValueError(f"{_told(j, names)} holds something else than numbers. Name it in categories or drop.")
+                raise ValueError(
+                    f"{_column_name(j, names)} holds something other than numbers. Name it in categories or drop."
+                )
         if text < 0 and not free:
             raise ValueError("No column is left for features. Drop fewer columns.")
         self.number_columns_ = np.array(numbers, dtype=np.int64)
@@ -208,7 +210,7 @@ def _columns_of(X: Any) -> tuple[list[np.ndarray], list[str] | None]:
         return [np.asarray(X[key]) for key in keys], [str(key) for key in keys]
     if sparse.issparse(X):
         raise ValueError("X is a sparse matrix; a table needs its cells. Call toarray(), or use Scale(center=False).")
-    # A list of rows as objects: NumPy would turn numbers beside text into text.
+    # A list of rows becomes objects: NumPy would turn numbers next to text into text.
     cells = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
     if cells.ndim != 2 or 0 in cells.shape:
         raise ValueError(f"X has shape {cells.shape}; a table has at least one row and one column.")
@@ -230,7 +232,7 @@ def _position(column: Column, parameter: str, names: list[str] | None, n_columns
     return check_integer(column, parameter, low=0, high=n_columns - 1)
 
 
-def _told(position: int, names: list[str] | None) -> str:
+def _column_name(position: int, names: list[str] | None) -> str:
     return f"Column {position}" if names is None else f"Column {names[position]!r}"
 
 

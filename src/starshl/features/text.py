@@ -32,7 +32,7 @@ class Text(Step):
     max_words : int, default=20000
         Keep only this many of the most frequent words.
     min_count : int, default=1
-        Leave out words that fewer texts hold.
+        Leave out words that occur in fewer texts.
     random_state : int, default=0
         Seeds the decomposition.
 

@@ -1,4 +1,4 @@
-"""ScanIndex: an index in memory, which is a snapshot that changes replace."""
+"""ScanIndex: an index in memory, which is one snapshot; every change replaces it by a new one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ScanIndex(HammingIndex):
         self.n_bits = check_integer(n_bits, "n_bits", low=1)
         self.n_jobs = n_jobs
         self._items = self.snapshot_type.empty(self.n_bits)
-        # Held by changes only, so that none is lost; a search never waits.
+        # Only changes hold it, so that none is lost; a search never waits.
         self._changing = Lock()
 
     @classmethod
@@ -44,7 +44,7 @@ class ScanIndex(HammingIndex):
 
     @classmethod
     def from_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray], *, n_jobs: int | None = None) -> Self:
-        """Return the index that a file holds; arrays that a search cannot trust are a ValueError."""
+        """Return the index that a file holds; raise ValueError for arrays that a search cannot trust."""
         index = cls(n_bits, n_jobs=n_jobs)
         index._items = cls.snapshot_type.from_arrays(index.n_bits, arrays)
         return index
@@ -65,7 +65,7 @@ class ScanIndex(HammingIndex):
         return len(self._items)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the lock and spare room: a copy must not append into room that it shares with the original."""
+        """Leave out the lock and the spare room: a copy must not append into room that it shares with the original."""
         with self._changing:
             items = self._items
             exact = items.kept(np.ones(len(items), np.bool_))
@@ -172,7 +172,7 @@ def _mask(items: Snapshot, among: np.ndarray) -> np.ndarray:
 
 
 def _n_passing(mask: np.ndarray, k: int) -> int:
-    """Return how many pass the mask, but at most k; where many do, the first ones tell without counting all."""
+    """Return how many pass the mask, but at most k; if many pass, it stops before counting all of them."""
     n_first = np.count_nonzero(mask[: 64 * k])
     return k if n_first >= k else min(k, int(np.count_nonzero(mask)))
 
