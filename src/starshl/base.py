@@ -238,7 +238,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []  # codes are int8 whatever X is
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.current_facts.sparse
         tags.target_tags.required = self.current_facts.needs_labels
         return tags
 

@@ -132,10 +132,7 @@ def check_refit_that_fails_leaves_the_hasher_as_it_was(case: Case) -> None:
     if case.facts.needs_labels:
         bad_inputs["too few labels"] = lambda: hasher.fit(case.X, case.y[:10])
     for what, refit in bad_inputs.items():
-        try:
-            expect_error("", refit, (ValueError, TypeError))
-        except AssertionError:
-            raise AssertionError(f"a refit on {what} should raise a ValueError.") from None
+        expect_error("", refit, (ValueError, TypeError))
         expect(pickle.dumps(hasher) == before, f"a refit that failed on {what} changed the hasher.")
 
 
