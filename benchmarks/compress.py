@@ -1,9 +1,9 @@
-"""Speed of encoding against loss of precision, of compressed hashers: `python benchmarks/compress.py --help`.
+"""Measure how fast compressed hashers encode, and how much precision they lose: `python benchmarks/compress.py --help`.
 
 MNIST pixels in [0, 1], float32. A hasher is fitted on rows of the training images; it and every compressed one encode
 these rows, which are the database, and the test images, which are the queries. Times are CPU seconds on one thread, the
-least of several encodings of all queries. Loss is of P@10: the share of a query's ten nearest codes that are of its
-class, ties averaged, of the uncompressed hasher minus that of the compressed one.
+best of several encodings of all queries. P@10 is the share of a query's ten nearest codes that are of its class, ties
+averaged; the loss is the P@10 of the uncompressed hasher minus that of the compressed one.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ def main():
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--bits", type=int, default=32)
     parser.add_argument("--paper", action="store_true", help="the paper's settings instead of the defaults")
-    shares = {"default": [4, 10, 16, 32, 64], "help": "how many support rows for each new one"}
+    shares = {"default": [4, 10, 16, 32, 64], "help": "how many old support rows per new one"}
     parser.add_argument("--shares", type=int, nargs="+", **shares)
-    parser.add_argument("--seeds", type=int, default=1, help="compress by so many seeds and print means")
+    parser.add_argument("--seeds", type=int, default=1, help="compress with this many seeds and print means")
     parser.add_argument("--model", type=Path, help="a file for the fitted hasher: written if missing, else read")
     parser.add_argument("--json", action="store_true", dest="as_json")
     options = parser.parse_args()

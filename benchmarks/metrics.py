@@ -1,7 +1,7 @@
 """Time every retrieval metric at MNIST's size: 10,000 queries against 60,000 codes of 64 bits.
 
-Run with ``python benchmarks/metrics.py [n_jobs]``. Half of the rows carry random codes (no ties), half carry
-one of ten codewords with a few flipped bits (many ties), as learned codes do.
+Run with ``python benchmarks/metrics.py [n_jobs]``. Half of the rows have random codes (few ties), half have
+one of ten codewords with a few flipped bits (many ties), like learned codes.
 """
 
 import platform

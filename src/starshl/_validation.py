@@ -18,6 +18,7 @@ from ._types import LabelsLike, Rows, SamplesLike
 
 __all__ = [
     "PartialLabels",
+    "as_label_array",
     "check_choice",
     "check_flag",
     "check_integer",
@@ -147,12 +148,12 @@ class PartialLabels:
 def check_labels(y: LabelsLike, n_samples: int) -> PartialLabels:
     """Read labels, some of which may be missing.
 
-    Unlabeled is -1 in an integer y, NaN in a float y, None or NaN in an object y; a fixed-width string
-    array has no way to say it. ``y=None`` means that every row is unlabeled.
+    Unlabeled is -1 in an integer y, NaN in a float y, the empty text among strings, as in a table, and None or NaN
+    in an object y. ``y=None`` means that every row is unlabeled.
     """
     if y is None:
         return PartialLabels(np.empty(0, np.int64), np.full(n_samples, -1), np.dtype(np.int64))
-    y = _as_label_array(y)
+    y = as_label_array(y)
     if y.ndim == 2 and y.shape[1] == 1:
         warnings.warn(
             f"A column-vector y was passed when a 1d array was expected: its shape is {y.shape}. It is read as one "
@@ -174,14 +175,14 @@ def check_labels(y: LabelsLike, n_samples: int) -> PartialLabels:
         kinds = sorted({type(label).__name__ for label in y[~missing]})
         raise ValueError(
             f"y mixes labels of the types {', '.join(kinds)}, which cannot be sorted. "
-            "Use labels of one type; mark unlabeled rows by None or NaN."
+            "Use labels of one type; mark unlabeled rows by None, NaN or empty text."
         ) from error
     index = np.full(n_samples, -1)
     index[~missing] = inverse
     return PartialLabels(classes, index, y.dtype)
 
 
-def _as_label_array(y: ArrayLike) -> np.ndarray:
+def as_label_array(y: ArrayLike) -> np.ndarray:
     """Return labels as an array; of a list, NaN among strings stays NaN where NumPy would make it the text "nan"."""
     array = np.asarray(_with_marked_gaps(y))
     if array.dtype.kind not in "US" or hasattr(y, "dtype"):
@@ -192,6 +193,10 @@ def _as_label_array(y: ArrayLike) -> np.ndarray:
 
 def _with_marked_gaps(y: Any) -> Any:
     """Return an integer column of pandas or Polars with -1 where it has gaps; NumPy would turn its labels to floats."""
+    if hasattr(y, "iloc") and np.ndim(y) == 2 and np.shape(y)[1] == 1:
+        return np.reshape(_with_marked_gaps(y.iloc[:, 0]), (-1, 1))
+    if hasattr(getattr(y, "dtype", None), "categories"):
+        return np.asarray(y.astype(object), dtype=object)
     kind = getattr(getattr(y, "dtype", None), "kind", "")
     if kind in ("i", "u") and hasattr(y, "to_numpy") and hasattr(y, "isna") and y.isna().any():
         return y.to_numpy(dtype=np.int64, na_value=-1)
@@ -203,7 +208,7 @@ def _with_marked_gaps(y: Any) -> Any:
 def _refuse_continuous(labels: np.ndarray) -> None:
     """Refuse measurements: they would make nearly every row a class of its own."""
     numbers = labels
-    if labels.dtype.kind == "O" and len(labels) and all(isinstance(label, float) for label in labels):
+    if labels.dtype.kind == "O" and len(labels) and all(isinstance(label, (float, np.floating)) for label in labels):
         numbers = labels.astype(np.float64)
     if numbers.dtype.kind == "f" and np.any(numbers != np.floor(numbers)):
         example = numbers[numbers != np.floor(numbers)][0]
@@ -223,14 +228,19 @@ def _missing_labels(y: np.ndarray) -> np.ndarray:
         return np.isnan(y)
     if y.dtype.kind == "O":
         return np.array([_is_missing(label) for label in y], dtype=bool)
-    if y.dtype.kind in "bUS":
+    if y.dtype.kind in "US":
+        return y == y.dtype.type()
+    if y.dtype.kind == "b":
         return np.zeros(len(y), dtype=bool)
     raise ValueError(f"y has dtype {y.dtype}; labels must be integers, floats, booleans, strings or objects.")
 
 
 def _is_missing(label: object) -> bool:
     # pandas.NA answers neither == nor bool(), and pandas is not a dependency: its name has to do.
-    return label is None or (isinstance(label, float) and label != label) or type(label).__name__ == "NAType"
+    is_gap = label is None or type(label).__name__ in ("NAType", "NaTType")
+    return (
+        is_gap or (isinstance(label, (float, np.floating)) and label != label) or (isinstance(label, str) and not label)
+    )
 
 
 def check_length(values: ArrayLike, name: str, n_samples: int) -> np.ndarray:

@@ -100,7 +100,14 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Return real scores of shape (n_samples, n_bits), whose signs are the code."""
         check_is_fitted(self)
         with using_threads(self.n_jobs):
-            return self._scores(X)
+            scores = self._scores(X)
+        # NaN has no sign, and a sum over all entries is finite if each of them is (or it overflows).
+        if not np.isfinite(scores.sum()) and not np.isfinite(scores).all():
+            raise ValueError(
+                f"Some scores of this {type(self).__name__} are not finite numbers: entries of X are too large for "
+                "its arithmetic. Rescale the features, for example with sklearn.preprocessing.StandardScaler."
+            )
+        return scores
 
     def transform(self, X: SamplesLike) -> np.ndarray:
         """Return the codes of queries, int8 of -1 and +1 of shape (n_samples, n_bits)."""
@@ -176,6 +183,8 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self._check_restored_sizes()
         for name, size in self._learned_indices().items():
             _check_learned_indices(getattr(self, name), name, size)
+        for name, shape in self._learned_shapes().items():
+            _check_learned_numbers(getattr(self, name), name, shape)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # zeros have no feature names
             scores = self._scores(np.zeros((1, self.n_features_in_)))
@@ -196,6 +205,13 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Return the names of learned arrays of indices, each with the number of entries that it indexes.
 
         They are checked before a model file is used: compiled loops read wherever an index points.
+        """
+        return {}
+
+    def _learned_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the names of learned arrays that scores do not depend on but other methods do, each with its shape.
+
+        They are checked when a model file is read: the scores of a row would not show that they are wrong.
         """
         return {}
 
@@ -254,6 +270,12 @@ def _check_learned_indices(indices: Any, name: str, size: int) -> None:
     is_integer = isinstance(indices, np.ndarray) and indices.dtype.kind in "iu"
     if not is_integer or (indices.size and (indices.min() < 0 or indices.max() >= size)):
         raise BundleFormatError(f"The model file is damaged: {name} must hold indices from 0 to {size - 1}.")
+
+
+def _check_learned_numbers(numbers: Any, name: str, shape: tuple[int, ...]) -> None:
+    is_numeric = isinstance(numbers, np.ndarray) and numbers.dtype.kind in "biuf"
+    if not is_numeric or numbers.shape != shape or not np.isfinite(numbers).all():
+        raise BundleFormatError(f"The model file is damaged: {name} must hold finite numbers in the shape {shape}.")
 
 
 def _is_same(given: Any, value: Any) -> bool:

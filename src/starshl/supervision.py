@@ -31,7 +31,7 @@ __all__ = [
     "triplets_or_labels",
 ]
 
-_UNLABELED = "-1 in an integer y, NaN or None in others"
+_UNLABELED = "-1 in an integer y, NaN, None or empty text in others"
 _WAY_OUT = "use a method that needs no labels (starshl.catalog lists what each method needs)"
 
 
@@ -75,8 +75,9 @@ def require_labels(
             f"Label or drop those rows, or {_WAY_OUT}."
         )
     if len(labels.classes) < n_classes:
+        gaps = f" and leaves {n_unlabeled} rows unlabeled ({_UNLABELED})" if n_unlabeled else ""
         raise ValueError(
-            f"y holds {len(labels.classes)} class; {name} learns from at least {n_classes}. "
+            f"y holds {len(labels.classes)} class{gaps}; {name} learns from at least {n_classes}. "
             f"Add rows of another class, or {_WAY_OUT}."
         )
     return labels
@@ -152,7 +153,7 @@ def pairs_from_labels(
     Parameters
     ----------
     y : array of shape (n_samples,)
-        Labels; -1, NaN or None marks an unlabeled row.
+        Labels; -1, NaN, None or empty text marks an unlabeled row.
     n_pairs : int
     balance : float, default=0.5
         The share of similar pairs; ``round(balance * n_pairs)`` of them come first.
@@ -281,8 +282,9 @@ def pairs_or_labels(
     """Return the pairs passed to ``fit``, or draw them from its labels (partial labels will do)."""
     if pairs is not None:
         return check_pairs(pairs, n_samples)
-    require_labels(estimator, y, n_samples, partial=True, n_classes=2)
-    return pairs_from_labels(np.asarray(y).ravel(), n_pairs, balance, random_state)
+    labels = require_labels(estimator, y, n_samples, partial=True, n_classes=2)
+    # The indices, not y: what marks an unlabeled row in y may not survive a conversion to an array.
+    return pairs_from_labels(labels.index, n_pairs, balance, random_state)
 
 
 def require_both_kinds(estimator: BaseEstimator, pairs: Pairs) -> Pairs:
@@ -308,5 +310,5 @@ def triplets_or_labels(
     """Return the triplets passed to ``fit``, or make them from its labels (partial labels will do)."""
     if triplets is not None:
         return check_triplets(triplets, len(X))
-    require_labels(estimator, y, len(X), partial=True, n_classes=2)
-    return triplets_from_labels(X, np.asarray(y).ravel(), k_pos, k_neg)
+    labels = require_labels(estimator, y, len(X), partial=True, n_classes=2)
+    return triplets_from_labels(X, labels.index, k_pos, k_neg)

@@ -167,6 +167,9 @@ class CodewordSVM(BaseHasher):
             )
         return PairwiseAscent(self.tol).solve(kernel, targets, np.full(len(targets), float(self.C)))
 
+    def _learned_shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"codewords_": (len(self.classes_), self.n_bits_)}
+
     def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the decision values of all SVMs, shape (n_samples, n_bits)."""
         X = check_rows(self, X, fitting=False)

@@ -13,6 +13,7 @@ from .._threads import run_all
 from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
+from ..codes import signs_of
 from ..exceptions import BundleFormatError
 from ..facts import Facts
 from ..linalg import fill_by_tiles
@@ -143,7 +144,7 @@ class ForgivingHash(BaseHasher):
         features, thresholds, votes, losses, labelings = (
             np.array(column) for column in zip(*run_all(tasks), strict=True)
         )
-        bits = _scores(rows, features, thresholds, votes) >= 0
+        bits = signs_of(_scores(rows, features, thresholds, votes)) > 0
         chosen, agreement = select_bits(bits, groups, n_bits, diversity)
         self.features_, self.thresholds_, self.votes_ = features[chosen], thresholds[chosen], votes[chosen]
         self.n_iter_ = int(self.max_iter)

@@ -10,6 +10,7 @@ from .._threads import single_threaded_blas
 from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
+from ..codes import signs_of
 from ..facts import Facts
 from ..kernels.anchors import choose_anchors, gaussian_features, mean_squared_distance
 from ..linalg import project
@@ -175,7 +176,7 @@ class LAMP(BaseHasher):
             bit = find_partition(problem, _random_start(rows, rng), max_iter=self.max_iter)
             weights[b] = bit.w
             self.objective_histories_[b, : len(bit.objectives)] = bit.objectives
-            first, second = (rows @ bit.w >= 0)[ends].T
+            first, second = signs_of(rows @ bit.w)[ends].T
             right = np.where(first == second, 1.0, -1.0) * similarity
             self.pair_errors_[b] = (right < 0).mean()
             if self.reweight:

@@ -12,6 +12,7 @@ from .._threads import single_threaded_blas
 from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_integer, check_number, check_rows
 from ..base import BaseHasher, LinearHasher, all_or_nothing
+from ..codes import signs_of
 from ..facts import Facts
 from ..linalg import project, unit_rows
 from ..supervision import Pairs, PairsLike, check_pairs, pairs_from_labels, require_labels
@@ -37,10 +38,10 @@ class MLH(LinearHasher):
 
     whose maximum is found exactly by sorting the bits.
 
-    Rows are centered, reduced to principal components and brought to unit length, which sets the size of
-    the steps but not the codes, as there is no offset. The share of similar pairs in
-    the batches replaces the weight that the paper gives to dissimilar pairs. The radius is not cross-validated: "auto" is the
-    smallest at which random codes of the same length hold 30 % of the similar pairs.
+    Rows are centered, reduced to principal components and brought to unit length, which sets the size of the steps but
+    not the codes, as there is no offset. The share of similar pairs in the batches replaces the weight that the paper
+    gives to dissimilar pairs. The radius is not cross-validated: "auto" is the smallest at which random codes of the
+    same length hold 30 % of the similar pairs.
 
     Parameters
     ----------
@@ -146,14 +147,14 @@ class MLH(LinearHasher):
         rows = unit_rows(reduced.rows)
         weights = 0.1 * rng.standard_normal((n_bits, rows.shape[1]))
         if self.radius == "auto":
-            self.radius_ = _radius_of_random_codes(project(rows, weights) >= 0, draw(_PAIRS_FOR_RADIUS))
+            self.radius_ = _radius_of_random_codes(signs_of(project(rows, weights)), draw(_PAIRS_FOR_RADIUS))
         else:
             self.radius_ = int(self.radius)
         with single_threaded_blas():
             self.objective_history_ = self._descend(rows, weights, draw, rng)
         self.components_, self.intercept_ = reduced.in_features(weights, 0.0, X.dtype)
         self.n_iter_ = len(self.objective_history_)
-        self.bit_balance_ = (project(rows, weights) >= 0).mean(axis=0)
+        self.bit_balance_ = (signs_of(project(rows, weights)) > 0).mean(axis=0)
         return self
 
     def _check_settings(self) -> int:

@@ -125,6 +125,9 @@ class RaBitQ(LinearHasher):
         self.n_bits_ = len(components)
         return self
 
+    def _learned_shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"mean_": (self.n_features_in_,)}
+
     def sketch(self, X: SamplesLike) -> Sketch:
         """Return codes of X together with what :meth:`asymmetric_distances` needs of each row."""
         rotated = self.decision_function(X)

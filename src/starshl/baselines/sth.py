@@ -16,6 +16,7 @@ from .._threads import run_all, single_threaded_blas
 from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import LinearHasher, all_or_nothing
+from ..codes import signs_of
 from ..facts import Facts
 from ..linalg import nearest_rows, project, unit_rows
 
@@ -136,8 +137,8 @@ class SelfTaughtHash(LinearHasher):
         fits = run_all([partial(_linear_svm, rows, bit, C) for bit in self.spectral_codes_.T])
         self.components_ = (np.array([weights for weights, _ in fits]) / scale).astype(X.dtype)
         self.intercept_ = np.array([intercept for _, intercept in fits]).astype(X.dtype)
-        predicted = project(X, self.components_, self.intercept_) >= 0
-        self.bit_accuracy_ = (predicted == (self.spectral_codes_ > 0)).mean(axis=0)
+        predicted = signs_of(project(X, self.components_, self.intercept_))
+        self.bit_accuracy_ = (predicted == signs_of(self.spectral_codes_)).mean(axis=0)
 
 
 def _neighbor_graph(X: np.ndarray, n_neighbors: int, weights: str) -> sp.csr_array:

@@ -51,7 +51,7 @@ def binarize(
         The new collection; it also holds the comparison, as ``comparison.md`` and ``comparison.json``.
     X : array of shape (n_items, n_features)
     y : array of shape (n_items,), default=None
-        Labels; -1, NaN or None where there is none.
+        Labels; -1, NaN, None or empty text where there is none.
     hasher : BaseHasher
         Not fitted; its code length is that of all methods compared.
     ids, metadata, references : as in :meth:`starshl.collection.Collection.add`

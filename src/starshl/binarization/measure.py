@@ -13,7 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_random_state
 
 from .._types import LabelsLike, Seed
-from .._validation import check_integer, check_labels
+from .._validation import as_label_array, check_integer, check_labels
 from ..base import BaseHasher
 from ..catalog import get_class
 from ..codes import BinaryCodes
@@ -88,7 +88,7 @@ def _split(X: np.ndarray, y: LabelsLike, n_queries: int | None, random_state: Se
         n_queries = max(1, min(1000, len(X) // 10))
     n_queries = check_integer(n_queries, "n_queries", low=1, high=len(X) - _N_NEAREST)
     order = check_random_state(random_state).permutation(len(X))
-    labels = None if y is None else np.asarray(y)
+    labels = None if y is None else as_label_array(y)
     label_index = np.full(len(X), -1) if labels is None else check_labels(labels, len(X)).index
     return _Split(X, labels, label_index, order[:n_queries], order[n_queries:])
 

@@ -31,8 +31,8 @@ EXPECTED_ERRORS = (
     csv.Error,
 )
 
-# Typer builds on click in some versions and on a copy of its own in others; BadParameter is public in all. What is used
-# of it here belongs to its base class.
+# Some versions of Typer build on click and others on a private copy of it; BadParameter is public in all. Only what
+# belongs to its base class is used here.
 UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
 

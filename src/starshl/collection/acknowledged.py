@@ -1,4 +1,4 @@
-"""The number of the last acknowledged change, kept in a small file beside the database.
+"""The number of the last acknowledged change, kept in a small file next to the database.
 
 If a frame of its write-ahead log is damaged, SQLite drops it and all later ones and reports nothing: an older state
 then looks like a sound database. This file exposes that. It is written after a change is committed and before the

@@ -169,8 +169,8 @@ class Connection:
         except CollectionError:
             # A read-only folder or disk cannot hold the shared memory file that SQLite locks with. Without a log no
             # process is writing now, so the file can be read without locks for as long as it stays unchanged, which
-            # `reading` watches. The order matters: if somebody writes and removes the log after the first line,
-            # the stamp taken there no longer fits.
+            # `reading` watches. The order matters: if another process writes and removes the log after the
+            # first line, the state read there no longer fits.
             seen = self._state_of_file()
             if self._has_log():
                 self._connect("ro")

@@ -77,7 +77,7 @@ def fetch(name: str, *, progress: bool = False) -> Path:
     """
     entry = entry_of(name)
     if not entry.file:
-        raise ValueError(f"{name!r} has no file of its own: it comes with scikit-learn. Use get({name!r}).")
+        raise ValueError(f"{name!r} has no separate file: it comes with scikit-learn. Use get({name!r}).")
     if (path := locate(name)) is not None:
         return path
     if not entry.sources:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._threads import run_all, tiles
-from .._validation import PartialLabels, check_labels
+from .._validation import PartialLabels, as_label_array, check_labels
 from ..codes import BinaryCodes
 from ._histogram_loops import count_by_distance, count_by_distance_multilabel
 
@@ -159,8 +159,8 @@ def _class_indices(query: PartialLabels, item: PartialLabels) -> tuple[np.ndarra
     n_missing = int((~query.labeled).sum() + (~item.labeled).sum())
     if n_missing:
         raise ValueError(
-            f"{n_missing} labels are missing (-1, NaN or None); relevance needs the label of every query and "
-            "item. Leave unlabeled rows out."
+            f"{n_missing} labels are missing (-1, NaN, None or empty text); relevance needs the label of every "
+            "query and item. Leave unlabeled rows out."
         )
     # As Python values: NumPy compares int64 with uint64 as floats, which merges large numbers.
     query_classes, item_classes = query.classes.tolist(), item.classes.tolist()
@@ -181,7 +181,7 @@ def _kind(label: object) -> type:
 
 
 def _one_column(y: ArrayLike) -> np.ndarray:
-    labels = np.asarray(y)
+    labels = as_label_array(y)
     return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
 
 

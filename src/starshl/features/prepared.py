@@ -245,6 +245,7 @@ class PreparedHasher(BaseHasher):
         steps: Sequence[Any] | None = None,
     ) -> Self:
         specs = header["steps"]
+        _check_arrays_have_owners(specs, arrays)
         given = _check_given(specs, steps)
         fitted: list[Any] = []
         probes: list[Probe | None] = []
@@ -299,6 +300,17 @@ class PreparedHasher(BaseHasher):
 
 def _is_built_in(step: Any) -> bool:
     return BUILT_IN_STEPS.get(type(step).__name__) is type(step)
+
+
+def _check_arrays_have_owners(specs: Any, arrays: dict[str, np.ndarray]) -> None:
+    """Refuse a file with arrays of steps that its header does not list: the rows would reach the hasher unprepared."""
+    owners = [f"step.{position}." for position in range(len(specs))] if isinstance(specs, list) else []
+    strays = [name for name in arrays if not name.startswith((*owners, _HASHER_PREFIX, "fitted."))]
+    if strays or not isinstance(specs, list):
+        what = f"no step for its array {strays[0]!r}" if strays else "no list of steps"
+        raise BundleFormatError(
+            f"The model file is damaged: it has {what}. Save the model again or fetch a fresh copy."
+        )
 
 
 def _check_given(specs: list[dict[str, Any]], steps: Sequence[Any] | None) -> Sequence[Any]:

@@ -43,7 +43,7 @@ class StarSHL(BaseHasher):
     and never raises the objective [1]_. The labels decide the mode: complete ``y`` is supervised; some rows
     unlabeled is semi-supervised (transductive, if those rows are what you want labeled: ``transduction_``);
     no labels is unsupervised with ``n_codewords`` clusters. Unlabeled is -1 in an integer y, NaN in a float
-    y, None or NaN in an object y.
+    y, None or NaN in an object y, and the empty text among strings.
 
     Parameters
     ----------

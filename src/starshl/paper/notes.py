@@ -57,7 +57,7 @@ def extent_line(protocol: ProtocolResults) -> str:
 def completeness(protocol: ProtocolResults) -> str:
     """Say whether the whole protocol was run, or what is missing."""
     if protocol.base is None:
-        return "a protocol of its own"
+        return "not one of the named protocols"
     missing = extent_of(protocol).missing
     if protocol.reduced:
         return "; ".join(
