@@ -117,6 +117,7 @@ class StarSHL(BaseHasher):
     n_flipped_ : how many codeword bits training changed
     n_relaxed_ : how often a codeword constraint was dropped for a bit, because its column violated it already
     n_constant_bits_ : bits whose training labels are all equal
+    agreement_ : share of code bits that :meth:`compress` did not change; only after it
 
     References
     ----------
@@ -144,6 +145,8 @@ class StarSHL(BaseHasher):
         cost="sweeps x n_bits x SVM(n)",
         samples="vectors, kernels on any samples, or precomputed kernels",
     )
+
+    agreement_: float
 
     def __init__(
         self,
