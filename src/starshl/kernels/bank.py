@@ -75,7 +75,7 @@ class GramBank:
 
 def compute_grams(kernels: Sequence[Kernel], samples, n_jobs: int | None = None) -> np.ndarray:
     """Return the Gram matrices of all kernels, shape (n_kernels, n, n), in the precision of the samples."""
-    n_samples = len(samples)
+    n_samples = samples.shape[0]
     dtype = samples.dtype if samples.dtype == np.float32 else np.float64
     grams = np.empty((len(kernels), n_samples, n_samples), dtype=dtype)
 

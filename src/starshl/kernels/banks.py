@@ -46,7 +46,7 @@ def make_bank(kernels: Sequence[Kernel], samples: np.ndarray, plan: MemoryPlan) 
     budget = plan.budget
     scratch = Scratch((1.0 - _TABLE_SHARE) * budget / effective_n_jobs(plan.n_jobs))
     if KernelMix.covers(kernels, samples):
-        fits = DistanceTiles.stored_bytes(len(samples), samples.dtype.itemsize) <= _TABLE_SHARE * budget
+        fits = DistanceTiles.stored_bytes(samples.shape[0], samples.dtype.itemsize) <= _TABLE_SHARE * budget
         return VectorBank(kernels, samples, plan.n_jobs, scratch, stores_distances=fits)
     _require_grams(samples, len(kernels), _TABLE_SHARE * budget)
     grams = compute_grams(kernels, samples, plan.n_jobs)
@@ -59,7 +59,7 @@ def make_bank(kernels: Sequence[Kernel], samples: np.ndarray, plan: MemoryPlan) 
 
 def _require_grams(samples: np.ndarray, n_kernels: int, budget: float) -> None:
     """Refuse rows whose stored kernel matrices do not fit into memory."""
-    n_rows = len(samples)
+    n_rows = samples.shape[0]
     n_bytes = n_kernels * n_rows**2 * (4 if samples.dtype == np.float32 else 8)
     if n_bytes > budget:
         raise MemoryError(

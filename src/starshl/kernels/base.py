@@ -25,6 +25,9 @@ class Kernel(ABC):
     on_vectors: ClassVar[bool] = True
     """Whether samples are rows of a matrix of finite numbers; otherwise they are passed on as they came."""
 
+    takes_sparse: ClassVar[bool] = False
+    """Whether rows may also come as a ``scipy.sparse.csr_array``."""
+
     largest_diagonal: ClassVar[float | None] = None
     """The supremum of k(x, x) over the sample space, where it is known: Theorem 1 needs it."""
 

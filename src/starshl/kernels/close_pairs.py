@@ -21,7 +21,7 @@ class ClosePairs:
 
     def __init__(self, distances: DistanceTiles, rates: np.ndarray, cutoff: float, n_jobs: int | None = None):
         self.n_jobs = n_jobs
-        n_rows, dtype = len(distances.rows), distances.rows.dtype
+        n_rows, dtype = distances.n_rows, distances.rows.dtype
         if len(rates) == 0:
             self.starts, self.columns = np.zeros(n_rows + 1, np.int64), np.zeros(0, np.int64)
             self.values = np.zeros((0, 0), dtype=dtype)
@@ -74,7 +74,7 @@ def _sparse_distances(distances: DistanceTiles, limit: float, n_jobs: int | None
     # Tiles on the diagonal are complete; each of the others stands for its mirror image too.
     mirrored = [(c, r, v) for (r, c, v), (first, second) in zip(found, upper, strict=True) if first != second]
     rows, columns, values = (np.concatenate(parts) for parts in zip(*found, *mirrored, strict=True))
-    n_rows = len(distances.rows)
+    n_rows = distances.n_rows
     sparse = coo_array((values, (rows, columns)), shape=(n_rows, n_rows)).tocsr()
     sparse.sort_indices()
     return sparse

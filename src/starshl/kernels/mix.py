@@ -9,7 +9,7 @@ import numpy as np
 
 from ._fused_loops import evaluate_each, sum_block
 from .base import Kernel
-from .pairs import squared_norms
+from .rows import Rows, squared_norms
 from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial
 
 __all__ = ["KernelMix", "RowScales"]
@@ -52,7 +52,7 @@ class KernelMix:
         self.cutoff = self.dtype.type(_CUTOFF[self.dtype])
 
     @staticmethod
-    def covers(kernels: Sequence[Kernel], *blocks: np.ndarray) -> bool:
+    def covers(kernels: Sequence[Kernel], *blocks: Rows) -> bool:
         """Tell whether the compiled loops know all these kernels and compute them exactly enough on these rows.
 
         Dot products are recovered from distances, which costs digits where norms differ widely; float32 has few.
@@ -66,7 +66,7 @@ class KernelMix:
         positive = norms[norms > 0]
         return len(positive) == 0 or positive.max() <= _NORM_RANGE**2 * positive.min()
 
-    def scales(self, rows: np.ndarray) -> RowScales:
+    def scales(self, rows: Rows) -> RowScales:
         """Return what the dot-product kernels need to know of some rows."""
         norms = squared_norms(rows)
         shifted = norms + self.biases[:, None].astype(np.float64)

@@ -19,6 +19,7 @@ from .base import Kernel
 from .close_pairs import ClosePairs
 from .distances import TILE, DistanceTiles
 from .mix import KernelMix, RowScales
+from .rows import Rows
 
 __all__ = ["VectorBank"]
 
@@ -32,14 +33,14 @@ class VectorBank:
     def __init__(
         self,
         kernels: Sequence[Kernel],
-        rows: np.ndarray,
+        rows: Rows,
         n_jobs: int | None = None,
         scratch: Scratch | None = None,
         *,
         stores_distances: bool = True,
     ):
         self.kernels, self.rows = list(kernels), rows
-        self.n_kernels, self.n_rows = len(kernels), len(rows)
+        self.n_kernels, self.n_rows = len(kernels), rows.shape[0]
         self.dtype = rows.dtype
         self.n_jobs = n_jobs
         self.scratch = scratch or Scratch()

@@ -12,6 +12,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
@@ -102,6 +103,11 @@ def _check_n_support(hasher: StarSHL, n_support: int | None) -> int:
         raise ValueError(
             "This hasher was fitted on precomputed kernels and holds no samples, so it cannot be compressed. Fit it on "
             "the samples with kernels=[function], or on the kernel matrix of fewer rows."
+        )
+    if issparse(hasher.support_samples_):
+        raise ValueError(
+            "This hasher was fitted on sparse rows, which compress cannot move. Fit it on dense rows of fewer columns, "
+            "for example of sklearn.decomposition.TruncatedSVD."
         )
     n_found = len(hasher.support_)
     if n_found < 2:

@@ -27,7 +27,7 @@ from ..solvers import SMALLEST_TOL, Solution, hamming_distances, hinge_distances
 from .bound import GeneralizationBound, generalization_bound
 from .compression import compress_star_shl
 from .samples import SAMPLE_TYPES, Samples, sample_type
-from .storage import pack_star_shl, unpack_star_shl
+from .storage import pack_model, unpack_model
 from .training import TrainingSet, choose_classes, choose_start, descend, fit_bank, warn_about
 
 __all__ = ["StarSHL"]
@@ -143,6 +143,7 @@ class StarSHL(BaseHasher):
         labels="optional",
         cost="sweeps x n_bits x SVM(n)",
         samples="vectors, kernels on any samples, or precomputed kernels",
+        sparse=True,
     )
 
     def __init__(
@@ -213,7 +214,8 @@ class StarSHL(BaseHasher):
 
         Parameters
         ----------
-        X : array of shape (n, n_features), list of samples, or kernel values (see ``kernels``)
+        X : array or CSR array of shape (n, n_features), list of samples, or kernel values (see ``kernels``)
+            Sparse rows, such as TF-IDF, stay sparse; linear, polynomial and Gaussian kernels take them.
         y : array of shape (n,), default=None
             Labels; unlabeled rows are marked as described above.
         sample_weight : array of shape (n,), default=None
@@ -403,16 +405,28 @@ class StarSHL(BaseHasher):
         return speaker[group[nearest_codewords(scores, self.codewords_)]]
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        return pack_star_shl(self)
+        return pack_model(self._packable_params(), self._learned_state())
 
     @classmethod
     def _unpack(cls, header, arrays, kernels: Sequence[Kernel | Callable] | None = None) -> Self:
-        return unpack_star_shl(cls, header, arrays, kernels)
+        params, state = unpack_model(header, arrays, kernels)
+        hasher = cls(**params)
+        hasher._check_settings()
+        hasher._restore_state(state)
+        return hasher
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed
+        tags.input_tags.sparse = not self._is_precomputed and _all_take_sparse(self.kernels)
         # With labels it is a classifier, and cross-validation then keeps every class in every fold.
         tags.estimator_type = "classifier"
         tags.classifier_tags = ClassifierTags()
         return tags
+
+
+def _all_take_sparse(kernels) -> bool:
+    try:
+        return all(kernel.takes_sparse for kernel in resolve_kernels(kernels))
+    except ValueError:  # fit will tell what is wrong with them
+        return False
