@@ -14,8 +14,9 @@ import starshl
 from starshl import StarSHL
 from starshl.evaluation import precision_at
 from starshl.kernels import Gaussian, GraphGaussian, SpectrumKernel
-from starshl.models import compression
-from starshl.models.compression import _choose_columns, _gradients
+from starshl.models import moved_rows
+from starshl.models.chosen_rows import choose_columns
+from starshl.models.moved_rows import _gradients
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -33,6 +34,11 @@ class FittedAndCompressed(StarSHL):
             vars(self).update(vars(self.compress(len(self.support_) // 2)))
         return self
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
 
 def expected_failures(estimator):
     reason = "a row given twice makes two support rows, a row of weight 2 one"
@@ -46,7 +52,7 @@ def expected_failures(estimator):
 
 @parametrize_with_checks([FittedAndCompressed(4, random_state=0)], expected_failed_checks=expected_failures)
 def test_a_compressed_hasher_obeys_scikit_learn(estimator, check, monkeypatch):
-    monkeypatch.setattr(compression, "_LEAST_STEPS", 20)  # the checks fit a hundred times and ask for no precision
+    monkeypatch.setattr(moved_rows, "_MIN_STEPS", 20)  # the checks fit a hundred times and ask for no precision
     check(estimator)
 
 
@@ -249,8 +255,8 @@ def test_columns_are_chosen_as_a_plain_greedy_regression_chooses_them():
     plain = []
     for _ in range(5):
         plain.append(min((c for c in range(9) if c not in plain), key=lambda c: error([*plain, c])))
-    assert _choose_columns(values, targets, 5).tolist() == sorted(plain)
-    assert len(_choose_columns(values, targets, 9)) == 8
+    assert choose_columns(values, targets, 5).tolist() == sorted(plain)
+    assert len(choose_columns(values, targets, 9)) == 8
 
 
 def test_gradients_are_those_of_finite_differences():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -17,14 +16,12 @@ from ..kernels import GramBank, Kernel, MemoryPlan, VectorBank, fit_kernels
 from ..solvers import BlockDescent, LibSVM, PairwiseAscent, Problem, Solution, Start
 from .initial import check_assignments, initial_codewords, initial_weights
 from .samples import Samples
-
-if TYPE_CHECKING:
-    from .star_shl import StarSHL
+from .settings import Settings
 
 __all__ = ["TrainingSet", "choose_classes", "choose_start", "descend", "fit_bank", "warn_about"]
 
-_LEAST_TOL_OF_FLOAT32 = 1e-4  # below it the rounding of kernels, not the tolerance, would end a descent
-_FIT = 4  # stack level of the line that called fit, seen from a function that fit calls
+_SMALLEST_FLOAT32_TOL = 1e-4  # below it the rounding of kernels, not the tolerance, would end a descent
+_CALLER_OF_FIT = 4  # stack level, seen from a function that fit calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +41,7 @@ class TrainingSet:
         return bool(self.labels.labeled.any()) and self.initial_assignments is None
 
 
-def choose_classes(settings: StarSHL, labels: PartialLabels) -> np.ndarray:
+def choose_classes(settings: Settings, labels: PartialLabels) -> np.ndarray:
     """Return the classes, one codeword each: those of y or, without labels, cluster numbers."""
     if not labels.labeled.any():
         if settings.n_codewords is None:
@@ -73,13 +70,13 @@ def choose_classes(settings: StarSHL, labels: PartialLabels) -> np.ndarray:
             f"y has one class only ({labels.classes[0]!r}), so every code will be that class's codeword. "
             f"Give rows of two classes or more, or no labels and n_codewords.{marked if is_marked else ''}",
             UserWarning,
-            stacklevel=_FIT,
+            stacklevel=_CALLER_OF_FIT,
         )
     return labels.classes
 
 
 def fit_bank(
-    settings: StarSHL, kernels: str | Sequence[Kernel], training: TrainingSet
+    settings: Settings, kernels: str | Sequence[Kernel], training: TrainingSet
 ) -> tuple[list[Kernel], GramBank | VectorBank]:
     """Return fitted kernels, none if they are precomputed, and the bank that evaluates them between training rows."""
     fitted: list[Kernel] = []
@@ -87,12 +84,12 @@ def fit_bank(
         # Bandwidths of presets count rows as every other statistic does; other kernels learn from all rows.
         is_preset = isinstance(settings.kernels, str) and settings.kernels != "graph"
         fitted = fit_kernels(kernels, training.samples.values, training.cost if is_preset else training.weights)
-    in_float64 = min(settings.tol, settings.svm_tol) < _LEAST_TOL_OF_FLOAT32
+    in_float64 = min(settings.tol, settings.svm_tol) < _SMALLEST_FLOAT32_TOL
     return fitted, training.samples.bank(fitted, MemoryPlan(settings.max_memory, settings.n_jobs, in_float64))
 
 
 def choose_start(
-    settings: StarSHL,
+    settings: Settings,
     training: TrainingSet,
     bank: GramBank | VectorBank,
     rng: np.random.RandomState,
@@ -104,7 +101,7 @@ def choose_start(
             f"{n_codewords} codewords do not fit into {n_bits} bits, which make {2**n_bits} codes: some classes share "
             f"one. Use n_bits >= {int(np.ceil(np.log2(n_codewords)))}.",
             UserWarning,
-            stacklevel=_FIT,
+            stacklevel=_CALLER_OF_FIT,
         )
     distinct = settings.codeword_constraint == "distinct"
     codewords = initial_codewords(settings.codewords, n_codewords, n_bits, rng, distinct=distinct)
@@ -125,12 +122,12 @@ def _first_assignments(training: TrainingSet, bank: GramBank | VectorBank, rng: 
 
 
 def descend(
-    settings: StarSHL,
+    settings: Settings,
     training: TrainingSet,
     bank: GramBank | VectorBank,
     start: Start,
 ) -> Solution:
-    """Run the block descent with the settings of a hasher."""
+    """Return the solution of the block descent."""
     constraint = settings.codeword_constraint
     if constraint == "distinct" and len(start.codewords) > 2**settings.n_bits:
         constraint = "nonconstant"
@@ -155,14 +152,14 @@ def descend(
         return BlockDescent(problem).run(start)
 
 
-def warn_about(settings: StarSHL, state: Solution) -> None:
+def warn_about(settings: Settings, state: Solution) -> None:
     """Warn about non-convergence and collapsed codewords."""
     if not state.converged:
         warnings.warn(
             f"Codewords, assignments or kernel weights still changed in sweep {state.n_iter} (tol={settings.tol:g}). "
             "Increase max_iter, or accept the result: every sweep lowered the objective.",
             ConvergenceWarning,
-            stacklevel=_FIT,
+            stacklevel=_CALLER_OF_FIT,
         )
     # LIBSVM checks its own running gradient, so its violation may be a little above what it was asked for.
     if np.any(state.violation > 2.0 * settings.svm_tol):
@@ -171,7 +168,7 @@ def warn_about(settings: StarSHL, state: Solution) -> None:
             f"to {state.violation.max():.1e} (svm_tol={settings.svm_tol:g}). Rescale the kernels, lower C or raise "
             "svm_tol.",
             ConvergenceWarning,
-            stacklevel=_FIT,
+            stacklevel=_CALLER_OF_FIT,
         )
     if settings.codeword_constraint != "none" or len(state.codewords) == 1:
         return
@@ -182,5 +179,5 @@ def warn_about(settings: StarSHL, state: Solution) -> None:
             f"Unconstrained, the codewords have {n_constant} constant bits and {n_distinct} distinct rows for "
             f"{len(state.codewords)} classes. Set codeword_constraint='distinct' to keep them apart.",
             ConvergenceWarning,
-            stacklevel=_FIT,
+            stacklevel=_CALLER_OF_FIT,
         )
