@@ -148,6 +148,23 @@ def test_the_share_of_equal_code_bits_is_told_and_a_low_one_is_warned_of(full, s
     assert np.mean(tiny.transform(X_new) == few.transform(X_new)) < 0.9
 
 
+def test_the_share_of_equal_code_bits_of_a_small_model_is_near_that_of_new_rows(rows):
+    X, y, X_new, _ = rows
+    hasher = StarSHL(16, random_state=0).fit(X[:100], y[:100])
+    small = hasher.compress(9)
+    # Measured around rows that the compression has seen, it would be .996, and new rows agree in .940.
+    assert abs(small.agreement_ - np.mean(small.transform(X_new) == hasher.transform(X_new))) < 0.03
+
+
+@pytest.mark.filterwarnings("ignore:With 1 of 2 support rows:UserWarning")
+@pytest.mark.parametrize("kernels", ["scaled", shared_letters])
+def test_two_support_rows_become_one(kernels):
+    samples = ["a", "b"] if kernels is shared_letters else np.array([[0.0], [1.0]])
+    small = StarSHL(2, kernels=kernels, random_state=0).fit(samples, [0, 1]).compress(1)
+    assert len(small.support_) == 1
+    assert 0.0 <= small.agreement_ <= 1.0
+
+
 def test_the_hasher_it_came_from_stays_as_it_was(rows, tmp_path):
     hasher = StarSHL(4, random_state=np.random.RandomState(3)).fit(rows[0][:100], rows[1][:100])
     before = pickle.dumps(hasher)

@@ -26,6 +26,7 @@ from .samples import Precomputed, Samples, SparseVectors, Vectors
 __all__ = ["Compressed", "compress_expansion"]
 
 _ROWS_PER_KEPT_ROW = 10  # if nobody says how many to keep
+_ROWS_PER_HELD_OUT_ROW = 5  # in the trial from which the agreement is estimated
 _NOISY_COPIES = 3  # of each row
 _NOISE = 0.5  # in standard deviations of the features
 _WARN_BELOW_AGREEMENT = 0.95
@@ -34,11 +35,33 @@ _CALLER_OF_COMPRESS = 3  # stack level
 
 @dataclass(frozen=True, slots=True)
 class Compressed:
-    """A smaller expansion, the norm of each of its functions, and the share of code bits that are as before."""
+    """A smaller expansion, the norm of each of its functions, and an estimate of the share of code bits as before.
+
+    The estimate comes from a trial: the same is done without a fifth of the rows, and codes are compared on these.
+    """
 
     expansion: Expansion
     norms: np.ndarray
     agreement: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Samples on which scores are compared: support rows, which may be kept, and further ones."""
+
+    support: np.ndarray
+    further: np.ndarray
+
+    @property
+    def all(self) -> np.ndarray:
+        return np.concatenate([self.support, self.further.astype(self.support.dtype, copy=False)])
+
+    def split(self, rng: np.random.RandomState) -> tuple[_Rows, _Rows]:
+        """Return most of the rows and a random rest, at least one support row in each."""
+        orders = rng.permutation(len(self.support)), rng.permutation(len(self.further))
+        sizes = max(1, len(self.support) // _ROWS_PER_HELD_OUT_ROW), len(self.further) // _ROWS_PER_HELD_OUT_ROW
+        rest = _Rows(self.support[orders[0][: sizes[0]]], self.further[orders[1][: sizes[1]]])
+        return _Rows(self.support[orders[0][sizes[0] :]], self.further[orders[1][sizes[1] :]]), rest
 
 
 def compress_expansion(
@@ -49,24 +72,19 @@ def compress_expansion(
     ``further`` are samples, besides the support rows, on which the scores are compared.
     """
     n_support = _check_n_support(expansion, n_support)
-    rows = expansion.kept
-    if further is not None:
-        rows = np.concatenate([rows, further.values.astype(rows.dtype, copy=False)])
-    rng = check_random_state(random_state)
     may_move = expansion.samples_of is Vectors and all(map(is_built_in, expansion.kernels))
-    unseen = rows
-    if may_move:
-        # The smaller expansion has seen the rows themselves, so it is judged on copies with other noise.
-        unseen = _noisy_copies(rows, np.random.RandomState(0))
     fit = _with_moved_rows if may_move else _with_chosen_rows
+    rows = _Rows(expansion.kept, expansion.kept[:0] if further is None else further.values)
     with single_threaded_blas():
-        small = fit(expansion, rows, n_support, rng)
-        gram = _mean_kernel(small, small.kept)
-    compressed = Compressed(small, _norms(small.coefficients, gram), _agreement(expansion, small, unseen))
+        small = fit(expansion, rows, n_support, check_random_state(random_state))
+        norms = _norms(small.coefficients, _mean_kernel(small, small.kept))
+        seen, unseen = rows.split(np.random.RandomState(0))
+        trial = fit(expansion, seen, n_support, np.random.RandomState(0))
+    compressed = Compressed(small, norms, _agreement(expansion, trial, unseen.all))
     if compressed.agreement < _WARN_BELOW_AGREEMENT:
         warnings.warn(
-            f"With {len(small.kept)} of {len(expansion.kept)} support rows, only {compressed.agreement:.1%} of the "
-            "code bits are as before. Keep more rows, or give compress more samples (X) to learn from.",
+            f"With {len(small.kept)} of {len(expansion.kept)} support rows, only about {compressed.agreement:.1%} "
+            "of the code bits are as before. Keep more rows, or give compress more samples (X) to learn from.",
             UserWarning,
             stacklevel=_CALLER_OF_COMPRESS,
         )
@@ -98,10 +116,10 @@ def _check_n_support(expansion: Expansion, n_support: int | None) -> int:
     return n_support
 
 
-def _with_moved_rows(expansion: Expansion, rows: np.ndarray, n_support: int, rng: np.random.RandomState) -> Expansion:
+def _with_moved_rows(expansion: Expansion, rows: _Rows, n_support: int, rng: np.random.RandomState) -> Expansion:
     # Around a row, too, the scores must be as before.
-    rows = np.concatenate([rows, _noisy_copies(rows, rng)])
-    centers, kernel, coefficients, intercept = move_rows(rows, _targets(expansion, rows), n_support, rng)
+    nearby = np.concatenate([rows.all, _noisy_copies(rows.all, rng)])
+    centers, kernel, coefficients, intercept = move_rows(nearby, _targets(expansion, nearby), n_support, rng)
     return replace(
         expansion,
         kernels=[kernel],
@@ -113,13 +131,14 @@ def _with_moved_rows(expansion: Expansion, rows: np.ndarray, n_support: int, rng
     )
 
 
-def _with_chosen_rows(expansion: Expansion, rows: np.ndarray, n_support: int, rng: np.random.RandomState) -> Expansion:
-    shared = replace(expansion, weights=np.tile(expansion.weights.mean(axis=0), (len(expansion.weights), 1)))
-    targets, values = _targets(expansion, rows), _mean_kernel(shared, rows)
+def _with_chosen_rows(expansion: Expansion, rows: _Rows, n_support: int, rng: np.random.RandomState) -> Expansion:
+    weights = np.tile(expansion.weights.mean(axis=0), (len(expansion.weights), 1))
+    candidates = replace(expansion, weights=weights, kept=rows.support)
+    targets, values = _targets(expansion, rows.all), _mean_kernel(candidates, rows.all)
     chosen = choose_columns(values, targets, n_support)
     coefficients, intercept = least_squares(values[:, chosen], targets)
-    kept, support = expansion.kept[chosen], np.arange(len(chosen))
-    return replace(shared, support=support, kept=kept, coefficients=coefficients, intercept=intercept)
+    kept, support = rows.support[chosen], np.arange(len(chosen))
+    return replace(candidates, support=support, kept=kept, coefficients=coefficients, intercept=intercept)
 
 
 def _targets(expansion: Expansion, rows: np.ndarray) -> np.ndarray:

@@ -284,10 +284,10 @@ class StarSHL(BaseHasher):
     def compress(self, n_support: int | None = None, X=None, random_state=0) -> Self:
         """Return a fitted hasher that encodes faster, because it has fewer support rows; this one stays as it is.
 
-        Rows of numbers are replaced by new rows under one Gaussian kernel, which are found by gradient descent on the
-        squared error against the scores of this hasher, cut to [-1, 1]. Other samples, and rows with kernels given as
-        functions, cannot move: the best of the support are chosen, and the kernels stay. Classes and codewords are
-        kept; the codes are not the same ones, so encode a database again.
+        Rows of numbers are replaced by new rows under one Gaussian kernel. Gradient descent places them so that the
+        squared error against the scores of this hasher, cut to [-1, 1], is small. Other samples, and rows with kernels
+        given as functions, cannot move: the best of the support are chosen, and the kernels stay. Classes and codewords
+        are kept; the codes are not the same ones, so encode a database again.
 
         Parameters
         ----------
@@ -304,6 +304,8 @@ class StarSHL(BaseHasher):
         hasher : StarSHL
             With the parameters of this one. ``dual_coef_``, ``support_``, ``assignments_`` and ``transduction_`` are
             about its own support rows, ``norms_`` about its own functions; histories are those of the fit.
+            ``agreement_`` estimates the share of code bits that are as before, from a second compression that does
+            not see a fifth of the rows: bits are compared on these. Rows unlike those of the fit agree less.
 
         Examples
         --------
