@@ -18,8 +18,8 @@ from .vector_bank import VectorBank
 
 __all__ = ["MemoryPlan", "make_bank"]
 
-_FREE_SHARE = 0.75  # of the free memory that a fit may take for kernels
-_TABLE_SHARE = 0.65  # of that, what is stored all the time; the rest is for the matrices of active rows
+_KERNEL_SHARE = 0.75  # of the free memory
+_TABLE_SHARE = 0.65  # of that, for what is stored all the time; the rest is for the matrices of active rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class MemoryPlan:
         if self.max_memory is not None:
             return self.max_memory * 2**30
         available = available_bytes()
-        return np.inf if available is None else _FREE_SHARE * available
+        return np.inf if available is None else _KERNEL_SHARE * available
 
 
 def make_bank(kernels: Sequence[Kernel], samples: np.ndarray, plan: MemoryPlan) -> GramBank | VectorBank:

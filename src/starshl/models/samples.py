@@ -31,7 +31,7 @@ from .clusters import kernel_k_means
 
 __all__ = ["SAMPLE_TYPES", "Objects", "Precomputed", "Samples", "SparseVectors", "Vectors", "sample_type"]
 
-_N_STARTS = 10  # of k-means; the best is kept
+_K_MEANS_STARTS = 10  # of which the best is kept
 
 
 class Samples(ABC):
@@ -99,7 +99,7 @@ class Samples(ABC):
     ) -> np.ndarray:
         """Return a cluster for each sample, by k-means in the feature space of the mean kernel."""
         mean_kernel = bank.combine(np.full(bank.n_kernels, 1.0 / bank.n_kernels))
-        return kernel_k_means(mean_kernel, weights, n_clusters, _N_STARTS, rng)
+        return kernel_k_means(mean_kernel, weights, n_clusters, _K_MEANS_STARTS, rng)
 
 
 class Vectors(Samples):
@@ -129,7 +129,7 @@ class Vectors(Samples):
         if rows.shape[0] <= n_clusters:
             return number
         totals = np.bincount(number, weights, minlength=rows.shape[0])
-        k_means = KMeans(n_clusters, n_init=_N_STARTS, random_state=rng).fit(rows, sample_weight=totals)
+        k_means = KMeans(n_clusters, n_init=_K_MEANS_STARTS, random_state=rng).fit(rows, sample_weight=totals)
         return k_means.labels_[number].astype(np.int64)
 
 
