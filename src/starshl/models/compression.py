@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_random_state
@@ -43,6 +44,19 @@ class Compressed:
     expansion: Expansion
     norms: np.ndarray
     agreement: float
+
+    def learned(self) -> dict[str, Any]:
+        """Return what changes in a hasher, by the names of its learned attributes."""
+        return {
+            "kernels_": list(self.expansion.kernels),
+            "kernel_weights_": self.expansion.weights,
+            "support_": self.expansion.support,
+            "support_samples_": self.expansion.kept,
+            "dual_coef_": self.expansion.coefficients,
+            "intercept_": self.expansion.intercept,
+            "norms_": self.norms,
+            "agreement_": self.agreement,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,16 @@ from ..kernels import (
 )
 from .clusters import kernel_k_means
 
-__all__ = ["SAMPLE_TYPES", "Objects", "Precomputed", "Samples", "SparseVectors", "Vectors", "sample_type"]
+__all__ = [
+    "SAMPLE_TYPES",
+    "Objects",
+    "Precomputed",
+    "Samples",
+    "SparseVectors",
+    "Vectors",
+    "sample_type",
+    "take_sparse",
+]
 
 _K_MEANS_STARTS = 10  # of which the best is kept
 
@@ -110,7 +119,7 @@ class Vectors(Samples):
     @classmethod
     def read(cls, estimator, X, *, fitting: bool) -> Self:
         """Check rows; those to be hashed may be sparse, whatever those of the fit were, if the kernels take both."""
-        accept_sparse = not fitting and all(kernel.takes_sparse for kernel in estimator.kernels_)
+        accept_sparse = not fitting and take_sparse(estimator.kernels_)
         rows = check_rows(estimator, X, fitting=fitting, accept_sparse=accept_sparse)
         return cls(_check_scale(rows, fitting))
 
@@ -238,11 +247,16 @@ class Precomputed(Samples):
 SAMPLE_TYPES: dict[str, type[Samples]] = {each.kind: each for each in (Vectors, SparseVectors, Objects, Precomputed)}
 
 
+def take_sparse(kernels: Sequence[Kernel]) -> bool:
+    """Tell whether all kernels take sparse rows."""
+    return all(kernel.takes_sparse for kernel in kernels)
+
+
 def sample_type(kernels: str | Sequence[Kernel], X) -> type[Samples]:
     """Return the kind of the samples: vectors if any kernel asks for them or X is a matrix of numbers."""
     if isinstance(kernels, str):
         return Precomputed
-    if issparse(X) and all(kernel.takes_sparse for kernel in kernels):
+    if issparse(X) and take_sparse(kernels):
         return SparseVectors
     if any(kernel.on_vectors for kernel in kernels):
         return Vectors

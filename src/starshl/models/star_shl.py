@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import fields
 from typing import Any, Self
@@ -12,7 +13,7 @@ from sklearn.base import clone
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from .._validation import PartialLabels, check_choice, check_labels, check_length, check_weights
+from .._validation import check_choice, check_labels
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts
 from ..kernels import Kernel, resolve_kernels
@@ -21,10 +22,10 @@ from .bound import GeneralizationBound, generalization_bound
 from .compression import Compressed, compress_expansion
 from .decoding import nearest_classes
 from .expansion import Expansion
-from .samples import SAMPLE_TYPES, Samples, sample_type
+from .samples import SAMPLE_TYPES, Samples, sample_type, take_sparse
 from .settings import Settings
 from .storage import pack_model, unpack_model
-from .training import TrainingSet, choose_classes, choose_start, descend, fit_bank, warn_about
+from .training import TrainingSet, choose_start, descend, fit_bank, warn_about
 
 __all__ = ["StarSHL"]
 
@@ -192,7 +193,7 @@ class StarSHL(BaseHasher):
         The authors' published program differs from the paper: it flips a codeword bit if all classes agree in it,
         chooses codewords by wrong signs instead of hinge losses, and sets no limit to the number of sweeps.
         """
-        settings = {
+        settings: dict[str, Any] = {
             "kernels": "paper",
             "C": 1000.0,
             "kernel_norm": 2.0,
@@ -223,20 +224,7 @@ class StarSHL(BaseHasher):
         settings = self._settings()
         kernels = "precomputed" if settings.is_precomputed else resolve_kernels(self.kernels)
         samples = sample_type(kernels, X).read(self, X, fitting=True)
-        n_rows = len(samples)
-        all_labels, all_weights = check_labels(y, n_rows), check_weights(sample_weight, n_rows)
-        rows = np.flatnonzero(all_weights)
-        labels = all_labels.take(rows)
-        if initial_assignments is not None:
-            initial_assignments = check_length(initial_assignments, "initial_assignments", n_rows)[rows]
-        training = TrainingSet(
-            samples=samples if len(rows) == n_rows else samples.take(rows),
-            labels=labels,
-            classes=choose_classes(settings, labels),
-            weights=all_weights[rows],
-            cost=all_weights[rows] * np.where(labels.labeled, 1.0, float(self.unlabeled_weight)),
-            initial_assignments=initial_assignments,
-        )
+        training = TrainingSet.read(settings, samples, y, sample_weight, initial_assignments)
         rng = check_random_state(self.random_state)
         fitted_kernels, bank = fit_bank(settings, kernels, training)
         start = choose_start(settings, training, bank, rng)
@@ -245,10 +233,10 @@ class StarSHL(BaseHasher):
         self.sample_kind_ = samples.kind
         self.kernels_ = fitted_kernels
         self.classes_ = training.classes
-        self._store(solution, rows, n_rows)
+        self._store(solution, training.rows, len(samples))
         self.codeword_counts_ = np.bincount(solution.assignments, training.cost, minlength=len(training.classes))
         self.support_samples_ = samples.keep(self.support_)
-        self._label_training_rows(samples, rows, solution, all_labels)
+        self._label_training_rows(samples, training, solution)
         warn_about(settings, solution)
         return self
 
@@ -347,16 +335,7 @@ class StarSHL(BaseHasher):
     def _with_expansion(self, compressed: Compressed) -> Self:
         """Return a hasher of the same settings and codewords, whose training rows are its support rows."""
         small, expansion = clone(self), compressed.expansion
-        learned = {
-            "kernels_": list(expansion.kernels),
-            "kernel_weights_": expansion.weights,
-            "support_": expansion.support,
-            "support_samples_": expansion.kept,
-            "dual_coef_": expansion.coefficients,
-            "intercept_": expansion.intercept,
-            "norms_": compressed.norms,
-            "agreement_": compressed.agreement,
-        }
+        learned = compressed.learned()
         others = {name: value for name, value in self._learned_state().items() if name not in learned}
         for name, value in (deepcopy(others) | learned).items():
             setattr(small, name, value)
@@ -365,9 +344,9 @@ class StarSHL(BaseHasher):
         small.transduction_ = self.classes_[self._predict_index(scores)].astype(self.transduction_.dtype)
         return small
 
-    def _label_training_rows(self, samples: Samples, rows, solution: Solution, labels: PartialLabels) -> None:
+    def _label_training_rows(self, samples: Samples, training: TrainingSet, solution: Solution) -> None:
         """Set ``assignments_`` and ``transduction_`` for all rows, also those of weight zero."""
-        n_rows = len(labels.index)
+        n_rows, rows, labels = len(samples), training.rows, training.all_labels
         scores = np.empty((n_rows, self.n_bits))
         scores[rows] = solution.scores
         self.assignments_ = np.empty(n_rows, dtype=np.int64)
@@ -425,15 +404,9 @@ class StarSHL(BaseHasher):
         tags = super().__sklearn_tags__()
         is_precomputed = isinstance(self.kernels, str) and self.kernels == "precomputed"
         tags.input_tags.pairwise = is_precomputed
-        tags.input_tags.sparse = not is_precomputed and _all_take_sparse(self.kernels)
+        with suppress(ValueError):  # of kernels that fit will refuse
+            tags.input_tags.sparse = not is_precomputed and take_sparse(resolve_kernels(self.kernels))
         # With labels it is a classifier, and cross-validation then keeps every class in every fold.
         tags.estimator_type = "classifier"
         tags.classifier_tags = ClassifierTags()
         return tags
-
-
-def _all_take_sparse(kernels) -> bool:
-    try:
-        return all(kernel.takes_sparse for kernel in resolve_kernels(kernels))
-    except ValueError:  # fit will tell what is wrong with them
-        return False

@@ -11,7 +11,7 @@ import numpy as np
 from ..bundle import pack_values, unpack_values
 from ..exceptions import BundleFormatError
 from ..kernels import BUILT_IN_KERNELS, CallableKernel, Kernel, Rows, is_built_in, resolve_kernels
-from .samples import SAMPLE_TYPES, Precomputed, SparseVectors
+from .samples import SAMPLE_TYPES, Precomputed, SparseVectors, take_sparse
 
 __all__ = ["pack_model", "unpack_model"]
 
@@ -114,7 +114,7 @@ def _check_state(state: Mapping[str, Any], n_bits: int, n_train: int) -> None:
     samples_of = SAMPLE_TYPES[state["sample_kind_"]]
     if (samples_of is Precomputed) != (len(state["kernels_"]) == 0):
         wrong.append("sample_kind_")
-    if samples_of is SparseVectors and not all(kernel.takes_sparse for kernel in state["kernels_"]):
+    if samples_of is SparseVectors and not take_sparse(state["kernels_"]):
         wrong.append("sample_kind_")
     if state["n_bits_"] != n_bits:
         wrong.append("n_bits_")

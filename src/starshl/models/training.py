@@ -5,20 +5,21 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._progress import sweep_progress
 from .._threads import single_threaded_blas
-from .._validation import PartialLabels
+from .._validation import PartialLabels, check_labels, check_length, check_weights
 from ..kernels import GramBank, Kernel, MemoryPlan, VectorBank, fit_kernels
 from ..solvers import BlockDescent, LibSVM, PairwiseAscent, Problem, Solution, Start
 from .initial import check_assignments, initial_codewords, initial_weights
 from .samples import Samples
 from .settings import Settings
 
-__all__ = ["TrainingSet", "choose_classes", "choose_start", "descend", "fit_bank", "warn_about"]
+__all__ = ["TrainingSet", "choose_start", "descend", "fit_bank", "warn_about"]
 
 _SMALLEST_FLOAT32_TOL = 1e-4  # below it the rounding of kernels, not the tolerance, would end a descent
 _CALLER_OF_FIT = 4  # stack level, seen from a function that fit calls
@@ -26,8 +27,13 @@ _CALLER_OF_FIT = 4  # stack level, seen from a function that fit calls
 
 @dataclass(frozen=True, slots=True)
 class TrainingSet:
-    """The rows of positive weight: samples, labels, weights, costs in the objective and, perhaps, where to start."""
+    """The rows of positive weight: samples, labels, weights, costs in the objective and, perhaps, where to start.
 
+    ``rows`` says where they stand among all rows, whose labels are ``all_labels``.
+    """
+
+    rows: np.ndarray
+    all_labels: PartialLabels
     samples: Samples
     labels: PartialLabels
     classes: np.ndarray
@@ -35,13 +41,33 @@ class TrainingSet:
     cost: np.ndarray
     initial_assignments: np.ndarray | None
 
+    @classmethod
+    def read(cls, settings: Settings, samples: Samples, y, sample_weight, initial_assignments) -> Self:
+        """Check what a user gave with the samples, and leave out rows of no weight."""
+        n_rows = len(samples)
+        all_labels, all_weights = check_labels(y, n_rows), check_weights(sample_weight, n_rows)
+        rows = np.flatnonzero(all_weights)
+        labels = all_labels.take(rows)
+        if initial_assignments is not None:
+            initial_assignments = check_length(initial_assignments, "initial_assignments", n_rows)[rows]
+        return cls(
+            rows=rows,
+            all_labels=all_labels,
+            samples=samples if len(rows) == n_rows else samples.take(rows),
+            labels=labels,
+            classes=_choose_classes(settings, labels),
+            weights=all_weights[rows],
+            cost=all_weights[rows] * np.where(labels.labeled, 1.0, float(settings.unlabeled_weight)),
+            initial_assignments=initial_assignments,
+        )
+
     @property
     def late(self) -> bool:
         """Whether unlabeled rows enter after sweep 0, assigned by the functions of the labeled ones."""
         return bool(self.labels.labeled.any()) and self.initial_assignments is None
 
 
-def choose_classes(settings: Settings, labels: PartialLabels) -> np.ndarray:
+def _choose_classes(settings: Settings, labels: PartialLabels) -> np.ndarray:
     """Return the classes, one codeword each: those of y or, without labels, cluster numbers."""
     if not labels.labeled.any():
         if settings.n_codewords is None:
@@ -70,7 +96,7 @@ def choose_classes(settings: Settings, labels: PartialLabels) -> np.ndarray:
             f"y has one class only ({labels.classes[0]!r}), so every code will be that class's codeword. "
             f"Give rows of two classes or more, or no labels and n_codewords.{marked if is_marked else ''}",
             UserWarning,
-            stacklevel=_CALLER_OF_FIT,
+            stacklevel=_CALLER_OF_FIT + 1,
         )
     return labels.classes
 
