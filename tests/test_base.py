@@ -96,3 +96,12 @@ def test_a_hyperplane_hasher_needs_only_a_fit():
             return self
 
     assert np.array_equal(Axes().fit(ROWS).transform(ROWS) > 0, ROWS[:, :2] >= 0)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_scores_that_are_not_numbers_are_refused_instead_of_becoming_bits():
+    hasher = LSHash(4, random_state=0).fit(ROWS)
+    hasher.components_ = np.array([[1e308, -1e308, 1e308, -1e308, 1e308]] * 4)
+    for method in (hasher.decision_function, hasher.encode, hasher.transform, hasher.encode_database):
+        with pytest.raises(ValueError, match="scores of this LSHash are not finite"):
+            method(100 * ROWS)

@@ -126,7 +126,7 @@ def test_bad_triplets_are_refused(triplets, message):
         (None, {}, "LSHash requires y to be passed, but the target y is None.*use a method that needs no labels"),
         ([0, -1, 1], {}, "1 of 3 rows unlabeled.*LSHash needs a label for every row"),
         ([-1, -1, -1], {"partial": True}, "3 of 3 rows unlabeled.*some labeled rows"),
-        ([0, -1, 0], {"partial": True, "n_classes": 2}, "y holds 1 class; LSHash learns from at least 2"),
+        ([0, -1, 0], {"partial": True, "n_classes": 2}, "1 class and leaves 1 rows unlabeled.*at least 2"),
     ],
 )
 def test_missing_labels_point_to_methods_that_do_without(y, arguments, message):
@@ -154,3 +154,11 @@ def test_given_pairs_and_triplets_win_over_labels():
     ):
         with pytest.raises(ValueError, match="the target y is None"):
             draw()
+
+
+@pytest.mark.parametrize("gap", [float("nan"), None, ""])
+def test_unlabeled_rows_of_a_list_are_in_no_pair_and_no_triplet(gap):
+    y = ["a", "b", gap, "a", "b", gap]
+    pairs = pairs_or_labels(LSHash(), None, y, 6, n_pairs=50, random_state=0)
+    assert not np.isin([pairs.first, pairs.second], [2, 5]).any()
+    assert not np.isin(triplets_or_labels(LSHash(), None, np.eye(6), y), [2, 5]).any()

@@ -145,6 +145,20 @@ def edit_array(arrays: dict[str, np.ndarray], rng: np.random.Generator) -> None:
     arrays[name] = array
 
 
+def use_other_methods(loaded, X, resealed: bool) -> None:
+    """Call what a model offers besides scores; a resealed one may refuse, with a ValueError."""
+    try:
+        codes = loaded.encode_database(X)
+        if hasattr(loaded, "predict"):
+            assert len(loaded.predict(X)) == len(X)
+        if hasattr(loaded, "weighted_distances"):
+            assert np.isfinite(loaded.weighted_distances(codes, codes)).all()
+        if hasattr(loaded, "sketch"):
+            assert np.isfinite(loaded.asymmetric_distances(X, loaded.sketch(X))).all()
+    except ValueError:
+        assert resealed, "a damaged file loaded as a model that refuses rows"
+
+
 def attack_one(content: bytes, reference: np.ndarray, X, path: Path, seed: int) -> str:
     """Load one damaged file and return what became of it; anything but a refusal or a model that works raises."""
     rng = np.random.default_rng(seed)
@@ -169,8 +183,12 @@ def attack_one(content: bytes, reference: np.ndarray, X, path: Path, seed: int) 
         # A resealed edit may make another valid model, for example of rows of another length.
         assert resealed, "a damaged file loaded as a model that refuses rows"
         return "another model"
+    assert scores.shape == (len(X), loaded.n_bits_), f"scores of shape {scores.shape} for {loaded.n_bits_} bits"
+    assert np.isfinite(scores).all(), "a damaged file loaded as a model whose scores are not finite"
+    codes = loaded.encode(X)
+    assert (len(codes), codes.n_bits) == scores.shape, "codes and scores differ in length"
+    use_other_methods(loaded, X, resealed)
     if resealed and not np.array_equal(scores, reference):
-        assert len(scores) == len(X)
         return "another model"
     assert np.array_equal(scores, reference), "a damaged file loaded as a changed model"
     return "same model"

@@ -158,7 +158,7 @@ def test_a_model_without_support_rows_cannot_be_compressed(files, tmp_path, star
 
 def test_a_model_without_classes_cannot_predict(files, tmp_path, starshl, refused):
     assert starshl("fit", files / "blobs.npz", "-m", "LSHash", "-b", 8, "-o", tmp_path / "m").exit_code == 0
-    assert "LSHash, which learns codes and no classes" in refused("predict", tmp_path / "m", files / "blobs.npz")
+    assert "LSHash, which learns codes, not classes" in refused("predict", tmp_path / "m", files / "blobs.npz")
 
 
 def damage(content, case):
@@ -314,7 +314,7 @@ def test_a_column_of_ids_is_warned_of_with_the_option_that_drops_it(files, tmp_p
     rows = [f"{number},{line}" for number, line in enumerate(lines[1:], 100)]
     (tmp_path / "t.csv").write_text("\n".join([f"id,{lines[0]}", *rows]))
     words = ("fit", tmp_path / "t.csv", "-l", "kind", "-b", 6, "-o", tmp_path / "m")
-    assert "every row of 'id', as ids have" in starshl(*words).stderr
+    assert "every row of 'id', like an id" in starshl(*words).stderr
     assert "To drop it: --drop id\n" in starshl(*words).stderr
     assert starshl(*words, "--drop", "id").stderr == ""
 

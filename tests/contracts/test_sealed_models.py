@@ -5,16 +5,19 @@ import pytest
 from sklearn.datasets import load_digits
 
 import starshl
-from starshl import BundleFormatError
 from starshl.baselines import (
     BoostSSC,
+    CGHash,
+    CodewordSVM,
     ForgivingHash,
     KMeansHash,
     LSHash,
     ParamSensitiveHash,
+    RaBitQ,
     SpectralHash,
 )
 from starshl.bundle import read_bundle, write_bundle
+from starshl.exceptions import BundleFormatError
 
 INDEXED = {
     "features_": [
@@ -88,4 +91,22 @@ def test_indices_as_floats_are_refused(digits, tmp_path):
 
     rewrite(path, as_floats)
     with pytest.raises(BundleFormatError, match="features_ must hold indices"):
+        starshl.load(path)
+
+
+BESIDE_THE_SCORES = [
+    (RaBitQ(), "mean_"),
+    (BoostSSC(4, n_pairs=200, random_state=0), "bit_weights_"),
+    (CGHash(4, max_triplets=100, random_state=0), "bit_weights_"),
+    (CodewordSVM(4, random_state=0), "codewords_"),
+]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("hasher", "name"), BESIDE_THE_SCORES, ids=lambda case: getattr(case, "__name__", str(case)))
+def test_arrays_that_scores_do_not_use_are_checked_too(hasher, name, digits, tmp_path):
+    path, key = tmp_path / "model.star", f"fitted.{name}"
+    hasher.fit(digits[0][:60], digits[1][:60]).save(path)
+    rewrite(path, lambda header, arrays: arrays.update({key: arrays[key][:1]}))
+    with pytest.raises(BundleFormatError, match=f"{name} must hold finite numbers"):
         starshl.load(path)

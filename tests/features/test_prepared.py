@@ -161,8 +161,14 @@ def test_wrong_transformers_are_refused_at_load(wine, tmp_path):
     ]:
         with pytest.raises(ValueError, match=message):
             starshl.load(path, steps=steps)
-    LSHash(8).fit(X).save(path)
-    with pytest.raises(ValueError, match="has no steps"):
+
+
+@pytest.mark.parametrize("hasher", [LSHash(8), StarSHL(8, random_state=0)], ids=lambda hasher: type(hasher).__name__)
+def test_steps_are_refused_by_files_of_other_hashers(hasher, wine, tmp_path):
+    X, _, y, _ = wine
+    path = tmp_path / "model.star"
+    hasher.fit(X, y).save(path)
+    with pytest.raises(ValueError, match="takes no steps"):
         starshl.load(path, steps=[])
 
 
@@ -227,3 +233,15 @@ def test_edited_files_are_refused(wine, tmp_path):
         write_bundle(tmp_path / "edited.star", header | edit, arrays)
         with pytest.raises((BundleFormatError, ValueError)):
             starshl.load(tmp_path / "edited.star")
+
+
+def test_a_file_whose_steps_were_taken_out_is_refused(wine, tmp_path):
+    X, _, y, _ = wine
+    path = tmp_path / "model.star"
+    PreparedHasher([Impute(), Scale()], StarSHL(8, random_state=0)).fit(X, y).save(path)
+    header, arrays = read_bundle(path)
+    del header["format"]
+    for steps in ([], header["steps"][:1], {}, None):
+        write_bundle(path, header | {"steps": steps}, arrays)
+        with pytest.raises(BundleFormatError, match="no step for its array"):
+            starshl.load(path)

@@ -171,6 +171,8 @@ LABELS = {
     "floats": (np.array([3.0, np.nan, 7.0, 3.0, 7.0, np.nan]), [3.0, 7.0], [1, 5]),
     "objects": (np.array(["a", None, "b", "a", "b", float("nan")], dtype=object), ["a", "b"], [1, 5]),
     "strings": (np.array(["a", "-1", "b", "a", "b", "-1"]), ["-1", "a", "b"], []),
+    "strings with gaps": (np.array(["a", "", "b", "a", "b", ""]), ["a", "b"], [1, 5]),
+    "objects with empty text": (np.array(["a", "", "b", "a", "b", ""], dtype=object), ["a", "b"], [1, 5]),
     "booleans": (np.array([True, False, True, False, True, True]), [False, True], []),
     "a column": (np.array([[3], [-1], [7], [3], [7], [-1]]), [3, 7], [1, 5]),
 }
@@ -178,6 +180,7 @@ LABELS = {
 WITH_GAPS = {
     "pandas": pd.Series([3, None, 7, 3, 7, None], dtype="Int64"),
     "pandas without a sign": pd.Series([3, None, 7, 3, 7, None], dtype="UInt8"),
+    "pandas in one column": pd.DataFrame({"label": pd.array([3, None, 7, 3, 7, None], dtype="Int64")}),
     "polars": pl.Series([3, None, 7, 3, 7, None]),
 }
 
@@ -197,6 +200,7 @@ def test_each_kind_of_labels_marks_unlabeled_rows_its_own_way(kind):
     assert set(hasher.transduction_[unlabeled].tolist()) <= set(classes)
 
 
+@pytest.mark.filterwarnings("ignore:A column-vector y")
 @pytest.mark.parametrize("kind", WITH_GAPS)
 def test_integers_with_gaps_stay_integers(kind):
     X = np.random.default_rng(0).standard_normal((6, 4))
@@ -204,6 +208,12 @@ def test_integers_with_gaps_stay_integers(kind):
     assert hasher.classes_.tolist() == [3, 7]
     assert hasher.classes_.dtype.kind == hasher.transduction_.dtype.kind == "i"
     assert hasher.transduction_[[0, 2, 3, 4]].tolist() == [3, 7, 3, 7]
+
+
+def test_categories_keep_their_type_beside_gaps():
+    X = np.random.default_rng(0).standard_normal((6, 4))
+    hasher = StarSHL(6, random_state=0).fit(X, pd.Categorical([3, None, 7, 3, 7, None]))
+    assert [type(label) for label in hasher.predict(X)] == [int] * 6
 
 
 def test_labels_of_plus_and_minus_one_are_told_that_minus_one_is_unlabeled():
@@ -218,6 +228,8 @@ def test_measurements_are_not_taken_for_labels(dtype):
     X, y = rng.standard_normal((20, 4)), rng.standard_normal(20).astype(dtype)
     with pytest.raises(ValueError, match="labels name classes"):
         StarSHL(6).fit(X, y)
+    with pytest.raises(ValueError, match="labels name classes"):
+        StarSHL(6).fit(X, np.array([np.float32(value) for value in y], dtype=object))
 
 
 def test_long_codes_are_learned():

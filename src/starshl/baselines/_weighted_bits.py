@@ -14,6 +14,10 @@ class WeightedBits:
     """Adds the distance of the paper to a hasher that learns ``bit_weights_``."""
 
     bit_weights_: np.ndarray
+    n_bits_: int
+
+    def _learned_shapes(self) -> dict[str, tuple[int, ...]]:
+        return {"bit_weights_": (self.n_bits_,)}
 
     def weighted_distances(self, queries: BinaryCodes, items: BinaryCodes) -> np.ndarray:
         r"""Return :math:`\sum_b w_b [q_b \ne z_b]` with w the ``bit_weights_``, shape (n_queries, n_items).

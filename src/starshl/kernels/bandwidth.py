@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._threads import single_threaded_blas
 from .pairs import PairTable
@@ -13,7 +14,7 @@ __all__ = ["median_distance", "merge_equal_rows"]
 _ALL_PAIRS_UP_TO = 2048
 
 
-def median_distance(X: Rows, sample_weight: np.ndarray | None = None) -> float:
+def median_distance(X: ArrayLike | Rows, sample_weight: np.ndarray | None = None) -> float:
     """Return the weighted median of the positive Euclidean distances between rows (1.0 if there is none).
 
     A pair weighs the product of its rows' weights, so a row of weight 2 counts as two equal rows. Beyond
@@ -36,12 +37,12 @@ def median_distance(X: Rows, sample_weight: np.ndarray | None = None) -> float:
     return float(np.sqrt(squared[order[np.searchsorted(cumulative, cumulative[-1] / 2)]]))
 
 
-def merge_equal_rows(X: Rows, sample_weight: np.ndarray | None = None) -> tuple[Rows, np.ndarray]:
+def merge_equal_rows(X: ArrayLike | Rows, sample_weight: np.ndarray | None = None) -> tuple[Rows, np.ndarray]:
     """Return the distinct rows of positive weight, in float64, and their total weights."""
-    X = as_floats(X)
-    weights = np.ones(X.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    rows = as_floats(X)
+    weights = np.ones(rows.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     used = np.flatnonzero(weights > 0)
-    rows, number = distinct_rows(X[used])
+    rows, number = distinct_rows(rows[used])
     return rows, np.bincount(number, weights[used], minlength=rows.shape[0])
 
 

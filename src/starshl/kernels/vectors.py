@@ -10,7 +10,7 @@ import numpy as np
 
 from .._validation import check_integer, check_number
 from .bandwidth import median_distance
-from .base import Kernel
+from .base import Kernel, KernelSamples, MedianKernel
 from .pairs import PairTable
 from .rows import as_floats, squared_norms
 
@@ -32,7 +32,7 @@ class VectorKernel(Kernel):
     def evaluate(self, table: PairTable) -> np.ndarray:
         """Return the kernel between the two blocks of a table."""
 
-    def __call__(self, A, B) -> np.ndarray:
+    def __call__(self, A: KernelSamples, B: KernelSamples) -> np.ndarray:
         return self.evaluate(PairTable(as_floats(A), as_floats(B)))
 
 
@@ -46,7 +46,7 @@ class NormalizedLinear(VectorKernel):
         scales = [np.divide(1.0, np.sqrt(norms), out=np.zeros_like(norms), where=norms > 0) for norms in table.norms]
         return _rescale(table.inner, *scales)
 
-    def diagonal(self, samples) -> np.ndarray:
+    def diagonal(self, samples: KernelSamples) -> np.ndarray:
         return (squared_norms(as_floats(samples)) > 0).astype(np.float64)
 
 
@@ -71,7 +71,7 @@ class NormalizedPolynomial(VectorKernel):
         shifted = norms + self.bias
         return np.divide(1.0, np.sqrt(shifted), out=np.zeros_like(shifted), where=shifted > 0)
 
-    def diagonal(self, samples) -> np.ndarray:
+    def diagonal(self, samples: KernelSamples) -> np.ndarray:
         return (squared_norms(as_floats(samples)) + self.bias > 0).astype(np.float64)
 
 
@@ -92,24 +92,26 @@ class Gaussian(VectorKernel):
         with np.errstate(over="ignore"):
             return np.exp(distances * distances.dtype.type(-factor))
 
-    def diagonal(self, samples) -> np.ndarray:
+    def diagonal(self, samples: KernelSamples) -> np.ndarray:
         return np.ones(np.shape(samples)[0])
 
 
 @dataclass(frozen=True)
-class ScaledGaussian(VectorKernel):
+class ScaledGaussian(MedianKernel):
     """A Gaussian whose bandwidth is ``factor`` times the median distance between training rows."""
 
     factor: float = 1.0
-    measured_in_medians: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_number(self.factor, "factor", low=0, strict=True)
 
-    def fit(self, samples, sample_weight=None, median: float | None = None) -> Gaussian:
+    def fit(
+        self, samples: KernelSamples, sample_weight: np.ndarray | None = None, median: float | None = None
+    ) -> Gaussian:
         return Gaussian(self.factor * (median or median_distance(samples, sample_weight)))
 
-    def evaluate(self, table: PairTable) -> np.ndarray:
+    def __call__(self, A: KernelSamples, B: KernelSamples) -> np.ndarray:
         raise TypeError("A ScaledGaussian has no bandwidth before fit; evaluate the kernel that fit returns.")
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
+from .._types import Seed
 from .._validation import check_integer
 from ..codes import BinaryCodes
 from ..kernels import is_built_in
@@ -79,7 +80,7 @@ class _Rows:
 
 
 def compress_expansion(
-    expansion: Expansion, n_support: int | None, further: Samples | None, random_state
+    expansion: Expansion, n_support: int | None, further: Samples | None, random_state: Seed
 ) -> Compressed:
     """Return an expansion of ``n_support`` support rows whose scores are near those of the given one.
 

@@ -53,7 +53,14 @@ def move_rows(
     return (origin + scale * centers).astype(rows.dtype), Gaussian(scale * width), coefficients.T, intercept
 
 
-def _gradients(points, targets, centers, coefficients, intercept, log_rate) -> list[np.ndarray]:
+def _gradients(
+    points: np.ndarray,
+    targets: np.ndarray,
+    centers: np.ndarray,
+    coefficients: np.ndarray,
+    intercept: np.ndarray,
+    log_rate: np.ndarray,
+) -> list[np.ndarray]:
     """Return the gradients of half the mean squared error of a batch."""
     rate = np.exp(log_rate)
     squared = _squared(points, centers)
@@ -80,7 +87,7 @@ def _squared(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
 class _Adam:
     """Adam (Kingma and Ba 2015) with steps that shrink linearly to zero; it changes the arrays it is given."""
 
-    def __init__(self, values: list[np.ndarray], steps: tuple, n_steps: int):
+    def __init__(self, values: list[np.ndarray], steps: tuple[float | np.ndarray, ...], n_steps: int):
         self.values, self.steps, self.n_steps = values, steps, n_steps
         self.means = [np.zeros_like(value) for value in values]
         self.squares = [np.zeros_like(value) for value in values]

@@ -7,13 +7,14 @@ between them and how to expand a hash function over them. Nothing else in the pa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar, Self
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.cluster import KMeans
 
+from .._types import SamplesLike
 from .._validation import check_rows
 from ..kernels import (
     GramBank,
@@ -28,6 +29,9 @@ from ..kernels import (
     make_bank,
 )
 from .clusters import kernel_k_means
+
+if TYPE_CHECKING:
+    from .star_shl import StarSHL
 
 __all__ = [
     "SAMPLE_TYPES",
@@ -53,7 +57,7 @@ class Samples(ABC):
 
     @classmethod
     @abstractmethod
-    def read(cls, estimator, X, *, fitting: bool) -> Self:
+    def read(cls, estimator: StarSHL, X: SamplesLike, *, fitting: bool) -> Self:
         """Check what a user gave to an estimator."""
 
     @staticmethod
@@ -117,7 +121,7 @@ class Vectors(Samples):
     kind = "vectors"
 
     @classmethod
-    def read(cls, estimator, X, *, fitting: bool) -> Self:
+    def read(cls, estimator: StarSHL, X: SamplesLike, *, fitting: bool) -> Self:
         """Check rows; those to be hashed may be sparse, whatever those of the fit were, if the kernels take both."""
         accept_sparse = not fitting and take_sparse(estimator.kernels_)
         rows = check_rows(estimator, X, fitting=fitting, accept_sparse=accept_sparse)
@@ -148,7 +152,7 @@ class SparseVectors(Vectors):
     kind = "sparse_vectors"
 
     @classmethod
-    def read(cls, estimator, X, *, fitting: bool) -> Self:
+    def read(cls, estimator: StarSHL, X: SamplesLike, *, fitting: bool) -> Self:
         return cls(_check_scale(check_rows(estimator, X, fitting=fitting, accept_sparse=True), fitting))
 
     @staticmethod
@@ -176,10 +180,10 @@ class Objects(Samples):
     kind = "objects"
 
     @classmethod
-    def read(cls, estimator, X, *, fitting: bool) -> Self:
+    def read(cls, estimator: StarSHL, X: SamplesLike, *, fitting: bool) -> Self:
         if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
             raise ValueError(f"X is a {type(X).__name__}; give a list or a one-dimensional array of samples.")
-        items = list(X)
+        items = list(cast("Iterable[Any]", X))
         least = 2 if fitting else 1
         if len(items) < least:
             raise ValueError(f"X has {len(items)} samples; at least {least} are needed.")
@@ -199,7 +203,7 @@ class Precomputed(Samples):
     kind = "precomputed"
 
     @classmethod
-    def read(cls, estimator, X, *, fitting: bool) -> Self:
+    def read(cls, estimator: StarSHL, X: SamplesLike, *, fitting: bool) -> Self:
         return cls(_read_precomputed(estimator, X, fitting))
 
     @classmethod
@@ -252,7 +256,7 @@ def take_sparse(kernels: Sequence[Kernel]) -> bool:
     return all(kernel.takes_sparse for kernel in kernels)
 
 
-def sample_type(kernels: str | Sequence[Kernel], X) -> type[Samples]:
+def sample_type(kernels: str | Sequence[Kernel], X: SamplesLike) -> type[Samples]:
     """Return the kind of the samples: vectors if any kernel asks for them or X is a matrix of numbers."""
     if isinstance(kernels, str):
         return Precomputed
@@ -279,9 +283,8 @@ def _check_scale(rows: Rows, fitting: bool) -> Rows:
     return rows
 
 
-def _read_precomputed(estimator, X, fitting: bool) -> np.ndarray:
-    X = X if hasattr(X, "shape") else np.asarray(X)
-    if len(X.shape) != 3:
+def _read_precomputed(estimator: StarSHL, X: SamplesLike, fitting: bool) -> np.ndarray:
+    if np.ndim(X) != 3:
         samples = check_rows(estimator, X, fitting=fitting)[None]
     else:
         samples = np.asarray(X)

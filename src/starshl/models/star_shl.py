@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils import ClassifierTags
+from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_choice, check_labels
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts
-from ..kernels import Kernel, resolve_kernels
+from ..kernels import KernelsLike, resolve_kernels
 from ..solvers import Solution, hamming_distances, hinge_distances
 from .bound import GeneralizationBound, generalization_bound
 from .compression import Compressed, compress_expansion
@@ -38,7 +40,7 @@ class StarSHL(BaseHasher):
     and never raises the objective [1]_. The labels decide the mode: complete ``y`` is supervised; some rows
     unlabeled is semi-supervised (transductive, if those rows are what you want labeled: ``transduction_``);
     no labels is unsupervised with ``n_codewords`` clusters. Unlabeled is -1 in an integer y, NaN in a float
-    y, None or NaN in an object y.
+    y, None or NaN in an object y, and the empty text among strings.
 
     Parameters
     ----------
@@ -126,8 +128,6 @@ class StarSHL(BaseHasher):
     >>> y_few = y.copy()
     >>> y_few[100:] = -1  # keep the first hundred labels
     >>> hasher = StarSHL(16, random_state=0).fit(X[:600], y_few[:600])
-    >>> hasher.transform(X[600:]).shape
-    (1197, 16)
     >>> hasher.encode(X[600:]).nbytes  # two bytes per image
     2394
     >>> hasher.score(X[600:], y[600:]) > 0.8
@@ -145,26 +145,26 @@ class StarSHL(BaseHasher):
 
     def __init__(
         self,
-        n_bits=32,
+        n_bits: int = 32,
         *,
-        kernels="scaled",
-        C=10.0,
-        kernel_norm=2.0,
-        codewords="separated",
-        n_codewords=None,
-        kernel_weights=None,
-        update_codewords=True,
-        codeword_constraint="distinct",
-        keep_clusters=True,
-        unlabeled_weight=1.0,
-        solver="auto",
-        max_iter=20,
-        tol=1e-3,
-        svm_tol=1e-3,
-        n_jobs=None,
-        max_memory=None,
-        random_state=None,
-        verbose=0,
+        kernels: KernelsLike = "scaled",
+        C: float = 10.0,
+        kernel_norm: float = 2.0,
+        codewords: str | ArrayLike = "separated",
+        n_codewords: int | None = None,
+        kernel_weights: str | ArrayLike | None = None,
+        update_codewords: bool = True,
+        codeword_constraint: str = "distinct",
+        keep_clusters: bool = True,
+        unlabeled_weight: float = 1.0,
+        solver: str = "auto",
+        max_iter: int = 20,
+        tol: float = 1e-3,
+        svm_tol: float = 1e-3,
+        n_jobs: int | None = None,
+        max_memory: float | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         self.n_bits = n_bits
         self.kernels = kernels
@@ -187,7 +187,7 @@ class StarSHL(BaseHasher):
         self.verbose = verbose
 
     @classmethod
-    def paper(cls, n_bits: int, **overrides) -> Self:
+    def paper(cls, n_bits: int, **overrides: Any) -> Self:
         """Return a hasher with the settings of the paper's experiments.
 
         The authors' published program differs from the paper: it flips a codeword bit if all classes agree in it,
@@ -206,7 +206,13 @@ class StarSHL(BaseHasher):
         return cls(n_bits, **(settings | overrides))
 
     @all_or_nothing
-    def fit(self, X, y=None, sample_weight=None, initial_assignments=None) -> Self:
+    def fit(
+        self,
+        X: SamplesLike,
+        y: LabelsLike = None,
+        sample_weight: ArrayLike | None = None,
+        initial_assignments: ArrayLike | None = None,
+    ) -> Self:
         """Learn codewords and hash functions.
 
         Parameters
@@ -240,12 +246,12 @@ class StarSHL(BaseHasher):
         warn_about(settings, solution)
         return self
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """Return the class of the nearest codeword: by Hamming distance, ties by hinge distance, then index."""
         scores = self.decision_function(X)
         return self.classes_[self._predict_index(scores)]
 
-    def score(self, X, y=None) -> float:
+    def score(self, X: SamplesLike, y: LabelsLike = None) -> float:
         """Return the accuracy over labeled rows or, without labels, minus the mean hinge distance to a codeword."""
         scores = self.decision_function(X)
         labels = check_labels(y, len(scores))
@@ -255,21 +261,23 @@ class StarSHL(BaseHasher):
         predicted = self.classes_[self._predict_index(scores[labels.labeled])]
         return float(np.mean(predicted == given))
 
-    def codeword_distances(self, X, metric: str = "hamming") -> np.ndarray:
+    def codeword_distances(self, X: SamplesLike, metric: str = "hamming") -> np.ndarray:
         """Return the distance of each sample to each codeword, (n, n_codewords), "hamming" or "hinge"."""
         check_choice(metric, "metric", ("hamming", "hinge"))
         scores = self.decision_function(X)
         distances = hamming_distances if metric == "hamming" else hinge_distances
         return distances(scores, self.codewords_)
 
-    def generalization_bound(self, X, y, rho: float = 1.0, delta: float = 0.05) -> GeneralizationBound:
+    def generalization_bound(
+        self, X: SamplesLike, y: LabelsLike, rho: float = 1.0, delta: float = 0.05
+    ) -> GeneralizationBound:
         """Return every term of Theorem 1 of the paper on labeled rows, its value and a conservative one.
 
         See :class:`starshl.models.bound.GeneralizationBound` for the terms and for the gaps of the theorem.
         """
         return generalization_bound(self, X, y, rho=rho, delta=delta)
 
-    def compress(self, n_support: int | None = None, X=None, random_state=0) -> Self:
+    def compress(self, n_support: int | None = None, X: SamplesLike | None = None, random_state: Seed = 0) -> Self:
         """Return a fitted hasher that encodes faster, because it has fewer support rows; this one stays as it is.
 
         Rows of numbers are replaced by new rows under one Gaussian kernel. Gradient descent places them so that the
@@ -334,7 +342,8 @@ class StarSHL(BaseHasher):
 
     def _with_expansion(self, compressed: Compressed) -> Self:
         """Return a hasher of the same settings and codewords, whose training rows are its support rows."""
-        small, expansion = clone(self), compressed.expansion
+        small: Self = clone(self)
+        expansion = compressed.expansion
         learned = compressed.learned()
         others = {name: value for name, value in self._learned_state().items() if name not in learned}
         for name, value in (deepcopy(others) | learned).items():
@@ -360,10 +369,10 @@ class StarSHL(BaseHasher):
             predicted[labels.labeled] = labels.classes[labels.index[labels.labeled]]
         self.transduction_ = predicted
 
-    def _read(self, X) -> Samples:
+    def _read(self, X: SamplesLike) -> Samples:
         return SAMPLE_TYPES[self.sample_kind_].read(self, X, fitting=False)
 
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return f_b(x), whose sign is bit b."""
         return self._scores_of(self._read(X))
 
@@ -382,7 +391,7 @@ class StarSHL(BaseHasher):
             intercept=self.intercept_,
         )
 
-    def _kernel_diagonals(self, X) -> np.ndarray:
+    def _kernel_diagonals(self, X: SamplesLike) -> np.ndarray:
         """Return k_m(x, x) for all kernels and rows, shape (n_kernels, n)."""
         return self._read(X).diagonals(self.kernels_)
 
@@ -393,14 +402,21 @@ class StarSHL(BaseHasher):
         return pack_model(self._packable_params(), self._learned_state())
 
     @classmethod
-    def _unpack(cls, header, arrays, kernels: Sequence[Kernel | Callable] | None = None) -> Self:
+    def _unpack(
+        cls,
+        header: dict[str, Any],
+        arrays: dict[str, np.ndarray],
+        kernels: KernelsLike | None = None,
+        steps: Sequence[Any] | None = None,
+    ) -> Self:
+        cls._refuse_given(steps=steps)
         params, state = unpack_model(header, arrays, kernels)
         hasher = cls(**params)
         hasher._settings()  # refuses those that no fit can have had
         hasher._restore_state(state)
         return hasher
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         is_precomputed = isinstance(self.kernels, str) and self.kernels == "precomputed"
         tags.input_tags.pairwise = is_precomputed

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from ..bundle import pack_values, unpack_values
 from ..exceptions import BundleFormatError
-from ..kernels import BUILT_IN_KERNELS, CallableKernel, Kernel, Rows, is_built_in, resolve_kernels
+from ..kernels import BUILT_IN_KERNELS, CallableKernel, Kernel, KernelsLike, Rows, is_built_in, resolve_kernels
 from .samples import SAMPLE_TYPES, Precomputed, SparseVectors, take_sparse
 
 __all__ = ["pack_model", "unpack_model"]
@@ -48,7 +48,7 @@ def pack_model(params: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[dic
 
 
 def unpack_model(
-    header: Mapping[str, Any], arrays: Arrays, kernels: Sequence[Kernel | Callable] | None
+    header: Mapping[str, Any], arrays: Arrays, kernels: KernelsLike | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the settings and learned attributes; ``kernels`` stands in for functions that the file could not hold."""
     params = unpack_values(header["params"], arrays, "params.")
@@ -133,6 +133,7 @@ def _mismatch(name: str) -> BundleFormatError:
 def _pack_kernel(kernel: Kernel, prefix: str, arrays: Arrays, support: Rows | None = None) -> dict[str, Any]:
     """Return the entry of one kernel, adding its arrays; a function is known by its values on some support rows."""
     if is_built_in(kernel):
+        assert is_dataclass(kernel), "Kernels of this package are dataclasses, so that a file can hold them."
         values = {field.name: getattr(kernel, field.name) for field in fields(kernel)}
         plain, packed = pack_values(values, prefix)
         arrays |= packed
@@ -160,7 +161,7 @@ def _unpack_kernels(
         raise ValueError(f"kernels has {len(given)} entries; this model was fitted with {len(specs)} kernels.")
     unpacked = []
     for position, spec in enumerate(specs):
-        if spec["name"] is None:
+        if spec["name"] is None and given is not None:
             unpacked.append(_recognize(given[position], spec, position, support))
         else:
             unpacked.append(_unpack_kernel(spec, f"{prefix}.{position}.", arrays))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -58,7 +59,7 @@ def check_sparse_rows_get_the_codes_of_dense_ones_or_are_refused(case: Case) -> 
     )
 
 
-def _same_or_refused(scores_of, dense: np.ndarray) -> None:
+def _same_or_refused(scores_of: Callable[[], np.ndarray], dense: np.ndarray) -> None:
     try:
         scores = scores_of()
     except TypeError:
