@@ -5,10 +5,10 @@
 
 MNIST rows are scaled to unit length and split at random: the training rows are the database, other rows the
 queries. The reference columns are figures of independent prototypes at 5,000 rows, 1,000 queries and one split,
-some with other settings (KSH with 600 labels, BRE with 400 rows, the two terms of SSH scaled otherwise): a broken
+some with other settings (KSH with 600 labels, BRE with 400 rows, the two terms of SSH scaled differently): a broken
 method falls far below them. Methods made for one bit per feature (SignBinarizer, RaBitQ) are run at that length.
-On a busy machine, the processor seconds of all threads over the number of cores say how long a fit would take on an
-idle one.
+On a busy machine, processor seconds of all threads divided by the number of cores tell roughly how long a fit would
+take on an idle one.
 """
 
 import argparse

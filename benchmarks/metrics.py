@@ -1,7 +1,7 @@
 """Time every retrieval metric at MNIST's size: 10,000 queries against 60,000 codes of 64 bits.
 
-Run with ``python benchmarks/metrics.py [n_jobs]``. Half of the rows carry random codes (no ties), half carry
-one of ten codewords with a few flipped bits (many ties), as learned codes do.
+Run with ``python benchmarks/metrics.py [n_jobs]``. Half of the rows have random codes (few ties), half have
+one of ten codewords with a few flipped bits (many ties), like learned codes.
 """
 
 import platform
@@ -44,13 +44,13 @@ def main(n_jobs: int) -> None:
     precision = expected_precision(histograms, list(range(10, 55, 5))).mean(axis=0)
     curves = [precision_recall(histograms, average) for average in ("micro", "macro")]
     mean_ap = average_precision(histograms).mean()
-    found = lookup(histograms, 2)
+    within_two = lookup(histograms, 2)
     scored = time.perf_counter()
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{N_QUERIES:,} x {N_ITEMS:,} at {N_BITS} bits, {n_jobs} threads, Python {platform.python_version()}")
     print(f"histograms {counted - start:.2f} s, metrics {scored - counted:.2f} s, peak memory {peak:.0f} MiB")
-    print(f"P@10 {precision[0]:.4f}  mAP {mean_ap:.4f}  micro area {pr_area(curves[0]):.4f}  {found}")
+    print(f"P@10 {precision[0]:.4f}  mAP {mean_ap:.4f}  micro area {pr_area(curves[0]):.4f}  {within_two}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """*SHL written as plainly as possible: float64, every Gram matrix stored, scikit-learn's SVC for each bit.
 
-Shares no code with the package, so that agreement in tests/oracles and ratios in speed.py mean something. No
-warm starts, no checks; NumPy where NumPy does it.
+It shares no code with the package, so that agreement in tests/oracles and ratios in speed.py mean something. It has no
+warm starts and no checks.
 """
 
 import numpy as np
@@ -59,7 +59,7 @@ class PlainStarSHL:
         self.beta[b] = svc.intercept_[0]
         self.F[:, b] = K @ self.eta[b] + self.beta[b]
         self.used[b] = self.theta[b]
-        # Coefficients sum to zero, so centering K eta removes nothing but rounding.
+        # Coefficients sum to zero, so centering K eta only removes rounding errors.
         products = [G @ self.eta[b] for G in self.grams]
         q = np.array([max(0.0, self.eta[b] @ (product - product.mean())) for product in products])
         norms = self.theta[b] ** 2 * q

@@ -4,7 +4,7 @@
     STARSHL_DATA=... python benchmarks/rabitq_table.py --datasets mnist usps --shares 1 .5 .1
 
 Rows are scaled to unit length. Recall is the share of each query's 10 nearest rows (Euclidean) among the 10 rows
-ranked first. The estimate keeps two numbers per row beside the code and the query in full precision.
+ranked first. The estimate keeps two numbers per row besides the code, and the query in full precision.
 """
 
 import argparse

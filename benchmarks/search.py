@@ -1,7 +1,7 @@
-"""Search speed and memory beside FAISS, in one run: python benchmarks/search.py --items 1000000
+"""Compare search speed and memory with FAISS, in one run: python benchmarks/search.py --items 1000000
 
 Each figure is the best of several rounds in which all contestants take turns, so that a busy machine
-slows all of them. FAISS is optional (pip install faiss-cpu); everything else needs starshl alone.
+slows all of them. FAISS is optional (pip install faiss-cpu); everything else only needs starshl.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from starshl.index import BucketIndex, FlatIndex, MultiIndex, load_index
 
 N_BITS = 64
 SMALL_BALLS = (2, 4, 6, 8)
-# The last ball holds some three hundred of a million random codes.
+# The last ball holds about three hundred of a million random codes.
 BALLS = (*SMALL_BALLS, 18)
 clock = time.perf_counter
 
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def print_targets(figures: dict) -> None:
-    """Print each target beside what was measured."""
+    """Print each target next to what was measured."""
     flat, few, passing, balls = (figures[name] for name in ("against_faiss", "buckets", "filters", "radius"))
     rows = [
         ("flat scan, times as fast as FAISS", flat.get("flat beats faiss by"), ">=", 1.5),
@@ -126,7 +126,7 @@ def filters(options) -> dict[str, float]:
     def evaluate():
         return prices[flat.ids] < 0.5
 
-    # What a filter may cost is its evaluation before a search without it: either pushes the codes out of the caches.
+    # A filter may cost as much as its evaluation followed by a plain search: both push the codes out of the caches.
     best = take_turns(
         {
             "evaluate": evaluate,

@@ -1,4 +1,4 @@
-"""Training and encoding beside a plain implementation and one matrix product: `python benchmarks/speed.py --help`.
+"""Time training and encoding against a plain implementation and a matrix product: `python benchmarks/speed.py --help`.
 
 Every part prints a table. Both sides of a ratio are measured in the same run, warm, on float32 MNIST pixels and with
 the same number of threads. Peak memory is that of the whole process, so start one part at a time to read it.
@@ -60,7 +60,7 @@ def random_start(n_bits):
 
 
 def compile_loops(options):
-    """Fit once on each way that the solver takes, before a clock runs."""
+    """Fit once on each path that the solver takes, before any clock runs."""
     X, y = training_rows(2000)
     for hasher in (StarSHL.paper(2, random_state=0, n_jobs=options.jobs), StarSHL(2, random_state=0)):
         hasher.fit(X, y).transform(X[:300])
@@ -85,7 +85,7 @@ def plain_machine(grams, y, n_bits, **settings):
 
 
 def fit(options):
-    """Full fit with the paper's settings, beside the plain implementation and one X @ X.T."""
+    """Full fit with the paper's settings, compared with the plain implementation and one X @ X.T."""
     X, y = training_rows(options.rows)
     product = product_seconds(X, X)
     hasher = StarSHL.paper(options.bits, **random_start(options.bits), n_jobs=options.jobs)
@@ -102,9 +102,9 @@ def fit(options):
 
 
 def plain_seconds(X, y, options, n_sweeps):
-    """Time the plain implementation, or as much of it as asked for, and extrapolate over bits and sweeps.
+    """Time the plain implementation, or the requested part of it, and extrapolate over bits and sweeps.
 
-    Sweep 0 and the last pass cost what a sweep costs; the plain side is given as many sweeps as ours needed, or more.
+    Sweep 0 and the last pass cost as much as a sweep; the plain side gets as many sweeps as ours needed, or more.
     """
     X = X.astype(np.float64)
     grams, gram_seconds, _ = timed(lambda: paper_grams(X, X))
@@ -149,7 +149,7 @@ def growth(options):
             hasher, wall, cpu = timed(lambda X=X, y=y, make=make: make().fit(X, y))
             seconds.append(wall)
             rows.append((n_rows, f"{wall:.2f}", f"{cpu:.2f}", hasher.n_iter_, f"{wall / (hasher.n_iter_ + 2):.2f}"))
-        show(("N", "wall s", "CPU s", "sweeps", "s a sweep"), *rows)
+        show(("N", "wall s", "CPU s", "sweeps", "s per sweep"), *rows)
         print(f"{name}: exponent {np.polyfit(np.log(sizes), np.log(seconds), 1)[0]:.2f}")
 
 
@@ -167,11 +167,11 @@ def modes(options):
         base = base or each
         rows.append((name, f"{wall:.2f}", hasher.n_iter_, hasher.n_reassigned_, f"{each:.2f}", f"{each / base:.2f}"))
     print(f"N = {options.rows:,}, {options.bits} bits, default settings")
-    show(("", "wall s", "sweeps", "rows moved", "s a sweep", "ratio"), *rows)
+    show(("", "wall s", "sweeps", "rows moved", "s per sweep", "ratio"), *rows)
 
 
 def encode(options):
-    """Encoding 10,000 images, all bits and kernels, beside the bare product of images and support rows."""
+    """Encoding 10,000 images, all bits and kernels, compared with the bare product of images and support rows."""
     X, y = training_rows(options.rows)
     images, _ = test_rows()
     rows = []

@@ -1,7 +1,7 @@
-"""Write the digest of every split of every named protocol to the ``split_digests.json`` beside its definition.
+"""Write the digest of every split of every named protocol to the ``split_digests.json`` next to its definition.
 
 Run ``STARSHL_DATA=<folder of data sets> python scripts/freeze_splits.py`` after adding a protocol. A published
-digest is never rewritten: the script stops if one comes out differently.
+digest is never rewritten: the script stops if one differs.
 """
 
 import json

@@ -1,9 +1,9 @@
-"""Train every method of the catalog on digits and, where it is on this machine, MNIST; write docs/gallery.md.
+"""Train every method of the catalog on digits and, if it is on this machine, MNIST; write docs/gallery.md.
 
     python scripts/gallery.py           measure, then write figures, page and pictures (minutes)
     python scripts/gallery.py --draw    write page and pictures again from the stored figures
 
-MNIST is looked for in the folder that STARSHL_DATA names and in the user's cache; it is never downloaded.
+MNIST is read from the folder that STARSHL_DATA names or from the user's cache; it is never downloaded.
 Times are processor seconds, summed over all threads: other work on the machine barely changes them.
 """
 
@@ -105,7 +105,7 @@ def make_hasher(method: Configuration, n_features: int) -> BaseHasher:
 def measure(hasher: BaseHasher, data: SplitData) -> tuple[dict[str, float], np.ndarray]:
     """Fit and search; return the figures, and the database rows nearest to each query, (n_queries, N_SHOWN)."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the few rows of the warm-up, which loads the compiled loops, warn
+        warnings.simplefilter("ignore")  # the few rows of the warm-up cause warnings
         hasher.fit(data.X_train[:N_WARM_UP], data.y_train[:N_WARM_UP])
     start = time.process_time()
     hasher.fit(data.X_train, data.y_train)
@@ -131,7 +131,7 @@ def measure(hasher: BaseHasher, data: SplitData) -> tuple[dict[str, float], np.n
 
 
 def labels_used(hasher: BaseHasher, n_train: int) -> int:
-    """Return how many training labels the fit read; a method with a budget of its own says so."""
+    """Return how many training labels the fit read; a method that samples labels reports how many."""
     return getattr(hasher, "n_labeled_", 0 if hasher.current_facts.labels == "ignored" else n_train)
 
 
@@ -143,7 +143,7 @@ def model_bytes(hasher: BaseHasher) -> int:
 
 
 def euclidean_figures(data: SplitData) -> dict[str, float]:
-    """Return what the rows themselves reach, ranked by their distances: rows have length one."""
+    """Return the figures of the rows themselves, ranked by their distances; rows have length one."""
     ranking = np.argsort(-(data.X_query @ data.X_database.T), axis=1, kind="stable")
     hits = data.y_database[ranking] == data.y_query[:, None]
     precisions = hits.cumsum(axis=1) / np.arange(1, hits.shape[1] + 1)

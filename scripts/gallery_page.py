@@ -12,7 +12,7 @@ HEAD = """# Gallery: every method side by side
 
 <!-- Written by scripts/gallery.py; change that, not this page. -->
 
-Each method learns codes of {n_bits} bits from the same training rows; the codes of held-out rows then search the codes
+Each method learns codes of {n_bits} bits from the same training rows. The codes of held-out rows then search the codes
 of the training rows. A good code retrieves rows of the same class. Below is what one handwritten digit retrieves,
 method by method; wrong results are red. Every number and picture on this page was measured by one script with default
 settings and one seed:
@@ -29,11 +29,11 @@ Codes at equal distance are shown in the order of the database; the tables avera
 ## How to read the tables
 
 - **labels**: what `fit` does with y. "required": every row needs a label. "some": some rows need one, the others may
-  have one. "optional": all, some or none of the rows may have one. "ignored": y is not read. Here, all rows had one.
+  have one. "optional": all, some or none of the rows may have one. "ignored": y is not read. Here, all rows have one.
 - **labels used**: how many of these labels the fit read. Some methods learn from a sample of the labeled rows; compare
-  methods that read equally many.
+  methods that read the same number.
 - **P@10**: the share of the ten nearest training rows that are of the query's class. **mAP**: the same idea over the
-  whole ranking. Ties are averaged over.
+  whole ranking. Both are averages over all orders of ties.
 - **fit** and **encode**: processor seconds of all threads together, after a fit on a few rows that loads the
   compiled loops. On idle cores the wait is shorter; encode is for 1,000 rows.
 - **model**: the size of the saved file. A code takes {code_bytes} bytes per row, except where a row of
@@ -50,8 +50,8 @@ TAIL = """
 - Some methods cannot use this many bits. Directions by variance (PCAHash, SSH orthogonal) and by class differences
   (LDAHash, DIF) run out of good ones; there, shorter codes are better.
 - SignBinarizer and RaBitQ are made for embeddings, where every feature carries information. They get one bit per
-  feature here, because the leading pixels of a picture are its empty margin. Bit sampling looks at single features,
-  too.
+  feature here, because the leading pixels of a picture are its empty margin. Bit sampling also uses single
+  features.
 - One split and one seed: differences below .02 mean nothing.
 
 Measured with {versions} on {cores} cores ({processor}).

@@ -19,7 +19,7 @@ LABEL_SIZE, CHARACTER_WIDTH = 11, 6.6
 
 
 class Box(NamedTuple):
-    """A rectangle that labels must keep clear of."""
+    """A rectangle that labels must not cover."""
 
     left: float
     top: float
@@ -99,7 +99,7 @@ def _labeled_dots(dots, names, colors, area: Box, taken: list[Box]) -> list[str]
         if abs(nearest_x - x) + abs(nearest_y - y) > 14:
             parts.append(f'<path d="M{x:.1f} {y:.1f}L{nearest_x:.1f} {nearest_y:.1f}" stroke="{color}" opacity=".5"/>')
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{color}"/>')
-        # What the estimate of the width misses should not come to lie on the dot.
+        # If the estimated width is too small, the label must still not cover the dot.
         edge, anchor = (box.right, "end") if box.right <= x else (box.left, "start")
         parts.append(_text(edge, box.bottom - 3, name, LABEL_SIZE, anchor=anchor, color=color))
     return parts

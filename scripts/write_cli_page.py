@@ -1,6 +1,6 @@
 """Write the reference of all commands into docs/cli.md, from the declarations that --help prints.
 
-Run it after a change of a command: python scripts/write_cli_page.py
+Run it after changing a command: python scripts/write_cli_page.py
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ MARK = "<!-- Everything below is written by scripts/write_cli_page.py. -->\n"
 
 
 def updated_page(text: str) -> str:
-    """Return the page with its generated part written anew."""
+    """Return the page with its generated part rewritten."""
     written, mark, _ = text.partition(MARK)
     if not mark:
         raise ValueError(f"{PAGE} has no line {MARK.strip()!r}; put it where the generated part begins.")

@@ -11,14 +11,14 @@ from typing import BinaryIO
 __all__ = ["draft_folder", "replacing_file", "sync_folder", "write_atomically"]
 
 
-def write_atomically(path: str | os.PathLike, content: bytes) -> None:
+def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """Write the whole content of a file."""
     with replacing_file(path) as file:
         file.write(content)
 
 
 @contextmanager
-def replacing_file(path: str | os.PathLike) -> Iterator[BinaryIO]:
+def replacing_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file beside ``path`` for writing and rename it to ``path`` at the end.
 
     A crash or an error, such as a full disk, leaves the old file or none, never half of the new one.
@@ -42,7 +42,7 @@ def replacing_file(path: str | os.PathLike) -> Iterator[BinaryIO]:
     sync_folder(path.parent)
 
 
-def sync_folder(folder: str | os.PathLike) -> None:
+def sync_folder(folder: str | os.PathLike[str]) -> None:
     """Flush the names in a folder to the disk: without it, a power cut may undo a renaming."""
     handle = os.open(folder, os.O_RDONLY)
     try:

@@ -5,10 +5,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
 from threading import Lock, Thread
+from typing import TypeVar
 
 import scipy.linalg  # noqa: F401  (loads SciPy's own BLAS before the controller looks for libraries)
 from joblib import effective_n_jobs, parallel_config
 from threadpoolctl import ThreadpoolController
+
+Result = TypeVar("Result")
 
 
 @cache
@@ -24,8 +27,10 @@ class _SharedLimit:
     started with, the one that ends last would leave the limit of another in place for good.
     """
 
-    def __init__(self):
-        self.lock, self.n_holders, self.limiter = Lock(), 0, None
+    limiter: ThreadpoolController
+
+    def __init__(self) -> None:
+        self.lock, self.n_holders = Lock(), 0
 
     def acquire(self) -> None:
         with self.lock:
@@ -53,12 +58,12 @@ def single_threaded_blas() -> Iterator[None]:
         _one_thread.release()
 
 
-def using_threads(n_jobs: int | None) -> AbstractContextManager:
+def using_threads(n_jobs: int | None) -> AbstractContextManager[object]:
     """Let :func:`run_all` use ``n_jobs`` threads inside this context; None leaves the number as it is."""
     return nullcontext() if n_jobs is None else parallel_config("threading", n_jobs=n_jobs)
 
 
-def run_all(tasks: Iterable[Callable[[], object]], n_jobs: int | None = None) -> list:
+def run_all(tasks: Iterable[Callable[[], Result]], n_jobs: int | None = None) -> list[Result]:
     """Run independent tasks on ``n_jobs`` threads; return their results in the order of the tasks.
 
     The calling thread is one of them, so that a search of a fraction of a millisecond need not wait for others to
@@ -69,7 +74,9 @@ def run_all(tasks: Iterable[Callable[[], object]], n_jobs: int | None = None) ->
     n_threads = min(effective_n_jobs(n_jobs), len(tasks)) if len(tasks) > 1 else 1
     if n_threads == 1:
         return [task() for task in tasks]
-    results, errors, waiting = [None] * len(tasks), [], deque(range(len(tasks)))
+    results: dict[int, Result] = {}
+    errors: list[BaseException] = []
+    waiting = deque(range(len(tasks)))
 
     def work() -> None:
         with suppress(IndexError):
@@ -93,7 +100,7 @@ def run_all(tasks: Iterable[Callable[[], object]], n_jobs: int | None = None) ->
             helper.join()
     if errors:
         raise errors[0]
-    return results
+    return [results[number] for number in range(len(tasks))]
 
 
 def tiles(n_rows: int, size: int) -> list[slice]:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
+from typing import Any, Literal, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import coo_array, csr_array, issparse
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
-from ._memory import available_bytes
+from ._types import LabelsLike, Rows, SamplesLike
 
 __all__ = [
     "PartialLabels",
@@ -27,19 +30,26 @@ __all__ = [
     "check_weights",
 ]
 
-_MAX_DENSE_SHARE = 0.5  # of the free memory, for sparse rows that a method needs as dense ones
 
-
-def check_rows(estimator, X, *, fitting: bool, accept_sparse: bool = False) -> np.ndarray:
-    """Return X as a C-ordered float64 or float32 matrix of finite numbers.
+@overload
+def check_rows(
+    estimator: BaseEstimator, X: SamplesLike, *, fitting: bool, accept_sparse: Literal[False] = False
+) -> np.ndarray: ...
+@overload
+def check_rows(estimator: BaseEstimator, X: SamplesLike, *, fitting: bool, accept_sparse: bool) -> Rows: ...
+def check_rows(estimator: BaseEstimator, X: SamplesLike, *, fitting: bool, accept_sparse: bool = False) -> Rows:
+    """Return X as a C-ordered float64 or float32 matrix of finite numbers, or as a CSR matrix if it came sparse.
 
     ``fitting`` records the number and names of the features and asks for two rows; otherwise they are
-    compared with those of the fit. Sparse rows stay sparse (CSR) with ``accept_sparse``. Without it they become dense,
-    if memory allows.
+    compared with those of the fit.
     """
     if issparse(X) and not accept_sparse:
-        X = _as_dense(estimator, X)
-    X = validate_data(
+        raise TypeError(
+            f"X is a sparse matrix, and sparse input is not supported by this step of {type(estimator).__name__}. "
+            "Reduce it first, for example with sklearn.decomposition.TruncatedSVD, or convert it with X.toarray() if "
+            "it fits in memory as a dense array."
+        )
+    rows = validate_data(
         estimator,
         X,
         reset=fitting,
@@ -49,26 +59,15 @@ def check_rows(estimator, X, *, fitting: bool, accept_sparse: bool = False) -> n
         ensure_all_finite=False,
         ensure_min_samples=2 if fitting else 1,
     )
-    if issparse(X):
-        X = csr_array(X)
+    if issparse(rows):
+        rows = csr_array(rows)
     # A sum is finite when all entries are (or overflows, which the slow path then sorts out).
-    if not np.isfinite(X.sum()):
-        _refuse_bad_entries(estimator, X)
-    return X
+    if not np.isfinite(rows.sum()):
+        _refuse_bad_entries(estimator, rows)
+    return rows
 
 
-def _as_dense(estimator, X) -> np.ndarray:
-    n_bytes, n_free = 8 * X.shape[0] * X.shape[1], available_bytes()
-    if n_free is not None and n_bytes > _MAX_DENSE_SHARE * n_free:
-        raise ValueError(
-            f"X is a sparse matrix of {X.shape[0]:,} rows and {X.shape[1]:,} columns. {type(estimator).__name__} needs "
-            f"dense rows, which would take {n_bytes / 2**30:.3g} GiB of the {n_free / 2**30:.3g} GiB that are free. "
-            "Reduce it first, for example with sklearn.decomposition.TruncatedSVD, or give fewer rows at a time."
-        )
-    return X.toarray()
-
-
-def _refuse_bad_entries(estimator, X: np.ndarray | csr_array) -> None:
+def _refuse_bad_entries(estimator: BaseEstimator, X: Rows) -> None:
     entries = coo_array(X)
     bad = np.flatnonzero(~np.isfinite(entries.data))
     if len(bad) == 0:
@@ -83,44 +82,47 @@ def _refuse_bad_entries(estimator, X: np.ndarray | csr_array) -> None:
     )
 
 
-def check_integer(value, name: str, *, low: int, high: int | None = None) -> int:
+def check_integer(value: object, name: str, *, low: int, high: int | None = None) -> int:
     """Return ``value`` as int if it is one within [low, high]."""
     if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} is {value!r}; it must be an integer of at least {low}.")
-    if value < low or (high is not None and value > high):
+    number = int(value)
+    if number < low or (high is not None and number > high):
         allowed = f"of at least {low}" if high is None else f"from {low} to {high}"
         raise ValueError(f"{name} is {value}; it must be an integer {allowed}.")
-    return int(value)
+    return number
 
 
-def check_number(value, name: str, *, low: float, strict: bool = False, finite: bool = True) -> float:
+def check_number(value: object, name: str, *, low: float, strict: bool = False, finite: bool = True) -> float:
     """Return ``value`` as float if it is a number >= low (> low if strict)."""
-    is_number = isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and value == value
-    if not is_number or value < low or (strict and value == low) or (finite and np.isinf(value)):
+    number = float(value) if isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) else np.nan
+    if np.isnan(number) or number < low or (strict and number == low) or (finite and np.isinf(number)):
         bound = f"{'above' if strict else 'of at least'} {low:g}"
         raise ValueError(f"{name} is {value!r}; it must be a {'finite ' if finite else ''}number {bound}.")
-    return float(value)
+    return number
 
 
-def check_choice(value, name: str, choices: tuple[str, ...]) -> str:
+def check_choice(value: object, name: str, choices: tuple[str, ...]) -> str:
     """Return ``value`` if it is one of the words allowed."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} is {value!r}; choose one of {', '.join(map(repr, choices))}.")
     return value
 
 
-def check_flag(value, name: str) -> bool:
+def check_flag(value: object, name: str) -> bool:
     """Return ``value`` as bool if it is True or False; the word "no" would count as true."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} is {value!r}; it must be True or False.")
     return bool(value)
 
 
-def check_n_jobs(value) -> int | None:
+def check_n_jobs(value: object) -> int | None:
     """Return the number of threads if it is None or an integer that joblib understands."""
-    if value is not None and (not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)) or value == 0):
+    if value is None:
+        return None
+    if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)) or value == 0:
         raise ValueError(f"n_jobs is {value!r}; it must be None (one thread), a number of threads or -1 (all cores).")
-    return value
+    return int(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,7 @@ class PartialLabels:
         return PartialLabels(self.classes[present], index, self.dtype)
 
 
-def check_labels(y, n_samples: int) -> PartialLabels:
+def check_labels(y: LabelsLike, n_samples: int) -> PartialLabels:
     """Read labels, some of which may be missing.
 
     Unlabeled is -1 in an integer y, NaN in a float y, the empty text among strings, as in a table, and None or NaN
@@ -180,7 +182,7 @@ def check_labels(y, n_samples: int) -> PartialLabels:
     return PartialLabels(classes, index, y.dtype)
 
 
-def as_label_array(y) -> np.ndarray:
+def as_label_array(y: ArrayLike) -> np.ndarray:
     """Return labels as an array; of a list, NaN among strings stays NaN where NumPy would make it the text "nan"."""
     array = np.asarray(_with_marked_gaps(y))
     if array.dtype.kind not in "US" or hasattr(y, "dtype"):
@@ -189,7 +191,7 @@ def as_label_array(y) -> np.ndarray:
     return items if any(_is_missing(label) for label in items.ravel()) else array
 
 
-def _with_marked_gaps(y):
+def _with_marked_gaps(y: Any) -> Any:
     """Return an integer column of pandas or Polars with -1 where it has gaps; NumPy would turn its labels to floats."""
     if hasattr(y, "iloc") and np.ndim(y) == 2 and np.shape(y)[1] == 1:
         return np.reshape(_with_marked_gaps(y.iloc[:, 0]), (-1, 1))
@@ -233,7 +235,7 @@ def _missing_labels(y: np.ndarray) -> np.ndarray:
     raise ValueError(f"y has dtype {y.dtype}; labels must be integers, floats, booleans, strings or objects.")
 
 
-def _is_missing(label) -> bool:
+def _is_missing(label: object) -> bool:
     # pandas.NA answers neither == nor bool(), and pandas is not a dependency: its name has to do.
     is_gap = label is None or type(label).__name__ in ("NAType", "NaTType")
     return (
@@ -241,7 +243,7 @@ def _is_missing(label) -> bool:
     )
 
 
-def check_length(values, name: str, n_samples: int) -> np.ndarray:
+def check_length(values: ArrayLike, name: str, n_samples: int) -> np.ndarray:
     """Return values as an array with one entry per row."""
     values = np.asarray(values)
     if values.shape != (n_samples,):
@@ -249,7 +251,7 @@ def check_length(values, name: str, n_samples: int) -> np.ndarray:
     return values
 
 
-def check_weights(sample_weight, n_samples: int) -> np.ndarray:
+def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> np.ndarray:
     """Return sample weights as float64; None means weight 1 for every row."""
     if sample_weight is None:
         return np.ones(n_samples)

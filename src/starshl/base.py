@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ._threads import using_threads
+from ._types import LabelsLike, SamplesLike
 from ._validation import check_n_jobs, check_rows
 from .bundle import pack_values, unpack_values, write_bundle
 from .codes import BinaryCodes
@@ -39,7 +41,7 @@ def all_or_nothing(fit: Fit) -> Fit:
     """
 
     @wraps(fit)
-    def fit_completely(self, *args, **kwargs):
+    def fit_completely(self: BaseHasher, *args: Any, **kwargs: Any) -> BaseHasher:
         # On the copy already: a subclass called super().fit, and what it has learned so far stays.
         is_learner = "_is_learner" in vars(self)
         learner = self if is_learner else self._without_learned_state()
@@ -79,16 +81,17 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     n_jobs: int | None
     n_bits_: int
     n_features_in_: int
+    _is_learner: bool
 
     @abstractmethod
-    def fit(self, X, y=None) -> Self:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> Self:
         """Learn the hash functions."""
 
     @abstractmethod
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return real scores of shape (n_samples, n_bits), one column per bit."""
 
-    def decision_function(self, X) -> np.ndarray:
+    def decision_function(self, X: SamplesLike) -> np.ndarray:
         """Return real scores of shape (n_samples, n_bits), whose signs are the code."""
         check_is_fitted(self)
         with using_threads(self.n_jobs):
@@ -101,15 +104,15 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             )
         return scores
 
-    def transform(self, X) -> np.ndarray:
+    def transform(self, X: SamplesLike) -> np.ndarray:
         """Return the codes of queries, int8 of -1 and +1 of shape (n_samples, n_bits)."""
         return self.encode(X).to_signs()
 
-    def encode(self, X) -> BinaryCodes:
+    def encode(self, X: SamplesLike) -> BinaryCodes:
         """Return the codes of queries as packed bytes."""
         return BinaryCodes.from_scores(self.decision_function(X))
 
-    def encode_database(self, X, y=None) -> BinaryCodes:
+    def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
         """Return the codes of items that queries are compared with, as packed bytes.
 
         Most methods hash items like queries and do not read y. A method that knows better codes for items, for
@@ -145,13 +148,24 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return {"params": params, "fitted": fitted}, param_arrays | fitted_arrays
 
     @classmethod
-    def _unpack(cls, header: dict[str, Any], arrays: dict[str, np.ndarray], kernels=None) -> Self:
-        if kernels is not None:
-            raise ValueError(f"This file holds a {cls.__name__}, which takes no kernels. Load it without them.")
+    def _unpack(
+        cls,
+        header: dict[str, Any],
+        arrays: dict[str, np.ndarray],
+        kernels: Sequence[Any] | None = None,
+        steps: Sequence[Any] | None = None,
+    ) -> Self:
+        cls._refuse_given(kernels=kernels, steps=steps)
         hasher = cls(**unpack_values(header["params"], arrays, "param."))
         hasher._restore_state(unpack_values(header["fitted"], arrays, "fitted."))
         hasher._check_restored()
         return hasher
+
+    @classmethod
+    def _refuse_given(cls, **parts: object) -> None:
+        for name, part in parts.items():
+            if part is not None:
+                raise ValueError(f"This file holds a {cls.__name__}, which takes no {name}. Load it without them.")
 
     def _restore_state(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
@@ -221,10 +235,10 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_bits_")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = []  # codes are int8 whatever X is
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.current_facts.sparse
         tags.target_tags.required = self.current_facts.needs_labels
         return tags
 
@@ -241,7 +255,7 @@ class LinearHasher(BaseHasher):
     components_: np.ndarray
     intercept_: np.ndarray
 
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return ``X @ components_.T + intercept_``."""
         rows = check_rows(self, X, fitting=False, accept_sparse=True)
         return project(rows, self.components_, self.intercept_)

@@ -26,13 +26,13 @@ __all__ = ["FORMAT", "pack_values", "read_bundle", "read_checksum", "unpack_valu
 FORMAT = 1
 
 
-def write_bundle(path: str | os.PathLike, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+def write_bundle(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
     """Write header and arrays to ``path`` so that the file is either complete or not there."""
     arrays = {name: _as_stored(array) for name, array in arrays.items()}
     write_atomically(path, _seal({"format": FORMAT, **header}, arrays))
 
 
-def read_bundle(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read_bundle(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the header and the arrays of a file written by :func:`write_bundle`, or refuse it."""
     path = Path(path)
     header, checksum, arrays = _read(path, with_arrays=True)
@@ -44,7 +44,7 @@ def read_bundle(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, np.n
     return header, arrays
 
 
-def read_checksum(path: str | os.PathLike) -> str:
+def read_checksum(path: str | os.PathLike[str]) -> str:
     """Return the SHA-256 that a file carries, without comparing it with the contents."""
     return _read(Path(path), with_arrays=False)[1]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -91,7 +91,9 @@ def configurations() -> Iterator[Configuration]:
             yield Configuration(variant.name, hasher_class, variant.params, variant.facts(hasher_class.facts))
 
 
-def load(path: str | os.PathLike[str], kernels: list | None = None, steps: list | None = None) -> BaseHasher:
+def load(
+    path: str | os.PathLike[str], kernels: Sequence[Any] | None = None, steps: Sequence[Any] | None = None
+) -> BaseHasher:
     """Read a hasher written by ``save``.
 
     Parameters
@@ -106,12 +108,7 @@ def load(path: str | os.PathLike[str], kernels: list | None = None, steps: list 
     """
     header, arrays = read_bundle(path)
     try:
-        hasher_class = get_class(header["method"])
-        if header["method"] in WRAPPERS:
-            return hasher_class._unpack(header, arrays, kernels=kernels, steps=steps)
-        if steps is not None:
-            raise ValueError(f"This file holds a {header['method']}, which has no steps. Load it without them.")
-        return hasher_class._unpack(header, arrays, kernels=kernels)
+        return get_class(header["method"])._unpack(header, arrays, kernels=kernels, steps=steps)
     except ValueError:
         raise
     except Exception as error:  # a header that anyone may have written can lack or misplace anything

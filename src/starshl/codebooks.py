@@ -7,6 +7,8 @@ n / 2 * G / (G - 1) (Plotkin); rows of a Hadamard matrix attain it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ._threads import single_threaded_blas
@@ -123,7 +125,7 @@ def _is_prime(number: int) -> bool:
     return number > 1 and all(number % divisor for divisor in range(2, int(number**0.5) + 1))
 
 
-def _hadamard_pools(n_codewords: int, n_bits: int):
+def _hadamard_pools(n_codewords: int, n_bits: int) -> Iterator[np.ndarray]:
     """Yield sets of codewords cut from the first few Hadamard matrices that are large enough."""
     order, found = max(4, -(-n_bits // 4) * 4), 0
     while found < 3 and order <= 4 * (n_bits + n_codewords):
@@ -139,7 +141,7 @@ def _hadamard_pools(n_codewords: int, n_bits: int):
         order += 4
 
 
-def _greedy_pools(n_codewords: int, n_bits: int, rng: np.random.RandomState):
+def _greedy_pools(n_codewords: int, n_bits: int, rng: np.random.RandomState) -> Iterator[np.ndarray]:
     """Yield codebooks chosen word by word: lexicographic codes, and farthest-first from random words."""
     if n_bits <= _SEARCH_ALL_UP_TO:
         words = _words_to_signs(np.arange(2**n_bits), n_bits)
@@ -153,7 +155,7 @@ def _greedy_pools(n_codewords: int, n_bits: int, rng: np.random.RandomState):
         yield _farthest_first(_random_signs(max(_POOL, 4 * n_codewords), n_bits, rng), n_codewords)
 
 
-def _dichotomy_pools(n_codewords: int, n_bits: int):
+def _dichotomy_pools(n_codewords: int, n_bits: int) -> Iterator[np.ndarray]:
     """Yield every way to split few codewords in two, most balanced first, repeated as often as n_bits asks."""
     if not 2 <= n_codewords <= _SPLIT_ALL_UP_TO:
         return
@@ -196,15 +198,13 @@ def _best_subset(pool: np.ndarray, n_codewords: int, n_bits: int, rng: np.random
     """Try random rows and columns of a pool; return the best codebook found."""
     exact = pool.shape == (n_codewords, n_bits)
     n_tries = 1 if exact else max(8, min(200, _WORK // n_codewords**2))
-    best, best_quality = None, None
-    for _ in range(n_tries):
+
+    def draw() -> np.ndarray:
         rows = rng.permutation(len(pool))[:n_codewords]
         columns = np.sort(rng.permutation(pool.shape[1])[:n_bits])
-        candidate = pool[np.ix_(rows, columns)]
-        quality = _quality(candidate)
-        if best is None or quality > best_quality:
-            best, best_quality = candidate, quality
-    return best
+        return pool[np.ix_(rows, columns)]
+
+    return max((draw() for _ in range(n_tries)), key=_quality)
 
 
 def _quality(codewords: np.ndarray) -> tuple[int, int, int, int]:

@@ -31,7 +31,7 @@ class Facts:
     max_bits : "any", or what limits the code length
     bits_multiple_of : n_bits must be a multiple of this
     note : what a table says beside the name, for example that a method is a reconstruction
-    sparse : sparse rows stay sparse; methods without this turn them into dense ones, if memory allows
+    sparse : ``fit`` takes sparse rows
     full_length : made for one bit per feature: shorter codes only keep the leading features or coordinates, so tables
         of one code length show the method apart
     """

@@ -7,12 +7,15 @@ single-threaded inside a tile, and threads share out the tiles.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy.linalg import eigh
 from scipy.sparse import csr_array, issparse
 
 from ._threads import run_all, single_threaded_blas, tiles
+from ._types import Rows
 
 __all__ = [
     "column_means",
@@ -34,7 +37,7 @@ _TILE_ROWS = 1024
 _LARGEST_SPARSE_COVARIANCE = 4096
 
 
-def fill_by_tiles(n_rows: int, n_columns: int, dtype, compute: Callable[[slice], np.ndarray]) -> np.ndarray:
+def fill_by_tiles(n_rows: int, n_columns: int, dtype: DTypeLike, compute: Callable[[slice], np.ndarray]) -> np.ndarray:
     """Return the (n_rows, n_columns) array whose rows ``tile`` are ``compute(tile)``."""
     filled = np.empty((n_rows, n_columns), dtype=dtype)
 
@@ -42,11 +45,11 @@ def fill_by_tiles(n_rows: int, n_columns: int, dtype, compute: Callable[[slice],
         filled[tile] = compute(tile)
 
     with single_threaded_blas():
-        run_all([lambda tile=tile: fill(tile) for tile in tiles(n_rows, _TILE_ROWS)])
+        run_all([partial(fill, tile) for tile in tiles(n_rows, _TILE_ROWS)])
     return filled
 
 
-def project(X: np.ndarray | csr_array, components: np.ndarray, intercept: np.ndarray | float = 0.0) -> np.ndarray:
+def project(X: Rows, components: np.ndarray, intercept: np.ndarray | float = 0.0) -> np.ndarray:
     """Return ``X @ components.T + intercept``, shape (n_samples, n_components), in the dtype of X.
 
     X may be sparse. Center by the intercept, ``-(components @ mean)``, rather than by copying X.
@@ -63,10 +66,13 @@ def project(X: np.ndarray | csr_array, components: np.ndarray, intercept: np.nda
 
 def gram(A: np.ndarray, B: np.ndarray | None = None) -> np.ndarray:
     """Return ``A.T @ B`` (``A.T @ A`` without B) in float64, summed over row tiles in their order."""
-    B = A if B is None else B
+    right = A if B is None else B
+
+    def product(tile: slice) -> np.ndarray:
+        return A[tile].T @ right[tile]
+
     with single_threaded_blas():
-        tasks = [lambda tile=tile: A[tile].T @ B[tile] for tile in tiles(len(A), 8 * _TILE_ROWS)]
-        parts = run_all(tasks)
+        parts = run_all([partial(product, tile) for tile in tiles(len(A), 8 * _TILE_ROWS)])
     total = parts[0].astype(np.float64)
     for part in parts[1:]:
         total += part
@@ -150,14 +156,14 @@ def smallest_columns(values: np.ndarray, k: int) -> np.ndarray:
     return columns
 
 
-def column_means(X: np.ndarray | csr_array) -> np.ndarray:
+def column_means(X: Rows) -> np.ndarray:
     """Return the mean of each feature in float64; X may be sparse."""
     if issparse(X):
         return np.asarray(X.sum(axis=0, dtype=np.float64)) / X.shape[0]
     return X.mean(axis=0, dtype=np.float64)
 
 
-def principal_directions(X: np.ndarray | csr_array, n_directions: int) -> tuple[np.ndarray, np.ndarray]:
+def principal_directions(X: Rows, n_directions: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the leading eigenvectors of the covariance as rows, and their variances.
 
     At most the rank of the centered rows, so perhaps fewer than asked for. The entry of largest magnitude of
@@ -205,9 +211,7 @@ def _sparse_covariance(X: csr_array) -> np.ndarray:
     return (rows.T @ rows).toarray() / n_samples - np.outer(means, means)
 
 
-def required_directions(
-    X: np.ndarray | csr_array, n_directions: int, name: str, *, at_most: int = 0
-) -> tuple[np.ndarray, np.ndarray]:
+def required_directions(X: Rows, n_directions: int, name: str, *, at_most: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return ``n_directions`` principal directions, or say how many there are at most.
 
     ``name`` is the parameter that asked for them. More are returned, up to ``at_most``, if there are more.

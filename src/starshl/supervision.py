@@ -6,16 +6,21 @@ Triplets are an array of shape (n_triplets, 3): anchor, a similar row, a dissimi
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_random_state
 
+from ._types import LabelsLike, Seed
 from ._validation import PartialLabels, check_integer, check_labels, check_number
 from .linalg import nearest_rows
 
 __all__ = [
     "Pairs",
+    "PairsLike",
     "check_pairs",
     "check_triplets",
     "pairs_from_labels",
@@ -38,7 +43,13 @@ class Pairs(NamedTuple):
     similarity: np.ndarray
 
 
-def require_labels(estimator, y, n_samples: int, *, partial: bool = False, n_classes: int = 1) -> PartialLabels:
+PairsLike: TypeAlias = np.ndarray | Sequence[ArrayLike]
+"""What users pass as pairs: an (n_pairs, 3) array, or its three columns."""
+
+
+def require_labels(
+    estimator: BaseEstimator, y: LabelsLike, n_samples: int, *, partial: bool = False, n_classes: int = 1
+) -> PartialLabels:
     """Return the labels, or say which methods do without.
 
     Parameters
@@ -72,7 +83,7 @@ def require_labels(estimator, y, n_samples: int, *, partial: bool = False, n_cla
     return labels
 
 
-def check_pairs(pairs, n_samples: int) -> Pairs:
+def check_pairs(pairs: PairsLike, n_samples: int) -> Pairs:
     """Return pairs given as ``(first, second, similarity)`` or as an (n_pairs, 3) array, checked.
 
     Pairs of similarity 0 (unknown) are left out.
@@ -104,7 +115,7 @@ def check_pairs(pairs, n_samples: int) -> Pairs:
     return Pairs(first[known], second[known], similarity[known].astype(np.int8))
 
 
-def check_triplets(triplets, n_samples: int) -> np.ndarray:
+def check_triplets(triplets: ArrayLike, n_samples: int) -> np.ndarray:
     """Return triplets as an int64 array of shape (n_triplets, 3), checked."""
     triplets = np.asarray(triplets)
     if triplets.ndim != 2 or triplets.shape[1] != 3 or len(triplets) == 0:
@@ -131,7 +142,9 @@ def _check_indices(indices: np.ndarray, name: str, n_samples: int) -> np.ndarray
     return indices.astype(np.int64)
 
 
-def pairs_from_labels(y, n_pairs: int, balance: float = 0.5, random_state=None) -> Pairs:
+def pairs_from_labels(
+    y: Sequence[Any] | np.ndarray, n_pairs: int, balance: float = 0.5, random_state: Seed = None
+) -> Pairs:
     """Draw pairs of labeled rows: similar if the labels are equal, dissimilar if not.
 
     Each pair is uniform over all ordered pairs of its kind and never joins a row with itself; pairs are
@@ -187,7 +200,7 @@ def _refuse_missing_kind(sizes: np.ndarray, n_similar: int, n_dissimilar: int) -
         )
 
 
-def _similar_positions(sizes: np.ndarray, n_pairs: int, rng) -> np.ndarray:
+def _similar_positions(sizes: np.ndarray, n_pairs: int, rng: np.random.RandomState) -> np.ndarray:
     """Draw ordered pairs within classes; positions count the rows sorted by class."""
     starts = np.cumsum(sizes) - sizes
     group = _draw(sizes * (sizes - 1), n_pairs, rng)
@@ -197,7 +210,7 @@ def _similar_positions(sizes: np.ndarray, n_pairs: int, rng) -> np.ndarray:
     return np.stack([starts[group] + offset, starts[group] + other])
 
 
-def _dissimilar_positions(sizes: np.ndarray, n_pairs: int, rng) -> np.ndarray:
+def _dissimilar_positions(sizes: np.ndarray, n_pairs: int, rng: np.random.RandomState) -> np.ndarray:
     starts = np.cumsum(sizes) - sizes
     others = sizes.sum() - sizes
     group = _draw(sizes * others, n_pairs, rng)
@@ -207,13 +220,13 @@ def _dissimilar_positions(sizes: np.ndarray, n_pairs: int, rng) -> np.ndarray:
     return np.stack([position, other])
 
 
-def _draw(weights: np.ndarray, size: int, rng) -> np.ndarray:
+def _draw(weights: np.ndarray, size: int, rng: np.random.RandomState) -> np.ndarray:
     if size == 0:
         return np.empty(0, np.int64)
     return np.searchsorted(np.cumsum(weights), rng.randint(0, weights.sum(), size), side="right")
 
 
-def triplets_from_labels(X, y, k_pos: int = 10, k_neg: int = 10) -> np.ndarray:
+def triplets_from_labels(X: ArrayLike, y: LabelsLike, k_pos: int = 10, k_neg: int = 10) -> np.ndarray:
     """Pair the nearest rows of the same class with the nearest rows of other classes.
 
     For each labeled row: its ``k_pos`` nearest rows of the same class times its ``k_neg`` nearest rows of
@@ -248,7 +261,7 @@ def triplets_from_labels(X, y, k_pos: int = 10, k_neg: int = 10) -> np.ndarray:
     return triplets[np.argsort(triplets[:, 0], kind="stable")]
 
 
-def _triplets_of_class(X, inside: np.ndarray, outside: np.ndarray, k_pos: int, k_neg: int) -> np.ndarray:
+def _triplets_of_class(X: np.ndarray, inside: np.ndarray, outside: np.ndarray, k_pos: int, k_neg: int) -> np.ndarray:
     similar = inside[nearest_rows(X[inside], X[inside], min(k_pos, len(inside) - 1), exclude_self=True)]
     dissimilar = outside[nearest_rows(X[inside], X[outside], min(k_neg, len(outside)))]
     shape = (len(inside), similar.shape[1], dissimilar.shape[1])
@@ -257,7 +270,14 @@ def _triplets_of_class(X, inside: np.ndarray, outside: np.ndarray, k_pos: int, k
 
 
 def pairs_or_labels(
-    estimator, pairs, y, n_samples: int, *, n_pairs: int, balance: float = 0.5, random_state=None
+    estimator: BaseEstimator,
+    pairs: PairsLike | None,
+    y: LabelsLike,
+    n_samples: int,
+    *,
+    n_pairs: int,
+    balance: float = 0.5,
+    random_state: Seed = None,
 ) -> Pairs:
     """Return the pairs passed to ``fit``, or draw them from its labels (partial labels will do)."""
     if pairs is not None:
@@ -267,7 +287,7 @@ def pairs_or_labels(
     return pairs_from_labels(labels.index, n_pairs, balance, random_state)
 
 
-def require_both_kinds(estimator, pairs: Pairs) -> Pairs:
+def require_both_kinds(estimator: BaseEstimator, pairs: Pairs) -> Pairs:
     """Return the pairs if some are similar and some dissimilar."""
     if len(np.unique(pairs.similarity)) < 2:
         kind = "similar" if pairs.similarity[0] > 0 else "dissimilar"
@@ -278,7 +298,15 @@ def require_both_kinds(estimator, pairs: Pairs) -> Pairs:
     return pairs
 
 
-def triplets_or_labels(estimator, triplets, X, y, *, k_pos: int = 10, k_neg: int = 10) -> np.ndarray:
+def triplets_or_labels(
+    estimator: BaseEstimator,
+    triplets: ArrayLike | None,
+    X: np.ndarray,
+    y: LabelsLike,
+    *,
+    k_pos: int = 10,
+    k_neg: int = 10,
+) -> np.ndarray:
     """Return the triplets passed to ``fit``, or make them from its labels (partial labels will do)."""
     if triplets is not None:
         return check_triplets(triplets, len(X))

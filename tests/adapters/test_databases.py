@@ -378,7 +378,7 @@ def test_a_connection_lost_at_the_commit_leaves_it_open_what_is_stored(postgres,
         return real(transaction, *exception)
 
     monkeypatch.setattr(psycopg.Transaction, "__exit__", lose_connection)
-    with pytest.raises(AdapterError, match="may or may not be stored: look") as caught:
+    with pytest.raises(AdapterError, match="may or may not be stored: check") as caught:
         index.add(random_codes[:5])
     assert "Nothing of it was stored" not in str(caught.value)
     with pytest.raises(AdapterError, match="Nothing of it was stored; try again when the server answers"):

@@ -108,7 +108,7 @@ def test_a_collection_is_there_complete_or_not_at_all(digits, tmp_path, monkeypa
         {"metadata": [{"p": object()}] * 600},
         {"references": [1] * 600},
     ):
-        with pytest.raises(ValueError, match=r"more than once|cannot be stored|references must be"):
+        with pytest.raises(ValueError, match=r"more than once|cannot be stored|references must hold"):
             binarize(tmp_path / "new", X, hasher=LSHash(16), **wrong)
     assert fitted == []
     monkeypatch.undo()

@@ -66,3 +66,9 @@ def test_a_reader_that_leaves_early_causes_no_traceback():
     process.wait(timeout=60)
     process.stderr.close()
     assert (process.returncode, errors) == (1, "")
+
+
+def test_the_command_line_runs_as_a_module():
+    result = subprocess.run([sys.executable, "-m", "starshl.cli.main", "methods"], capture_output=True, text=True)
+    assert result.returncode == 0
+    assert "StarSHL" in result.stdout

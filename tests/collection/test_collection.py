@@ -441,7 +441,7 @@ def test_a_second_writer_is_refused(folder):
         (lambda c, X: c.add(X[:1], metadata=[{"a\0b": 1}]), ValueError, "the character NUL"),
         (lambda c, X: c.update([1], [{"a": ["b\0"]}]), ValueError, "the character NUL"),
         (lambda c, X: c.update([1], [{"a": "\\\0"}]), ValueError, "the character NUL"),
-        (lambda c, X: c.add(X[:1], references=[3]), ValueError, "references must be 1 texts"),
+        (lambda c, X: c.add(X[:1], references=[3]), ValueError, "references must hold 1 strings"),
         (lambda c, X: c.add(), ValueError, "either X or codes"),
         (lambda c, X: c.add(X[:1, :5]), ValueError, "5 features"),
         (lambda c, X: c.remove([1, 777]), KeyError, "777 is not in the collection; nothing was removed"),

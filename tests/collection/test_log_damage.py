@@ -139,7 +139,7 @@ def test_a_damaged_counter_alone_loses_nothing(folder, place, length):
 def test_a_counter_without_a_readable_number_is_refused(folder):
     path = folder / "acknowledged"
     path.write_bytes(b"\xff" * 1024)
-    with pytest.raises(CollectionFormatError, match="nobody can tell whether changes are lost"):
+    with pytest.raises(CollectionFormatError, match="lost changes cannot be noticed"):
         Collection(folder)
     path.unlink()
     with pytest.raises(CollectionFormatError, match="is missing"):

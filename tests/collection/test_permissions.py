@@ -103,7 +103,7 @@ def test_what_a_reader_without_locks_read_while_it_was_written_is_not_kept(folde
 def test_a_reader_whose_collection_is_gone_is_told(folder, no_lock_files):
     with Collection(folder, read_only=True) as reader:
         (folder / "items.sqlite").rename(folder / "elsewhere")
-        with pytest.raises(CollectionError, match="cannot be read any more"):
+        with pytest.raises(CollectionError, match="can no longer be read"):
             len(reader)
         (folder / "elsewhere").rename(folder / "items.sqlite")
         assert len(reader) == 60

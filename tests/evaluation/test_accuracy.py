@@ -23,7 +23,7 @@ def test_codeword_accuracy_is_the_mean_over_random_choices_among_nearest_codewor
 
 def test_codeword_accuracy_refuses_what_cannot_be_scored():
     codes = BinaryCodes.from_signs(np.ones((3, 4)))
-    with pytest.raises(ValueError, match="name one class each"):
+    with pytest.raises(ValueError, match="one class per codeword"):
         codeword_accuracy(codes, [0, 0, 0], np.ones((2, 4)), [0])
     with pytest.raises(ValueError, match="unlabeled rows"):
         codeword_accuracy(codes, [0, -1, 0], np.ones((1, 4)), [0])

@@ -115,7 +115,7 @@ def test_method_that_fails_is_recorded_with_its_reason(data, tmp_path):
 
 def test_wrong_number_of_bits_and_failing_constructors_are_failures_too(data):
     record = run(lambda n_bits, seed: LSHash(n_bits + 1, random_state=seed), data, "odd", 8)
-    assert record.message == "ValueError: The codes have 9 bits; 8 were asked for."
+    assert record.message == "ValueError: The codes have 9 bits; 8 were requested."
     assert not run(lambda n_bits, seed: 1 / 0, data, "odd", 8).ok
 
 

@@ -161,8 +161,14 @@ def test_wrong_transformers_are_refused_at_load(wine, tmp_path):
     ]:
         with pytest.raises(ValueError, match=message):
             starshl.load(path, steps=steps)
-    LSHash(8).fit(X).save(path)
-    with pytest.raises(ValueError, match="has no steps"):
+
+
+@pytest.mark.parametrize("hasher", [LSHash(8), StarSHL(8, random_state=0)], ids=lambda hasher: type(hasher).__name__)
+def test_steps_are_refused_by_files_of_other_hashers(hasher, wine, tmp_path):
+    X, _, y, _ = wine
+    path = tmp_path / "model.star"
+    hasher.fit(X, y).save(path)
+    with pytest.raises(ValueError, match="takes no steps"):
         starshl.load(path, steps=[])
 
 

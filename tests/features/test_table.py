@@ -79,6 +79,12 @@ def test_number_as_a_category_is_the_same_whole_or_with_a_point():
     assert step.transform(np.array([[2.0], [1.0], [3.0]])).tolist() == [[0, 1], [1, 0], [0, 0]]
 
 
+def test_infinity_and_huge_integers_are_categories_like_any_other():
+    table = np.array([[np.inf], [-np.inf], [2**60 + 1], ["red"]], dtype=object)
+    step = TableFeatures().fit(table)
+    assert step.encoder_.category_values_.tolist() == ["-inf", str(2**60 + 1), "inf", "red"]
+
+
 def test_columns_can_be_dropped():
     table = frame().drop(columns=["note", "color"])
     assert TableFeatures(drop=["price"]).fit(table).n_features_out_ == 2
@@ -99,7 +105,7 @@ def test_without_imputing_missing_categories_are_a_category_and_numbers_stay_mis
         ({"text": "notes"}, "names the column 'notes'; the table has 'price'"),
         ({"text": 9}, "text is 9"),
         ({"text": "note", "drop": ["note"], "categories": ["note"]}, "is named twice"),
-        ({"categories": []}, "Column 'color' holds something else than numbers"),
+        ({"categories": []}, "Column 'color' holds something other than numbers"),
         ({"drop": ["price", "color", "note", "doors", "used"]}, "No column is left"),
         ({"categories": "all"}, "categories is 'all'"),
         ({"scale": "no"}, "scale is 'no'"),

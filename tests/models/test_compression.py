@@ -39,7 +39,6 @@ def expected_failures(estimator):
     per_bit = "decision_function returns one score per bit, not per class"
     return {
         "check_sample_weight_equivalence_on_dense_data": reason,
-        "check_sample_weight_equivalence_on_sparse_data": reason,
         "check_classifiers_train": per_bit,
         "check_classifiers_classes": per_bit,
     }

@@ -24,11 +24,7 @@ PER_BIT = dict.fromkeys(
     "decision_function returns one score per bit, not per class",
 )
 EXPECTED_FAILURES = {
-    "scaled": {
-        "check_sample_weight_equivalence_on_dense_data": WEIGHT_CHECK,
-        "check_sample_weight_equivalence_on_sparse_data": WEIGHT_CHECK,
-        **PER_BIT,
-    },
+    "scaled": {"check_sample_weight_equivalence_on_dense_data": WEIGHT_CHECK, **PER_BIT},
     "precomputed": {
         **PER_BIT,
         "check_classifiers_one_label_sample_weights": "the check's X is not a kernel matrix: it is not square",

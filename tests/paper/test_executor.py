@@ -14,6 +14,7 @@ import pytest
 from starshl.baselines import LSHash
 from starshl.evaluation import RecordFolder, SummaryFolder
 from starshl.evaluation import execute as execute_with_summaries
+from starshl.evaluation.executor import _serve
 from starshl.paper import figure, make_plan
 
 FAST = ["lsh", "sph", "float"]
@@ -182,3 +183,15 @@ def test_a_worker_that_is_killed_costs_its_run_alone(tmp_path):
     assert "memory may have run out" in message
     assert {record.key.method for record in folder if record.ok} == {"lsh", "sph"}
     assert len(folder) == 3
+
+
+@pytest.mark.parametrize("error", [EOFError, BrokenPipeError, ConnectionResetError])
+def test_a_worker_ends_quietly_when_the_process_that_hands_out_runs_is_gone(tmp_path, error):
+    class ClosedConnection:
+        def recv(self):
+            raise error
+
+        def send(self, summary):
+            raise AssertionError("there is nothing to send")
+
+    assert _serve(ClosedConnection(), tmp_path / "records") is None

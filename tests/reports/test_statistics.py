@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import ttest_rel
 
 from starshl.reports import paired, summarize
+from starshl.reports.statistics import means_of, require_paired
 
 
 def test_a_paired_interval_is_that_of_the_paired_t_test():
@@ -34,3 +35,12 @@ def test_a_single_run_has_no_deviation_and_no_interval():
 def test_nan_counts_as_absent():
     assert summarize([math.nan]) is None
     assert summarize([math.nan, 0.5]).n == 1
+
+
+def test_means_leave_out_names_without_a_value():
+    assert means_of({"LSH": {0: 0.25, 1: 0.75}, "BRE": {0: math.nan}, "KSH": {}}) == {"LSH": 0.5}
+
+
+def test_methods_without_a_shared_run_cannot_be_required_to_compare():
+    with pytest.raises(ValueError, match="share no run"):
+        require_paired({0: 1.0}, {1: 1.0})

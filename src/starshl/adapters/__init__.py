@@ -1,1 +1,1 @@
-"""Codes on other people's systems, one module each. Every one needs its own extra: none is imported here."""
+"""Codes in other systems, one module per system. Each needs its own extra, so none is imported here."""

@@ -1,4 +1,4 @@
-"""What the databases share: collections to copy, metadata to check, and answers to put into arrays."""
+"""What the database adapters share: copying collections, and putting answers into arrays."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Ranking = list[tuple[int, int]]
 
 
 class StoredItems(Protocol):
-    """What is asked of a :class:`starshl.collection.Collection`, which imports adapters and cannot be imported here."""
+    """What adapters need from a :class:`starshl.collection.Collection`, which is above them and not imported here."""
 
     @property
     def n_bits(self) -> int: ...
@@ -43,6 +43,10 @@ class DatabaseIndex(HammingIndex):
     """An index that a database keeps."""
 
     supports = frozenset({"metadata", "reconstruct", "remove"})
+
+    @abstractmethod
+    def __init__(self, uri: str, n_bits: int, **options: Any) -> None:
+        """Open the database at ``uri``; create what it needs to hold codes of ``n_bits``."""
 
     @classmethod
     def from_collection(cls, uri: str, collection: StoredItems, **options: Any) -> Self:
@@ -67,7 +71,7 @@ class DatabaseIndex(HammingIndex):
 def items_of(collection: StoredItems) -> tuple[BinaryCodes, np.ndarray, list[dict[str, Any]]]:
     """Return codes, ids and metadata of all items, from one state of the collection.
 
-    An item's reference becomes its metadata ``reference``, unless the metadata have an entry of that name.
+    An item's reference becomes its metadata ``reference``, unless the metadata has an entry of that name.
     """
     rows, n_bits = collection.rows(), collection.n_bits
     packed = np.frombuffer(b"".join(row.code for row in rows), np.uint8).reshape(len(rows), n_bytes(n_bits))

@@ -1,14 +1,14 @@
-"""FaissIndex: codes in a FAISS binary index, and conversions from and to indexes that are already there.
+"""FaissIndex: codes in a FAISS binary index, and conversions to and from existing FAISS indexes.
 
-FAISS takes lengths that are multiples of 8. Shorter codes are padded with zero bits, which never differ and
-so never count; ``n_bits`` has to travel beside the index, because FAISS does not keep it.
+FAISS takes code lengths that are multiples of 8. Other codes are padded with zero bits, which never differ and so
+never count. FAISS does not store ``n_bits``: keep it with the index.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,9 @@ from ..index import HammingIndex, Neighbors, RadiusNeighbors
 from ..index.base import check_ids, next_ids
 from ._database import StoredItems, items_of
 
+if TYPE_CHECKING:
+    from faiss import IndexBinary, IndexBinaryIDMap2
+
 faiss = require("faiss", extra="faiss")
 
 __all__ = ["FaissIndex", "collection_to_faiss", "from_faiss", "to_faiss"]
@@ -28,8 +31,8 @@ __all__ = ["FaissIndex", "collection_to_faiss", "from_faiss", "to_faiss"]
 class FaissIndex(HammingIndex):
     """A ``faiss.IndexBinaryIDMap2`` of an ``IndexBinaryFlat``, with the answers of every other index here.
 
-    FAISS orders equal distances as it likes, so each query is searched a second time, for all items up to its k-th
-    distance, which are then ordered by id. One call at a time reaches FAISS; others wait.
+    FAISS leaves the order of equal distances open, so each query is searched a second time, for all items up to its
+    k-th distance, which are then ordered by id. One call at a time reaches FAISS; others wait.
 
     Parameters
     ----------
@@ -127,7 +130,7 @@ class FaissIndex(HammingIndex):
         with self._lock:
             return _ball(self._among(among), np.ascontiguousarray(codes.packed), radius)
 
-    def _among(self, among: np.ndarray | None):
+    def _among(self, among: np.ndarray | None) -> IndexBinary:
         """Return an index of the items that may be returned: FAISS cannot filter its flat binary index."""
         if among is None:
             return self.faiss_index
@@ -136,11 +139,11 @@ class FaissIndex(HammingIndex):
         return to_faiss(BinaryCodes(codes.packed[passing], self.n_bits), ids[passing])
 
 
-def to_faiss(codes: BinaryCodes, ids: ArrayLike | None = None):
+def to_faiss(codes: BinaryCodes, ids: ArrayLike | None = None) -> IndexBinaryIDMap2:
     """Return a ``faiss.IndexBinaryIDMap2`` of an ``IndexBinaryFlat`` with these codes.
 
     Queries are ``codes.packed`` as well. Note that ``range_search`` of FAISS finds distances *below* its
-    radius, and that FAISS orders equal distances as it likes.
+    radius, and that FAISS leaves the order of equal distances open.
 
     Examples
     --------
@@ -162,20 +165,20 @@ def to_faiss(codes: BinaryCodes, ids: ArrayLike | None = None):
     return index
 
 
-def collection_to_faiss(collection: StoredItems) -> tuple[Any, dict[int, dict[str, Any]]]:
+def collection_to_faiss(collection: StoredItems) -> tuple[IndexBinaryIDMap2, dict[int, dict[str, Any]]]:
     """Return an index as :func:`to_faiss` makes it, and the metadata by id, because FAISS keeps none.
 
-    An item's reference is in its metadata as ``reference``, unless they have an entry of that name.
+    An item's reference is in its metadata as ``reference``, unless the metadata has an entry of that name.
     """
     codes, ids, metadata = items_of(collection)
     return to_faiss(codes, ids), dict(zip(ids.tolist(), metadata, strict=True))
 
 
-def from_faiss(index, n_bits: int) -> tuple[BinaryCodes, np.ndarray]:
+def from_faiss(index: IndexBinary, n_bits: int) -> tuple[BinaryCodes, np.ndarray]:
     """Return the codes and ids of a FAISS binary index that keeps its codes (flat, or an id map of one)."""
     if index.d != 8 * n_bytes(n_bits):
         raise ValueError(f"The FAISS index has {index.d} bits, which is not {n_bits} padded to whole bytes.")
-    # The caller's object may be the only owner of the memory, so its name is kept alive to the end.
+    # The caller's object may be the only owner of the memory, so it is kept alive to the end.
     inner = faiss.downcast_IndexBinary(index)
     ids = np.arange(inner.ntotal)
     if hasattr(inner, "id_map"):
@@ -187,7 +190,7 @@ def from_faiss(index, n_bits: int) -> tuple[BinaryCodes, np.ndarray]:
     return BinaryCodes(packed, n_bits), ids.astype(np.int64)
 
 
-def _ball(index, packed: np.ndarray, radius: int) -> RadiusNeighbors:
+def _ball(index: IndexBinary, packed: np.ndarray, radius: int) -> RadiusNeighbors:
     """Return all items within a radius (inclusive) of each query, by distance and then by id."""
     if not index.ntotal or not len(packed):
         return RadiusNeighbors(np.zeros(len(packed) + 1, np.int64), np.empty(0, np.int32), np.empty(0, np.int64))
@@ -199,7 +202,7 @@ def _ball(index, packed: np.ndarray, radius: int) -> RadiusNeighbors:
 
 
 def _positions(held: np.ndarray, ids: np.ndarray) -> np.ndarray:
-    """Return where each id is held, or raise KeyError for the first that is not."""
+    """Return the position of each id, or raise KeyError for the first unknown one."""
     order = np.argsort(held)
     unknown = ~np.isin(ids, held)
     if unknown.any():

@@ -32,9 +32,9 @@ _RESERVED = ("id", "code", "n_bits", "$meta")
 class MilvusIndex(DatabaseIndex):
     """A Milvus collection with a BINARY_VECTOR field, searched exactly (BIN_FLAT, HAMMING).
 
-    Milvus takes lengths that are multiples of 8: shorter codes are padded with zero bits, which never count.
-    It orders equal distances as it likes, so more results are requested until all ties of the last one are
-    known. Above its limit of 16,384 results, Milvus orders the ties, and larger balls are refused. It has no
+    Milvus takes code lengths that are multiples of 8: other codes are padded with zero bits, which never count.
+    It leaves the order of equal distances open, so more results are requested until all ties of the last one are
+    known. Beyond its limit of 16,384 results, ties come in the order of Milvus, and larger balls are refused. It has no
     transactions: a batch is added in one request and removed in requests of 10,000 ids.
 
     Parameters
@@ -63,7 +63,7 @@ class MilvusIndex(DatabaseIndex):
         schema = pymilvus.MilvusClient.create_schema(auto_id=False, enable_dynamic_field=True)
         schema.add_field("id", kinds.INT64, is_primary=True)
         schema.add_field("code", kinds.BINARY_VECTOR, dim=8 * n_bytes(self.n_bits))
-        # The dimension is padded to whole bytes: only this tells the length of the codes of an empty collection.
+        # The dimension is padded to whole bytes: only the description keeps the code length of an empty collection.
         schema.add_field("n_bits", kinds.INT64, description=str(self.n_bits))
         index = self._client.prepare_index_params()
         index.add_index("code", index_type="BIN_FLAT", metric_type="HAMMING")
@@ -85,7 +85,7 @@ class MilvusIndex(DatabaseIndex):
         described = fields["n_bits"].get("description", "")
         if described.isdecimal():
             return int(described)
-        # The field has no description: the first row tells, and without rows nothing does.
+        # Without a description of the field, the first row holds the length; without rows, it is unknown.
         rows = self._client.query(self.name, filter="", limit=1, output_fields=["n_bits"])
         return rows[0]["n_bits"] if rows else None
 
@@ -212,7 +212,7 @@ class MilvusIndex(DatabaseIndex):
             yield
         except pymilvus.MilvusException as error:
             raise AdapterError(
-                f"Milvus did not finish the request ({error}). Look at the collection before trying again."
+                f"Milvus did not finish the request ({error}). Check the collection before you try again."
             ) from error
 
 

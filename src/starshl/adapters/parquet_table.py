@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._extras import require
 from .._files import replacing_file
@@ -32,9 +34,12 @@ FROM read_parquet($path) ORDER BY distance, id LIMIT $k
 
 
 def write_parquet(
-    path: str | os.PathLike, codes: BinaryCodes, ids=None, columns: dict[str, Sequence] | None = None
+    path: str | os.PathLike[str],
+    codes: BinaryCodes,
+    ids: ArrayLike | None = None,
+    columns: dict[str, Sequence[Any]] | None = None,
 ) -> None:
-    """Write the columns ``id``, ``code`` and any others; the file is complete or not there."""
+    """Write the columns ``id``, ``code`` and any others; the file is complete or absent."""
     ids = np.arange(len(codes)) if ids is None else check_ids(ids, len(codes))
     packed = pyarrow.array([code.tobytes() for code in codes.packed], pyarrow.binary(codes.packed.shape[1]))
     table = pyarrow.table({"id": pyarrow.array(ids, pyarrow.int64()), "code": packed, **(columns or {})})
@@ -43,7 +48,7 @@ def write_parquet(
         parquet.write_table(table, file)
 
 
-def read_parquet(path: str | os.PathLike) -> tuple[BinaryCodes, np.ndarray]:
+def read_parquet(path: str | os.PathLike[str]) -> tuple[BinaryCodes, np.ndarray]:
     """Return codes and ids of a file written by :func:`write_parquet`."""
     try:
         table = parquet.read_table(path)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from ..exceptions import AdapterError
 from ..index import Neighbors, RadiusNeighbors
 from ..index.base import next_ids
 from ._database import DatabaseIndex, check_known, check_metadata, json_text, to_neighbors, to_radius_neighbors
+
+if TYPE_CHECKING:
+    from psycopg import Connection, Cursor
+    from psycopg.sql import Composable, Composed
 
 psycopg = require("psycopg", extra="pgvector")
 sql = require("psycopg.sql", extra="pgvector")
@@ -35,8 +39,8 @@ class PgvectorIndex(DatabaseIndex):
 
     Each addition or removal is one transaction, and each search reads one state of the table. If the connection is
     lost, the call raises :class:`~starshl.exceptions.AdapterError` and the next call connects again. The server
-    undoes the change that was under way. Only if the connection was lost during the commit, the change may or may
-    not be stored, and the error says so.
+    undoes the change that was under way. If the connection was lost during the commit, the change may or may not
+    be stored, and the error says so.
 
     Parameters
     ----------
@@ -57,7 +61,7 @@ class PgvectorIndex(DatabaseIndex):
         if not isinstance(table, str) or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,50}", table):
             raise ValueError(f"The table name is {table!r}; use letters, digits and underscores.")
         self.uri, self.table, self.approximate = uri, table, approximate
-        self._connection = None
+        self._connection: Connection[Any] | None = None
         # A connection runs one transaction at a time; threads take turns.
         self._lock = RLock()
         with self._transaction() as cursor:
@@ -79,7 +83,7 @@ class PgvectorIndex(DatabaseIndex):
 
     def __len__(self) -> int:
         with self._transaction() as cursor:
-            return cursor.execute(self._sql("SELECT count(*) FROM {table}")).fetchone()[0]
+            return cursor.execute(self._sql("SELECT count(*) FROM {table}")).fetchall()[0][0]
 
     def _add(
         self, codes: BinaryCodes, ids: np.ndarray | None, metadata: Sequence[Mapping[str, Any]] | None
@@ -92,7 +96,7 @@ class PgvectorIndex(DatabaseIndex):
             if ids is None:
                 # Two processes that both take the next ids must not take the same ones.
                 cursor.execute(self._sql("LOCK TABLE {table} IN EXCLUSIVE MODE"))
-                last = cursor.execute(self._sql("SELECT max(id) FROM {table}")).fetchone()[0]
+                last = cursor.execute(self._sql("SELECT max(id) FROM {table}")).fetchall()[0][0]
                 ids = next_ids(len(codes), last)
             try:
                 with cursor.copy(self._sql("COPY {table} (id, code, metadata) FROM STDIN")) as copy:
@@ -187,39 +191,41 @@ class PgvectorIndex(DatabaseIndex):
             self._connection.close()
             self._connection = None
 
-    def _sql(self, command: str, **parts):
+    def _sql(self, command: str, **parts: Composable) -> Composed:
         """Return a command with the table's name quoted, so that a table may be called user."""
         table, n_bits = sql.Identifier(self.table), sql.Literal(self.n_bits)
         return sql.SQL(command).format(table=table, n_bits=n_bits, **parts)
 
-    def _scan_everything(self, cursor) -> None:
+    def _scan_everything(self, cursor: Cursor[Any]) -> None:
         cursor.execute("SET LOCAL enable_indexscan = off")
 
-    def _scan_graph(self, cursor, k: int) -> None:
+    def _scan_graph(self, cursor: Cursor[Any], k: int) -> None:
         cursor.execute("SET LOCAL enable_indexscan = on")
         cursor.execute("SELECT set_config('hnsw.ef_search', %s, true)", [str(max(k, _DEFAULT_EF_SEARCH))])
         if self._scans_on:
             # Continue until k items have passed the filter; their order is restored afterwards.
             cursor.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
 
-    def _connect(self) -> None:
+    def _connect(self) -> Connection[Any]:
         if self._connection is not None and not self._connection.closed:
-            return
+            return self._connection
         try:
-            self._connection = psycopg.connect(self.uri, autocommit=True)
+            connection: Connection[Any] = psycopg.connect(self.uri, autocommit=True)
         except psycopg.OperationalError as error:
             raise AdapterError(
                 f"There is no connection to PostgreSQL ({str(error).strip()}), and nothing was changed. Check the "
                 "address, the user and the name of the database, or try again when the server answers."
             ) from error
+        self._connection = connection
+        return connection
 
     @contextmanager
-    def _transaction(self, *, changes: bool = False) -> Iterator:
+    def _transaction(self, *, changes: bool = False) -> Iterator[Cursor[Any]]:
         committing = False
         try:
             with self._lock:
-                self._connect()
-                with self._connection.transaction(), self._connection.cursor() as cursor:
+                connection = self._connect()
+                with connection.transaction(), connection.cursor() as cursor:
                     yield cursor
                     committing = True
         except psycopg.Error as error:
@@ -233,7 +239,7 @@ class PgvectorIndex(DatabaseIndex):
             if committing and changes:
                 raise AdapterError(
                     f"The connection to PostgreSQL was lost while the change was being committed ({reason}). It may or "
-                    "may not be stored: look, for example at index.ids, before you try again."
+                    "may not be stored: check, for example with index.ids, before you try again."
                 ) from error
             raise AdapterError(
                 f"PostgreSQL did not finish the request ({reason}). Nothing of it was stored; try again when the "
@@ -241,14 +247,14 @@ class PgvectorIndex(DatabaseIndex):
             ) from error
 
     @contextmanager
-    def _reading(self) -> Iterator:
+    def _reading(self) -> Iterator[Cursor[Any]]:
         """Read one state of the table in all commands, without the HNSW index."""
         with self._transaction() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             self._scan_everything(cursor)
             yield cursor
 
-    def _check_table(self, cursor) -> None:
+    def _check_table(self, cursor: Cursor[Any]) -> None:
         held = cursor.execute(
             "SELECT format_type(atttypid, atttypmod) FROM pg_attribute "
             "WHERE attrelid = quote_ident(%s)::regclass AND attname = 'code'",
@@ -266,9 +272,10 @@ def _bit_texts(codes: BinaryCodes) -> list[str]:
     return ["".join("1" if sign > 0 else "0" for sign in signs) for signs in codes.to_signs()]
 
 
-def _condition(among: np.ndarray | None, where: Mapping[str, Any] | None) -> tuple[str, list]:
+def _condition(among: np.ndarray | None, where: Mapping[str, Any] | None) -> tuple[str, list[Any]]:
     """Return a condition and its parameters."""
-    parts, parameters = ["true"], []
+    parts = ["true"]
+    parameters: list[Any] = []
     if where is not None:
         parts.append("metadata @> %s::jsonb")
         parameters.append(_jsonb_text(where, "The filter"))
@@ -285,7 +292,7 @@ def _jsonb_text(entry: Mapping[str, Any], role: str) -> str:
     return text
 
 
-def _has_iterative_scan(cursor) -> bool:
-    """Tell whether HNSW can continue where a filter left too few items: pgvector 0.8 or later."""
-    version = cursor.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()[0]
+def _has_iterative_scan(cursor: Cursor[Any]) -> bool:
+    """Return whether HNSW can continue after a filter left too few items: pgvector 0.8 or later."""
+    version = cursor.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchall()[0][0]
     return tuple(int(part) for part in version.split(".")[:2]) >= (0, 8)

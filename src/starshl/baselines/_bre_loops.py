@@ -1,7 +1,7 @@
 """Compiled loops of BRE: move one weight of one bit to where the distances of all pairs fit best.
 
 A pair graph lists for row i the partners ``partners[starts[i]:starts[i + 1]]``, each pair at both of its
-rows; ``mirrors`` says where the other listing of the pair stands. ``targets`` are the distances to reach and
+rows; ``mirrors`` gives the position of the other listing of the pair. ``targets`` are the distances to reach and
 ``counts`` the numbers of differing bits, both aligned with partners.
 """
 

@@ -39,7 +39,7 @@ class PartitionProblem:
 
     @cached_property
     def curvatures(self) -> np.ndarray:
-        """Squared length of 2 (z_i - s z_j) of each pair, whatever sides its ends are on."""
+        """Squared length of 2 (z_i - s z_j) of each pair; it does not depend on the sides of the ends."""
         first, second = self.ends.T
         inner = np.einsum("ij,ij->i", self.rows[first], self.rows[second])
         return 4.0 * np.maximum(self.norms[first] + self.norms[second] - 2.0 * self.similarity * inner, 0.0)

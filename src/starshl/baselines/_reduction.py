@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .._threads import single_threaded_blas
 from ..linalg import principal_directions, project
@@ -20,7 +21,9 @@ class CenteredRows:
     axes: np.ndarray
     mean: np.ndarray
 
-    def in_features(self, directions: np.ndarray, offsets: np.ndarray | float, dtype) -> tuple[np.ndarray, np.ndarray]:
+    def in_features(
+        self, directions: np.ndarray, offsets: np.ndarray | float, dtype: DTypeLike
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return components and intercept that give ``directions @ row + offsets`` from the features themselves."""
         with single_threaded_blas():
             components = directions @ self.axes

@@ -16,19 +16,19 @@ from ..solvers.ridge import ridge_solve
 class ClassesFromCodes:
     r"""SDH: :math:`\|Y - H W\|^2`, classes predicted linearly from codes."""
 
-    def __init__(self, max_iter: int):
+    def __init__(self, max_iter: int) -> None:
         self.max_iter = max_iter
 
-    def start(self, classes: np.ndarray, n_classes: int, n_bits: int, rng) -> np.ndarray:
+    def start(self, classes: np.ndarray, n_classes: int, n_bits: int, rng: np.random.RandomState) -> np.ndarray:
         return signs_of(rng.standard_normal((len(classes), n_bits))).astype(np.float64)
 
-    def solve(self, Y, H, penalty: float) -> np.ndarray:
+    def solve(self, Y: np.ndarray, H: np.ndarray, penalty: float) -> np.ndarray:
         return ridge_solve(H, Y, penalty)
 
-    def loss(self, Y, H, W) -> float:
+    def loss(self, Y: np.ndarray, H: np.ndarray, W: np.ndarray) -> float:
         return float(np.sum((Y - H @ W) ** 2))
 
-    def best_codes(self, Y, H, W, pull) -> np.ndarray:
+    def best_codes(self, Y: np.ndarray, H: np.ndarray, W: np.ndarray, pull: np.ndarray) -> np.ndarray:
         r"""Minimize :math:`\|Y - H W\|^2 - 2\,\mathrm{tr}(H^\top \mathrm{pull})` one column at a time.
 
         Column k is :math:`\mathrm{sign}(q_k - H_{-k} W_{-k} w_k)` with :math:`Q = Y W^\top + \mathrm{pull}`
@@ -51,16 +51,16 @@ class ClassesFromCodes:
 class CodesFromClasses:
     r"""FSDH: :math:`\|H - Y W\|^2`, codes predicted from classes."""
 
-    def start(self, classes: np.ndarray, n_classes: int, n_bits: int, rng) -> np.ndarray:
+    def start(self, classes: np.ndarray, n_classes: int, n_bits: int, rng: np.random.RandomState) -> np.ndarray:
         return random_codewords(n_classes, n_bits, rng)[classes].astype(np.float64)
 
-    def solve(self, Y, H, penalty: float) -> np.ndarray:
+    def solve(self, Y: np.ndarray, H: np.ndarray, penalty: float) -> np.ndarray:
         return ridge_solve(Y, H, penalty)
 
-    def loss(self, Y, H, W) -> float:
+    def loss(self, Y: np.ndarray, H: np.ndarray, W: np.ndarray) -> float:
         return float(np.sum((H - Y @ W) ** 2))
 
-    def best_codes(self, Y, H, W, pull) -> np.ndarray:
+    def best_codes(self, Y: np.ndarray, H: np.ndarray, W: np.ndarray, pull: np.ndarray) -> np.ndarray:
         r"""Return :math:`\mathrm{sign}(Y W + \mathrm{pull})`, the exact minimizer."""
         with single_threaded_blas():
             return signs_of(Y @ W + pull).astype(np.float64)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import DTypeLike
 
+from .._types import LabelsLike, SamplesLike
 from .._validation import check_choice, check_integer, check_rows
 from ..base import BaseHasher
 from ..linalg import principal_directions, project
-from ..supervision import Pairs, pairs_or_labels, require_both_kinds
+from ..supervision import Pairs, PairsLike, pairs_or_labels, require_both_kinds
 
 __all__ = ["FEATURES", "RankedFeatures", "StumpHasher", "ranked_features", "separated_weights"]
 
@@ -45,7 +47,7 @@ class RankedFeatures:
         return float(_between(below, above))
 
 
-def ranked_features(X: np.ndarray, kind: str, n_projections: int, rng) -> RankedFeatures:
+def ranked_features(X: np.ndarray, kind: str, n_projections: int, rng: np.random.RandomState) -> RankedFeatures:
     """Rank the columns of X ("raw"), random projections ("random") or principal components ("pca") of it."""
     check_choice(kind, "features", FEATURES)
     check_integer(n_projections, "n_projections", low=1)
@@ -63,7 +65,9 @@ def ranked_features(X: np.ndarray, kind: str, n_projections: int, rng) -> Ranked
 class StumpHasher(BaseHasher):
     """A hasher that compares one feature, or one projection, with one threshold per bit."""
 
-    def _ranked_with_pairs(self, X: np.ndarray, y, pairs, rng) -> tuple[RankedFeatures, Pairs]:
+    def _ranked_with_pairs(
+        self, X: np.ndarray, y: LabelsLike, pairs: PairsLike | None, rng: np.random.RandomState
+    ) -> tuple[RankedFeatures, Pairs]:
         """Return the features to cut and the pairs to judge cuts by; there are at least as many cuts as bits."""
         check_integer(self.n_pairs, "n_pairs", low=2)
         pairs = pairs_or_labels(self, pairs, y, len(X), n_pairs=self.n_pairs, random_state=rng)
@@ -76,7 +80,7 @@ class StumpHasher(BaseHasher):
             )
         return ranked, pairs
 
-    def _keep_stumps(self, stumps: np.ndarray, ranked: RankedFeatures, dtype) -> None:
+    def _keep_stumps(self, stumps: np.ndarray, ranked: RankedFeatures, dtype: DTypeLike) -> None:
         """Learn stumps given as (feature, cut), shape (n_bits, 2)."""
         self.features_ = stumps[:, 0]
         self.thresholds_ = np.array([ranked.threshold(*stump) for stump in stumps]).astype(dtype)
@@ -86,7 +90,7 @@ class StumpHasher(BaseHasher):
         # Projections are kept in the order of the bits; nothing is looked up by feature then.
         return {"features_": self.n_features_in_} if self.projections_ is None else {}
 
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return how far each stump's feature lies above its threshold, shape (n_samples, n_bits)."""
         X = check_rows(self, X, fitting=False)
         values = X[:, self.features_] if self.projections_ is None else project(X, self.projections_)

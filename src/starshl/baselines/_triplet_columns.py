@@ -77,7 +77,12 @@ def smooth_score(plane: np.ndarray, X: np.ndarray, M: sp.csr_array) -> tuple[flo
 
 
 def best_plane(
-    X: np.ndarray, M: sp.csr_array, n_starts: int, known: list[np.ndarray], triplets: np.ndarray, rng
+    X: np.ndarray,
+    M: sp.csr_array,
+    n_starts: int,
+    known: list[np.ndarray],
+    triplets: np.ndarray,
+    rng: np.random.RandomState,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return (v, c) of the hyperplane whose bit scores highest, and its column of margins.
 
@@ -104,7 +109,7 @@ def best_plane(
     return planes[order[0]], margins(bits[:, order[0]], triplets)
 
 
-def _random_planes(X: np.ndarray, n_planes: int, rng) -> np.ndarray:
+def _random_planes(X: np.ndarray, n_planes: int, rng: np.random.RandomState) -> np.ndarray:
     """Draw planes through the mean, scaled so that tanh bends within the spread of the rows."""
     directions = rng.standard_normal((n_planes, X.shape[1]))
     return np.column_stack([_scaled(directions, X), np.zeros(n_planes)])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
 from .._threads import single_threaded_blas
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..codes import signs_of
@@ -67,9 +69,12 @@ class AnchorGraphHash(BaseHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import AnchorGraphHash
-    >>> X, _ = load_digits(return_X_y=True)
-    >>> AnchorGraphHash(16, variant="two_layers", random_state=0).fit_transform(X).shape
-    (1797, 16)
+    >>> from starshl.evaluation import precision_at
+    >>> X, y = load_digits(return_X_y=True)
+    >>> hasher = AnchorGraphHash(16, variant="two_layers", random_state=0).fit(X[:1000])
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.85  # right digits among the ten nearest
+    True
     """
 
     facts = Facts(
@@ -83,17 +88,17 @@ class AnchorGraphHash(BaseHasher):
 
     def __init__(
         self,
-        n_bits=32,
+        n_bits: int = 32,
         *,
-        variant="one_layer",
-        anchors="kmeans",
-        n_anchors=300,
-        n_neighbors=3,
-        sigma=None,
-        drop_tol=1e-3,
-        n_jobs=None,
-        random_state=None,
-    ):
+        variant: str = "one_layer",
+        anchors: str | ArrayLike = "kmeans",
+        n_anchors: int = 300,
+        n_neighbors: int = 3,
+        sigma: float | None = None,
+        drop_tol: float = 1e-3,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
         self.n_bits = n_bits
         self.variant = variant
         self.anchors = anchors
@@ -105,7 +110,7 @@ class AnchorGraphHash(BaseHasher):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None) -> AnchorGraphHash:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> AnchorGraphHash:
         """Build the anchor graph and compute its smooth functions; y is ignored."""
         n_bits, layers = self._check_bits()
         n_neighbors = check_integer(self.n_neighbors, "n_neighbors", low=1)
@@ -144,7 +149,7 @@ class AnchorGraphHash(BaseHasher):
             )
         return n_bits, layers
 
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the smooth functions, then for two layers the distances to the second cuts."""
         X = check_rows(self, X, fitting=False)
         columns, distances = _nearest_anchors(X, self.anchors_, self.n_neighbors_)
@@ -207,7 +212,7 @@ def second_layer_thresholds(Z: csr_array, Y: np.ndarray) -> np.ndarray:
     flow_inside, flow_size = Z.T @ inside, Z.T @ size
     cut = n_upper - (flow_inside**2 / degrees[:, None]).sum(axis=0)
     pull = (inside * size).sum(axis=0) - (flow_inside * flow_size / degrees[:, None]).sum(axis=0)
-    # Sides that share no anchor have a cut of zero, which leaves the sum of both thresholds open: zero it is.
+    # Sides that share no anchor have a cut of zero, so the sum of both thresholds is arbitrary; we take zero.
     total = np.divide(pull, cut, out=np.zeros_like(pull), where=cut > 1e-12 * n_samples)
     mass = size.sum(axis=0)
     upper = (mass + (n_samples - n_upper) * total) / n_samples

@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.utils.validation import check_random_state
 
 from .._threads import run_all, tiles
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_integer, check_rows
 from ..base import all_or_nothing
 from ..facts import Facts
-from ..supervision import Pairs
+from ..supervision import Pairs, PairsLike
 from ._stump_loops import best_stump
 from ._stumps import RankedFeatures, StumpHasher
 from ._weighted_bits import WeightedBits
@@ -19,7 +20,7 @@ from ._weighted_bits import WeightedBits
 __all__ = ["BoostSSC"]
 
 # More certainty than this would be an infinite weight for a stump without error.
-_LARGEST_WEIGHT = 10.0
+_MAX_WEIGHT = 10.0
 _TILE_FEATURES = 64
 
 
@@ -73,9 +74,12 @@ class BoostSSC(WeightedBits, StumpHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import BoostSSC
+    >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
-    >>> BoostSSC(16, random_state=0).fit(X, y).transform(X).shape
-    (1797, 16)
+    >>> hasher = BoostSSC(16, random_state=0).fit(X[:1000], y[:1000])
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.7  # right digits among the ten nearest
+    True
     """
 
     facts = Facts(
@@ -89,15 +93,15 @@ class BoostSSC(WeightedBits, StumpHasher):
 
     def __init__(
         self,
-        n_bits=32,
+        n_bits: int = 32,
         *,
-        features="raw",
-        n_projections=256,
-        n_pairs=20_000,
-        unique=True,
-        n_jobs=None,
-        random_state=None,
-    ):
+        features: str = "raw",
+        n_projections: int = 256,
+        n_pairs: int = 20_000,
+        unique: bool = True,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
         self.n_bits = n_bits
         self.features = features
         self.n_projections = n_projections
@@ -107,7 +111,7 @@ class BoostSSC(WeightedBits, StumpHasher):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None, *, pairs=None) -> BoostSSC:
+    def fit(self, X: SamplesLike, y: LabelsLike = None, *, pairs: PairsLike | None = None) -> BoostSSC:
         """Choose the stumps by pairs, or by pairs drawn from labels.
 
         Parameters
@@ -142,9 +146,9 @@ def _boost(
         above = ranked.ranks[feature] > cut
         votes = np.where(above[pairs.first] == above[pairs.second], 1.0, -1.0)
         r = float(np.sum(weights * signs * votes))
-        alphas[b] = min(0.5 * np.log((1 + r) / (1 - r)), _LARGEST_WEIGHT) if 0 < r < 1 else 0.0
+        alphas[b] = min(0.5 * np.log((1 + r) / (1 - r)), _MAX_WEIGHT) if 0 < r < 1 else 0.0
         if r >= 1:
-            alphas[b] = _LARGEST_WEIGHT
+            alphas[b] = _MAX_WEIGHT
         weights *= np.exp(-alphas[b] * signs * votes)
         loss *= weights.sum()
         weights /= weights.sum()
@@ -152,7 +156,7 @@ def _boost(
     return stumps, alphas, losses
 
 
-def _best_of_all(ranked: RankedFeatures, pairs: Pairs, weights, taken) -> tuple[int, int]:
+def _best_of_all(ranked: RankedFeatures, pairs: Pairs, weights: np.ndarray, taken: np.ndarray) -> tuple[int, int]:
     n_values = ranked.n_values
     search = partial(best_stump, ranked.ranks, n_values, pairs.first, pairs.second, weights)
     best_of_tiles = run_all(

@@ -8,12 +8,13 @@ import numpy as np
 from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..codes import signs_of
 from ..facts import Facts, Variant
 from ..linalg import fill_by_tiles, unit_rows
-from ..supervision import check_pairs, require_labels
+from ..supervision import PairsLike, check_pairs, require_labels
 from ._bre_loops import objective, sweep
 
 __all__ = ["BRE"]
@@ -85,17 +86,17 @@ class BRE(BaseHasher):
 
     def __init__(
         self,
-        n_bits=32,
+        n_bits: int = 32,
         *,
-        variant="unsupervised",
-        n_labeled=1000,
-        n_support=50,
-        pair_fraction=0.05,
-        max_iter=50,
-        tol=1e-4,
-        n_jobs=None,
-        random_state=None,
-    ):
+        variant: str = "unsupervised",
+        n_labeled: int | None = 1000,
+        n_support: int = 50,
+        pair_fraction: float = 0.05,
+        max_iter: int = 50,
+        tol: float = 1e-4,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
         self.n_bits = n_bits
         self.variant = variant
         self.n_labeled = n_labeled
@@ -107,7 +108,7 @@ class BRE(BaseHasher):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None, *, pairs=None) -> BRE:
+    def fit(self, X: SamplesLike, y: LabelsLike = None, *, pairs: PairsLike | None = None) -> BRE:
         """Learn from the rows alone, or for ``variant="supervised"`` from labels or pairs.
 
         Parameters
@@ -139,7 +140,7 @@ class BRE(BaseHasher):
         self.n_iter_ = len(history) - 1
         return self
 
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the expansions at each row, shape (n_samples, n_bits)."""
         X = check_rows(self, X, fitting=False)
 
@@ -148,7 +149,9 @@ class BRE(BaseHasher):
 
         return fill_by_tiles(len(X), len(self.components_), X.dtype, of)
 
-    def _training_pairs(self, X, y, pairs, rng) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    def _training_pairs(
+        self, X: np.ndarray, y: LabelsLike, pairs: PairsLike | None, rng: np.random.RandomState
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Return the rows to learn from, pairs of positions in them (2, n_pairs), and target distances.
 
         The targets are None if they are to come from the rows.
@@ -201,7 +204,7 @@ def pair_graph(joined: np.ndarray, targets: np.ndarray, n_rows: int) -> PairGrap
     return PairGraph(starts, tails[order].astype(np.int32), mirrors, targets)
 
 
-def _random_partners(n_rows: int, fraction: float, rng) -> np.ndarray:
+def _random_partners(n_rows: int, fraction: float, rng: np.random.RandomState) -> np.ndarray:
     """Return pairs of shape (2, n_rows * share): every row with random other rows."""
     share = min(max(1, round(fraction * n_rows)), n_rows - 1)
     first = np.repeat(np.arange(n_rows), share)
@@ -218,7 +221,13 @@ def _kernel_distances(K: np.ndarray, joined: np.ndarray) -> np.ndarray:
 
 
 def learn_weights(
-    K: np.ndarray, graph: PairGraph, n_bits: int, n_support: int, max_iter: int, tol: float, rng
+    K: np.ndarray,
+    graph: PairGraph,
+    n_bits: int,
+    n_support: int,
+    max_iter: int,
+    tol: float,
+    rng: np.random.RandomState,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return weights of all training rows, shape (n_bits, n_rows), and the objective after each sweep."""
     n_rows = len(K)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_random_state
 
 from .._threads import run_all
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..codebooks import random_codewords, separated_codewords
@@ -84,16 +86,16 @@ class CodewordSVM(BaseHasher):
 
     def __init__(
         self,
-        n_bits=32,
+        n_bits: int = 32,
         *,
-        codewords="separated",
-        C=10.0,
-        sigma="half_rms",
-        decoding="hamming",
-        tol=1e-3,
-        n_jobs=None,
-        random_state=None,
-    ):
+        codewords: str | ArrayLike = "separated",
+        C: float = 10.0,
+        sigma: float | str = "half_rms",
+        decoding: str = "hamming",
+        tol: float = 1e-3,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
         self.n_bits = n_bits
         self.codewords = codewords
         self.C = C
@@ -104,7 +106,7 @@ class CodewordSVM(BaseHasher):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None) -> CodewordSVM:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> CodewordSVM:
         """Train the SVMs; y holds one class per row."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
         check_number(self.C, "C", low=0, strict=True)
@@ -168,12 +170,12 @@ class CodewordSVM(BaseHasher):
     def _learned_shapes(self) -> dict[str, tuple[int, ...]]:
         return {"codewords_": (len(self.classes_), self.n_bits_)}
 
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the decision values of all SVMs, shape (n_samples, n_bits)."""
         X = check_rows(self, X, fitting=False)
         return gaussian_expansion(X, self.support_vectors_, self.scale_, self.dual_coef_, self.intercept_)
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """Return the class of the nearest codeword, shape (n_samples,)."""
         scores = self.decision_function(X)
         if self.decoding_ == "hinge":

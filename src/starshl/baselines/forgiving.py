@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_random_state
 
 from .._threads import run_all
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..codes import signs_of
@@ -23,7 +24,7 @@ from ._stumps import ranked_features
 __all__ = ["ForgivingHash", "balanced_labelings", "group_agreement", "select_bits"]
 
 # Up to here all labelings are listed, so that none comes twice before all have come once.
-_LISTED_LABELINGS = 20_000
+_MAX_LISTED_LABELINGS = 20_000
 
 
 class ForgivingHash(BaseHasher):
@@ -79,10 +80,12 @@ class ForgivingHash(BaseHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import ForgivingHash
+    >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
-    >>> hasher = ForgivingHash(8, max_iter=20, random_state=0).fit(X, y)
-    >>> hasher.transform(X).shape
-    (1797, 8)
+    >>> hasher = ForgivingHash(8, max_iter=20, random_state=0).fit(X[:1000], y[:1000])
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.7  # right digits among the ten nearest
+    True
     >>> hasher.labelings_.sum(axis=1).tolist()
     [0, 0, 0, 0, 0, 0, 0, 0]
     """
@@ -97,17 +100,17 @@ class ForgivingHash(BaseHasher):
 
     def __init__(
         self,
-        n_bits=32,
+        n_bits: int = 32,
         *,
-        max_iter=100,
-        relabel_every=10,
-        pool=4,
-        diversity=0.5,
-        max_rows=2000,
-        max_features=100,
-        n_jobs=None,
-        random_state=None,
-    ):
+        max_iter: int = 100,
+        relabel_every: int = 10,
+        pool: int = 4,
+        diversity: float = 0.5,
+        max_rows: int = 2000,
+        max_features: int = 100,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
         self.n_bits = n_bits
         self.max_iter = max_iter
         self.relabel_every = relabel_every
@@ -119,7 +122,7 @@ class ForgivingHash(BaseHasher):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None) -> ForgivingHash:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> ForgivingHash:
         """Train a pool of bits on the labeled rows and select the best that differ.
 
         Parameters
@@ -149,13 +152,17 @@ class ForgivingHash(BaseHasher):
         self.objective_histories_, self.agreement_ = losses[chosen], agreement[chosen]
         return self
 
-    def _train_bit(self, X: np.ndarray, groups: np.ndarray, labeling: np.ndarray, seed: int) -> tuple:
+    def _train_bit(
+        self, X: np.ndarray, groups: np.ndarray, labeling: np.ndarray, seed: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return features, thresholds, votes and losses of the rounds of one bit, and the labeling it ended with."""
         rng = np.random.RandomState(seed)
         rows = np.sort(rng.choice(len(X), min(self.max_rows, len(X)), replace=False))
         columns = np.sort(rng.choice(X.shape[1], min(self.max_features, X.shape[1]), replace=False))
         ranked = ranked_features(X[np.ix_(rows, columns)], "raw", 1, rng)
         labeling = labeling.copy()
-        outputs = [np.zeros(self.max_iter, dtype) for dtype in (np.int64, np.int64, np.float64, np.float64)]
+        features, cuts = np.zeros(self.max_iter, np.int64), np.zeros(self.max_iter, np.int64)
+        votes, losses = np.zeros(self.max_iter), np.zeros(self.max_iter)
         boost_bit(
             ranked.ranks,
             ranked.n_values,
@@ -163,13 +170,15 @@ class ForgivingHash(BaseHasher):
             labeling,
             self.max_iter,
             self.relabel_every,
-            *outputs,
+            features,
+            cuts,
+            votes,
+            losses,
         )
-        features, cuts, votes, losses = outputs
         # Where every feature is constant there is no cut, and the vote is zero.
         thresholds = [
             ranked.threshold(feature, cut) if weight else 0.0
-            for feature, cut, weight in zip(features, cuts, votes, strict=True)
+            for feature, cut, weight in zip(features.tolist(), cuts.tolist(), votes.tolist(), strict=True)
         ]
         return columns[features], np.array(thresholds, X.dtype), votes, losses, labeling
 
@@ -182,13 +191,13 @@ class ForgivingHash(BaseHasher):
             raise BundleFormatError("The model file is damaged: its stumps lack features, thresholds or votes.")
         super()._check_restored()
 
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the weighted votes of the stumps, shape (n_samples, n_bits)."""
         X = check_rows(self, X, fitting=False)
         return _scores(X, self.features_, self.thresholds_, self.votes_)
 
 
-def _scores(X: np.ndarray, features, thresholds, votes) -> np.ndarray:
+def _scores(X: np.ndarray, features: np.ndarray, thresholds: np.ndarray, votes: np.ndarray) -> np.ndarray:
     def of(tile: slice) -> np.ndarray:
         scores = np.empty((len(X[tile]), len(features)))
         vote(X[tile], features, thresholds, votes, scores)
@@ -197,7 +206,7 @@ def _scores(X: np.ndarray, features, thresholds, votes) -> np.ndarray:
     return fill_by_tiles(len(X), len(features), X.dtype, of)
 
 
-def balanced_labelings(n_groups: int, n_wanted: int, rng) -> np.ndarray:
+def balanced_labelings(n_groups: int, n_wanted: int, rng: np.random.RandomState) -> np.ndarray:
     """Return random ±1 labelings of groups with n_groups // 2 of them +1, shape (n_wanted, n_groups).
 
     A labeling and its negative make the same bit. No such pair comes twice before all have come once, as
@@ -206,7 +215,7 @@ def balanced_labelings(n_groups: int, n_wanted: int, rng) -> np.ndarray:
     half = n_groups // 2
     n_labelings = comb(n_groups, half) // (2 if n_groups % 2 == 0 else 1)
     labelings = np.full((n_wanted, n_groups), -1.0)
-    if n_labelings > _LISTED_LABELINGS:
+    if n_labelings > _MAX_LISTED_LABELINGS:
         for labeling in labelings:
             labeling[rng.permutation(n_groups)[:half]] = 1.0
         return labelings

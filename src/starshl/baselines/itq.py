@@ -8,6 +8,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import LinearHasher, all_or_nothing
 from ..codes import signs_of
@@ -68,11 +69,15 @@ class ITQ(LinearHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import ITQ
+    >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
-    >>> ITQ(16, random_state=0).fit_transform(X).shape
-    (1797, 16)
-    >>> ITQ(16, variant="cca", random_state=0).fit(X, y).rotation_.shape
-    (9, 16)
+    >>> plain = ITQ(16, random_state=0).fit(X[:1000])
+    >>> with_labels = ITQ(16, variant="cca", random_state=0).fit(X[:1000], y[:1000])
+    >>> for hasher in (plain, with_labels):  # right digits among the ten nearest
+    ...     items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    ...     print(round(precision_at(queries, items, y[1000:], y[:1000]), 1))
+    0.8
+    0.9
     """
 
     facts = Facts(
@@ -98,7 +103,16 @@ class ITQ(LinearHasher):
         ),
     )
 
-    def __init__(self, n_bits=32, *, variant="pca", max_iter=50, regularization=0.1, n_jobs=None, random_state=None):
+    def __init__(
+        self,
+        n_bits: int = 32,
+        *,
+        variant: str = "pca",
+        max_iter: int = 50,
+        regularization: float = 0.1,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
         self.n_bits = n_bits
         self.variant = variant
         self.max_iter = max_iter
@@ -107,7 +121,7 @@ class ITQ(LinearHasher):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None) -> ITQ:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> ITQ:
         """Learn directions and rotation; y, one class per row, is read only by ``variant="cca"``."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
         max_iter = check_integer(self.max_iter, "max_iter", low=1)
@@ -148,7 +162,8 @@ def learn_rotation(embedded: np.ndarray, rotation: np.ndarray, max_iter: int) ->
     rotation : array of shape (n_directions, n_bits) with orthonormal rows
     """
     constant = len(embedded) * rotation.shape[1] + np.sum(embedded**2)
-    history, codes = [], None
+    history: list[float] = []
+    codes: np.ndarray | None = None
     with single_threaded_blas():
         for _ in range(max_iter):
             rotated = embedded @ rotation

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_choice, check_integer, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts
@@ -59,9 +63,12 @@ class KernelLSH(BaseHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import KernelLSH
-    >>> X, _ = load_digits(return_X_y=True)
-    >>> KernelLSH(16, random_state=0).fit_transform(X).shape
-    (1797, 16)
+    >>> from starshl.evaluation import precision_at
+    >>> X, y = load_digits(return_X_y=True)
+    >>> hasher = KernelLSH(16, random_state=0).fit(X[:1000])
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.5  # right digits among the ten nearest
+    True
     """
 
     facts = Facts(
@@ -73,15 +80,15 @@ class KernelLSH(BaseHasher):
 
     def __init__(
         self,
-        n_bits=32,
+        n_bits: int = 32,
         *,
-        n_anchors=300,
-        n_subset=30,
-        kernel="gaussian",
-        sigma="rms",
-        n_jobs=None,
-        random_state=None,
-    ):
+        n_anchors: int = 300,
+        n_subset: int = 30,
+        kernel: str | Callable[[np.ndarray, np.ndarray], ArrayLike] = "gaussian",
+        sigma: float | str = "rms",
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
         self.n_bits = n_bits
         self.n_anchors = n_anchors
         self.n_subset = n_subset
@@ -91,7 +98,7 @@ class KernelLSH(BaseHasher):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None) -> KernelLSH:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> KernelLSH:
         """Draw anchors and directions; y is ignored."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
         n_subset = check_integer(self.n_subset, "n_subset", low=1)
@@ -112,7 +119,7 @@ class KernelLSH(BaseHasher):
         self.intercept_ = -project(coefficients, K.mean(axis=1)[None])[:, 0].astype(X.dtype)
         return self
 
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the products with the random directions, shape (n_samples, n_bits)."""
         X = check_rows(self, X, fitting=False)
         coefficients, intercept = self.coefficients_.T.astype(X.dtype), self.intercept_.astype(X.dtype)

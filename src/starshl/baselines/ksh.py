@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..codes import signs_of
 from ..facts import Facts
 from ..kernels.anchors import choose_anchors, gaussian_features, mean_squared_distance
 from ..linalg import project
-from ..supervision import Pairs, check_pairs, require_labels
+from ..supervision import Pairs, PairsLike, check_pairs, require_labels
 
 __all__ = ["KSH"]
 
 _MAX_DOUBLINGS = 50
+
+# The product of the residual matrix with a vector.
+ResidualTimes: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 
 class KSH(BaseHasher):
@@ -72,10 +80,12 @@ class KSH(BaseHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import KSH
+    >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
-    >>> codes = KSH(4, n_labeled=300, random_state=0).fit(X, y).transform(X)
-    >>> codes.shape
-    (1797, 4)
+    >>> hasher = KSH(4, n_labeled=300, random_state=0).fit(X[:1000], y[:1000])
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.5  # right digits among the ten nearest
+    True
     """
 
     facts = Facts(
@@ -88,16 +98,16 @@ class KSH(BaseHasher):
 
     def __init__(
         self,
-        n_bits=32,
+        n_bits: int = 32,
         *,
-        anchors="random",
-        n_anchors=300,
-        n_labeled=2000,
-        max_iter=500,
-        tol=1e-2,
-        n_jobs=None,
-        random_state=None,
-    ):
+        anchors: str | ArrayLike = "random",
+        n_anchors: int = 300,
+        n_labeled: int | None = 2000,
+        max_iter: int = 500,
+        tol: float = 1e-2,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
         self.n_bits = n_bits
         self.anchors = anchors
         self.n_anchors = n_anchors
@@ -108,7 +118,7 @@ class KSH(BaseHasher):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None, *, pairs=None) -> KSH:
+    def fit(self, X: SamplesLike, y: LabelsLike = None, *, pairs: PairsLike | None = None) -> KSH:
         """Learn from labels, of some rows at least, or from pairs.
 
         Parameters
@@ -138,7 +148,9 @@ class KSH(BaseHasher):
         self.n_labeled_ = len(rows)
         return self
 
-    def _similarity(self, n_samples: int, y, pairs, rng) -> tuple[np.ndarray, LabelSimilarity | csr_array]:
+    def _similarity(
+        self, n_samples: int, y: LabelsLike, pairs: PairsLike | None, rng: np.random.RandomState
+    ) -> tuple[np.ndarray, LabelSimilarity | csr_array]:
         """Return the rows to learn from, and S over them."""
         if pairs is not None:
             return _pair_similarity(check_pairs(pairs, n_samples))
@@ -150,7 +162,7 @@ class KSH(BaseHasher):
                 rows = np.sort(rng.choice(rows, n_labeled, replace=False))
         return rows, LabelSimilarity(labels.index[rows])
 
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the kernel expansions, shape (n_samples, n_bits)."""
         X = check_rows(self, X, fitting=False)
         features = gaussian_features(X, self.anchors_, self.scale_)
@@ -160,7 +172,7 @@ class KSH(BaseHasher):
 class LabelSimilarity:
     """S = 2 YY' - 11' for one-hot labels Y, represented by its products: O(l n_classes) instead of O(l^2)."""
 
-    def __init__(self, index: np.ndarray):
+    def __init__(self, index: np.ndarray) -> None:
         classes, self.index = np.unique(index, return_inverse=True)
         self.one_hot = (self.index[:, None] == np.arange(len(classes))).astype(np.float64)
         self.squared_norm = float(len(index)) ** 2
@@ -196,7 +208,7 @@ def learn_bits(
     history, most_steps = [1.0], 0
     for bit in range(n_bits):
 
-        def residual_times(vector: np.ndarray, codes=codes) -> np.ndarray:
+        def residual_times(vector: np.ndarray, codes: np.ndarray = codes) -> np.ndarray:
             return n_bits * (S @ vector) - codes @ (codes.T @ vector)
 
         relaxed = _relaxed_optimum(target, scatter, n_rows)
@@ -225,12 +237,12 @@ def _relaxed_optimum(target: np.ndarray, scatter: np.ndarray, n_rows: int) -> np
     return np.sqrt(n_rows) * vectors[:, 0]
 
 
-def _agreement(scores: np.ndarray, residual_times) -> float:
+def _agreement(scores: np.ndarray, residual_times: ResidualTimes) -> float:
     code = signs_of(scores).astype(np.float64)
     return float(code @ residual_times(code))
 
 
-def smooth_objective(K: np.ndarray, residual_times, a: np.ndarray) -> tuple[float, np.ndarray]:
+def smooth_objective(K: np.ndarray, residual_times: ResidualTimes, a: np.ndarray) -> tuple[float, np.ndarray]:
     r"""Return :math:`g = -\phi^T R \phi` with :math:`\phi = \tanh(Ka/2)`, and its gradient in a.
 
     The gradient is :math:`-K^T[(R\phi) \circ (1 - \phi^2)]`: the 2 of the quadratic form and the 1/2 of
@@ -240,14 +252,16 @@ def smooth_objective(K: np.ndarray, residual_times, a: np.ndarray) -> tuple[floa
     return value, K.T @ pull
 
 
-def _value_and_pull(scores: np.ndarray, residual_times) -> tuple[float, np.ndarray]:
+def _value_and_pull(scores: np.ndarray, residual_times: ResidualTimes) -> tuple[float, np.ndarray]:
     """Return g and its gradient in the scores Ka."""
     phi = np.tanh(scores / 2)
     pulled = residual_times(phi)
     return -float(phi @ pulled), pulled * (phi**2 - 1)
 
 
-def climb(K: np.ndarray, residual_times, start: np.ndarray, max_iter: int, tol: float) -> tuple[np.ndarray, int]:
+def climb(
+    K: np.ndarray, residual_times: ResidualTimes, start: np.ndarray, max_iter: int, tol: float
+) -> tuple[np.ndarray, int]:
     """Return the best point of Nesterov's accelerated descent on the smooth objective, and its steps.
 
     Points travel with their scores Ka, so that a step costs two products with K however often it is halved.
@@ -264,8 +278,8 @@ def climb(K: np.ndarray, residual_times, start: np.ndarray, max_iter: int, tol: 
         n_steps += 1
         ahead = current + (momentum_before - 1) / momentum * (current - previous)
         value_ahead, pull = _value_and_pull(ahead[n_anchors:], residual_times)
-        gradient = fast.T @ pull.astype(np.float32)
-        direction = np.concatenate([gradient, fast @ gradient]).astype(np.float64)
+        fast_gradient = fast.T @ pull.astype(np.float32)
+        direction = np.concatenate([fast_gradient, fast @ fast_gradient]).astype(np.float64)
         gradient = direction[:n_anchors]
         slope = float(gradient @ gradient)
         inverse_step /= 2

@@ -7,12 +7,13 @@ from scipy.linalg import eigh
 from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import LinearHasher, all_or_nothing
 from ..codes import signs_of
 from ..facts import Facts, Variant
 from ..linalg import gram, positive_peaks, project
-from ..supervision import Pairs, pairs_or_labels, require_both_kinds
+from ..supervision import Pairs, PairsLike, pairs_or_labels, require_both_kinds
 from ._reduction import principal_rows
 from ._stumps import separated_weights
 
@@ -72,10 +73,12 @@ class LDAHash(LinearHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import LDAHash
+    >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
-    >>> hasher = LDAHash(8, random_state=0).fit(X, y)
-    >>> hasher.transform(X).shape
-    (1797, 8)
+    >>> hasher = LDAHash(8, random_state=0).fit(X[:1000], y[:1000])
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.65  # right digits among the ten nearest
+    True
     >>> bool((hasher.pair_errors_ < 0.9).all())
     True
     """
@@ -102,17 +105,17 @@ class LDAHash(LinearHasher):
 
     def __init__(
         self,
-        n_bits=32,
+        n_bits: int = 32,
         *,
-        variant="lda",
-        alpha=1.0,
-        threshold="learned",
-        n_pairs=40_000,
-        n_components=40,
-        regularization=1e-3,
-        n_jobs=None,
-        random_state=None,
-    ):
+        variant: str = "lda",
+        alpha: float = 1.0,
+        threshold: str = "learned",
+        n_pairs: int = 40_000,
+        n_components: int | None = 40,
+        regularization: float = 1e-3,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
         self.n_bits = n_bits
         self.variant = variant
         self.alpha = alpha
@@ -124,7 +127,7 @@ class LDAHash(LinearHasher):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None, *, pairs=None) -> LDAHash:
+    def fit(self, X: SamplesLike, y: LabelsLike = None, *, pairs: PairsLike | None = None) -> LDAHash:
         """Learn projections and thresholds from pairs, or from pairs drawn from labels.
 
         Parameters
@@ -176,10 +179,10 @@ class LDAHash(LinearHasher):
 
     def _thresholds(self, scores: np.ndarray, pairs: Pairs) -> np.ndarray:
         if self.threshold == "learned":
-            cuts = [best_threshold(s[pairs.first], s[pairs.second], pairs.similarity) for s in scores.T]
+            ends = ((bit[pairs.first], bit[pairs.second]) for bit in scores.T)
+            cuts = np.array([best_threshold(first, second, pairs.similarity) for first, second in ends])
         else:
             cuts = np.median(scores, axis=0) if self.threshold == "median" else np.zeros(scores.shape[1])
-        cuts = np.asarray(cuts)
         bits = signs_of(scores - cuts)
         torn = bits[pairs.first] != bits[pairs.second]
         similar = pairs.similarity > 0

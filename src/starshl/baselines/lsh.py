@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_choice, check_integer, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts, Variant
@@ -51,9 +52,12 @@ class LSHash(BaseHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import LSHash
-    >>> X, _ = load_digits(return_X_y=True)
-    >>> LSHash(16, random_state=0).fit_transform(X).shape
-    (1797, 16)
+    >>> from starshl.evaluation import precision_at
+    >>> X, y = load_digits(return_X_y=True)
+    >>> hasher = LSHash(16, random_state=0).fit(X[:1000])
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.4  # right digits among the ten nearest
+    True
     """
 
     facts = Facts(
@@ -80,7 +84,15 @@ class LSHash(BaseHasher):
         ),
     )
 
-    def __init__(self, n_bits=32, *, variant="gaussian", center=True, n_jobs=None, random_state=None):
+    def __init__(
+        self,
+        n_bits: int = 32,
+        *,
+        variant: str = "gaussian",
+        center: bool = True,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
         self.n_bits = n_bits
         self.variant = variant
         self.center = center
@@ -88,7 +100,7 @@ class LSHash(BaseHasher):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None) -> LSHash:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> LSHash:
         """Draw the hyperplanes or thresholds; y is ignored."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
         variant = check_choice(self.variant, "variant", ("gaussian", "super_bit", "bit_sampling"))
@@ -101,7 +113,7 @@ class LSHash(BaseHasher):
             self._fit_hyperplanes(X, n_bits, rng)
         return self
 
-    def _fit_hyperplanes(self, X: np.ndarray | csr_array, n_bits: int, rng) -> None:
+    def _fit_hyperplanes(self, X: np.ndarray | csr_array, n_bits: int, rng: np.random.RandomState) -> None:
         n_features = X.shape[1]
         directions = rng.standard_normal((n_bits, n_features))
         if self.variant_ == "super_bit":
@@ -111,7 +123,7 @@ class LSHash(BaseHasher):
         self.components_ = directions.astype(X.dtype)
         self.intercept_ = -project(directions, mean[None])[:, 0].astype(X.dtype)
 
-    def _fit_thresholds(self, X: np.ndarray, n_bits: int, rng) -> None:
+    def _fit_thresholds(self, X: np.ndarray, n_bits: int, rng: np.random.RandomState) -> None:
         low, ranges = X.min(axis=0), np.ptp(X, axis=0).astype(np.float64)
         weights = ranges if ranges.any() else np.ones(len(ranges))
         self.features_ = rng.choice(len(ranges), n_bits, p=weights / weights.sum())
@@ -121,7 +133,7 @@ class LSHash(BaseHasher):
     def _learned_indices(self) -> dict[str, int]:
         return {"features_": self.n_features_in_} if self.variant_ == "bit_sampling" else {}
 
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return signed distances to the hyperplanes or thresholds, shape (n_samples, n_bits)."""
         X = check_rows(self, X, fitting=False, accept_sparse=self.variant_ != "bit_sampling")
         if self.variant_ != "bit_sampling":

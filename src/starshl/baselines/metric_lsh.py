@@ -14,10 +14,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_integer, check_number, check_rows
 from ..base import LinearHasher, all_or_nothing
 from ..facts import Facts
-from ..supervision import Pairs, pairs_or_labels, require_labels
+from ..supervision import Pairs, PairsLike, pairs_or_labels, require_labels
 from ._itml_loops import project_once
 from ._reduction import centered_rows
 
@@ -78,9 +79,12 @@ class MetricLSH(LinearHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import MetricLSH
+    >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
-    >>> MetricLSH(16, random_state=0).fit(X, y).transform(X).shape
-    (1797, 16)
+    >>> hasher = MetricLSH(16, random_state=0).fit(X[:1000], y[:1000])
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.6  # right digits among the ten nearest
+    True
     """
 
     facts = Facts(
@@ -93,17 +97,17 @@ class MetricLSH(LinearHasher):
 
     def __init__(
         self,
-        n_bits=32,
+        n_bits: int = 32,
         *,
-        gamma=1.0,
-        n_pairs="auto",
-        percentiles=(5, 95),
-        n_components=100,
-        max_iter=1000,
-        tol=1e-3,
-        n_jobs=None,
-        random_state=None,
-    ):
+        gamma: float = 1.0,
+        n_pairs: int | str = "auto",
+        percentiles: tuple[float, float] = (5, 95),
+        n_components: int | None = 100,
+        max_iter: int = 1000,
+        tol: float = 1e-3,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
         self.n_bits = n_bits
         self.gamma = gamma
         self.n_pairs = n_pairs
@@ -115,7 +119,7 @@ class MetricLSH(LinearHasher):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None, *, pairs=None) -> MetricLSH:
+    def fit(self, X: SamplesLike, y: LabelsLike = None, *, pairs: PairsLike | None = None) -> MetricLSH:
         """Learn the metric from pairs, or from pairs drawn from labels, and draw the hyperplanes.
 
         Parameters
@@ -158,9 +162,10 @@ class MetricLSH(LinearHasher):
         self.n_iter_ = len(learned.objectives) - 1
         return self
 
-    def _constraints(self, X, y, pairs, rng) -> Pairs:
-        n_pairs = self.n_pairs
-        if pairs is None and n_pairs == "auto":
+    def _constraints(self, X: np.ndarray, y: LabelsLike, pairs: PairsLike | None, rng: np.random.RandomState) -> Pairs:
+        # Pairs that are given are not counted.
+        n_pairs = 0 if self.n_pairs == "auto" else int(self.n_pairs)
+        if pairs is None and self.n_pairs == "auto":
             n_classes = len(require_labels(self, y, len(X), partial=True, n_classes=2).classes)
             n_pairs = 20 * n_classes**2
         return pairs_or_labels(self, pairs, y, len(X), n_pairs=n_pairs, random_state=rng)
@@ -228,7 +233,7 @@ def learn_metric(
     return LearnedMetric(metric, duals, relaxed, np.array(objectives), change, change <= tol)
 
 
-def _distance_bounds(rows: np.ndarray, low: float, high: float, rng) -> tuple[float, float]:
+def _distance_bounds(rows: np.ndarray, low: float, high: float, rng: np.random.RandomState) -> tuple[float, float]:
     first, second = rng.randint(0, len(rows), (2, _PAIRS_FOR_BOUNDS))
     squared = np.square(rows[first] - rows[second]).sum(axis=1)[first != second]
     near, far = np.percentile(squared, [low, high])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_choice, check_integer, check_rows
 from ..base import LinearHasher, all_or_nothing
 from ..facts import Facts
@@ -42,9 +43,12 @@ class PCAHash(LinearHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import PCAHash
-    >>> X, _ = load_digits(return_X_y=True)
-    >>> PCAHash(16).fit_transform(X).shape
-    (1797, 16)
+    >>> from starshl.evaluation import precision_at
+    >>> X, y = load_digits(return_X_y=True)
+    >>> hasher = PCAHash(16).fit(X[:1000])
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.6  # right digits among the ten nearest
+    True
     """
 
     facts = Facts(
@@ -56,14 +60,16 @@ class PCAHash(LinearHasher):
         sparse=True,
     )
 
-    def __init__(self, n_bits=32, *, overflow="raise", n_jobs=None, random_state=None):
+    def __init__(
+        self, n_bits: int = 32, *, overflow: str = "raise", n_jobs: int | None = None, random_state: Seed = None
+    ) -> None:
         self.n_bits = n_bits
         self.overflow = overflow
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None) -> PCAHash:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> PCAHash:
         """Compute the principal directions; y is ignored."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
         overflow = check_choice(self.overflow, "overflow", ("raise", "random"))

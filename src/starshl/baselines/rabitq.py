@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_choice, check_integer, check_rows
 from ..base import LinearHasher, all_or_nothing
 from ..codebooks import hadamard_matrix
@@ -74,11 +75,12 @@ class RaBitQ(LinearHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import RaBitQ
-    >>> X, _ = load_digits(return_X_y=True)
-    >>> hasher = RaBitQ(random_state=0).fit(X)
+    >>> X, y = load_digits(return_X_y=True)
+    >>> hasher = RaBitQ(random_state=0).fit(X[:1000])
     >>> items = hasher.sketch(X[:1000])
-    >>> hasher.asymmetric_distances(X[1000:1010], items).shape
-    (10, 1000)
+    >>> nearest = hasher.asymmetric_distances(X[1000:], items).argmin(axis=1)
+    >>> bool((y[nearest] == y[1000:]).mean() > 0.9)  # the nearest row shows the same digit
+    True
     """
 
     facts = Facts(
@@ -91,14 +93,16 @@ class RaBitQ(LinearHasher):
     )
     variants = (Variant("RaBitQ Hadamard", {"variant": "hadamard"}, {"cost": "n x features + features^2"}),)
 
-    def __init__(self, n_bits="all", *, variant="dense", n_jobs=None, random_state=None):
-        self.n_bits = n_bits
+    def __init__(
+        self, n_bits: int | str = "all", *, variant: str = "dense", n_jobs: int | None = None, random_state: Seed = None
+    ) -> None:
+        self.n_bits = n_bits  # type: ignore[assignment]  # fit turns "all" into a number, n_bits_
         self.variant = variant
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None) -> RaBitQ:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> RaBitQ:
         """Draw the rotation; y is ignored."""
         variant = check_choice(self.variant, "variant", ("dense", "hadamard"))
         everything = isinstance(self.n_bits, str) and self.n_bits == "all"
@@ -124,7 +128,7 @@ class RaBitQ(LinearHasher):
     def _learned_shapes(self) -> dict[str, tuple[int, ...]]:
         return {"mean_": (self.n_features_in_,)}
 
-    def sketch(self, X) -> Sketch:
+    def sketch(self, X: SamplesLike) -> Sketch:
         """Return codes of X together with what :meth:`asymmetric_distances` needs of each row."""
         rotated = self.decision_function(X)
         squared_norms = self._squared_norms(X)
@@ -133,7 +137,7 @@ class RaBitQ(LinearHasher):
         scales = np.divide(squared_norms, lengths, out=np.zeros_like(lengths), where=lengths > 0)
         return Sketch(BinaryCodes.from_scores(rotated), scales, squared_norms)
 
-    def asymmetric_products(self, X, items: Sketch) -> np.ndarray:
+    def asymmetric_products(self, X: SamplesLike, items: Sketch) -> np.ndarray:
         """Return estimated inner products of the centered rows of X with those of a sketch, (n, n_items)."""
         queries = self.decision_function(X)
         if items.codes.n_bits != queries.shape[1]:
@@ -148,7 +152,7 @@ class RaBitQ(LinearHasher):
 
         return fill_by_tiles(len(items), len(queries), queries.dtype, of).T
 
-    def asymmetric_distances(self, X, items: Sketch) -> np.ndarray:
+    def asymmetric_distances(self, X: SamplesLike, items: Sketch) -> np.ndarray:
         """Return estimated squared Euclidean distances of X to the rows of a sketch, (n, n_items).
 
         An estimate may be slightly negative; clipping it would tie the nearest rows.
@@ -156,7 +160,7 @@ class RaBitQ(LinearHasher):
         products = self.asymmetric_products(X, items)
         return self._squared_norms(X)[:, None] + items.squared_norms - 2 * products
 
-    def _squared_norms(self, X) -> np.ndarray:
+    def _squared_norms(self, X: SamplesLike) -> np.ndarray:
         X = check_rows(self, X, fitting=False)
         return np.sum((X - self.mean_.astype(X.dtype, copy=False)) ** 2, axis=1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sklearn.utils.validation import check_random_state
 
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_integer, check_rows
 from ..base import LinearHasher, all_or_nothing
 from ..facts import Facts
@@ -37,9 +38,12 @@ class RandomRotation(LinearHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import RandomRotation
-    >>> X, _ = load_digits(return_X_y=True)
-    >>> RandomRotation(16, random_state=0).fit_transform(X).shape
-    (1797, 16)
+    >>> from starshl.evaluation import precision_at
+    >>> X, y = load_digits(return_X_y=True)
+    >>> hasher = RandomRotation(16, random_state=0).fit(X[:1000])
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.6  # right digits among the ten nearest
+    True
     """
 
     facts = Facts(
@@ -51,13 +55,13 @@ class RandomRotation(LinearHasher):
         sparse=True,
     )
 
-    def __init__(self, n_bits=32, *, n_jobs=None, random_state=None):
+    def __init__(self, n_bits: int = 32, *, n_jobs: int | None = None, random_state: Seed = None) -> None:
         self.n_bits = n_bits
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None) -> RandomRotation:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> RandomRotation:
         """Compute the principal directions and draw the rotation; y is ignored."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
         X = check_rows(self, X, fitting=True, accept_sparse=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..codebooks import separated_codewords
@@ -114,19 +115,19 @@ class SDH(BaseHasher):
 
     def __init__(
         self,
-        n_bits=32,
+        n_bits: int = 32,
         *,
-        variant="sdh",
-        n_anchors=1000,
-        sigma="half_rms",
-        class_penalty=1.0,
-        code_penalty=1e-5,
-        regularization=None,
-        max_iter=5,
-        max_inner_iter=10,
-        n_jobs=None,
-        random_state=None,
-    ):
+        variant: str = "sdh",
+        n_anchors: int | None = 1000,
+        sigma: float | str = "half_rms",
+        class_penalty: float = 1.0,
+        code_penalty: float = 1e-5,
+        regularization: float | None = None,
+        max_iter: int = 5,
+        max_inner_iter: int = 10,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
         self.n_bits = n_bits
         self.variant = variant
         self.n_anchors = n_anchors
@@ -140,7 +141,7 @@ class SDH(BaseHasher):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None) -> SDH:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> SDH:
         """Learn codes and the regression onto them; y holds one class per row."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
         check_choice(self.variant, "variant", ("sdh", "fsdh", "hadamard"))
@@ -168,26 +169,32 @@ class SDH(BaseHasher):
         self.n_iter_ = 1 if self.variant == "hadamard" else self.max_iter
         return self
 
-    def _prepare_regression(self, X: np.ndarray, rng) -> FeatureRidge | KernelRidge:
-        everything = self.n_anchors is None
-        self.anchors_ = X.copy() if everything else choose_anchors(X, "random", self.n_anchors, rng)
+    def _prepare_regression(self, X: np.ndarray, rng: np.random.RandomState) -> FeatureRidge | KernelRidge:
+        self.anchors_ = X.copy() if self.n_anchors is None else choose_anchors(X, "random", self.n_anchors, rng)
         self.scale_ = gaussian_scale(self.sigma, X, self.anchors_)
         features = gaussian_features(X, self.anchors_, self.scale_).astype(np.float64)
-        if everything:
+        if self.n_anchors is None:
             share = _KERNEL_REGULARIZATION if self.regularization is None else self.regularization
             return KernelRidge(features, share_of_diagonal(share, np.diag(features)))
         share = _FEATURE_REGULARIZATION if self.regularization is None else self.regularization
         return FeatureRidge(features, share_of_diagonal(share, np.sum(features**2, axis=0)))
 
-    def _alternate(self, regression, classes: np.ndarray, n_classes: int, n_bits: int, rng):
+    def _alternate(
+        self,
+        regression: FeatureRidge | KernelRidge,
+        classes: np.ndarray,
+        n_classes: int,
+        n_bits: int,
+        rng: np.random.RandomState,
+    ) -> tuple[np.ndarray, list[float]]:
         """Minimize over W, codes and regression in turn; return the regression and the history."""
         coupling = ClassesFromCodes(self.max_inner_iter) if self.variant == "sdh" else CodesFromClasses()
         Y = np.eye(n_classes)[classes]
         H = coupling.start(classes, n_classes, n_bits, rng)
         P = regression.solve(H)
-        history = []
+        history: list[float] = []
 
-        def record(W):
+        def record(W: np.ndarray) -> None:
             penalty = self.class_penalty * float(np.sum(W**2))
             history.append(coupling.loss(Y, H, W) + penalty + self.code_penalty * regression.loss(H, P))
 
@@ -200,7 +207,7 @@ class SDH(BaseHasher):
             record(W)
         return P, history
 
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the regression onto codes, shape (n_samples, n_bits)."""
         X = check_rows(self, X, fitting=False)
         return gaussian_expansion(X, self.anchors_, self.scale_, self.coefficients_, self.intercept_)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array
 
+from .._types import LabelsLike, SamplesLike
 from .._validation import check_choice, check_integer, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts
@@ -52,13 +53,13 @@ class SignBinarizer(BaseHasher):
         full_length=True,
     )
 
-    def __init__(self, n_bits="all", *, threshold="mean", n_jobs=None):
-        self.n_bits = n_bits
+    def __init__(self, n_bits: int | str = "all", *, threshold: str = "mean", n_jobs: int | None = None) -> None:
+        self.n_bits = n_bits  # type: ignore[assignment]  # fit turns "all" into a number, n_bits_
         self.threshold = threshold
         self.n_jobs = n_jobs
 
     @all_or_nothing
-    def fit(self, X, y=None) -> SignBinarizer:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> SignBinarizer:
         """Compute the thresholds; y is ignored. Sparse rows have no median here."""
         threshold = check_choice(self.threshold, "threshold", ("mean", "median", "zero"))
         everything = isinstance(self.n_bits, str) and self.n_bits == "all"
@@ -66,7 +67,7 @@ class SignBinarizer(BaseHasher):
         X = check_rows(self, X, fitting=True, accept_sparse=threshold != "median")
         if not everything and n_bits > X.shape[1]:
             raise ValueError(
-                f"n_bits is {n_bits}; X has {X.shape[1]} feature(s), which give one bit each, so n_bits can be at most "
+                f"n_bits is {n_bits}; X has {X.shape[1]} feature(s), and each gives one bit, so n_bits can be at most "
                 f"{X.shape[1]} here. Lower it, or use a method without this limit, such as LSHash."
             )
         X = X[:, :n_bits]
@@ -80,8 +81,8 @@ class SignBinarizer(BaseHasher):
         self.n_bits_ = len(thresholds)
         return self
 
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the features minus their thresholds, shape (n_samples, n_bits)."""
-        X = check_rows(self, X, fitting=False, accept_sparse=True)[:, : self.n_bits_]
-        rows = X.toarray() if issparse(X) else X
-        return rows - self.thresholds_.astype(X.dtype, copy=False)
+        kept = check_rows(self, X, fitting=False, accept_sparse=True)[:, : self.n_bits_]
+        rows = kept.toarray() if isinstance(kept, csr_array) else kept
+        return rows - self.thresholds_.astype(rows.dtype, copy=False)

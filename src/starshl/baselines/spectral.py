@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._types import LabelsLike, SamplesLike
 from .._validation import check_choice, check_integer, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts
@@ -57,13 +58,13 @@ class SpectralHash(BaseHasher):
         cost="n x features x min(n, features)",
     )
 
-    def __init__(self, n_bits=32, *, ranges="minmax", n_jobs=None):
+    def __init__(self, n_bits: int = 32, *, ranges: str = "minmax", n_jobs: int | None = None) -> None:
         self.n_bits = n_bits
         self.ranges = ranges
         self.n_jobs = n_jobs
 
     @all_or_nothing
-    def fit(self, X, y=None) -> SpectralHash:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> SpectralHash:
         """Find the box and its smoothest eigenfunctions; y is ignored."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
         ranges = check_choice(self.ranges, "ranges", ("minmax", "percentile"))
@@ -85,7 +86,7 @@ class SpectralHash(BaseHasher):
     def _learned_indices(self) -> dict[str, int]:
         return {"directions_": len(self.components_)}
 
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the eigenfunctions at each row, shape (n_samples, n_bits), within [-1, 1]."""
         X = check_rows(self, X, fitting=False)
         phases = (project(X, self.components_) - self.lows_) * (np.pi / self.sides_)

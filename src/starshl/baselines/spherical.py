@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..codes import BinaryCodes
@@ -44,7 +45,7 @@ class SphericalHash(BaseHasher):
     n_jobs : int, default=None
         Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
-        Draws the rows whose means the centers start from, five each.
+        Draws the rows that the centers start from: each is the mean of five.
 
     Attributes
     ----------
@@ -57,9 +58,12 @@ class SphericalHash(BaseHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import SphericalHash
-    >>> X, _ = load_digits(return_X_y=True)
-    >>> SphericalHash(16, random_state=0).fit_transform(X).shape
-    (1797, 16)
+    >>> from starshl.evaluation import precision_at
+    >>> X, y = load_digits(return_X_y=True)
+    >>> hasher = SphericalHash(16, random_state=0).fit(X[:1000])
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.6  # right digits among the ten nearest
+    True
     """
 
     facts = Facts(
@@ -69,7 +73,16 @@ class SphericalHash(BaseHasher):
         cost="iterations x n x n_bits x (features + n_bits)",
     )
 
-    def __init__(self, n_bits=32, *, tol_mean=0.1, tol_std=0.15, max_iter=100, n_jobs=None, random_state=None):
+    def __init__(
+        self,
+        n_bits: int = 32,
+        *,
+        tol_mean: float = 0.1,
+        tol_std: float = 0.15,
+        max_iter: int = 100,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
         self.n_bits = n_bits
         self.tol_mean = tol_mean
         self.tol_std = tol_std
@@ -78,7 +91,7 @@ class SphericalHash(BaseHasher):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None) -> SphericalHash:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> SphericalHash:
         """Balance the spheres; y is ignored."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
         tol_mean = check_number(self.tol_mean, "tol_mean", low=0)
@@ -112,7 +125,7 @@ class SphericalHash(BaseHasher):
         self.n_iter_ = len(history)
         return self
 
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the radii minus the distances to the centers, shape (n_samples, n_bits)."""
         X = check_rows(self, X, fitting=False)
         return self.radii_.astype(X.dtype, copy=False) - np.sqrt(squared_distances(X, self.centers_))
@@ -133,7 +146,7 @@ def balance(X: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     """
     distances = np.sqrt(squared_distances(X, centers))
     half = len(X) // 2
-    # Half-way between two rows, so that no row lies on a sphere and hangs on a rounding error.
+    # Half-way between two rows, so that no row lies on a sphere, where rounding would decide its bit.
     radii = np.partition(distances, [half - 1, half], axis=0)[half - 1 : half + 1].mean(axis=0)
     excess = gram((distances <= radii).astype(np.float64)) / (len(X) / 4) - 1
     np.fill_diagonal(excess, 0.0)

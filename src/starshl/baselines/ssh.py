@@ -8,11 +8,12 @@ from scipy.sparse.linalg import eigsh
 from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import LinearHasher, all_or_nothing
 from ..facts import Facts, Variant
 from ..linalg import gram, positive_peaks, project
-from ..supervision import Pairs, check_pairs, require_labels
+from ..supervision import Pairs, PairsLike, check_pairs, require_labels
 
 __all__ = ["SSH"]
 
@@ -72,10 +73,14 @@ class SSH(LinearHasher):
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl.baselines import SSH
+    >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
-    >>> y[300:] = -1  # keep 300 labels
-    >>> SSH(8, random_state=0).fit_transform(X, y).shape
-    (1797, 8)
+    >>> few = y[:1000].copy()
+    >>> few[300:] = -1  # keep 300 labels
+    >>> hasher = SSH(8, random_state=0).fit(X[:1000], few)
+    >>> items, queries = hasher.encode_database(X[:1000]), hasher.encode(X[1000:])
+    >>> precision_at(queries, items, y[1000:], y[:1000]) > 0.55  # right digits among the ten nearest
+    True
     """
 
     facts = Facts(
@@ -92,16 +97,16 @@ class SSH(LinearHasher):
 
     def __init__(
         self,
-        n_bits=32,
+        n_bits: int = 32,
         *,
-        variant="sequential",
-        eta=1.0,
-        alpha=1.0,
-        n_labeled=1000,
-        threshold="zero",
-        n_jobs=None,
-        random_state=None,
-    ):
+        variant: str = "sequential",
+        eta: float = 1.0,
+        alpha: float = 1.0,
+        n_labeled: int | None = 1000,
+        threshold: str = "zero",
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
         self.n_bits = n_bits
         self.variant = variant
         self.eta = eta
@@ -112,7 +117,7 @@ class SSH(LinearHasher):
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None, *, pairs=None) -> SSH:
+    def fit(self, X: SamplesLike, y: LabelsLike = None, *, pairs: PairsLike | None = None) -> SSH:
         """Learn from labels of some rows, or from pairs ``(first, second, similarity)`` of row indices."""
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
         variant = check_choice(self.variant, "variant", ("sequential", "orthogonal", "nonorthogonal"))
@@ -142,7 +147,7 @@ class SSH(LinearHasher):
         self.intercept_ = (-project(W, mean[None])[:, 0] - offset).astype(X.dtype)
         return self
 
-    def _similarities(self, X: np.ndarray, y, pairs) -> tuple[np.ndarray, np.ndarray]:
+    def _similarities(self, X: np.ndarray, y: LabelsLike, pairs: PairsLike | None) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows that take part in pairs, and S."""
         n_labeled = None if self.n_labeled is None else check_integer(self.n_labeled, "n_labeled", low=2)
         if pairs is not None:
@@ -163,7 +168,9 @@ def _matrix_of(pairs: Pairs) -> tuple[np.ndarray, np.ndarray]:
     return rows, S
 
 
-def orthogonal_directions(labeled, S, scatter, n_bits: int, eta: float) -> np.ndarray:
+def orthogonal_directions(
+    labeled: np.ndarray, S: np.ndarray, scatter: np.ndarray, n_bits: int, eta: float
+) -> np.ndarray:
     """Return the top eigenvectors of M as rows.
 
     Parameters
@@ -176,7 +183,9 @@ def orthogonal_directions(labeled, S, scatter, n_bits: int, eta: float) -> np.nd
     return _top_eigenvectors(M, n_bits)
 
 
-def nonorthogonal_directions(labeled, S, scatter, n_bits: int, eta: float) -> np.ndarray:
+def nonorthogonal_directions(
+    labeled: np.ndarray, S: np.ndarray, scatter: np.ndarray, n_bits: int, eta: float
+) -> np.ndarray:
     """Return the rows of (L U)' with L L' = I + M / rho and U the top eigenvectors of M."""
     M = _adjusted_covariance(labeled, S, scatter, eta)
     with single_threaded_blas():
@@ -186,7 +195,9 @@ def nonorthogonal_directions(labeled, S, scatter, n_bits: int, eta: float) -> np
         return _top_eigenvectors(M, n_bits) @ factor.T
 
 
-def sequential_directions(labeled, S, scatter, n_bits: int, eta: float, alpha: float) -> np.ndarray:
+def sequential_directions(
+    labeled: np.ndarray, S: np.ndarray, scatter: np.ndarray, n_bits: int, eta: float, alpha: float
+) -> np.ndarray:
     """Return one direction after another; S and the scatter are corrected in between."""
     directions = []
     spread = scatter / _spectral_norm(scatter)
@@ -219,7 +230,7 @@ def raise_violated(S: np.ndarray, projections: np.ndarray, alpha: float) -> np.n
     return S - alpha * np.where(products * S < 0, products, 0.0)
 
 
-def _adjusted_covariance(labeled, S, scatter, eta: float) -> np.ndarray:
+def _adjusted_covariance(labeled: np.ndarray, S: np.ndarray, scatter: np.ndarray, eta: float) -> np.ndarray:
     with single_threaded_blas():
         fit = labeled.T @ (S @ labeled)
     return fit / _spectral_norm(fit) + eta * scatter / _spectral_norm(scatter)

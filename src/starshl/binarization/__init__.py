@@ -1,4 +1,4 @@
-"""Binarize my embeddings: vectors in; a collection of codes, and a page that says what they cost, out."""
+"""Binarize my embeddings: turn vectors into a collection of codes and a page that says what the codes lose."""
 
 from .binarize import binarize
 from .comparison import Comparison, MethodFigures

@@ -1,4 +1,4 @@
-"""Vectors into a collection of codes, with the comparison beside it."""
+"""Turn vectors into a collection of codes, with the comparison stored in it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from .._files import write_atomically
 from .._metadata import check_metadata
+from .._types import LabelsLike, Seed
 from ..base import BaseHasher
 from ..collection.entries import reference_texts
 from ..collection.filling import appearing_collection
@@ -26,15 +28,15 @@ __all__ = ["binarize"]
 
 def binarize(
     folder: str | os.PathLike[str],
-    X,
-    y=None,
+    X: ArrayLike,
+    y: LabelsLike = None,
     *,
     hasher: BaseHasher,
-    ids=None,
+    ids: ArrayLike | None = None,
     metadata: Sequence[Mapping[str, Any]] | None = None,
     references: Sequence[str | None] | None = None,
     n_queries: int | None = None,
-    random_state=0,
+    random_state: Seed = 0,
     feature_names: Sequence[str] | None = None,
 ) -> Comparison:
     """Turn vectors into a searchable collection and compare its codes with the vectors themselves.
@@ -46,7 +48,7 @@ def binarize(
     Parameters
     ----------
     folder : path
-        The new collection; the comparison lies in it as ``comparison.md`` and ``comparison.json``.
+        The new collection; it also holds the comparison, as ``comparison.md`` and ``comparison.json``.
     X : array of shape (n_items, n_features)
     y : array of shape (n_items,), default=None
         Labels; -1, NaN, None or empty text where there is none.
@@ -62,11 +64,12 @@ def binarize(
     """
     if Path(folder).exists():
         raise FileExistsError(f"{os.fspath(folder)!r} exists already. Choose another folder.")
-    # Before the fitting, which may take hours.
+    # Before fitting, which may take hours.
+    n_items = np.shape(X)[0]
     if ids is not None:
-        ids = check_ids(ids, len(X))
-    check_metadata(metadata, len(X))
-    reference_texts(references, len(X))
+        ids = check_ids(ids, n_items)
+    check_metadata(metadata, n_items)
+    reference_texts(references, n_items)
     comparison = compare(X, y, hasher=hasher, n_queries=n_queries, random_state=random_state)
     fitted = _fit(hasher, X, y, feature_names)
     codes = fitted.encode_database(X, y)
@@ -77,7 +80,7 @@ def binarize(
     return comparison
 
 
-def _fit(hasher: BaseHasher, X, y, feature_names: Sequence[str] | None) -> BaseHasher:
+def _fit(hasher: BaseHasher, X: ArrayLike, y: LabelsLike, feature_names: Sequence[str] | None) -> BaseHasher:
     """Return a copy of the hasher, fitted on all rows."""
     fitted = clone(hasher).fit(X, y)
     if feature_names is not None:

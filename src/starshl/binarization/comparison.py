@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 __all__ = ["Comparison", "MethodFigures"]
 
 _EXPLANATION = (
-    "Different codes: how many different codes the searched rows have; rows with the same code cannot be told apart. "
+    "Different codes: how many different codes the searched rows have; rows with the same code are equally near. "
     "Precision at 10: the share of the query's class among the 10 nearest, averaged over all orders of equal "
     "distances. Recall of 10 in 100: the share of the 10 nearest vectors that are among the 100 nearest codes; equal "
     "distances are ordered by the real-valued scores of the query. Shown only when more than 100 rows are searched."
@@ -42,7 +42,7 @@ class MethodFigures:
 class Comparison:
     """Codes against vectors on held-out queries; float search comes first, then the hasher, then other methods.
 
-    ``left_out`` says of methods that could not be compared why.
+    ``left_out`` says why some methods could not be compared.
     """
 
     n_queries: int

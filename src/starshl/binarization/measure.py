@@ -1,4 +1,4 @@
-"""Measure what codes keep of vectors: fit on some rows, search for the others, with codes and with the vectors."""
+"""Measure what codes keep of vectors: fit on some rows and search for the others, by codes and by vectors."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_random_state
 
+from .._types import LabelsLike, Seed
 from .._validation import as_label_array, check_integer, check_labels
 from ..base import BaseHasher
 from ..catalog import get_class
@@ -22,13 +24,13 @@ from .comparison import Comparison, MethodFigures
 __all__ = ["compare"]
 
 # Recall: how many of the 10 nearest vectors are among the 100 nearest codes.
-_TRUE, _SHORTLIST = 10, 100
+_N_NEAREST, _N_SHORTLIST = 10, 100
 RIVALS = ("SignBinarizer", "ITQ", "LSHash")
 
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """Rows held out as queries, and the rows that they search; labels as given and as indexes, -1 without a label."""
+    """Rows held out as queries, and the rows that they search; labels as given and as indices, -1 without a label."""
 
     X: np.ndarray
     labels: np.ndarray | None
@@ -38,23 +40,23 @@ class _Split:
 
     @property
     def has_recall(self) -> bool:
-        return len(self.base) > _SHORTLIST
+        return len(self.base) > _N_SHORTLIST
 
     @property
     def labeled(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Which queries and which searched rows have labels; None if precision cannot be measured."""
         asked, known = self.label_index[self.query] >= 0, self.label_index[self.base] >= 0
-        return (asked, known) if asked.any() and known.sum() >= _TRUE else None
+        return (asked, known) if asked.any() and known.sum() >= _N_NEAREST else None
 
 
 def compare(
-    X,
-    y=None,
+    X: ArrayLike,
+    y: LabelsLike = None,
     *,
     hasher: BaseHasher,
     rivals: Sequence[str] = RIVALS,
     n_queries: int | None = None,
-    random_state=0,
+    random_state: Seed = 0,
 ) -> Comparison:
     """Compare a hasher with float search and with other methods of the catalog at equal length.
 
@@ -71,20 +73,20 @@ def compare(
         try:
             methods.append(_measure(get_class(name)(n_bits=n_bits), split, nearest_vectors)[0])
         except ValueError as error:
-            # Only the hasher that was asked for has to fit these vectors.
+            # Only the requested hasher must fit these vectors.
             left_out[name] = " ".join(str(error).split())
     return Comparison(len(split.query), len(split.base), methods, left_out)
 
 
-def _split(X: np.ndarray, y, n_queries: int | None, random_state) -> _Split:
-    if len(X) <= _TRUE:
+def _split(X: np.ndarray, y: LabelsLike, n_queries: int | None, random_state: Seed) -> _Split:
+    if len(X) <= _N_NEAREST:
         raise ValueError(
-            f"There are {len(X)} rows; comparing codes with vectors takes at least {_TRUE + 1}: one to hold out, and "
-            f"its {_TRUE} nearest neighbors. Give more rows, or fit a hasher and fill a collection yourself."
+            f"There are {len(X)} rows; comparing codes with vectors takes at least {_N_NEAREST + 1}: one to hold out, "
+            f"and its {_N_NEAREST} nearest neighbors. Give more rows, or fit a hasher and fill a collection yourself."
         )
     if n_queries is None:
         n_queries = max(1, min(1000, len(X) // 10))
-    n_queries = check_integer(n_queries, "n_queries", low=1, high=len(X) - _TRUE)
+    n_queries = check_integer(n_queries, "n_queries", low=1, high=len(X) - _N_NEAREST)
     order = check_random_state(random_state).permutation(len(X))
     labels = None if y is None else as_label_array(y)
     label_index = np.full(len(X), -1) if labels is None else check_labels(labels, len(X)).index
@@ -94,7 +96,7 @@ def _split(X: np.ndarray, y, n_queries: int | None, random_state) -> _Split:
 def _search_vectors(split: _Split) -> tuple[np.ndarray, MethodFigures]:
     """Return the 10 nearest vectors of each query by Euclidean distance, and what that search costs."""
     X, query, base = split.X, split.query, split.base
-    searcher = NearestNeighbors(n_neighbors=_TRUE, algorithm="brute").fit(X[base])
+    searcher = NearestNeighbors(n_neighbors=_N_NEAREST, algorithm="brute").fit(X[base])
     started = time.perf_counter()
     nearest = searcher.kneighbors(X[query], return_distance=False)
     milliseconds = 1e3 * (time.perf_counter() - started) / len(query)
@@ -119,19 +121,19 @@ def _measure(hasher: BaseHasher, split: _Split, nearest_vectors: np.ndarray) -> 
     queries = BinaryCodes.from_scores(scores)
     codes = hasher.encode_database(split.X[split.base], _rows_of(split.labels, split.base))
     index = make_index(codes)
-    index.search(queries, _TRUE)  # compiles the loops
+    index.search(queries, _N_NEAREST)  # compiles the loops
     started = time.perf_counter()
-    index.search(queries, _TRUE)
+    index.search(queries, _N_NEAREST)
     milliseconds = 1e3 * (time.perf_counter() - started) / len(queries)
     recall = precision = None
     if split.has_recall:
-        shortlist = index.search(queries, _SHORTLIST, scores=scores).ids
-        shares = [len(np.intersect1d(a, b)) / _TRUE for a, b in zip(nearest_vectors, shortlist, strict=True)]
+        shortlist = index.search(queries, _N_SHORTLIST, scores=scores).ids
+        shares = [len(np.intersect1d(a, b)) / _N_NEAREST for a, b in zip(nearest_vectors, shortlist, strict=True)]
         recall = float(np.mean(shares))
     if split.labeled is not None:
         asked, known = split.labeled
         query_classes, base_classes = split.label_index[split.query][asked], split.label_index[split.base][known]
-        precision = precision_at(queries[asked], codes[known], query_classes, base_classes, _TRUE)
+        precision = precision_at(queries[asked], codes[known], query_classes, base_classes, _N_NEAREST)
     n_different = len(np.unique(codes.packed, axis=0))
     figures = (codes.packed.shape[1], n_different, precision, recall, fit_seconds, milliseconds)
     return MethodFigures(type(hasher).__name__, *figures), codes.n_bits

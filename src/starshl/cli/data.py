@@ -6,11 +6,14 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .options import AsJson
+
+if TYPE_CHECKING:
+    from ..datasets import Description
 
 app = typer.Typer(no_args_is_help=True, help="List, fetch and locate data sets.")
 
@@ -65,17 +68,17 @@ def path(name: Name, as_json: AsJson = False) -> None:
     _print_place(name, as_json)
 
 
-def _print_place(name: str, as_json: bool, extra: dict | None = None) -> None:
+def _print_place(name: str, as_json: bool, extra: dict[str, Any] | None = None) -> None:
     from .. import datasets
 
     about = datasets.describe(name)
     if as_json:
         typer.echo(json.dumps({"name": name, "where": about.where, "path": about.path, **(extra or {})}))
     else:
-        typer.echo(about.path or f"{name} comes with scikit-learn and has no file of its own")
+        typer.echo(about.path or f"{name} comes with scikit-learn and has no separate file")
 
 
-def _where(about) -> str:
+def _where(about: Description) -> str:
     if about.path is not None:
         return about.path
     if about.where == "package":

@@ -14,9 +14,9 @@ from .outputs import check_output_folder
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..base import BaseHasher
     from ..codes import BinaryCodes
     from ..evaluation import RecordFolder
+    from ..evaluation.runner import Encoder
 
 __all__ = ["compare_on_digits", "demo"]
 
@@ -27,15 +27,15 @@ N_DRAWN = 4
 N_REPORTED_RUNS = 2
 N_CLASSES = 10
 
-_SOME = f"{LABELS_PER_CLASS} per class"
+_SOME_LABELS = f"{LABELS_PER_CLASS} per class"
 
 # Labels that are known, and a key of the line-up.
-_COMPARED = (
+_COMPARED_METHODS = (
     ("none", "lsh"),
     ("none", "itq"),
-    (_SOME, "starshl-labeled"),
-    (_SOME, "starshl"),
-    (_SOME, "starshl-graph"),
+    (_SOME_LABELS, "starshl-labeled"),
+    (_SOME_LABELS, "starshl"),
+    (_SOME_LABELS, "starshl-graph"),
     ("all", "starshl"),
 )
 
@@ -56,12 +56,12 @@ def demo(
     Takes less than a minute and downloads nothing.
     """
     check_output_folder(output)
-    found = compare_on_digits(bits, seed=seed, jobs=jobs, announce=lambda text: typer.echo(text, err=True))
-    found["report"] = str(report_on_digits(bits, output, jobs=jobs))
+    comparison = compare_on_digits(bits, seed=seed, jobs=jobs, announce=lambda text: typer.echo(text, err=True))
+    comparison["report"] = str(report_on_digits(bits, output, jobs=jobs))
     if as_json:
-        print_json(found)
+        print_json(comparison)
     else:
-        _print_results(found)
+        _print_results(comparison)
 
 
 def compare_on_digits(
@@ -75,6 +75,7 @@ def compare_on_digits(
     import numpy as np
     from sklearn.datasets import load_digits
 
+    from ..base import BaseHasher
     from ..paper.lineup import LINEUP, Sizes
 
     X, y = load_digits(return_X_y=True)
@@ -84,12 +85,12 @@ def compare_on_digits(
     announce("compiling loops, which takes some seconds the first time")
     _compile_loops(X[:40], y[:40])
     results = []
-    labels = {"none": None, _SOME: _hide_labels(y[database], rng), "all": y[database]}
-    for known, key in _COMPARED:
+    labels = {"none": None, _SOME_LABELS: _hide_labels(y[database], rng), "all": y[database]}
+    for known, key in _COMPARED_METHODS:
         announce(f"learning: {LINEUP[key].title}, labels: {known}")
         hasher = LINEUP[key].build(n_bits, seed, Sizes(len(database), N_CLASSES))
-        if "n_jobs" in hasher.get_params():
-            hasher.set_params(n_jobs=jobs)
+        if isinstance(hasher, BaseHasher):
+            hasher.n_jobs = jobs
         fitted = _fit(hasher, X[database], labels[known], LINEUP[key].fit_on)
         result, codes_query, codes_database = _measure(*fitted, X, y, queries, database)
         results.append({"labels": known, "method": LINEUP[key].title} | result)
@@ -128,7 +129,7 @@ def _records_folder(output: Path) -> RecordFolder:
 
 
 def _compile_loops(X: np.ndarray, y: np.ndarray) -> None:
-    """Fit and encode a few rows, so that no method's time includes compiling, which is done once."""
+    """Fit and encode a few rows, so that no method's time includes compiling, which happens once."""
     from ..kernels import GraphGaussian
     from ..models import StarSHL
 
@@ -146,11 +147,11 @@ def _hide_labels(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return few
 
 
-def _fit(hasher: BaseHasher, X: np.ndarray, y: np.ndarray | None, fit_on: str) -> tuple[BaseHasher, float]:
+def _fit(hasher: Encoder, X: np.ndarray, y: np.ndarray | None, fit_on: str) -> tuple[Encoder, float]:
     """Fit a hasher, on the labeled rows alone if ``fit_on`` says so, and return it with the seconds it took."""
     from time import perf_counter
 
-    if fit_on == "labeled":
+    if fit_on == "labeled" and y is not None:
         X, y = X[y >= 0], y[y >= 0]
     start = perf_counter()
     hasher.fit(X, y)
@@ -158,11 +159,11 @@ def _fit(hasher: BaseHasher, X: np.ndarray, y: np.ndarray | None, fit_on: str) -
 
 
 def _measure(
-    hasher: BaseHasher, seconds: float, X: np.ndarray, y: np.ndarray, queries: np.ndarray, database: np.ndarray
+    hasher: Encoder, seconds: float, X: np.ndarray, y: np.ndarray, queries: np.ndarray, database: np.ndarray
 ) -> tuple[dict[str, Any], BinaryCodes, BinaryCodes]:
     from ..evaluation import precision_at
 
-    codes_query, codes_database = hasher.encode(X[queries]), hasher.encode_database(X[database])
+    codes_query, codes_database = hasher.encode(X[queries]), hasher.encode_database(X[database], None)
     result = {
         "precision_at_10": precision_at(codes_query, codes_database, y[queries], y[database], N_NEIGHBORS),
         "accuracy": hasher.score(X[queries], y[queries]) if hasattr(hasher, "score") else None,
@@ -172,7 +173,7 @@ def _measure(
     return result, codes_query, codes_database
 
 
-def _print_results(found: dict[str, Any]) -> None:
+def _print_results(comparison: dict[str, Any]) -> None:
     from sklearn.datasets import load_digits
 
     from ._pictures import draw_side_by_side
@@ -187,11 +188,12 @@ def _print_results(found: dict[str, Any]) -> None:
             str(result["bytes_per_image"]),
             f"{result['fit_seconds']:.1f}",
         ]
-        for result in found["results"]
+        for result in comparison["results"]
     ]
     typer.echo(
-        f"Digits: {found['n_queries']} queries among {found['n_database']} images, codes of {found['n_bits']} bits; "
-        f"an image itself takes {found['bytes_per_image_raw']} bytes.\n"
+        f"Digits: {comparison['n_queries']} queries among {comparison['n_database']} images, "
+        f"codes of {comparison['n_bits']} bits; "
+        f"an image itself takes {comparison['bytes_per_image_raw']} bytes.\n"
         "P@10: share of the ten nearest codes whose images show the digit of the query."
     )
     print_table(columns, rows, right=("P@10", "accuracy", "bytes", "fit [s]"))
@@ -200,11 +202,11 @@ def _print_results(found: dict[str, Any]) -> None:
         "looks as certain as a right one, so P@10 can fall while accuracy rises. The graph kernel improves both.\n"
     )
     digits = load_digits()
-    shown = [found["query"], *found["nearest"]]
-    captions = ["query", *("nearest: " + str(digits.target[row]) for row in found["nearest"])]
+    shown = [comparison["query"], *comparison["nearest"]]
+    captions = ["query", *("nearest: " + str(digits.target[row]) for row in comparison["nearest"])]
     typer.echo("A query and its nearest images, by the codes of the last row:\n")
     typer.echo(draw_side_by_side(digits.images[shown] / 16, captions))
-    typer.echo(f"\nReport of all methods, with charts and pictures: {found['report']}")
+    typer.echo(f"\nReport of all methods, with charts and pictures: {comparison['report']}")
     typer.echo(
         "Try next: starshl fit YOUR.csv --labels COLUMN -o model.star  (leave unknown labels empty; "
         "few known: --kernels graph)"

@@ -26,7 +26,7 @@ Database = Annotated[
     bool,
     typer.Option(
         "--database",
-        help="Write codes of items to be searched; without it, codes of queries. They differ for a few methods.",
+        help="Write codes of items to be searched; without it, codes of queries.",
     ),
 ]
 

@@ -109,8 +109,8 @@ def fit(
     if as_json:
         print_json(summary)
         return
-    found_by_itself = f" by {table.label_column}" if labels is None and table.label_column else ""
-    labeled = f"{summary['n_labeled']:,} of {summary['n_rows']:,} rows labeled{found_by_itself}"
+    label_origin = f" by {table.label_column}" if labels is None and table.label_column else ""
+    labeled = f"{summary['n_labeled']:,} of {summary['n_rows']:,} rows labeled{label_origin}"
     origin = f" in {summary['vectors']}" if summary["vectors"] else ""
     typer.echo(
         f"{summary['method']} learned {summary['n_bits']} bits from {summary['n_features']} features{origin}, "
@@ -125,13 +125,15 @@ def fit_model(hasher: BaseHasher, table: Table, output: Path) -> dict[str, Any]:
     import numpy as np
 
     from .._validation import check_labels
+    from ..features import PreparedHasher
 
     start = perf_counter()
     hasher.fit(table.X, table.y)
     seconds = perf_counter() - start
-    # How the fit was run is no part of the model: the file is the same for any number of threads.
+    # How the fit was run is not part of the model: the file is the same for any number of threads.
     as_run = {"verbose": 0, "n_jobs": None}
-    learner = getattr(hasher, "hasher_", hasher)  # the one inside, if preprocessing is around it
+    # The hasher inside, if there is preprocessing.
+    learner = hasher.hasher_ if isinstance(hasher, PreparedHasher) else hasher
     learner.set_params(**{name: value for name, value in as_run.items() if name in learner.get_params()})
     if table.feature_names is not None:
         # A later table may then have its columns in any order, and more of them.

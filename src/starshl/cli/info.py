@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from .options import AsJson, Model, print_json, print_table
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["describe_model", "info"]
 
@@ -48,7 +51,7 @@ def describe_model(path: Path) -> dict[str, Any]:
     whole, arrays = read_bundle(path)
     try:
         steps = [spec["name"] or f"{spec['type']} (not in the file)" for spec in whole.get("steps", [])]
-        # Preprocessing stands around the hasher that this describes.
+        # This describes the hasher inside the preprocessing.
         header = {"format": whole["format"], **whole.get("hasher", whole)}
         prefix = "hasher.fitted." if "hasher" in whole else "fitted."
         return {
@@ -76,7 +79,7 @@ def describe_model(path: Path) -> dict[str, Any]:
         ) from error
 
 
-def _classes(fitted: dict[str, Any], arrays: dict, prefix: str) -> list:
+def _classes(fitted: dict[str, Any], arrays: dict[str, np.ndarray], prefix: str) -> list[Any]:
     from ..bundle import unpack_values
 
     if "classes_" not in fitted:

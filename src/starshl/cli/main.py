@@ -31,8 +31,9 @@ EXPECTED_ERRORS = (
     csv.Error,
 )
 
-# Typer builds on click in some versions and on a copy of its own in others; BadParameter is public in all.
-UsageError = typer.BadParameter.__base__
+# Some versions of Typer build on click and others on a private copy of it; BadParameter is public in all. Only what
+# belongs to its base class is used here.
+UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
 
 class Commands(TyperGroup):
@@ -40,7 +41,7 @@ class Commands(TyperGroup):
 
     def main(self, *arguments: Any, standalone_mode: bool = True, **settings: Any) -> Any:
         if not standalone_mode:
-            return super().main(*arguments, standalone_mode=False, **settings)
+            return super().main(*arguments, **settings | {"standalone_mode": False})
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             # Columns are matched by name when a table is read; the hasher then gets a bare array.
@@ -49,7 +50,7 @@ class Commands(TyperGroup):
 
     def _run(self, *arguments: Any, **settings: Any) -> int:
         try:
-            code = super().main(*arguments, standalone_mode=False, **settings)
+            code = super().main(*arguments, **settings | {"standalone_mode": False})
             sys.stdout.flush()
             return code if isinstance(code, int) else 0
         except UsageError as error:
@@ -67,7 +68,7 @@ class Commands(TyperGroup):
             return EXIT_EXPECTED_ERROR
 
 
-def _print_usage_error(error: Exception) -> int:
+def _print_usage_error(error: typer.BadParameter) -> int:
     message = error.format_message()
     if message.startswith("Usage:"):  # a group called without a command answers with its help
         typer.echo(message, err=True)
@@ -131,3 +132,7 @@ def root(
 def main() -> None:
     """Run the command line; the entry point of the package."""
     app(prog_name="starshl")
+
+
+if __name__ == "__main__":
+    main()

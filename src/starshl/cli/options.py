@@ -1,4 +1,4 @@
-"""The one vocabulary of arguments and options that all commands share, and how commands print."""
+"""The arguments and options that commands share, and how commands print."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -50,7 +50,7 @@ Labels = Annotated[
         "--labels",
         "-l",
         metavar="COLUMN|FILE",
-        help="Labels: a column by name (by number without a header), an array of an .npz, or a file of their own. "
+        help="Labels: a column by name (by number without a header), an array of an .npz, or a separate file. "
         "By default y of an .npz or the column `label`, if there is one.",
     ),
 ]
@@ -71,7 +71,7 @@ Vectors = Annotated[
 Ids = Annotated[str | None, typer.Option("--ids", metavar="COLUMN", help="The column or array of integer ids.")]
 References = Annotated[
     str | None,
-    typer.Option("--references", metavar="COLUMN", help="The column or array that tells where the picture or text is."),
+    typer.Option("--references", metavar="COLUMN", help="The column or array that says where the picture or text is."),
 ]
 Bits = Annotated[int, typer.Option("--bits", "-b", metavar="N", help="Length of the codes.")]
 MethodName = Annotated[str, typer.Option("--method", "-m", metavar="NAME", help="A method from `starshl methods`.")]
@@ -92,7 +92,7 @@ def split_names(words: list[str] | None) -> tuple[str, ...]:
 
 
 def progress_shown(progress: bool | None) -> bool:
-    """Return whether to show progress: as the option says, else if somebody looks at standard error."""
+    """Return whether to show progress: as the option says, or by default if standard error is a terminal."""
     return sys.stderr.isatty() if progress is None else progress
 
 
@@ -106,7 +106,7 @@ def load_model(path: Path, jobs: int | None = None) -> BaseHasher:
     return hasher
 
 
-def print_json(values: Any) -> None:
+def print_json(values: object) -> None:
     """Print values, NumPy's among them, as JSON on standard output."""
     typer.echo(json.dumps(values, indent=2, default=_plain, ensure_ascii=False))
 
@@ -127,7 +127,7 @@ def print_table(
     Console(markup=False, highlight=False).print(table)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if hasattr(value, "tolist"):
         return value.tolist()
     return str(value)

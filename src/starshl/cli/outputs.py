@@ -1,4 +1,4 @@
-"""Where results go: checks before any work begins, and files of codes and labels."""
+"""Where results go: checks before any work begins, then files of codes and labels."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def write_codes(path: Path, codes: BinaryCodes, y: np.ndarray | None = None) -> 
         np.save(buffer, codes.packed, allow_pickle=False)
     elif path.suffix.lower() == ".npz":
         extra = {} if y is None else {"y": _without_objects(y)}
-        np.savez(buffer, packed=codes.packed, n_bits=np.int64(codes.n_bits), **extra)
+        arrays = {"packed": codes.packed, "n_bits": np.asarray(codes.n_bits, np.int64), **extra}
+        np.savez(buffer, **arrays)  # type: ignore[arg-type]  # NumPy's stub takes any name for an option
     else:
         header = ",".join(f"bit_{j}" for j in range(codes.n_bits))
         np.savetxt(buffer, codes.to_signs() > 0, fmt="%d", delimiter=",", header=header, comments="")
@@ -98,7 +99,7 @@ def _check_writable(folder: Path) -> None:
             pass
     except OSError as error:
         raise PermissionError(
-            f"The folder {str(folder)!r} cannot be written to. Choose another, or its permissions."
+            f"The folder {str(folder)!r} cannot be written to. Choose another one, or change its permissions."
         ) from error
 
 

@@ -70,14 +70,13 @@ def predict_rows(
     hasher = load_model(model, jobs)
     if not hasattr(hasher, "predict"):
         raise ValueError(
-            f"{str(model)!r} holds {type(hasher).__name__}, which learns codes and no classes. "
+            f"{str(model)!r} holds {type(hasher).__name__}, which learns codes, not classes. "
             "Use `starshl encode`, or fit a StarSHL."
         )
     table = read_rows(source, options, hasher)
     predicted = hasher.predict(table.X)
-    summary = {"n_rows": len(predicted), "accuracy": None, "n_compared": 0, "n_training_rows": None}
-    if table.y is not None:
-        summary |= _compare(hasher, table, predicted)
+    summary: dict[str, Any] = {"n_rows": len(predicted), "accuracy": None, "n_compared": 0, "n_training_rows": None}
+    summary |= _compare(hasher, table, predicted)
     if output is None:
         return summary | {"predictions": predicted.tolist()}
     write_labels(output, predicted)
@@ -89,7 +88,7 @@ def _compare(hasher: BaseHasher, table: Table, predicted: np.ndarray) -> dict[st
     from .._validation import check_labels
 
     labeled = check_labels(table.y, len(predicted)).labeled
-    if not labeled.any():
+    if table.y is None or not labeled.any():
         return {}
     truth = table.y[labeled]
     known = set(hasher.classes_.tolist())

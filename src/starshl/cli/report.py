@@ -66,7 +66,7 @@ def report(
                 "page": str(written.page),
                 "markdown": str(written.markdown),
                 "tables": [str(path) for path in written.tables],
-                "n_runs": sum(len(found.runs) for found in written.results.protocols),
+                "n_runs": sum(len(protocol.runs) for protocol in written.results.protocols),
                 "n_failed": len(written.results.failures),
                 "damaged": written.results.damaged,
                 "claims": [{"claim": v.claim, "protocol": v.protocol, "verdict": v.word} for v in verdicts],

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -13,8 +13,10 @@ from .options import AsJson, print_json
 from .report import tell_damaged
 
 if TYPE_CHECKING:
-    from ..evaluation import Outcome
+    from ..evaluation import Outcome, Progress
     from ..paper import Plan
+
+    Report: TypeAlias = Callable[[Progress], None]
 
 __all__ = ["reproduce", "telling_progress"]
 
@@ -130,7 +132,7 @@ def _length(text: str) -> int:
         raise ValueError(f"--bits has {text!r}; it must be whole numbers separated by commas, such as 15,45.") from None
 
 
-def _as_dict(plan: Plan, outcome: Outcome, records: Path, page: Path) -> dict:
+def _as_dict(plan: Plan, outcome: Outcome, records: Path, page: Path) -> dict[str, Any]:
     return {
         "records": str(records),
         "report": str(page),
@@ -155,7 +157,7 @@ def _print(plan: Plan, outcome: Outcome, records: Path, page: Path) -> None:
 
 
 @contextmanager
-def telling_progress() -> Iterator:
+def telling_progress() -> Iterator[Report]:
     """Yield a function that reports each run on standard error: with a bar on a terminal, else a line now and then."""
     import sys
 
@@ -166,12 +168,12 @@ def telling_progress() -> Iterator:
         yield _lines()
 
 
-def _lines():
+def _lines() -> Report:
     from time import monotonic
 
     last = [float("-inf")]
 
-    def report(progress) -> None:
+    def report(progress: Progress) -> None:
         if monotonic() - last[0] >= _SECONDS_BETWEEN_LINES or progress.n_done == progress.n_total:
             last[0] = monotonic()
             left = _time(progress.seconds_left)
@@ -181,15 +183,16 @@ def _lines():
 
 
 @contextmanager
-def _bar() -> Iterator:
+def _bar() -> Iterator[Report]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import Progress as ProgressBar
 
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]} left: {task.description}"))
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with ProgressBar(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("starting", total=None, left="?")
 
-        def report(progress) -> None:
+        def report(progress: Progress) -> None:
             left = _time(progress.seconds_left)
             bar.update(task, total=progress.n_total, completed=progress.n_done, description=progress.title, left=left)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 if TYPE_CHECKING:
     from ..base import BaseHasher
@@ -13,9 +13,16 @@ if TYPE_CHECKING:
 __all__ = ["RowOptions", "cells_taken_by", "feature_names", "label_file", "read_rows"]
 
 
+class CellOptions(TypedDict):
+    """Options of :class:`~starshl.tables.Columns` about what cells may hold."""
+
+    raw: bool
+    allow_missing: bool
+
+
 @dataclass(frozen=True, slots=True)
 class RowOptions:
-    """Options that tell which columns are what: ``labels`` is a column or a file."""
+    """Options that say what each column is: ``labels`` is a column or a file."""
 
     labels: str | None = None
     no_labels: bool = False
@@ -27,7 +34,7 @@ class RowOptions:
     allow_missing: bool = False
 
     def columns(self) -> Columns:
-        """Return what the reader of tables is to look for."""
+        """Return what to read from the table."""
         from ..tables import Columns
 
         from_file = label_file(self.labels) is not None
@@ -44,10 +51,10 @@ class RowOptions:
 
 
 def read_rows(path: Path, options: RowOptions, hasher: BaseHasher | None = None, *, as_items: bool = False) -> Table:
-    """Read rows, and labels from the same file or from one of their own.
+    """Read rows, and labels from the same file or a separate one.
 
     A fitted ``hasher`` finds its columns by name, and gets missing values or text if its own steps take them.
-    ``as_items`` makes metadata of columns that are named nowhere.
+    ``as_items`` turns columns that no option names into metadata.
     """
     from ..tables import read_labels, read_table
 
@@ -63,7 +70,7 @@ def read_rows(path: Path, options: RowOptions, hasher: BaseHasher | None = None,
     return table if file is None else replace(table, y=read_labels(file), label_column=str(file))
 
 
-def cells_taken_by(hasher: BaseHasher) -> dict[str, bool]:
+def cells_taken_by(hasher: BaseHasher) -> CellOptions:
     """Return what the first step of a prepared hasher takes besides finite numbers."""
     from sklearn.utils import get_tags
 

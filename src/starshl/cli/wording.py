@@ -29,7 +29,7 @@ _PHRASES = (
     (r"`vectors`", "--vectors"),
     (r"\b[A-Z]\w+\((\w+)=([^()]*)\)", r"\1 \2"),  # StarSHL(n_codewords=10)
 )
-_QUOTED = re.compile(r"('[^']*'|\"[^\"]*\")")
+_QUOTED_TEXT = re.compile(r"('[^']*'|\"[^\"]*\")")
 
 
 def error_sentence(error: BaseException) -> str:
@@ -47,7 +47,7 @@ def _translated(message: str) -> str:
     message = " ".join(message.split())
     for pattern, words in _PHRASES:
         message = re.sub(pattern, words, message)
-    parts = _QUOTED.split(message)
+    parts = _QUOTED_TEXT.split(message)
     for name, option in _OPTIONS.items():
         parts[::2] = [re.sub(rf"(?<![\w.-]){name}\b", option, part) for part in parts[::2]]
     return "".join(parts)

@@ -28,7 +28,7 @@ def popcount(typing_context, word):
 @njit(cache=True, nogil=True)
 def fill_distances(planes, first, n_rows, query, distances):
     """Write the distances of rows first ... first + n_rows - 1 to the query into ``distances``."""
-    # The words are taken out first: a store to ``distances`` might change them, for all that the compiler knows.
+    # The words are read first: as far as the compiler knows, a store to ``distances`` might change them.
     words, word = planes[0, first : first + n_rows], query[0]
     for i in range(len(words)):
         distances[i] = np.uint64(popcount(words[i] ^ word))
@@ -82,10 +82,10 @@ def lowest_bit(bits):
 
 @njit(cache=True, nogil=True)
 def select_rows(planes, first, stop, mask, selected, rows):
-    """Copy the rows of a tile whose mask is set, and their numbers; return how many they are."""
+    """Copy the rows of a tile whose mask is set, and their numbers; return how many there are."""
     n_selected = 0
     for row in range(first, stop):
-        # Written always and kept by moving on: a branch here would be mispredicted half of the time.
+        # Always written, and kept by moving on: a branch here would be mispredicted half of the time.
         rows[n_selected] = row
         n_selected += mask[row]
     for p in range(planes.shape[0]):
@@ -131,7 +131,7 @@ def nearest_rows(planes, start, stop, queries, k, n_bits, item_starts, mask, few
 
     Row r stands for the items ``item_starts[r]`` to ``item_starts[r + 1]`` (empty: one item per row); rows
     farther than the k-th item are then left out. An empty ``mask`` lets every row pass; if ``few_pass``, those
-    that do are gathered first, else the mask is asked last. Missing neighbors have row -1.
+    that do are gathered first, else the mask is checked last. Missing neighbors have row -1.
     """
     n_queries, n_planes = queries.shape
     room = min(2 * k, max(stop - start, k))
@@ -187,7 +187,7 @@ def count_candidate(counts, levels, totals, distance, n_items, k, n_bits):
             totals[what] += amount
             levels[what], totals[what] = lower_level(counts[what], levels[what], totals[what], k)
         if totals[what] >= k:
-            # k earlier rows at this level beat a later row; k items need not, for their ids may be higher.
+            # k earlier rows at this level beat a later row; k items may not, because their ids may be higher.
             limit = min(limit, levels[what] - 1 if what == 0 else levels[what])
     return limit
 
@@ -221,7 +221,7 @@ def rows_within(planes, start, stop, queries, radii, mask, few_pass):
                         i = half + lowest_bit(near)
                         near &= near - np.uint64(1)
                         row = numbers[first + i] if few_pass else first + i
-                        # Written always and kept by moving on: a filter is as hard to predict as a coin.
+                        # Always written, and kept by moving on: a filter is as hard to predict as a coin.
                         hits[n_hits, 0] = q
                         hits[n_hits, 1] = row
                         hit_distances[n_hits] = chunk_distances[i]

@@ -1,11 +1,13 @@
-"""BinaryCodes: packed bits together with their number."""
+"""BinaryCodes: packed bits, and how many there are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NoReturn, SupportsIndex
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .._validation import check_integer
 from ._sizes import n_bytes
@@ -91,9 +93,9 @@ class BinaryCodes:
             distances += np.bitwise_count(mine[:, None] ^ theirs[None, :])
         return distances
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
         raise TypeError(
-            "Codes become an array in two ways: .packed gives the bytes, .to_signs() the -1 and +1. Choose one."
+            "BinaryCodes can become two arrays: .packed is the bytes, .to_signs() the -1 and +1. Choose one."
         )
 
     def __repr__(self) -> str:
@@ -106,7 +108,7 @@ class BinaryCodes:
     def __len__(self) -> int:
         return len(self.packed)
 
-    def __getitem__(self, rows) -> BinaryCodes:
+    def __getitem__(self, rows: SupportsIndex | slice | Sequence[int] | np.ndarray) -> BinaryCodes:
         """Select codes; a single index gives a collection of one."""
         return BinaryCodes(np.atleast_2d(self.packed[rows]), self.n_bits)
 
@@ -114,8 +116,6 @@ class BinaryCodes:
         return (
             isinstance(other, BinaryCodes) and self.n_bits == other.n_bits and np.array_equal(self.packed, other.packed)
         )
-
-    __hash__ = None
 
     @property
     def nbytes(self) -> int:

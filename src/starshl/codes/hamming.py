@@ -83,7 +83,7 @@ def nearest(
     k : int
     n_bits : int
     n_rows : int, default=None
-        Scan only the first n_rows of the planes, which may hold spare room behind them.
+        Scan only the first n_rows of the planes, which may hold spare room after them.
     mask : bool array of shape (n_rows,), default=None
         Rows that may be returned.
     item_starts : integer array of shape (n_rows + 1,), default=None
@@ -136,7 +136,7 @@ def within(
 
     few_pass = _few_pass(mask, len(by_query))
 
-    def scan(piece: slice, some: slice):
+    def scan(piece: slice, some: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         numbers, rows, distances = loops.rows_within(
             planes, piece.start, piece.stop, by_query[some], radii[some], _or(mask, _EVERY_ROW), few_pass
         )
@@ -153,7 +153,17 @@ def score_penalties(planes: np.ndarray, rows: np.ndarray, query: np.ndarray, wei
     return loops.score_penalties(planes, rows, query, np.asarray(weights, np.float64))
 
 
-def _scan_nearest(planes, by_query, k, n_bits, item_starts, mask, few_pass, piece: slice, some: slice):
+def _scan_nearest(
+    planes: np.ndarray,
+    by_query: np.ndarray,
+    k: int,
+    n_bits: int,
+    item_starts: np.ndarray,
+    mask: np.ndarray,
+    few_pass: bool,
+    piece: slice,
+    some: slice,
+) -> tuple[np.ndarray, np.ndarray]:
     queries = np.ascontiguousarray(by_query[some])
     return loops.nearest_rows(planes, piece.start, piece.stop, queries, k, n_bits, item_starts, mask, few_pass)
 
@@ -172,9 +182,9 @@ def _cut_by_queries(n_queries: int) -> bool:
 
 
 def _few_pass(mask: np.ndarray | None, n_queries: int) -> bool:
-    """Tell whether gathering the rows that pass costs less than scanning past all the others.
+    """Return whether gathering the rows that pass costs less than scanning past all the others.
 
-    A task gathers a tile once for all its queries. Gathering one row takes as long as scanning eight. Where very few
+    A task gathers a tile once for all its queries. Gathering one row takes as long as scanning eight. If very few
     rows pass, the scan meets no near rows that would narrow it, and has to look through every chunk.
     """
     if mask is None:

@@ -1,11 +1,11 @@
-"""The number of the last acknowledged change, kept in a small file beside the database.
+"""The number of the last acknowledged change, kept in a small file next to the database.
 
-SQLite drops every frame of its write-ahead log from the first damaged one on, and reports nothing: an older state then
-looks like a sound database. This file tells the two apart. It is written after a change is committed and before the
-caller is told, so the database may be one change ahead of it (the writer died in between), but never behind.
+If a frame of its write-ahead log is damaged, SQLite drops it and all later ones and reports nothing: an older state
+then looks like a sound database. This file exposes that. It is written after a change is committed and before the
+method returns, so the database may be one change ahead of it (if the writer died in between), but never behind.
 
-The file has two slots, each in a sector of its own, written in turn and in place: a write that is torn by a power cut
-spoils the older number only, and a full disk has room for it.
+The file has two slots, each in its own sector, written alternately and in place: a power cut during a write spoils
+only the older number, and a full disk still has room for it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FILE_NAME = "acknowledged"
 _SECTOR = 512
 _NUMBER = struct.Struct("<q")
 _CHECKSUM = struct.Struct("<I")
-# A reader may meet the writer in the middle of a slot, once; not several times in a row.
+# A reader may catch the writer in the middle of a slot once, but not several times in a row.
 _READS = 3
 # Where there is no fdatasync, fsync does the same and a little more.
 _flush = getattr(os, "fdatasync", os.fsync)
@@ -51,8 +51,8 @@ def acknowledge(path: Path, generation: int) -> None:
             os.close(handle)
     except OSError as error:
         raise CollectionError(
-            f"The change is stored, but {str(path)!r} could not be written ({error.strerror}), so that damage to the "
-            "log might go unnoticed. Mend what is wrong with the disk and open the collection again."
+            f"The change is stored, but {str(path)!r} could not be written ({error.strerror}), so damage to the "
+            "log might go unnoticed. Repair the disk and open the collection again."
         ) from error
 
 
@@ -63,8 +63,7 @@ def read_acknowledged(path: Path) -> int:
         if numbers:
             return max(numbers)
     raise CollectionFormatError(
-        f"{str(path)!r} is damaged, and without it nobody can tell whether changes are lost. Restore the whole folder "
-        "from a copy."
+        f"{str(path)!r} is damaged; without it, lost changes cannot be noticed. Restore the whole folder from a copy."
     )
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._metadata import metadata_texts
+from .._types import LabelsLike, SamplesLike
 from ..base import BaseHasher
 from ..codes import BinaryCodes
 from ..index.base import check_ids, next_ids
@@ -25,7 +28,7 @@ __all__ = ["Collection", "Hit", "Item"]
 
 
 class Item(NamedTuple):
-    """What a collection keeps of an item beside its code."""
+    """What a collection keeps of an item besides its code."""
 
     id: int
     reference: str | None
@@ -35,13 +38,13 @@ class Item(NamedTuple):
 class Collection:
     """A durable set of items with codes, searched exactly.
 
-    A batch is stored completely or not at all, and once a method has returned, its change survives the
-    death of the process and of the machine. One process may write at a time; any number may read meanwhile,
-    each search seeing one unchanging state. A damaged file is refused, never searched.
+    A batch is stored completely or not at all, and once a method has returned, its change survives a crash
+    of the process or the machine. One process may write at a time; any number may read meanwhile, and each
+    search sees one unchanging state. A damaged file is refused, never searched.
 
-    Labels are metadata: change them at any time with :meth:`update`. Items of a new class can be added as
-    they are; their codes come from the hash functions learned without that class. A newly fitted hasher has
-    other hash functions and needs every item encoded again: :meth:`replace_hasher`.
+    Labels are metadata: change them at any time with :meth:`update`. You can add items of a new class as
+    they are; their codes come from hash functions learned without that class. A newly fitted hasher has
+    different hash functions and needs every item encoded again: :meth:`replace_hasher`.
 
     Parameters
     ----------
@@ -125,7 +128,16 @@ class Collection:
         with self._session.reading() as (snapshot, _):
             return np.sort(snapshot.index.ids)
 
-    def add(self, X=None, y=None, *, codes=None, ids=None, metadata=None, references=None) -> np.ndarray:
+    def add(
+        self,
+        X: SamplesLike | None = None,
+        y: LabelsLike = None,
+        *,
+        codes: BinaryCodes | None = None,
+        ids: ArrayLike | None = None,
+        metadata: Sequence[Mapping[str, Any]] | None = None,
+        references: Iterable[str | None] | None = None,
+    ) -> np.ndarray:
         """Store new items and return their ids.
 
         Parameters
@@ -135,7 +147,7 @@ class Collection:
             Labels of the items, for hashers that make better codes with them. They are not stored: put labels that
             you want to search by into ``metadata``.
         codes : BinaryCodes, default=None
-            The codes, instead of X, if they are known already.
+            The codes, instead of X, if you have them already.
         ids : array of int, default=None
             New ids; the next free ones if None.
         metadata : list of dict, default=None
@@ -143,22 +155,31 @@ class Collection:
         references : list of str or None, default=None
             Where the picture or text is, one per item.
         """
-        return self._put((X, y, codes), ids, metadata, references, replace=False)
+        return self._put(_Samples(X, y, codes), ids, metadata, references, replace=False)
 
-    def upsert(self, X=None, y=None, *, ids, codes=None, metadata=None, references=None) -> np.ndarray:
+    def upsert(
+        self,
+        X: SamplesLike | None = None,
+        y: LabelsLike = None,
+        *,
+        ids: ArrayLike,
+        codes: BinaryCodes | None = None,
+        metadata: Sequence[Mapping[str, Any]] | None = None,
+        references: Iterable[str | None] | None = None,
+    ) -> np.ndarray:
         """Store items under given ids, replacing those that exist; the arguments are those of :meth:`add`."""
-        return self._put((X, y, codes), ids, metadata, references, replace=True)
+        return self._put(_Samples(X, y, codes), ids, metadata, references, replace=True)
 
-    def update(self, ids, metadata: Sequence[Mapping[str, Any]]) -> None:
+    def update(self, ids: ArrayLike, metadata: Sequence[Mapping[str, Any]]) -> None:
         """Replace the metadata of items, for example their labels; codes and references stay."""
-        ids = check_ids(ids).tolist()
-        texts = metadata_texts(metadata, len(ids), ascii_only=True)
+        checked_ids = check_ids(ids)
+        texts = metadata_texts(metadata, len(checked_ids), ascii_only=True)
         with self._session.writing() as change:
-            rows = change.store.rows(ids)
+            rows = change.store.rows(checked_ids.tolist())
             change.store.put(row._replace(metadata=text) for row, text in zip(rows, texts, strict=True))
             change.change_codes()
 
-    def remove(self, ids) -> None:
+    def remove(self, ids: ArrayLike) -> None:
         """Remove items; if an id is unknown, nothing is removed."""
         ids = check_ids(ids)
         with self._session.writing() as change:
@@ -168,19 +189,26 @@ class Collection:
             change.store.delete(ids.tolist())
             change.change_codes(gone=ids)
 
-    def get(self, ids) -> list[Item]:
+    def get(self, ids: ArrayLike) -> list[Item]:
         """Return items by id."""
         with self._session.reading() as (_, store):
             rows = store.rows(check_ids(ids).tolist())
         return [Item(row.id, row.reference, metadata_of(row)) for row in rows]
 
-    def codes(self, ids) -> BinaryCodes:
+    def codes(self, ids: ArrayLike) -> BinaryCodes:
         """Return the codes of items."""
         with self._session.reading() as (snapshot, _):
             return snapshot.index.reconstruct(ids)
 
     def search(
-        self, X=None, k: int = 10, *, items=None, where=None, among=None, by_scores: bool = False
+        self,
+        X: SamplesLike | None = None,
+        k: int = 10,
+        *,
+        items: ArrayLike | None = None,
+        where: Mapping[str, Any] | None = None,
+        among: ArrayLike | None = None,
+        by_scores: bool = False,
     ) -> list[list[Hit]]:
         """Return the k nearest items of each query, by distance and then by id.
 
@@ -203,13 +231,23 @@ class Collection:
             queries = Queries.of(snapshot, X, items, with_scores=by_scores)
             return search_nearest(snapshot, store, queries, k, where, among)
 
-    def search_radius(self, X=None, radius: int = 0, *, items=None, where=None, among=None) -> list[list[Hit]]:
+    def search_radius(
+        self,
+        X: SamplesLike | None = None,
+        radius: int = 0,
+        *,
+        items: ArrayLike | None = None,
+        where: Mapping[str, Any] | None = None,
+        among: ArrayLike | None = None,
+    ) -> list[list[Hit]]:
         """Return all items within ``radius`` of each query; the arguments are those of :meth:`search`."""
         with self._session.reading() as (snapshot, store):
             queries = Queries.of(snapshot, X, items, with_scores=False)
             return search_within(snapshot, store, queries, radius, where, among)
 
-    def replace_hasher(self, hasher: BaseHasher, ids, X, y=None, *, kernels: Kernels = None) -> None:
+    def replace_hasher(
+        self, hasher: BaseHasher, ids: ArrayLike, X: SamplesLike, y: LabelsLike = None, *, kernels: Kernels = None
+    ) -> None:
         """Change to another hasher, given the samples of all items; metadata and references stay.
 
         ``y`` is that of :meth:`add`, ``kernels`` that of :meth:`create`.
@@ -220,8 +258,8 @@ class Collection:
             held = change.snapshot.index.ids
             if not np.array_equal(np.sort(ids), np.sort(held)):
                 raise ValueError(
-                    f"{len(ids)} ids were given, the collection holds {len(held)}; a new hasher needs "
-                    "every item, exactly once, because vectors are not stored."
+                    f"{len(ids)} ids were given, and the collection holds {len(held)}. A new hasher needs every item "
+                    "exactly once, because vectors are not stored."
                 )
             codes = hasher.encode_database(X, y)
             if len(codes) != len(ids):
@@ -249,27 +287,37 @@ class Collection:
             return list(store.all_rows())
 
     def export(self, path: str | os.PathLike[str]) -> int:
-        """Write all items to a file ending in .parquet or .jsonl; return how many they are."""
+        """Write all items to a file ending in .parquet or .jsonl; return how many there are."""
         with self._session.reading() as (snapshot, store):
             rows, n_bits = list(store.all_rows()), snapshot.index.n_bits
         write_rows(path, rows, n_bits)
         return len(rows)
 
     def close(self) -> None:
-        """Let go of the files; another process may write then."""
+        """Close the files; another process may write from then on."""
         self._session.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self.close()
 
-    def _put(self, samples, ids, metadata, references, *, replace: bool) -> np.ndarray:
+    def _put(
+        self,
+        samples: _Samples,
+        ids: ArrayLike | None,
+        metadata: Sequence[Mapping[str, Any]] | None,
+        references: Iterable[str | None] | None,
+        *,
+        replace: bool,
+    ) -> np.ndarray:
         with self._session.writing() as change:
-            # Here, where no other thread can replace the hasher between encoding and storing.
+            # Encoded here, where no other thread can replace the hasher before the codes are stored.
             index = change.snapshot.index
-            codes = index._check_codes(_codes_of(change.snapshot.hasher, *samples))
+            codes = index._check_codes(samples.encoded(change.snapshot.hasher))
             if ids is None:
                 ids = next_ids(len(codes), index.ids.max() if len(index) else None)
             ids = check_ids(ids, len(codes))
@@ -287,7 +335,16 @@ class Collection:
         return ids
 
 
-def _codes_of(hasher: BaseHasher, X, y, codes: BinaryCodes | None) -> BinaryCodes:
-    if (X is None) == (codes is None):
-        raise ValueError("Give either X or codes: rows to encode, or codes that are known already.")
-    return hasher.encode_database(X, y) if codes is None else codes
+class _Samples(NamedTuple):
+    """Items to store: samples and their labels, or codes that exist already."""
+
+    X: SamplesLike | None
+    y: LabelsLike
+    codes: BinaryCodes | None
+
+    def encoded(self, hasher: BaseHasher) -> BinaryCodes:
+        if self.X is not None and self.codes is None:
+            return hasher.encode_database(self.X, self.y)
+        if self.X is None and self.codes is not None:
+            return self.codes
+        raise ValueError("Give either X or codes: rows to encode, or codes that you have already.")

@@ -1,16 +1,18 @@
-"""A connection to the SQLite file of a collection: opened with care, in transactions, with errors that give advice."""
+"""A connection to the SQLite file of a collection: checks, transactions, and errors that give advice."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..exceptions import CollectionError, CollectionFormatError
 
 __all__ = ["FORMAT", "ChangedWhileRead", "Connection"]
+
+Value = TypeVar("Value", str, int)
 
 FORMAT = 1
 BUSY_SECONDS = 10.0
@@ -27,7 +29,7 @@ _TABLES = {
     # Which ids a transaction has changed, for readers that hold the state before it.
     "changes": "CREATE TABLE changes (generation INTEGER NOT NULL, id INTEGER NOT NULL)",
 }
-# Steps of SQLite's machine to read the schema of three tables: a few dozen. A crafted file may ask for any number.
+# Reading the schema of three tables takes SQLite a few dozen steps. A crafted file may demand any number.
 _SCHEMA_STEPS = 1_000_000
 
 NOT_READ = "Nothing was read."
@@ -49,7 +51,7 @@ _ADVICE = {
 
 
 class ChangedWhileRead(CollectionError):
-    """Another process wrote to a file that was read without locks; what was read may be half old, half new."""
+    """Another process wrote to a file that was read without locks; what was read may be half old and half new."""
 
 
 @contextmanager
@@ -80,7 +82,7 @@ class Connection:
 
     @staticmethod
     def create_file(path: Path, facts: dict[str, Any]) -> None:
-        """Make a new file with empty tables but for these facts."""
+        """Make a new file whose tables are empty except for these facts."""
         with explained(path, NOT_MADE), closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             for statement in _TABLES.values():
@@ -93,11 +95,11 @@ class Connection:
             self._sqlite.close()
             self._sqlite = None
 
-    def execute(self, statement: str, parameters: Any = ()) -> sqlite3.Cursor:
-        return self._sqlite.execute(statement, parameters)
+    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
+        return self._require_sqlite().execute(statement, parameters)
 
-    def execute_many(self, statement: str, parameters: Any) -> None:
-        self._sqlite.executemany(statement, parameters)
+    def execute_many(self, statement: str, parameters: Iterable[Sequence[Any]]) -> None:
+        self._require_sqlite().executemany(statement, parameters)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -124,7 +126,7 @@ class Connection:
     def checkpoint(self) -> None:
         """Move the write-ahead log into the file and empty it, as far as readers and the disk let it.
 
-        Nothing depends on it: what stays in the log is on the disk, and a later checkpoint moves it.
+        Nothing depends on it: what stays in the log is on the disk already, and a later checkpoint moves it.
         """
         with suppress(sqlite3.OperationalError):
             self.execute("PRAGMA busy_timeout = 0")
@@ -137,13 +139,24 @@ class Connection:
             self.execute("VACUUM")
             self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def fact(self, name: str) -> Any:
+    def fact(self, name: str) -> int:
+        return self._fact(name, int)
+
+    def model_name(self) -> str:
+        return self._fact("model", str)
+
+    def _fact(self, name: str, kind: type[Value]) -> Value:
         row = self.execute("SELECT value FROM facts WHERE name = ?", [name]).fetchone()
-        if row is None or not isinstance(row[0], str if name == "model" else int):
+        if row is None or not isinstance(row[0], kind):
             raise CollectionFormatError(
                 f"{str(self.path)!r} lacks its entry {name!r}: the file is damaged. Restore it from a copy."
             )
         return row[0]
+
+    def _require_sqlite(self) -> sqlite3.Connection:
+        if self._sqlite is None:
+            raise CollectionError(f"The connection to {str(self.path)!r} is closed. Open the collection again.")
+        return self._sqlite
 
     def _open(self) -> None:
         self.close()
@@ -154,10 +167,10 @@ class Connection:
         try:
             self._connect("ro")
         except CollectionError:
-            # A folder or disk that may not be written has no room for the shared memory file through which SQLite
-            # locks. Without a log no process is writing now, so the file can be read without locks, for as long as
-            # it stays as it is; `reading` watches that. The order matters: whoever has written and removed the
-            # log after the first line has changed what the first line saw.
+            # A read-only folder or disk cannot hold the shared memory file that SQLite locks with. Without a log no
+            # process is writing now, so the file can be read without locks for as long as it stays unchanged, which
+            # `reading` watches. The order matters: if another process writes and removes the log after the
+            # first line, the state read there no longer fits.
             seen = self._state_of_file()
             if self._has_log():
                 self._connect("ro")
@@ -175,7 +188,7 @@ class Connection:
                 check_same_thread=False,
             )
             try:
-                # A transaction that was acknowledged is on the disk: with less than FULL, it may still be on its way.
+                # With less than FULL, an acknowledged transaction may still be on its way to the disk.
                 self.execute("PRAGMA synchronous = FULL")
                 self._check_schema()
                 self._check_format()
@@ -184,9 +197,9 @@ class Connection:
                 raise
 
     def _check_schema(self) -> None:
-        """Refuse any table, view or trigger but our own, before a statement could run what a stranger put there."""
+        """Refuse any table, view or trigger that is not ours before a statement can run it."""
         self.execute("PRAGMA trusted_schema = OFF")
-        self._sqlite.set_progress_handler(lambda: 1, _SCHEMA_STEPS)
+        self._require_sqlite().set_progress_handler(lambda: 1, _SCHEMA_STEPS)
         try:
             entries = self.execute("SELECT name, type, sql FROM sqlite_master LIMIT 10").fetchall()
         except sqlite3.OperationalError as error:
@@ -194,7 +207,7 @@ class Connection:
                 raise
             entries = []
         finally:
-            self._sqlite.set_progress_handler(None, 0)
+            self._require_sqlite().set_progress_handler(None, 0)
         if sorted(entries) != sorted((name, "table", statement) for name, statement in _TABLES.items()):
             raise CollectionFormatError(
                 f"{str(self.path)!r} does not have the tables of a collection: the file is damaged or of another kind. "
@@ -247,10 +260,10 @@ class Connection:
         try:
             status = self.path.stat()
         except OSError as error:
-            raise CollectionError(f"{str(self.path)!r} cannot be read any more ({error.strerror}).") from error
+            raise CollectionError(f"{str(self.path)!r} can no longer be read ({error.strerror}).") from error
         return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
     def _roll_back(self) -> None:
         # An error such as a full disk may have ended the transaction already.
-        if self._sqlite.in_transaction:
+        if self._require_sqlite().in_transaction:
             self.execute("ROLLBACK")

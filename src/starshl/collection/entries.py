@@ -1,4 +1,4 @@
-"""What is stored with an item beside its code: references on the way in, metadata on the way out."""
+"""What is stored with an item besides its code: checks of references to store and of metadata that was read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def reference_texts(references: Iterable[str | None] | None, n_items: int) -> li
         return [None] * n_items
     references = list(references)
     if len(references) != n_items or not all(isinstance(reference, str | None) for reference in references):
-        raise ValueError(f"references must be {n_items} texts or None, one per item.")
+        raise ValueError(f"references must hold {n_items} strings or None, one per item.")
     return references
 
 

@@ -1,6 +1,6 @@
 """Export of a collection to files that other programs read: Parquet and JSON lines.
 
-Codes leave as packed bytes: bit j of a code is bit ``j % 8``, counted from the least significant, of byte
+Codes are written as packed bytes: bit j of a code is bit ``j % 8``, counted from the least significant, of byte
 ``j // 8``; unused bits of the last byte are zero.
 """
 
@@ -21,7 +21,7 @@ from .store import Row
 __all__ = ["write_rows"]
 
 
-def write_rows(path: str | os.PathLike, rows: Sequence[Row], n_bits: int) -> None:
+def write_rows(path: str | os.PathLike[str], rows: Sequence[Row], n_bits: int) -> None:
     """Write rows to a file in the format that its ending names; the file is complete or absent."""
     writers = {".parquet": _write_parquet, ".jsonl": _write_json_lines}
     ending = Path(path).suffix
@@ -30,7 +30,7 @@ def write_rows(path: str | os.PathLike, rows: Sequence[Row], n_bits: int) -> Non
     writers[ending](path, rows, n_bits)
 
 
-def _write_json_lines(path, rows: Sequence[Row], n_bits: int) -> None:
+def _write_json_lines(path: str | os.PathLike[str], rows: Sequence[Row], n_bits: int) -> None:
     with replacing_file(path) as file:
         for row in rows:
             entry = {
@@ -43,11 +43,14 @@ def _write_json_lines(path, rows: Sequence[Row], n_bits: int) -> None:
             file.write(json.dumps(entry).encode() + b"\n")
 
 
-def _write_parquet(path, rows: Sequence[Row], n_bits: int) -> None:
+def _write_parquet(path: str | os.PathLike[str], rows: Sequence[Row], n_bits: int) -> None:
     # Imported here because JSON lines must work without the library behind it.
     from ..adapters.parquet_table import write_parquet
 
     content = b"".join(row.code for row in rows)
     packed = np.frombuffer(content, np.uint8).reshape(len(rows), n_bytes(n_bits))
-    columns = {"reference": [row.reference for row in rows], "metadata": [row.metadata for row in rows]}
+    columns: dict[str, Sequence[str | None]] = {
+        "reference": [row.reference for row in rows],
+        "metadata": [row.metadata for row in rows],
+    }
     write_parquet(path, BinaryCodes(packed, n_bits), [row.id for row in rows], columns)

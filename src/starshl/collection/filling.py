@@ -1,4 +1,4 @@
-"""A new collection that nobody sees before it is filled."""
+"""A new collection that stays invisible until it is filled."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["appearing_collection"]
 
 
 @contextmanager
-def appearing_collection(folder: str | os.PathLike, hasher: BaseHasher) -> Iterator[Collection]:
+def appearing_collection(folder: str | os.PathLike[str], hasher: BaseHasher) -> Iterator[Collection]:
     """Fill a new collection that appears complete when the block ends, or not at all."""
     with appearing_folder(Path(folder)) as draft:
-        # A collection makes its folder itself: only the name of this one is needed.
+        # A collection makes its own folder, so only the name of this one is needed.
         draft.rmdir()
         with Collection.create(draft, hasher) as collection:
             yield collection

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
-__all__ = ["compile_filter"]
+__all__ = ["Scalar", "compile_filter"]
+
+# What a field can be compared with, as SQLite knows it.
+Scalar: TypeAlias = str | int | float
 
 _ORDERINGS = {"<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _COMPARISONS = {"=": "=", "!=": "!=", **_ORDERINGS}
 
 
-def compile_filter(where: Mapping[str, Any]) -> tuple[str, list]:
+def compile_filter(where: Mapping[str, Any]) -> tuple[str, list[Scalar]]:
     """Return an SQL condition and its parameters.
 
     Each entry names a metadata field and gives a value to equal, or a dictionary of comparisons; all must
@@ -45,7 +48,7 @@ def compile_filter(where: Mapping[str, Any]) -> tuple[str, list]:
     return " AND ".join(conditions), parameters
 
 
-def _comparison(field: str, word: str, value: Any) -> tuple[str, list]:
+def _comparison(field: str, word: str, value: Any) -> tuple[str, list[Scalar]]:
     if word == "in":
         if not isinstance(value, (list, tuple)) or not value:
             raise ValueError(f"The filter on {field!r} asks for one of {value!r}; give a list of values.")
@@ -63,7 +66,7 @@ def _comparison(field: str, word: str, value: Any) -> tuple[str, list]:
     return condition, [value]
 
 
-def _scalar(field: str, value: Any) -> Any:
+def _scalar(field: str, value: Any) -> Scalar:
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise ValueError(f"The filter compares {field!r} with {value}, which does not fit in 64 bits.")

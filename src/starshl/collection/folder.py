@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 from .._files import draft_folder, sync_folder
 from ..base import BaseHasher
@@ -27,7 +28,7 @@ __all__ = [
 ]
 
 # The kernels of a hasher that was fitted with functions, which a file cannot hold; None for all others.
-Kernels = Sequence[Kernel | Callable[..., object]] | None
+Kernels: TypeAlias = Sequence[Kernel | Callable[..., object]] | None
 
 _DRAFT = "hasher.draft"
 _MODEL_NAME = re.compile(r"hasher-[0-9a-f]{16}\.star")
@@ -35,7 +36,7 @@ _MODEL_NAME = re.compile(r"hasher-[0-9a-f]{16}\.star")
 
 @contextmanager
 def appearing_folder(folder: Path) -> Iterator[Path]:
-    """Fill a folder beside the target and rename it at the end, so that it appears complete or not at all."""
+    """Fill a folder next to the target and rename it at the end, so that it appears complete or not at all."""
     if folder.exists():
         raise FileExistsError(f"{str(folder)!r} exists already. Open it, or choose another folder.")
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +52,7 @@ def appearing_folder(folder: Path) -> Iterator[Path]:
 
 
 def lock_for_writing(path: Path) -> int:
-    """Take the writer's lock, which the system gives back when the process ends, however it ends."""
+    """Take the writer's lock, which the system releases when the process ends, however it ends."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
@@ -71,12 +72,12 @@ def lock_for_writing(path: Path) -> int:
 
 
 def save_model(folder: Path, hasher: BaseHasher) -> str:
-    """Save the hasher under a name made from its contents, by which the database knows exactly this one."""
+    """Save the hasher under a name made from its contents, so that the database names exactly this one."""
     draft = folder / _DRAFT
     hasher.save(draft)
     name = _name_of(draft)
     os.replace(draft, folder / name)
-    # Before the database names it, or a power cut could leave a database whose model has another name.
+    # Flushed before the database names it, or a power cut could leave a database that names a missing model.
     sync_folder(folder)
     return name
 

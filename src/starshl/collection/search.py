@@ -8,7 +8,9 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from .._types import SamplesLike
 from ..codes import BinaryCodes
 from ..index.base import check_ids
 from .entries import metadata_of
@@ -32,19 +34,19 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """Codes to search for, with the real-valued scores behind them if these are to order equal distances."""
+    """Codes to search for, with the real-valued scores behind them if they are to order equal distances."""
 
     codes: BinaryCodes
     scores: np.ndarray | None = None
 
     @classmethod
-    def of(cls, snapshot: Snapshot, X, items, *, with_scores: bool) -> Self:
+    def of(cls, snapshot: Snapshot, X: SamplesLike | None, items: ArrayLike | None, *, with_scores: bool) -> Self:
         """Encode samples, or take the stored codes of items."""
         if (X is None) == (items is None):
             raise ValueError("Give either X or items: rows to search for, or ids of stored items.")
         if with_scores and X is None:
             raise ValueError("by_scores needs X: a stored item has a code, but no scores.")
-        if X is None:
+        if items is not None:
             return cls(snapshot.index.reconstruct(items))
         if not with_scores:
             return cls(snapshot.hasher.encode(X))
@@ -53,16 +55,26 @@ class Queries:
 
 
 def search_nearest(
-    snapshot: Snapshot, store: Store, queries: Queries, k: int, where: Mapping[str, Any] | None, among
+    snapshot: Snapshot,
+    store: Store,
+    queries: Queries,
+    k: int,
+    where: Mapping[str, Any] | None,
+    among: ArrayLike | None,
 ) -> list[list[Hit]]:
-    """Return the k nearest items of each query, or all if they are fewer."""
+    """Return the k nearest items of each query, or all of them if there are fewer."""
     allowed = _allowed(snapshot, store, where, among)
     nearest = snapshot.index.search(queries.codes, k, among=allowed, scores=queries.scores)
     return _hits(store, zip(nearest.distances, nearest.ids, strict=True))
 
 
 def search_within(
-    snapshot: Snapshot, store: Store, queries: Queries, radius: int, where: Mapping[str, Any] | None, among
+    snapshot: Snapshot,
+    store: Store,
+    queries: Queries,
+    radius: int,
+    where: Mapping[str, Any] | None,
+    among: ArrayLike | None,
 ) -> list[list[Hit]]:
     """Return all items within ``radius`` of each query."""
     allowed = _allowed(snapshot, store, where, among)
@@ -70,7 +82,9 @@ def search_within(
     return _hits(store, (near.of(query) for query in range(len(queries.codes))))
 
 
-def _allowed(snapshot: Snapshot, store: Store, where: Mapping[str, Any] | None, among) -> np.ndarray | None:
+def _allowed(
+    snapshot: Snapshot, store: Store, where: Mapping[str, Any] | None, among: ArrayLike | None
+) -> np.ndarray | None:
     """Return the ids that pass both filters; None if there is no filter."""
     allowed = None
     if among is not None:
@@ -84,7 +98,7 @@ def _allowed(snapshot: Snapshot, store: Store, where: Mapping[str, Any] | None, 
 
 
 def _check_fields(store: Store, where: Mapping[str, Any]) -> None:
-    """Refuse a filter on a name that no item has: it is a slip more often than not."""
+    """Refuse a filter on a name that no item has: it is usually a typo."""
     known = sorted({name for row in store.all_rows() for name in metadata_of(row)})
     for field in where:
         if field in known:

@@ -1,7 +1,7 @@
 """An open collection: its connections, its writer's lock, and the newest state in memory.
 
-Each read borrows a connection of its own and holds the lock only until it has its snapshot, so searches of several
-threads run side by side. Changes take turns.
+Each read borrows its own connection and holds the lock only until it has its snapshot, so several threads search at
+the same time. Changes take turns.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Change:
     def change_codes(
         self, gone: np.ndarray | None = None, codes: BinaryCodes | None = None, ids: np.ndarray | None = None
     ) -> None:
-        """Say which ids go and which codes come; without this, the next read takes them from the file."""
+        """Note which ids are removed and which codes are added; otherwise the next read takes them from the file."""
         self.successor = self.snapshot.changed(self.generation, gone, codes, ids)
 
 
@@ -71,7 +71,7 @@ class Session:
 
     @contextmanager
     def reading(self) -> Iterator[tuple[Snapshot, Store]]:
-        """Give the newest state, in memory and in the file; both stay the same inside."""
+        """Yield the newest state, in memory and in the file; neither changes inside the block."""
         store = self._borrow()
         try:
             with ExitStack() as stack:
@@ -84,7 +84,7 @@ class Session:
 
     @contextmanager
     def writing(self) -> Iterator[Change]:
-        """Give a change to fill in; it is stored and acknowledged at the end, or nothing of it is."""
+        """Yield a change to fill in; at the end all of it is stored and acknowledged, or none."""
         with self._change_lock:
             writer = self._open_writer()
             with writer.writing() as generation:
@@ -114,13 +114,13 @@ class Session:
             self._open_writer().compact()
 
     def close(self) -> None:
-        """Close every connection and give back the writer's lock."""
+        """Close every connection and release the writer's lock."""
         with self._change_lock, self._lock:
             self._is_open = False
             for store in self._idle:
                 store.close()
             self._idle = []
-            # The last to close is one that can write: it empties the log into the file.
+            # The last connection to close can write: it moves the log into the file.
             if self._writer is not None:
                 self._writer.close()
                 self._writer = None
@@ -131,12 +131,12 @@ class Session:
     def _start(self) -> None:
         if not self._read_only:
             self._writer_lock = lock_for_writing(self._folder / _LOCK)
-        # With a connection that cannot write: a file that is refused must stay as it is.
+        # With a read-only connection: a file that is refused must stay as it is.
         with self.reading() as (snapshot, store):
             if not self._read_only:
                 self._writer = Store(self._folder / DATABASE, writable=True)
                 store.acknowledge_all()
-                # Not when they are replaced: a reader may be about to load the one that its state names.
+                # Not when a model is replaced: a reader may be about to load the old one.
                 discard_other_models(self._folder, snapshot.model)
 
     def _borrow(self) -> Store:
@@ -163,7 +163,7 @@ class Session:
         return known
 
     def _read(self, store: Store) -> Snapshot:
-        kernels = self._kernels_by_model.get(store.fact("model"), self._kernels)
+        kernels = self._kernels_by_model.get(store.model_name(), self._kernels)
         return Snapshot.read(store, self._folder, kernels, self._n_jobs)
 
     def _open_writer(self) -> Store:

@@ -38,7 +38,7 @@ class Snapshot:
     @classmethod
     def read(cls, store: Store, folder: Path, kernels: Kernels, n_jobs: int | None) -> Self:
         """Read the model and every code of the state that ``store`` sees."""
-        model = store.fact("model")
+        model = store.model_name()
         hasher = load_model(folder, model, kernels)
         n_bits = hasher.n_bits_
         if store.fact("n_bits") != n_bits:
@@ -50,9 +50,9 @@ class Snapshot:
         return cls(store.fact("generation"), model, hasher, make_index(codes, ids, n_jobs=n_jobs), max(len(ids), 1))
 
     def caught_up(self, store: Store) -> Self | None:
-        """Return the state that ``store`` sees by reading only what changed, or None if the file cannot tell that."""
+        """Return the state that ``store`` sees by reading only what changed, or None if that is not listed."""
         changed = store.changed_since(self.generation)
-        if changed is None or store.fact("model") != self.model:
+        if changed is None or store.model_name() != self.model:
             return None
         ids, codes = _unpacked(store.rows(store.present(changed)), self.index.n_bits)
         gone = np.intersect1d(np.array(changed, np.int64), self.index.ids)
@@ -62,11 +62,11 @@ class Snapshot:
     def changed(
         self, generation: int, gone: np.ndarray | None, codes: BinaryCodes | None, ids: np.ndarray | None
     ) -> Self:
-        """Return the state after some items went and others came.
+        """Return the state after some items were removed and others added.
 
         The kind of index is chosen again whenever the number of items has doubled.
         """
-        # A copy that shares the arrays: an index that changes leaves alone what its copies see.
+        # A copy that shares the arrays: changing an index never changes what its copies see.
         index = copy(self.index)
         if gone is not None and len(gone):
             index.remove(gone)

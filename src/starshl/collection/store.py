@@ -18,7 +18,7 @@ __all__ = ["ChangedWhileRead", "Row", "Store"]
 
 _LOG_FACTS = ("log_start", "log_end", "log_sum")
 _LOG_ROOM = 4_000
-_CHOSEN = "id IN (SELECT value FROM json_each(?))"
+_HAS_LISTED_ID = "id IN (SELECT value FROM json_each(?))"
 _SUM_MODULUS = 1 << 62
 
 
@@ -73,7 +73,7 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """See one unchanging state, in which every acknowledged change is present."""
-        # Before the transaction: a change that is acknowledged after it began is not in the state that it sees.
+        # Read before the transaction begins: it does not see changes that are acknowledged later.
         n_acknowledged = acknowledged.read_acknowledged(self._counter)
         with self.connection.reading():
             self._check_generation(n_acknowledged)
@@ -81,7 +81,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[int]:
-        """Store everything done inside, or nothing; give the number of the change, acknowledged at the end."""
+        """Store everything done inside, or nothing; yield the number of the change, acknowledged at the end."""
         n_acknowledged = acknowledged.read_acknowledged(self._counter)
         with self.connection.writing():
             self._check_generation(n_acknowledged)
@@ -94,7 +94,7 @@ class Store:
         self.connection.checkpoint()
 
     def acknowledge_all(self) -> None:
-        """Acknowledge a change after whose commit the writer died: from now on others build on it."""
+        """Acknowledge a change whose writer died right after the commit: from now on, other changes build on it."""
         if self.fact("generation") > acknowledged.read_acknowledged(self._counter):
             acknowledged.acknowledge(self._counter, self.fact("generation"))
 
@@ -105,8 +105,11 @@ class Store:
         """Give the space of deleted rows back to the file system."""
         self.connection.vacuum()
 
-    def fact(self, name: str) -> Any:
+    def fact(self, name: str) -> int:
         return self.connection.fact(name)
+
+    def model_name(self) -> str:
+        return self.connection.model_name()
 
     def set_fact(self, name: str, value: str | int) -> None:
         self.connection.execute("REPLACE INTO facts VALUES (?, ?)", [name, value])
@@ -123,13 +126,13 @@ class Store:
         self._changed += ids
         chosen = [json.dumps(ids)]
         n_gone, total = self.connection.execute(
-            f"SELECT count(*), coalesce(sum(checksum), 0) FROM items WHERE {_CHOSEN}", chosen
+            f"SELECT count(*), coalesce(sum(checksum), 0) FROM items WHERE {_HAS_LISTED_ID}", chosen
         ).fetchone()
-        self.connection.execute(f"DELETE FROM items WHERE {_CHOSEN}", chosen)
+        self.connection.execute(f"DELETE FROM items WHERE {_HAS_LISTED_ID}", chosen)
         self._count(-n_gone, -total)
 
     def changed_since(self, generation: int) -> list[int] | None:
-        """Return the ids that may have changed since a generation, or None if the log does not reach back so far."""
+        """Return the ids that may have changed since a generation, or None if the log does not reach back that far."""
         log = self._read_log()
         if generation < log.start or generation > log.end:
             return None
@@ -137,12 +140,12 @@ class Store:
 
     def present(self, ids: list[int]) -> list[int]:
         """Return those of the ids that are stored."""
-        rows = self.connection.execute(f"SELECT id FROM items WHERE {_CHOSEN}", [json.dumps(ids)])
+        rows = self.connection.execute(f"SELECT id FROM items WHERE {_HAS_LISTED_ID}", [json.dumps(ids)])
         return [row[0] for row in rows]
 
     def rows(self, ids: list[int]) -> list[Row]:
         """Return the rows of these ids, in their order."""
-        records = self.connection.execute(f"SELECT * FROM items WHERE {_CHOSEN}", [json.dumps(ids)])
+        records = self.connection.execute(f"SELECT * FROM items WHERE {_HAS_LISTED_ID}", [json.dumps(ids)])
         by_id = {record[0]: self._checked(record) for record in records}
         missing = [item for item in ids if item not in by_id]
         if missing:
@@ -156,7 +159,7 @@ class Store:
         for record in self.connection.execute("SELECT * FROM items ORDER BY id"):
             row = self._checked(record)
             if last is not None and row.id <= last:
-                # Pages that point to each other could otherwise yield the same rows for years.
+                # Damaged pages that point to each other could otherwise yield the same rows forever.
                 raise self._damaged(f"holds the item {row.id} after the item {last}")
             n_items, total, last = n_items + 1, (total + record[4]) % _SUM_MODULUS, row.id
             yield row
@@ -164,7 +167,7 @@ class Store:
             raise self._damaged(f"holds {n_items} items where {expected[0]} were written")
         self._read_log()
 
-    def matching(self, condition: str, parameters: Sequence[Any]) -> list[int]:
+    def matching(self, condition: str, parameters: Sequence[str | int | float]) -> list[int]:
         """Return the ids whose row meets a condition of :func:`compile_filter`."""
         rows = self.connection.execute(f"SELECT id FROM items WHERE {condition} ORDER BY id", parameters)
         return [row[0] for row in rows]

@@ -31,7 +31,7 @@ __all__ = [
 
 Arrays = dict[str, np.ndarray]
 
-# No published file holds as much; more is a damaged or a crafted one.
+# No published file holds this much; a larger one is damaged or crafted.
 _MAX_BYTES = 1 << 30
 
 
@@ -52,10 +52,10 @@ def _read_idx(path: Path) -> np.ndarray:
         size = math.prod(shape)
         if len(shape) != head[3] or size > _MAX_BYTES:
             raise ValueError(f"{path.name} announces an array of shape {shape}, which is not that of a data set.")
-        # One byte more than announced: a file that goes on is not what it says.
+        # One byte more than announced, to notice a file that is longer than it says.
         content = file.read(size + 1)
     if len(content) != size:
-        raise ValueError(f"{path.name} announces {size:,} bytes and holds another number.")
+        raise ValueError(f"{path.name} announces {size:,} bytes and holds a different number.")
     return np.frombuffer(content, np.uint8).reshape(shape)
 
 
@@ -169,7 +169,8 @@ def _arrays(X: np.ndarray, y: np.ndarray, *, n_train: int) -> Arrays:
 
 def _read_arff(path: Path, dtype: type) -> tuple[np.ndarray, np.ndarray]:
     """Return the numeric columns and the last column (the class, as text) of a dense ARFF file."""
-    rows, labels = [], []
+    rows: list[np.ndarray] = []
+    labels: list[str] = []
     with open(path, encoding="utf-8") as file:
         for line in _data_lines(file):
             values, _, label = line.rpartition(",")

@@ -1,4 +1,4 @@
-"""Download a file over HTTP: resume cut connections, refuse damaged files, say what to do about errors."""
+"""Download a file over HTTP: resume broken connections, refuse damaged files, say what to do about errors."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import http.client
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from email.message import Message
 from pathlib import Path
 from time import sleep
+from typing import Any
 
 from .._json import parse_json
 from ..exceptions import ChecksumError, DownloadError
@@ -48,7 +50,7 @@ def download(
     url : str
     target : Path
     md5 : str or None, default=None
-        The MD5 that the publisher states; it guards against damage, not against malice.
+        The MD5 that the publisher states; it protects against damage, not against an attack.
     progress : callable or None, default=None
         Called with (file name, bytes so far, bytes in total or None).
     timeout, pause : float
@@ -82,7 +84,7 @@ def download(
     return target
 
 
-def read_json(url: str, *, timeout: float = 30.0) -> dict:
+def read_json(url: str, *, timeout: float = 30.0) -> dict[str, Any]:
     """Return the JSON object at ``url``."""
     try:
         with urllib.request.urlopen(url, timeout=timeout) as answer:
@@ -109,7 +111,7 @@ def _receive(url: str, part: Path, timeout: float, progress: Progress | None) ->
         resumed = answer.status == 206 and _starts_at(answer.headers, have)
         if answer.status == 206 and not resumed:
             _forget(part)
-            raise _CutError("the server sent another range than asked for")
+            raise _CutError("the server sent a different range than requested")
         _remember(validator, answer.headers)
         done = have if resumed else 0
         length = _announced_length(answer.headers)
@@ -124,7 +126,7 @@ def _receive(url: str, part: Path, timeout: float, progress: Progress | None) ->
         raise _CutError(f"the connection ended after {done:,} of {total:,} bytes")
 
 
-def _open(url: str, headers: dict[str, str], part: Path, timeout: float):
+def _open(url: str, headers: dict[str, str], part: Path, timeout: float) -> http.client.HTTPResponse:
     try:
         return urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout)
     except urllib.error.HTTPError as error:
@@ -132,10 +134,10 @@ def _open(url: str, headers: dict[str, str], part: Path, timeout: float):
             raise
         error.close()
         _forget(part)
-        raise _CutError("the server refused the range asked for") from error
+        raise _CutError("the server refused the requested range") from error
 
 
-def _announced_length(headers) -> int | None:
+def _announced_length(headers: Message) -> int | None:
     text = headers.get("Content-Length")
     if text is None:
         return None
@@ -145,7 +147,7 @@ def _announced_length(headers) -> int | None:
     return int(text)
 
 
-def _starts_at(headers, have: int) -> bool:
+def _starts_at(headers: Message, have: int) -> bool:
     return headers.get("Content-Range", "").startswith(f"bytes {have}-")
 
 
@@ -153,7 +155,7 @@ def _validator_of(part: Path) -> Path:
     return part.with_name(part.name + ".validator")
 
 
-def _remember(validator: Path, headers) -> None:
+def _remember(validator: Path, headers: Message) -> None:
     """Keep what identifies the server's version of the file; without it a part cannot be resumed."""
     etag = headers.get("ETag", "")
     stamp = headers.get("Last-Modified", "") if etag.startswith("W/") or not etag else etag

@@ -169,7 +169,7 @@ ENTRIES = (
         class_names=_CIFAR10,
         license="none stated; cite Krizhevsky 2009",
         digest="94e74aeb4f4d231e72634a41d16a7ee3ee8389ddef7520cbc864c3eeca767dd8",
-        notes=("100 train and 100 test pictures a class; extra['index'] is the row of each in cifar10.",),
+        notes=("100 train and 100 test pictures per class; extra['index'] is the row of each in cifar10.",),
         no_download="this selection of 2,000 pictures is published nowhere",
     ),
     Entry(
@@ -239,7 +239,7 @@ ENTRIES = (
         n_features=784,
         class_names=_FASHION,
         license="MIT (Zalando)",
-        # OpenML has it too (40996), but without a checksum of the arrays its copy could not be held to any.
+        # OpenML has it, too (40996), but without a checksum of the arrays its copy could not be verified.
         sources=(
             Web(
                 tuple(f"{_ZALANDO}/{file}" for file in _IDX_FILES),
@@ -306,7 +306,7 @@ ENTRIES = (
 
 
 def entry_of(name: str) -> Entry:
-    """Return the entry of a data set, or say which names come nearest."""
+    """Return the entry of a data set, or raise an error that lists the closest names."""
     by_name = {entry.name: entry for entry in ENTRIES}
     if name in by_name:
         return by_name[name]

@@ -18,7 +18,7 @@ __all__ = ["OpenML", "Source", "Web"]
 class Web:
     """Files at fixed addresses.
 
-    ``verified`` means that somebody has downloaded from here and got the registered arrays. The checksum
+    ``verified`` means that a download from here has given the registered arrays. The checksum
     of the arrays is compared whether a source is verified or not.
     """
 

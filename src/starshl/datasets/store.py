@@ -24,7 +24,7 @@ from .sources import Source
 
 __all__ = ["Description", "cache_folder", "describe", "describe_all", "fetch", "get", "locate", "names"]
 
-# Room for small arrays beside X, and for X in a wider type than the registered one.
+# Room for small arrays next to X, and for X in a wider type than the registered one.
 _SMALL_ARRAYS_BYTES = 1 << 26
 _BYTES_PER_ENTRY = 64
 
@@ -77,7 +77,7 @@ def fetch(name: str, *, progress: bool = False) -> Path:
     """
     entry = entry_of(name)
     if not entry.file:
-        raise ValueError(f"{name!r} has no file of its own: it comes with scikit-learn. Use get({name!r}).")
+        raise ValueError(f"{name!r} has no separate file: it comes with scikit-learn. Use get({name!r}).")
     if (path := locate(name)) is not None:
         return path
     if not entry.sources:
@@ -177,7 +177,7 @@ def _fetch_from(entry: Entry, source: Source, report: Progress | None) -> Path:
     files = source.fetch(folder, report)
     try:
         arrays = source.convert(files)
-    except Exception as error:  # damaged files make a reader raise anything, MemoryError included
+    except Exception as error:  # a damaged file can make a reader raise anything, even MemoryError
         shutil.rmtree(folder)
         raise ChecksumError(f"its files are not what they should be ({error}).") from error
     try:
@@ -186,7 +186,7 @@ def _fetch_from(entry: Entry, source: Source, report: Progress | None) -> Path:
         shutil.rmtree(folder)
         raise
     content = io.BytesIO()
-    np.savez_compressed(content, **arrays)
+    np.savez_compressed(content, **arrays)  # type: ignore[arg-type]  # NumPy's stub takes any name for an option
     write_atomically(cache_folder() / entry.file, content.getvalue())
     shutil.rmtree(folder)
     return cache_folder() / entry.file

@@ -1,4 +1,4 @@
-"""Compiled loops over packed codes: distances are counted as they are found and never stored."""
+"""Compiled loops over packed codes: distances are counted on the fly and never stored."""
 
 import numpy as np
 from numba import njit
@@ -13,10 +13,10 @@ _BLOCK = 2048
 
 @njit(cache=True, nogil=True, inline="always")
 def _distance(a, b):
-    found = np.uint64(0)
+    n_different = np.uint64(0)
     for w in range(a.shape[0]):
-        found += popcount(a[w] ^ b[w])
-    return np.intp(found)
+        n_different += popcount(a[w] ^ b[w])
+    return np.intp(n_different)
 
 
 @njit(cache=True, nogil=True)
@@ -55,13 +55,13 @@ def hits_in_storage_order(queries, items, query_class, item_class, count, s, hit
         while last < count.shape[1] - 1 and count[q, last] < left:
             left -= count[q, last]
             last += 1
-        found = 0
+        n_hits = 0
         for i in range(items.shape[0]):
             r = _distance(queries[q], items[i])
             if r < last or (r == last and left > 0):
-                found += item_class[i] == query_class[q]
+                n_hits += item_class[i] == query_class[q]
                 left -= r == last
-        hits[q] = found
+        hits[q] = n_hits
 
 
 @njit(cache=True, nogil=True)

@@ -1,8 +1,11 @@
-"""How well the nearest codeword, or the nearest items, tell the class of a code."""
+"""How well the nearest codeword, or the nearest items, predict the class of a code."""
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._threads import run_all, tiles
 from .._validation import check_integer, check_labels
@@ -13,10 +16,12 @@ from .histograms import QUERIES_PER_TILE, check_codes, relevance_labels, words_o
 __all__ = ["codeword_accuracy", "codeword_hits", "knn_accuracy"]
 
 
-def codeword_accuracy(codes: BinaryCodes, y, codewords: BinaryCodes | np.ndarray, classes) -> float:
+def codeword_accuracy(
+    codes: BinaryCodes, y: ArrayLike, codewords: BinaryCodes | ArrayLike, classes: ArrayLike
+) -> float:
     """Return the share of codes whose nearest codeword is that of their class.
 
-    Where several codewords are equally near, the code counts by the share of them that is right: the
+    If several codewords are equally near, the code counts with the share of them that is right: the
     expectation of a random choice.
 
     Parameters
@@ -36,11 +41,11 @@ def codeword_accuracy(codes: BinaryCodes, y, codewords: BinaryCodes | np.ndarray
     0.5
     """
     if not isinstance(codewords, BinaryCodes):
-        codewords = BinaryCodes.from_signs(codewords)
+        codewords = BinaryCodes.from_signs(np.asarray(codewords))
     classes, y = np.asarray(classes), np.asarray(y)
     if classes.shape != (len(codewords),):
         raise ValueError(
-            f"classes has shape {classes.shape}; there are {len(codewords)} codewords; name one class each."
+            f"classes has shape {classes.shape}; there are {len(codewords)} codewords. Name one class per codeword."
         )
     if not check_labels(y, len(codes)).labeled.all():
         raise ValueError("y has unlabeled rows; accuracy needs the label of every code. Leave them out.")
@@ -55,12 +60,18 @@ def codeword_hits(distances: np.ndarray, y: np.ndarray, classes: np.ndarray) -> 
 
 
 def knn_accuracy(
-    codes_query: BinaryCodes, codes_db: BinaryCodes, y_query, y_db, k: int = 5, *, n_jobs: int | None = None
+    codes_query: BinaryCodes,
+    codes_db: BinaryCodes,
+    y_query: ArrayLike,
+    y_db: ArrayLike,
+    k: int = 5,
+    *,
+    n_jobs: int | None = None,
 ) -> float:
     """Return the share of queries whose k nearest items vote for their class.
 
     Items at the distance where k is reached share the votes that are left, so storage order does not
-    matter; classes with equally many votes share the query. A database of fewer than k items votes whole.
+    matter; classes with equally many votes share the query. If a database has fewer than k items, all of them vote.
 
     Examples
     --------
@@ -74,15 +85,15 @@ def knn_accuracy(
     k = min(check_integer(k, "k", low=1), len(codes_db))
     query_class, item_class = relevance_labels(y_query, y_db, len(codes_query), len(codes_db))
     if query_class.ndim == 2:
-        raise ValueError("knn_accuracy takes one label a code, not label matrices.")
+        raise ValueError("knn_accuracy takes one label per code, not label matrices. Use precision_at for these.")
     queries, items = words_of(codes_query), words_of(codes_db)
     votes = np.zeros((len(queries), 1 + max(query_class.max(), item_class.max())))
 
-    def scan(rows: slice):
+    def scan(rows: slice) -> None:
         neighbor_votes(queries[rows], items, item_class, codes_db.n_bits, k, votes[rows])
 
-    run_all([lambda rows=rows: scan(rows) for rows in tiles(len(queries), QUERIES_PER_TILE)], n_jobs)
-    # Fractions of votes that are equal on paper differ by rounding.
+    run_all([partial(scan, rows) for rows in tiles(len(queries), QUERIES_PER_TILE)], n_jobs)
+    # Fractions of votes that are mathematically equal differ by rounding.
     winners = votes >= votes.max(axis=1, keepdims=True) - 1e-9
     right = winners[np.arange(len(votes)), query_class]
     return float((right / winners.sum(axis=1)).mean())

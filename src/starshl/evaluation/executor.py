@@ -1,8 +1,8 @@
-"""Do many runs, several at a time, each once.
+"""Do many runs, each of them once, several at a time.
 
-Every run goes to a record of its own that is complete or absent, and then to a line of the summaries; a kill at any
-point loses no more than the runs under way. Workers are processes: if the system ends one, for lack of memory, say,
-only its run is lost.
+Every run goes to its own record, which is complete or absent, and then to a line of the summaries; a kill at any
+point loses no more than the runs under way. Workers are processes: if the system ends one, for example for lack of
+memory, only its run is lost.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from statistics import fmean
 from typing import Protocol
 
@@ -42,7 +43,7 @@ class Job(Protocol):
 
     @property
     def needs_codes(self) -> bool:
-        """Whether a summary alone is not enough, so that the run is repeated if its record is missing."""
+        """Whether the run needs its record: if that is missing, the run is repeated in spite of a summary."""
         ...
 
     def perform(self) -> Record:
@@ -63,7 +64,7 @@ class Progress:
 
 @dataclass(slots=True)
 class Outcome:
-    """What became of the runs.
+    """How the runs ended.
 
     Attributes
     ----------
@@ -128,7 +129,7 @@ def execute(
 
 
 def _earlier(job: Job, folder: RecordFolder, summaries: SummaryFolder, outcome: Outcome) -> RunSummary | None:
-    """Return the summary of a run that is done, made from its record if need be; None if the run must be done."""
+    """Return the summary of a finished run, made from its record if necessary; None if the run must be done."""
     path = folder.path_of(job.key)
     summary = summaries.get(job.key)
     if not path.exists():
@@ -204,7 +205,8 @@ class _Worker:
     """A process that does one run after another and is replaced if it dies."""
 
     def __init__(self, folder: RecordFolder):
-        self.folder, self.job, self.started = folder, None, 0.0
+        self.folder, self.started = folder, 0.0
+        self.job: Job | None = None
         self._start()
 
     def _start(self) -> None:
@@ -213,7 +215,7 @@ class _Worker:
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, self.folder.path), daemon=True)
         self.process.start()
-        # Only the worker may hold its end: its death is then seen as the end of the pipe.
+        # Only the worker may hold its end, so that its death shows as the end of the pipe.
         theirs.close()
 
     def give(self, queue: list[Job]) -> None:
@@ -230,21 +232,24 @@ class _Worker:
 
     def take(self) -> tuple[Job, RunSummary, float]:
         """Return the run that has ended, its summary and how long it took."""
+        job = self.job
+        if job is None:
+            raise RuntimeError("This worker has no run; give it one first.")
         try:
             summary = self.connection.recv()
         except (EOFError, ConnectionResetError):
-            summary = self._failure()
-        return self.job, summary, time.perf_counter() - self.started
+            summary = self._failure(job)
+        return job, summary, time.perf_counter() - self.started
 
-    def _failure(self) -> RunSummary:
+    def _failure(self, job: Job) -> RunSummary:
         self.process.join()
         message = f"The process of this run ended with code {self.process.exitcode}; memory may have run out."
         self._replace()
         with suppress(FileNotFoundError, RecordFormatError):
             # It may have died after the run was saved.
-            if (saved := self.folder.load(self.job.key)).ok:
+            if (saved := self.folder.load(job.key)).ok:
                 return summarize_record(saved)
-        record = Record(self.job.key, self.job.dataset, "failed", message)
+        record = Record(job.key, job.dataset, "failed", message)
         self.folder.save(record)
         return RunSummary(record)
 
@@ -253,15 +258,15 @@ class _Worker:
         self._start()
 
     def end(self) -> None:
-        """End the process, whatever it does."""
+        """End the process, whatever it is doing."""
         self.connection.close()
         self.process.terminate()
         self.process.join()
 
 
-def _serve(connection: Connection, path) -> None:
+def _serve(connection: Connection, path: Path) -> None:
     folder = RecordFolder(path)
     # The pipe closes when the process that hands out the runs ends or is killed.
-    with suppress(EOFError, BrokenPipeError, KeyboardInterrupt):
+    with suppress(EOFError, ConnectionError, KeyboardInterrupt):
         while True:
             connection.send(_run_and_save(connection.recv(), folder))

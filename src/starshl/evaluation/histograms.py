@@ -1,10 +1,12 @@
-"""Hamming histograms: everything that a retrieval metric needs if the order of ties is left open."""
+"""Hamming histograms: everything that a retrieval metric needs if ties have no order."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._threads import run_all, tiles
 from .._validation import PartialLabels, as_label_array, check_labels
@@ -42,7 +44,8 @@ class HammingHistograms:
             raise ValueError(f"count is {count.dtype} and relevant {relevant.dtype}; both must hold integers.")
         if (relevant < 0).any() or (relevant > count).any():
             raise ValueError(
-                "Some entries of relevant are negative or exceed count; relevant items are a part of all items."
+                "Some entries of relevant are negative or exceed count; relevant items are a subset of all items. "
+                "Count them again."
             )
         totals = count.sum(axis=1)
         if totals[0] == 0 or (totals != totals[0]).any():
@@ -72,7 +75,11 @@ class HammingHistograms:
 
 
 def hamming_histograms(
-    codes_query: BinaryCodes, codes_db: BinaryCodes, y_query, y_db, n_jobs: int | None = None
+    codes_query: BinaryCodes,
+    codes_db: BinaryCodes,
+    y_query: ArrayLike,
+    y_db: ArrayLike,
+    n_jobs: int | None = None,
 ) -> HammingHistograms:
     """Count items and relevant items by Hamming distance, for every query.
 
@@ -102,10 +109,10 @@ def hamming_histograms(
     count = np.zeros((len(queries), codes_query.n_bits + 1), dtype=np.int64)
     relevant = np.zeros_like(count)
 
-    def scan(rows: slice):
+    def scan(rows: slice) -> None:
         loop(queries[rows], items, query_labels[rows], item_labels, count[rows], relevant[rows])
 
-    run_all([lambda rows=rows: scan(rows) for rows in tiles(len(queries), QUERIES_PER_TILE)], n_jobs)
+    run_all([partial(scan, rows) for rows in tiles(len(queries), QUERIES_PER_TILE)], n_jobs)
     return HammingHistograms(count, relevant)
 
 
@@ -134,7 +141,9 @@ def words_of(codes: BinaryCodes) -> np.ndarray:
     return padded.view(np.uint64)
 
 
-def relevance_labels(y_query, y_db, n_queries: int, n_items: int) -> tuple[np.ndarray, np.ndarray]:
+def relevance_labels(
+    y_query: ArrayLike, y_db: ArrayLike, n_queries: int, n_items: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return class indices of shape (n,), or packed label sets of shape (n, n_words) for label matrices."""
     y_query, y_db = _one_column(y_query), _one_column(y_db)
     for name, y, n in (("y_query", y_query, n_queries), ("y_db", y_db, n_items)):
@@ -157,7 +166,7 @@ def _class_indices(query: PartialLabels, item: PartialLabels) -> tuple[np.ndarra
     query_classes, item_classes = query.classes.tolist(), item.classes.tolist()
     if {_kind(label) for label in query_classes}.isdisjoint(_kind(label) for label in item_classes):
         raise ValueError(
-            f"y_query holds {query.dtype} and y_db {item.dtype} labels, so none could agree. "
+            f"y_query holds {query.dtype} and y_db {item.dtype} labels, so none could be equal. "
             "Use labels of one type on both sides."
         )
     number = {label: position for position, label in enumerate(dict.fromkeys(query_classes + item_classes))}
@@ -171,9 +180,9 @@ def _kind(label: object) -> type:
     return type(label) if isinstance(label, (str, bytes)) else object
 
 
-def _one_column(y) -> np.ndarray:
-    y = as_label_array(y)
-    return y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+def _one_column(y: ArrayLike) -> np.ndarray:
+    labels = as_label_array(y)
+    return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
 
 
 def _label_sets(y_query: np.ndarray, y_db: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -184,6 +193,6 @@ def _label_sets(y_query: np.ndarray, y_db: np.ndarray) -> tuple[np.ndarray, np.n
         )
     for name, y in (("y_query", y_query), ("y_db", y_db)):
         if y.dtype.kind not in "biuf" or not np.isin(y, (0, 1)).all():
-            raise ValueError(f"{name} is a matrix with entries other than 0 and 1; mark each label by 1.")
+            raise ValueError(f"{name} is a matrix with entries other than 0 and 1; mark each label with 1.")
     as_codes = [BinaryCodes.from_signs(y.astype(np.int8)) for y in (y_query, y_db)]
     return words_of(as_codes[0]), words_of(as_codes[1])

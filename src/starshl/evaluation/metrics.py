@@ -1,6 +1,6 @@
 """Retrieval metrics as expectations over the order of ties, so that storage order never matters.
 
-Hamming distances tie massively. Each metric here is a function of :class:`HammingHistograms` alone: the
+Many items lie at the same Hamming distance. Each metric here is a function of :class:`HammingHistograms` alone: the
 exact mean over all orders of items at equal distance.
 """
 
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._threads import run_all, tiles
 from .._validation import check_choice, check_integer
@@ -34,8 +36,8 @@ __all__ = [
 def precision_at(
     codes_query: BinaryCodes,
     codes_db: BinaryCodes,
-    y_query,
-    y_db,
+    y_query: ArrayLike,
+    y_db: ArrayLike,
     s: int = 10,
     *,
     ties: str = "expected",
@@ -48,7 +50,7 @@ def precision_at(
     codes_query, codes_db : BinaryCodes
     y_query, y_db : labels of shape (n,), or 0/1 label matrices of shape (n, n_classes)
     s : int, default=10
-        A database of fewer items is taken whole.
+        If the database has fewer items, all of them count.
     ties : {"expected", "index"}, default="expected"
         "expected" averages over all orders of items at equal distance. "index" takes them in storage
         order, as a stable sort does: the result then depends on how the database is sorted.
@@ -71,25 +73,33 @@ def precision_at(
     return float((hits / min(s, histograms.n_items)).mean())
 
 
-def _hits_in_storage_order(codes_query, codes_db, y_query, y_db, s, count, n_jobs) -> np.ndarray:
+def _hits_in_storage_order(
+    codes_query: BinaryCodes,
+    codes_db: BinaryCodes,
+    y_query: ArrayLike,
+    y_db: ArrayLike,
+    s: int,
+    count: np.ndarray,
+    n_jobs: int | None,
+) -> np.ndarray:
     query_class, item_class = relevance_labels(y_query, y_db, len(codes_query), len(codes_db))
     if query_class.ndim == 2:
         raise ValueError("ties='index' takes one label per code; use ties='expected' with label matrices.")
     queries, items = words_of(codes_query), words_of(codes_db)
     hits = np.zeros(len(queries), dtype=np.int64)
 
-    def scan(rows: slice):
+    def scan(rows: slice) -> None:
         hits_in_storage_order(queries[rows], items, query_class[rows], item_class, count[rows], s, hits[rows])
 
-    run_all([lambda rows=rows: scan(rows) for rows in tiles(len(queries), QUERIES_PER_TILE)], n_jobs)
+    run_all([partial(scan, rows) for rows in tiles(len(queries), QUERIES_PER_TILE)], n_jobs)
     return hits
 
 
 def mean_average_precision(
     codes_query: BinaryCodes,
     codes_db: BinaryCodes,
-    y_query,
-    y_db,
+    y_query: ArrayLike,
+    y_db: ArrayLike,
     k: int | None = None,
     *,
     n_jobs: int | None = None,
@@ -197,7 +207,7 @@ def precision_recall(histograms: HammingHistograms, average: str = "micro", *, e
         "micro" pools all (query, item) pairs; precision is NaN while every ball is empty. "macro" averages
         over queries.
     empty : {"zero", "skip", "nan"}, default="zero"
-        What an empty ball means for a macro average: precision 0 (a failed lookup), left out (flatters
+        What an empty ball means for a macro average: precision 0 (a failed lookup), left out (which flatters
         long codes), or no average at that radius.
     """
     check_choice(average, "average", ("micro", "macro"))
@@ -277,7 +287,7 @@ def lookup(histograms: HammingHistograms, radius: int = 2) -> Lookup:
     )
 
 
-def _check_lengths(s) -> list[int]:
+def _check_lengths(s: int | Sequence[int]) -> list[int]:
     lengths = [check_integer(length, "s", low=1) for length in np.atleast_1d(np.asarray(s)).tolist()]
     if not lengths:
         raise ValueError("s is empty; give at least one list length.")

@@ -18,13 +18,13 @@ class Occupancy:
     Attributes
     ----------
     n_codes, n_distinct, largest : int
-        Codes, buckets that hold any, codes in the fullest bucket.
+        The number of codes, of distinct codes, and of codes in the fullest bucket.
     mean_bucket_of_a_code : float
         How many codes share the bucket of a code drawn at random, itself included.
     code_entropy : float
         Entropy of the bucket of a random code, in bits: at most log2(n_codes) and n_bits.
     mean_bit_entropy : float
-        Mean over bits of the entropy of one bit: 1 if every bit splits the codes in halves.
+        Mean over bits of the entropy of one bit: 1 if every bit splits the codes in half.
     n_constant_bits : int
         Bits that are equal in all codes and so carry nothing.
     """
@@ -45,8 +45,8 @@ def occupancy(codes: BinaryCodes) -> Occupancy:
     --------
     >>> import numpy as np
     >>> from starshl import BinaryCodes
-    >>> found = occupancy(BinaryCodes.from_signs(np.array([[1, 1], [1, 1], [-1, 1], [-1, 1]])))
-    >>> found.n_distinct, found.code_entropy, found.n_constant_bits
+    >>> buckets = occupancy(BinaryCodes.from_signs(np.array([[1, 1], [1, 1], [-1, 1], [-1, 1]])))
+    >>> buckets.n_distinct, buckets.code_entropy, buckets.n_constant_bits
     (2, 1.0, 1)
     """
     if len(codes) == 0:

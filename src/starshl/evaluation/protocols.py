@@ -1,4 +1,4 @@
-"""Named experiments: which rows train, which form the database and which are queries, run by run.
+"""Named experiments: for each run, which rows train, which form the database and which are queries.
 
 A frozen protocol carries the SHA-256 of each of its splits. A split that comes out differently is refused, so two
 results of the same protocol and run were measured on the same rows.
@@ -76,7 +76,7 @@ class Protocol:
         return split
 
     def reduced(self, *, n_train: int, n_query: int, n_runs: int) -> Protocol:
-        """Return a smaller protocol of the same kind, under a name that says so, for quick looks."""
+        """Return a smaller protocol of the same kind, under a name that says so, for a quick look."""
         rows = replace(self.rows, n_train=n_train, n_query=n_query, official=False)
         name = f"{self.name}-{n_train}-{n_query}"
         return replace(self, name=name, rows=rows, n_runs=n_runs, digests=())
@@ -104,7 +104,7 @@ def protocol(name: str, known: Mapping[str, Protocol] | None = None) -> Protocol
 
 
 def base_protocol(name: str, known: Mapping[str, Protocol]) -> Protocol | None:
-    """Return the protocol of a name, or the one of which it is the reduced form; None if there is neither."""
+    """Return the protocol with this name, or the one it is a reduced form of; None if there is neither."""
     return known.get(name) or known.get(re.sub(r"-\d+-\d+$", "", name))
 
 

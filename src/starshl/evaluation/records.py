@@ -1,7 +1,7 @@
 """Store what a run produced, once, so that it can be scored again at any time.
 
 A record is one file with a JSON header and raw arrays (packed codes, classes, predictions); it is complete or absent.
-A folder of records knows its format, so that no report mixes records that mean different things.
+A folder of records stores its format, so that no report mixes records that mean different things.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ class RecordFolder:
     (True, 'no memory')
     """
 
-    def __init__(self, path: str | os.PathLike):
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         if self.path.exists() and not self.path.is_dir():
             raise RecordFormatError(f"{str(self.path)!r} is a file; run records are kept in a folder. Name one.")
@@ -241,7 +241,7 @@ class RecordFolder:
 
     def _claim(self, marker: Path) -> None:
         self.path.mkdir(parents=True, exist_ok=True)
-        # Another process may be claiming the same folder: its half-written marker is hidden.
+        # Another process may be claiming the same folder; its half-written marker is a hidden file.
         strangers = [path for path in self.path.iterdir() if not path.name.startswith(".")]
         if strangers and not marker.exists():
             raise RecordFormatError(
@@ -268,7 +268,7 @@ def read_record(path: Path) -> Record:
     try:
         header, arrays = read_bundle(path)
     except BundleFormatError as error:
-        # The bundle's own message is about model files and advises to save them again.
+        # The bundle's own message is about model files, which can be saved again.
         raise _unreadable(path, "it is truncated, damaged or of another kind") from error
     try:
         if header["record_format"] != RECORD_FORMAT:
@@ -285,16 +285,16 @@ def header_of(record: Record) -> dict[str, Any]:
 
 
 def record_of(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Record:
-    """Return the record that :func:`header_of` describes; raise ValueError, KeyError or TypeError if it is none."""
+    """Return the record that :func:`header_of` describes; raise ValueError, KeyError or TypeError if there is none."""
     record = Record(key=RunKey(**header["key"]), arrays=arrays, **{name: header[name] for name in _HEADER_FIELDS})
     if record.status not in STATUSES:
         raise ValueError(f"its status is {record.status!r}, not one of {', '.join(STATUSES)}")
     for name in ("dataset", "message", "finished"):
         if not isinstance(getattr(record, name), str):
-            raise TypeError(f"its {name} is no text")
+            raise TypeError(f"its {name} is not text")
     for name in ("seconds", "versions", "machine"):
         if not isinstance(getattr(record, name), dict):
-            raise TypeError(f"its {name} is no mapping")
+            raise TypeError(f"its {name} is not a mapping")
     return record
 
 

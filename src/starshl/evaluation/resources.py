@@ -22,14 +22,14 @@ _STATUS, _CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 @dataclass(slots=True)
 class Stopwatch:
-    """Wall seconds by stage; compiling loops happens once per machine and is counted apart, as "compile"."""
+    """Wall seconds by stage; compiling loops happens once per machine and is counted separately, as "compile"."""
 
     seconds: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Measure the block."""
-        compiling = []
+        compiling: list[float] = []
         start = time.perf_counter()
         try:
             with install_timer("numba:compile", compiling.append):
@@ -42,7 +42,7 @@ class Stopwatch:
 
 @dataclass(slots=True)
 class PeakMemory:
-    """``peak_bytes`` is the most memory that was resident, None where the system cannot tell."""
+    """``peak_bytes`` is the most memory that was resident, None if the system does not report it."""
 
     peak_bytes: int | None = None
 
@@ -51,8 +51,8 @@ class PeakMemory:
 def peak_memory() -> Iterator[PeakMemory]:
     """Measure the peak resident memory of this process within the block.
 
-    Linux can reset its high-water mark; elsewhere nothing is reported, because the only figure at hand is the
-    peak since the process started, which says nothing of this block.
+    Linux can reset its high-water mark. Elsewhere nothing is reported: the only figure available is the peak since
+    the process started, which says nothing about this block.
     """
     memory = PeakMemory()
     can_tell = _reset_high_water_mark()

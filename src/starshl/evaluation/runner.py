@@ -22,13 +22,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import Any
+from functools import partial
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from .._threads import run_all, single_threaded_blas, tiles
 from .._validation import check_choice, check_integer
+from ..codes import BinaryCodes
 from .accuracy import codeword_hits
 from .records import Record, RunKey
 from .resources import Stopwatch, machine, peak_memory, versions
@@ -36,10 +39,34 @@ from .splits import Split, SplitData
 
 __all__ = ["labels_used", "parameters_of", "planned_key", "run", "run_classifier", "run_float_search"]
 
+Made = TypeVar("Made")
+
+
+class Classifier(Protocol):
+    """What :func:`run_classifier` asks of a method."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray | None, /) -> object: ...
+
+    def predict(self, X: np.ndarray, /) -> np.ndarray: ...
+
+
+class Encoder(Protocol):
+    """What :func:`run` asks of a method."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray | None, /) -> object: ...
+
+    def encode(self, X: np.ndarray, /) -> BinaryCodes: ...
+
+    def encode_database(self, X: np.ndarray, y: np.ndarray | None, /) -> BinaryCodes: ...
+
+
+# Called with the name of a stage, measures the block.
+Stage: TypeAlias = Callable[[str], AbstractContextManager[None]]
+
 TRAINING_ROWS = ("train", "labeled", "train+query")
 
 _QUERIES_PER_TILE = 256
-_IDENTIFIED_BY_THE_KEY = ("n_bits", "random_state")
+_PARAMETERS_IN_KEY = ("n_bits", "random_state")
 
 
 def planned_key(
@@ -53,7 +80,7 @@ def planned_key(
     seed: int | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> RunKey:
-    """Return the key under which a run is recorded, to ask whether it has been done already.
+    """Return the key under which a run is recorded, to check whether it has been done already.
 
     The seed is the split's own for the method unless one is given. ``parameters`` are those of the method, see
     :func:`parameters_of`; other parameters make another run.
@@ -64,7 +91,7 @@ def planned_key(
 
 
 def run(
-    make_hasher: Callable[[int, int], Any],
+    make_hasher: Callable[[int, int], Encoder],
     data: SplitData,
     method: str,
     n_bits: int,
@@ -95,17 +122,17 @@ def run(
     >>> digits = datasets.get("digits")
     >>> data = split_data(digits, protocol("unsupervised-digits").split(digits, 0))
     >>> record = run(lambda n_bits, seed: LSHash(n_bits, random_state=seed), data, "lsh", 16)
-    >>> record.status, record.codes("query")[:2].packed.shape
-    ('ok', (2, 2))
+    >>> record.status, record.codes("query")
+    ('ok', BinaryCodes(497 codes of 16 bits))
     """
     check_choice(fit_on, "fit_on", TRAINING_ROWS)
     n_bits = check_integer(n_bits, "n_bits", low=1)
     seed = data.split.seed(method) if seed is None else check_integer(seed, "seed", low=0)
-    hasher, problem = _made(lambda: make_hasher(n_bits, seed))
+    hasher = _made(lambda: make_hasher(n_bits, seed))
 
-    def work(stage) -> tuple[dict[str, np.ndarray], int]:
-        if problem is not None:
-            raise problem
+    def work(stage: Stage) -> tuple[dict[str, np.ndarray], int]:
+        if isinstance(hasher, Exception):
+            raise hasher
         X, y = _rows_to_fit(data, fit_on)
         with stage("fit"):
             hasher.fit(X, y)
@@ -114,7 +141,7 @@ def run(
         with stage("encode_query"):
             query = hasher.encode(data.X_query)
         if database.n_bits != n_bits:
-            raise ValueError(f"The codes have {database.n_bits} bits; {n_bits} were asked for.")
+            raise ValueError(f"The codes have {database.n_bits} bits; {n_bits} were requested.")
         arrays = {"database": database.packed, "query": query.packed, "y_database": small(data.y_database)}
         if data.X_database is data.X_train:
             arrays["labeled"] = data.split.labeled
@@ -124,7 +151,7 @@ def run(
 
 
 def run_classifier(
-    make_classifier: Callable[[int], Any],
+    make_classifier: Callable[[int], Classifier],
     data: SplitData,
     method: str,
     *,
@@ -134,11 +161,11 @@ def run_classifier(
     """Fit a classifier, made by ``make_classifier(seed)``, predict the queries and return the record."""
     check_choice(fit_on, "fit_on", TRAINING_ROWS)
     seed = data.split.seed(method) if seed is None else check_integer(seed, "seed", low=0)
-    classifier, problem = _made(lambda: make_classifier(seed))
+    classifier = _made(lambda: make_classifier(seed))
 
-    def work(stage) -> tuple[dict[str, np.ndarray], int]:
-        if problem is not None:
-            raise problem
+    def work(stage: Stage) -> tuple[dict[str, np.ndarray], int]:
+        if isinstance(classifier, Exception):
+            raise classifier
         X, y = _rows_to_fit(data, fit_on)
         with stage("fit"):
             classifier.fit(X, y)
@@ -152,7 +179,7 @@ def run_float_search(data: SplitData, method: str, *, n_neighbors: int = 50, n_j
     """Search the nearest database rows by Euclidean distance (ties by row) and return the record."""
     n_neighbors = min(check_integer(n_neighbors, "n_neighbors", low=1), len(data.X_database))
 
-    def work(stage) -> tuple[dict[str, np.ndarray], int]:
+    def work(stage: Stage) -> tuple[dict[str, np.ndarray], int]:
         with stage("search"):
             nearest = _nearest_rows(data.X_query, data.X_database, n_neighbors, n_jobs)
         return {"neighbor_class": small(data.y_database)[nearest]}, 0
@@ -160,22 +187,24 @@ def run_float_search(data: SplitData, method: str, *, n_neighbors: int = 50, n_j
     return _recorded(work, _key_of(data, method, None, "none", 0, {"n_neighbors": n_neighbors}), data)
 
 
-def _made(make: Callable[[], Any]) -> tuple[Any, Exception | None]:
-    """Return what a function makes, or why it could not."""
+def _made(make: Callable[[], Made]) -> Made | Exception:
+    """Return the result of a function, or why it failed."""
     try:
-        return make(), None
+        return make()
     except Exception as error:
-        return None, error
+        return error
 
 
-def _key_of(data: SplitData, method: str, n_bits: int | None, fit_on: str, seed: int, parameters: Mapping) -> RunKey:
+def _key_of(
+    data: SplitData, method: str, n_bits: int | None, fit_on: str, seed: int, parameters: Mapping[str, Any]
+) -> RunKey:
     dtype = data.X_train.dtype.name
     return planned_key(
         data.split, data.scaling, method, n_bits, dtype=dtype, fit_on=fit_on, seed=seed, parameters=parameters
     )
 
 
-def labels_used(fitted: Any, y: np.ndarray | None) -> int:
+def labels_used(fitted: object, y: np.ndarray | None) -> int:
     """Return how many labels a method learned from.
 
     A method that samples its labels says so in ``n_labeled_``; one whose facts say that it ignores labels used none;
@@ -189,10 +218,12 @@ def labels_used(fitted: Any, y: np.ndarray | None) -> int:
     return 0 if ignores_labels else int((y >= 0).sum())
 
 
-def _recorded(work: Callable, key: RunKey, data: SplitData) -> Record:
+def _recorded(work: Callable[[Stage], tuple[dict[str, np.ndarray], int]], key: RunKey, data: SplitData) -> Record:
     """Do ``work(stage)`` and record arrays, labels used, time and memory, or why it failed."""
     stopwatch = Stopwatch()
-    status, message, arrays, n_labeled = "ok", "", {}, None
+    status, message = "ok", ""
+    arrays: dict[str, np.ndarray] = {}
+    n_labeled: int | None = None
     with peak_memory() as memory, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         try:
@@ -226,7 +257,7 @@ def _rows_to_fit(data: SplitData, fit_on: str) -> tuple[np.ndarray, np.ndarray |
     return X, y if (y >= 0).any() else None
 
 
-def _predictions(fitted, data: SplitData, fit_on: str) -> dict[str, np.ndarray]:
+def _predictions(fitted: Any, data: SplitData, fit_on: str) -> dict[str, np.ndarray]:
     predictions = {}
     if hasattr(fitted, "predict"):
         predictions["predicted_query"] = small(fitted.predict(data.X_query))
@@ -249,12 +280,12 @@ def small(labels: np.ndarray) -> np.ndarray:
     return labels.astype(np.min_scalar_type(int(labels.max(initial=0))))
 
 
-def parameters_of(estimator: Any) -> dict[str, str]:
+def parameters_of(estimator: object) -> dict[str, str]:
     """Return all parameters of an estimator as text, defaults included, without the code length and the seed."""
     if not hasattr(estimator, "get_params"):
         return {}
     parameters = estimator.get_params(deep=False)
-    return {name: repr(value) for name, value in parameters.items() if name not in _IDENTIFIED_BY_THE_KEY}
+    return {name: repr(value) for name, value in parameters.items() if name not in _PARAMETERS_IN_KEY}
 
 
 def _nearest_rows(queries: np.ndarray, rows: np.ndarray, n_neighbors: int, n_jobs: int | None) -> np.ndarray:
@@ -262,7 +293,7 @@ def _nearest_rows(queries: np.ndarray, rows: np.ndarray, n_neighbors: int, n_job
     nearest = np.empty((len(queries), n_neighbors), dtype=np.int64)
 
     def search(tile: slice) -> None:
-        # Without the query's own squared length, which moves all its distances alike.
+        # Without the squared length of the query, which is the same in all its distances.
         distances = squared[None, :] - 2.0 * (queries[tile] @ rows.T)
         farthest = np.partition(distances, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
         for query, row, bound in zip(range(tile.start, tile.stop), distances, farthest, strict=True):
@@ -270,5 +301,5 @@ def _nearest_rows(queries: np.ndarray, rows: np.ndarray, n_neighbors: int, n_job
             nearest[query] = near[np.argsort(row[near], kind="stable")][:n_neighbors]
 
     with single_threaded_blas():
-        run_all([lambda tile=tile: search(tile) for tile in tiles(len(queries), _QUERIES_PER_TILE)], n_jobs)
+        run_all([partial(search, tile) for tile in tiles(len(queries), _QUERIES_PER_TILE)], n_jobs)
     return nearest

@@ -1,4 +1,4 @@
-"""Record in, figures out: every number of a table or chart is computed here from stored arrays."""
+"""Compute every number of a table or chart from the stored arrays of a record."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ from sklearn.metrics import adjusted_rand_score
 
 from .accuracy import knn_accuracy
 from .histograms import HammingHistograms, hamming_histograms
-from .metrics import average_precision, expected_precision, list_size, lookup, pr_area, precision_recall
+from .metrics import (
+    PrecisionRecall,
+    average_precision,
+    expected_precision,
+    list_size,
+    lookup,
+    pr_area,
+    precision_recall,
+)
 from .occupancy import occupancy
 from .records import Record
 
@@ -38,19 +46,19 @@ def score(record: Record, *, n_jobs: int | None = None) -> dict[str, Any]:
     """
     if not record.ok:
         raise ValueError(f"The run of {record.key.method!r} failed ({record.message}); there is nothing to score.")
-    found: dict[str, Any] = {}
+    scores: dict[str, Any] = {}
     if "database" in record.arrays:
-        found |= _retrieval(histograms_of(record, n_jobs=n_jobs))
-        found |= _neighbor_votes(record, n_jobs)
-        found["occupancy"] = asdict(occupancy(record.codes("database")))
+        scores |= _retrieval(histograms_of(record, n_jobs=n_jobs))
+        scores |= _neighbor_votes(record, n_jobs)
+        scores["occupancy"] = asdict(occupancy(record.codes("database")))
     if "neighbor_class" in record.arrays:
-        found["precision_at"] = _precision_of_lists(record)
+        scores["precision_at"] = _precision_of_lists(record)
     for name, (predicted, true) in _PREDICTIONS.items():
         if predicted in record.arrays:
-            found[name] = float(np.mean(record.arrays[predicted] == record.arrays[true]))
+            scores[name] = float(np.mean(record.arrays[predicted] == record.arrays[true]))
     if "codeword_hits" in record.arrays:
-        found["accuracy_expected"] = float(np.mean(record.arrays["codeword_hits"]))
-    return found
+        scores["accuracy_expected"] = float(np.mean(record.arrays["codeword_hits"]))
+    return scores
 
 
 def histograms_of(record: Record, *, n_jobs: int | None = None) -> HammingHistograms:
@@ -63,21 +71,21 @@ def cluster_agreement(record: Record) -> dict[str, float]:
     """Return adjusted Rand indices between clusters and classes, for what a record allows.
 
     ``codes`` clusters the database codes by k-means (ten starts, fixed seed, as many clusters as classes),
-    alike for every method; ``assigned`` takes the clusters that a method assigned to its training rows, and
+    in the same way for every method; ``assigned`` takes the clusters that a method assigned to its training rows, and
     ``predicted`` those that it predicts for the queries.
     """
     arrays = record.arrays
-    found = {}
+    scores = {}
     if "database" in arrays:
         signs = record.codes("database").to_signs().astype(np.float64)
         n_clusters = len(np.unique(arrays["y_database"]))
         clusters = KMeans(n_clusters, n_init=10, random_state=0).fit_predict(signs)
-        found["codes"] = float(adjusted_rand_score(arrays["y_database"], clusters))
+        scores["codes"] = float(adjusted_rand_score(arrays["y_database"], clusters))
     if "transduced_train" in arrays:
-        found["assigned"] = float(adjusted_rand_score(arrays["y_train"], arrays["transduced_train"]))
+        scores["assigned"] = float(adjusted_rand_score(arrays["y_train"], arrays["transduced_train"]))
     if "predicted_query" in arrays:
-        found["predicted"] = float(adjusted_rand_score(arrays["y_query"], arrays["predicted_query"]))
-    return found
+        scores["predicted"] = float(adjusted_rand_score(arrays["y_query"], arrays["predicted_query"]))
+    return scores
 
 
 def _retrieval(histograms: HammingHistograms) -> dict[str, Any]:
@@ -107,7 +115,7 @@ def _neighbor_votes(record: Record, n_jobs: int | None) -> dict[str, Any]:
     return {"accuracy_knn": {k: knn_accuracy(query, items, y_query, y_items, k, n_jobs=n_jobs) for k in (1, 5)}}
 
 
-def _as_lists(curve) -> dict[str, list[float]]:
+def _as_lists(curve: PrecisionRecall) -> dict[str, list[float]]:
     return {name: getattr(curve, name).tolist() for name in ("radius", "precision", "recall", "empty_share")}
 
 

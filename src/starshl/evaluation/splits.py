@@ -1,4 +1,4 @@
-"""Draw the rows of one run, and cut and scale a data set accordingly."""
+"""Draw the rows of one run, and split and scale a data set accordingly."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Split:
         return array_digest({name: rows.astype(np.int64) for name, rows in parts.items()} | {"labeled": self.labeled})
 
     def seed(self, label: str = "") -> int:
-        """Return a seed for this run and label (say, a method's name) that no other label influences."""
+        """Return a seed for this run and label (for example a method's name) that no other label influences."""
         text = f"{self.protocol}\n{self.run}\n{label}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
 
@@ -101,8 +101,9 @@ def draw_rows(rows: Rows, dataset: Dataset, run: int, protocol: str) -> Split:
     if rows.official:
         train, query = _official_rows(dataset)
     else:
-        _check_sizes(rows, dataset, protocol)
-        train, query = _drawn_rows(rows, dataset, run, rows.stream or protocol)
+        n_train = check_integer(rows.n_train, "n_train", low=1)
+        _check_sizes(n_train, rows.n_query or 1, dataset, protocol)
+        train, query = _drawn_rows(rows, n_train, dataset, run, rows.stream or protocol)
     database = train
     if rows.database == "rest":
         database = np.setdiff1d(np.arange(len(dataset)), query)
@@ -116,26 +117,25 @@ def _official_rows(dataset: Dataset) -> tuple[np.ndarray, np.ndarray]:
     return np.flatnonzero(dataset.split == 0), np.flatnonzero(dataset.split == 1)
 
 
-def _check_sizes(rows: Rows, dataset: Dataset, protocol: str) -> None:
-    n_query = rows.n_query or 1
-    if rows.n_train + n_query > len(dataset):
+def _check_sizes(n_train: int, n_query: int, dataset: Dataset, protocol: str) -> None:
+    if n_train + n_query > len(dataset):
         raise ValueError(
-            f"Protocol {protocol!r} needs {rows.n_train:,} training rows and {n_query:,} or more queries; "
+            f"Protocol {protocol!r} needs {n_train:,} training rows and {n_query:,} or more queries; "
             f"{dataset.name!r} has {len(dataset):,} rows. Ask for fewer."
         )
 
 
-def _drawn_rows(rows: Rows, dataset: Dataset, run: int, stream: str) -> tuple[np.ndarray, np.ndarray]:
+def _drawn_rows(rows: Rows, n_train: int, dataset: Dataset, run: int, stream: str) -> tuple[np.ndarray, np.ndarray]:
     for attempt in range(_MAX_REDRAWS):
         order = _random_order(len(dataset), stream, run, attempt)
         if rows.per_class:
-            return _rows_per_class(rows, dataset, order)
-        n_query = len(dataset) - rows.n_train if rows.n_query is None else rows.n_query
-        train, query = order[: rows.n_train], order[rows.n_train : rows.n_train + n_query]
+            return _rows_per_class(n_train, rows.n_query, dataset, order)
+        n_query = len(dataset) - n_train if rows.n_query is None else rows.n_query
+        train, query = order[:n_train], order[n_train : n_train + n_query]
         if not rows.every_class or len(np.unique(dataset.y[train])) == dataset.n_classes:
             return train, query
     raise ValueError(
-        f"{rows.n_train:,} random rows of {dataset.name!r} never held all {dataset.n_classes} classes in "
+        f"{n_train:,} random rows of {dataset.name!r} never contained all {dataset.n_classes} classes in "
         f"{_MAX_REDRAWS:,} draws. Ask for more training rows."
     )
 
@@ -146,14 +146,16 @@ def _random_order(n: int, stream: str, run: int, attempt: int) -> np.ndarray:
     return np.argsort(np.random.PCG64(seed).random_raw(n), kind="stable")
 
 
-def _rows_per_class(rows: Rows, dataset: Dataset, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _rows_per_class(
+    n_train: int, n_query: int | None, dataset: Dataset, order: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     n_classes = dataset.n_classes
-    if rows.n_query is None or rows.n_train % n_classes or rows.n_query % n_classes:
+    if n_query is None or n_train % n_classes or n_query % n_classes:
         raise ValueError(
-            f"{rows.n_train} training rows and {rows.n_query} queries cannot be the same number from each of "
+            f"{n_train} training rows and {n_query} queries cannot be spread equally over "
             f"{n_classes} classes. Ask for multiples of {n_classes}."
         )
-    n_query, n_train = rows.n_query // n_classes, rows.n_train // n_classes
+    n_query, n_train = n_query // n_classes, n_train // n_classes
     rank = _rank_within_class(dataset.y[order], n_classes)
     available = np.bincount(dataset.y, minlength=n_classes).min()
     if n_query + n_train > available:
@@ -170,7 +172,7 @@ def _labeled_rows(n_labels: int | None, y_train: np.ndarray, n_classes: int, pro
     counts = np.bincount(y_train, minlength=n_classes)
     if (short := counts[counts < n_labels]).size:
         raise ValueError(
-            f"Protocol {protocol!r} wants {n_labels} labels per class; one class has {short.min()} training "
+            f"Protocol {protocol!r} needs {n_labels} labels per class; one class has {short.min()} training "
             "rows. Ask for more training rows or fewer labels."
         )
     return _rank_within_class(y_train, n_classes) < n_labels
@@ -210,7 +212,7 @@ class SplitData:
 
 
 def split_data(dataset: Dataset, split: Split, *, scaling: str = "max", dtype: type = np.float32) -> SplitData:
-    """Cut a data set into the parts of a split and scale its features.
+    """Split a data set into its parts and scale the features.
 
     Parameters
     ----------
@@ -223,7 +225,7 @@ def split_data(dataset: Dataset, split: Split, *, scaling: str = "max", dtype: t
     dtype : float32 or float64, default=float32
     """
     check_choice(scaling, "scaling", SCALINGS)
-    shift, scale = (np.asarray(values, dtype) for values in _shift_and_scale(dataset, split, scaling))
+    shift, scale = _shift_and_scale(dataset, split, scaling, dtype)
 
     def scaled(rows: np.ndarray) -> np.ndarray:
         X = dataset.X[rows].astype(dtype)
@@ -250,12 +252,13 @@ def split_data(dataset: Dataset, split: Split, *, scaling: str = "max", dtype: t
     )
 
 
-def _shift_and_scale(dataset: Dataset, split: Split, scaling: str):
+def _shift_and_scale(dataset: Dataset, split: Split, scaling: str, dtype: type) -> tuple[np.ndarray, np.ndarray]:
     if scaling == "max":
         largest = max(float(dataset.X.max()), -float(dataset.X.min()))
-        return 0.0, 1.0 / (largest or 1.0)
+        return np.asarray(0.0, dtype), np.asarray(1.0 / (largest or 1.0), dtype)
     if scaling in ("raw", "unit"):
-        return 0.0, 1.0
+        return np.asarray(0.0, dtype), np.asarray(1.0, dtype)
     X = dataset.X[split.train].astype(np.float64)
     shift, spread = (X.min(axis=0), np.ptp(X, axis=0)) if scaling == "range" else (X.mean(axis=0), X.std(axis=0))
-    return shift, np.where(spread > 0, 1.0 / np.where(spread > 0, spread, 1.0), 0.0)
+    scale = np.where(spread > 0, 1.0 / np.where(spread > 0, spread, 1.0), 0.0)
+    return shift.astype(dtype), scale.astype(dtype)

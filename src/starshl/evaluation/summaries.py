@@ -1,4 +1,4 @@
-"""Keep the numbers of every run as lines of text: small, easy to compare, fit for a repository.
+"""Keep the numbers of every run as lines of text: small, easy to compare, and suited to a repository.
 
 A summary holds what a report needs of a record (scores, times, settings, versions) and none of its arrays. A folder
 has one file per protocol, ``<protocol>.jsonl``, one JSON object per line. Values that many runs share (settings,
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -30,11 +30,11 @@ SUMMARY_FORMAT = 1
 _SUFFIX = ".jsonl"
 _SIGNIFICANT_DIGITS = 6
 _ID_LENGTH = 12
-_NOT_REPORTED = ("curve_macro",)
+_UNREPORTED_SCORES = ("curve_macro",)
 # Entry r is that of radius r.
-_REPORTED_OF_CURVES = ("precision", "recall")
-_BY_NUMBER = ("precision_at", "accuracy_knn")
-_SHARED = ("settings", "split_digest", "versions", "machine", "rows", "warnings")
+_REPORTED_CURVES = ("precision", "recall")
+_SCORES_BY_NUMBER = ("precision_at", "accuracy_knn")
+_SHARED_FIELDS = ("settings", "split_digest", "versions", "machine", "rows", "warnings")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class RunSummary:
         Numbers of rows and classes: "train", "query", "classes", "smallest_class"; empty if the run failed.
     scores : dict
         See :func:`starshl.evaluation.score`; a run without labels also has "clusters". Numbers have six significant
-        digits; None marks a score that is undefined.
+        digits; None is an undefined score.
     """
 
     record: Record
@@ -70,7 +70,7 @@ def summarize_record(record: Record, *, n_jobs: int | None = None) -> RunSummary
     if "labeled" in record.arrays and not record.arrays["labeled"].any():
         scores["clusters"] = cluster_agreement(record)
     if "curve" in scores:
-        scores["curve"] = {name: scores["curve"][name] for name in _REPORTED_OF_CURVES}
+        scores["curve"] = {name: scores["curve"][name] for name in _REPORTED_CURVES}
     per_class = np.unique(record.arrays["y_train"], return_counts=True)[1]
     rows = {
         "train": len(record.arrays["y_train"]),
@@ -78,7 +78,7 @@ def summarize_record(record: Record, *, n_jobs: int | None = None) -> RunSummary
         "classes": len(per_class),
         "smallest_class": int(per_class.min()),
     }
-    return RunSummary(bare, rows, _rounded({name: scores[name] for name in scores if name not in _NOT_REPORTED}))
+    return RunSummary(bare, rows, _rounded({name: scores[name] for name in scores if name not in _UNREPORTED_SCORES}))
 
 
 def _rounded(value: Any) -> Any:
@@ -117,7 +117,7 @@ class SummaryFolder:
     'no memory'
     """
 
-    def __init__(self, path: str | os.PathLike):
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.damaged: list[str] = []
         self._files: dict[str, _SummaryFile] = {}
@@ -210,7 +210,7 @@ class _SummaryFile:
         header = header_of(replace(summary.record, arrays={}))
         content = {"format": SUMMARY_FORMAT, **header.pop("key"), **header, "rows": summary.rows}
         del content["protocol"]
-        for name in _SHARED:
+        for name in _SHARED_FIELDS:
             text = _compact(content[name])
             identifier = hashlib.sha256(text.encode()).hexdigest()[:_ID_LENGTH]
             if identifier not in self._shared:
@@ -222,11 +222,11 @@ class _SummaryFile:
     def _decoded(self, content: dict[str, Any]) -> RunSummary:
         if content["format"] != SUMMARY_FORMAT:
             raise ValueError(f"the format is {content['format']}, not {SUMMARY_FORMAT}")
-        content |= {name: self._shared[content[name]] for name in _SHARED} | {"protocol": self.protocol}
+        content |= {name: self._shared[content[name]] for name in _SHARED_FIELDS} | {"protocol": self.protocol}
         names = ("protocol", "run", "method", "n_bits", "seed", "split_digest", "settings")
         record = record_of(content | {"key": {name: content[name] for name in names}}, {})
         scores = dict(content["scores"])
-        for name in _BY_NUMBER:
+        for name in _SCORES_BY_NUMBER:
             if name in scores:
                 scores[name] = {int(number): value for number, value in scores[name].items()}
         return RunSummary(record, dict(content["rows"]), scores)
@@ -236,6 +236,6 @@ def _compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"))
 
 
-def _ends_with_newline(file) -> bool:
+def _ends_with_newline(file: BinaryIO) -> bool:
     file.seek(-1, os.SEEK_END)
     return file.read(1) == b"\n"

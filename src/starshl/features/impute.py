@@ -6,12 +6,14 @@ from typing import Self
 
 import numpy as np
 from sklearn.impute import SimpleImputer
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._types import LabelsLike, SamplesLike
 from .._validation import check_choice
 from .step import Step
 
-__all__ = ["Impute", "is_missing"]
+__all__ = ["Impute", "is_missing", "with_none"]
 
 _STRATEGIES = ("median", "mean", "most_frequent")
 
@@ -22,12 +24,19 @@ def is_missing(cells: np.ndarray) -> np.ndarray:
         return np.isnan(cells)
     if cells.dtype.kind != "O":
         return np.zeros(cells.shape, dtype=bool)
-    # pandas.NA answers neither == nor bool(), and pandas is not a dependency: its name has to do.
+    # pandas.NA supports neither == nor bool(), and pandas is not a dependency, so its name has to do.
     flags = [
         cell is None or (isinstance(cell, (float, np.floating)) and cell != cell) or type(cell).__name__ == "NAType"
         for cell in cells.ravel()
     ]
     return np.array(flags, dtype=bool).reshape(cells.shape)
+
+
+def with_none(cells: np.ndarray) -> np.ndarray:
+    """Return objects with None wherever one is missing."""
+    marked = cells.astype(object)
+    marked[is_missing(cells)] = None
+    return marked
 
 
 class Impute(Step):
@@ -57,39 +66,39 @@ class Impute(Step):
     def __init__(self, strategy: str = "median"):
         self.strategy = strategy
 
-    def fit(self, X, y=None) -> Self:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> Self:
         """Learn what fills each column."""
         check_choice(self.strategy, "strategy", _STRATEGIES)
-        X = self._rows(X, fitting=True)
-        is_text = X.dtype.kind == "O"
+        rows = self._rows(X, fitting=True)
+        is_text = rows.dtype.kind == "O"
         if is_text and self.strategy != "most_frequent":
             raise ValueError(
                 f"X holds text, which has no {self.strategy}. Use strategy='most_frequent', or a TableFeatures step "
                 "for a table with numbers and text."
             )
-        self.fill_values_ = _most_frequent_text(X) if is_text else _fill_numbers(X, self.strategy)
-        self.n_features_out_ = X.shape[1]
+        self.fill_values_ = _most_frequent_text(rows) if is_text else _fill_numbers(rows, self.strategy)
+        self.n_features_out_ = rows.shape[1]
         return self
 
-    def transform(self, X) -> np.ndarray:
+    def transform(self, X: SamplesLike) -> np.ndarray:
         """Return the rows without missing values."""
         check_is_fitted(self)
-        X = self._rows(X, fitting=False)
-        return np.where(is_missing(X), self.fill_values_.astype(X.dtype), X)
+        rows = self._rows(X, fitting=False)
+        return np.where(is_missing(rows), self.fill_values_.astype(rows.dtype), rows)
 
-    def _rows(self, X, *, fitting: bool) -> np.ndarray:
-        X = validate_data(self, X, reset=fitting, dtype=None, ensure_all_finite=False)
-        if X.dtype.kind in "biu":
-            X = X.astype(np.float64)
-        if X.dtype.kind in "US":
-            X = X.astype(object)
-        if X.dtype.kind == "O" and (not fitting and self.fill_values_.dtype.kind == "f"):
-            X = np.where(is_missing(X), np.nan, X).astype(np.float64)
-        elif X.dtype.kind == "O" and fitting:
-            X = _numbers_if_possible(X)
-        if X.dtype.kind == "f" and np.isinf(X).any():
+    def _rows(self, X: SamplesLike, *, fitting: bool) -> np.ndarray:
+        rows: np.ndarray = validate_data(self, X, reset=fitting, dtype=None, ensure_all_finite=False)
+        if rows.dtype.kind in "biu":
+            rows = rows.astype(np.float64)
+        if rows.dtype.kind in "US":
+            rows = rows.astype(object)
+        if rows.dtype.kind == "O" and (not fitting and self.fill_values_.dtype.kind == "f"):
+            rows = np.where(is_missing(rows), np.nan, rows).astype(np.float64)
+        elif rows.dtype.kind == "O" and fitting:
+            rows = _numbers_if_possible(rows)
+        if rows.dtype.kind == "f" and np.isinf(rows).any():
             raise ValueError("Input X contains infinity; only NaN counts as missing. Replace infinite values first.")
-        return X
+        return rows
 
     def _check_restored(self) -> None:
         self._require_counts()
@@ -101,7 +110,7 @@ class Impute(Step):
         else:
             self._require_numbers("fill_values_", (self.n_features_in_,))
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.string = self.strategy == "most_frequent"
@@ -118,12 +127,12 @@ def _numbers_if_possible(X: np.ndarray) -> np.ndarray:
 
 
 def _fill_numbers(X: np.ndarray, strategy: str) -> np.ndarray:
-    # A column without a value is kept: the number of features must not depend on what is missing.
+    # A column without a value is kept, so that the number of features does not depend on what is missing.
     imputer = SimpleImputer(strategy=strategy, keep_empty_features=True).fit(X)
     return np.nan_to_num(np.asarray(imputer.statistics_, dtype=np.float64))
 
 
 def _most_frequent_text(X: np.ndarray) -> np.ndarray:
-    X = np.where(is_missing(X), None, X)
-    imputer = SimpleImputer(missing_values=None, strategy="most_frequent", keep_empty_features=True).fit(X)
+    cells = with_none(X)
+    imputer = SimpleImputer(missing_values=None, strategy="most_frequent", keep_empty_features=True).fit(cells)
     return np.array([fill if isinstance(fill, str) else "" for fill in imputer.statistics_], dtype=object)

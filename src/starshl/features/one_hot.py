@@ -6,9 +6,11 @@ from typing import Self
 
 import numpy as np
 from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .impute import is_missing
+from .._types import LabelsLike, SamplesLike
+from .impute import with_none
 from .step import Step
 
 __all__ = ["OneHot"]
@@ -17,7 +19,7 @@ __all__ = ["OneHot"]
 class OneHot(Step):
     """Turn each column into one column per category, as scikit-learn's OneHotEncoder does.
 
-    A missing value is a category of its own if ``fit`` saw one. Categories that ``fit`` did not see give zeros.
+    A missing value is its own category if ``fit`` saw one. Categories that ``fit`` did not see give zeros.
 
     Attributes
     ----------
@@ -35,23 +37,22 @@ class OneHot(Step):
     category_values_: np.ndarray
     category_counts_: np.ndarray
 
-    def fit(self, X, y=None) -> Self:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> Self:
         """Learn the categories of each column."""
-        X = self._rows(X, fitting=True)
-        categories = OneHotEncoder().fit(X).categories_
+        categories = OneHotEncoder().fit(self._rows(X, fitting=True)).categories_
         self.category_counts_ = np.array([len(values) for values in categories], dtype=np.int64)
         self.category_values_ = np.array([None] * int(self.category_counts_.sum()), dtype=object)
         self.category_values_[:] = [value for values in categories for value in values.tolist()]
         self.n_features_out_ = len(self.category_values_)
         return self
 
-    def transform(self, X) -> np.ndarray:
+    def transform(self, X: SamplesLike) -> np.ndarray:
         """Return zeros and ones, shape (n_samples, n_categories)."""
         check_is_fitted(self)
-        X = self._rows(X, fitting=False)
-        result = np.zeros((len(X), self.n_features_out_))
+        rows = self._rows(X, fitting=False)
+        result = np.zeros((len(rows), self.n_features_out_))
         start = 0
-        for column, count in zip(X.T, self.category_counts_.tolist(), strict=True):
+        for column, count in zip(rows.T, self.category_counts_.tolist(), strict=True):
             number = {_key(value): start + j for j, value in enumerate(self.category_values_[start : start + count])}
             places = np.array([number.get(_key(value), -1) for value in column.tolist()])
             known = np.flatnonzero(places >= 0)
@@ -59,12 +60,10 @@ class OneHot(Step):
             start += count
         return result
 
-    def _rows(self, X, *, fitting: bool) -> np.ndarray:
-        X = validate_data(self, X, reset=fitting, dtype=None, ensure_all_finite=False)
-        if X.dtype.kind != "O":
-            return X
+    def _rows(self, X: SamplesLike, *, fitting: bool) -> np.ndarray:
+        rows: np.ndarray = validate_data(self, X, reset=fitting, dtype=None, ensure_all_finite=False)
         # One word for missing: pandas.NA cannot be sorted or saved.
-        return np.where(is_missing(X), None, X)
+        return with_none(rows) if rows.dtype.kind == "O" else rows
 
     def _check_restored(self) -> None:
         self._require_counts()
@@ -84,7 +83,7 @@ class OneHot(Step):
             "category_values_",
         )
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.string = True
@@ -93,5 +92,5 @@ class OneHot(Step):
 
 
 def _key(value: object) -> object:
-    # NaN is not equal to itself; among numbers it is what None is among text.
+    # NaN is not equal to itself; it means for numbers what None means for text.
     return None if isinstance(value, float) and value != value else value

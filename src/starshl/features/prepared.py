@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from .._types import LabelsLike, SamplesLike
 from ..base import BaseHasher, all_or_nothing
 from ..catalog import get_class
 from ..codes import BinaryCodes
@@ -35,7 +36,7 @@ _HASHER_PREFIX = "hasher."
 _PROBE_ROWS = 3
 
 
-def _hasher_has(method: str):
+def _hasher_has(method: str) -> Callable[[PreparedHasher], bool]:
     return lambda self: hasattr(self.hasher, method)
 
 
@@ -74,13 +75,14 @@ class PreparedHasher(BaseHasher):
     steps_: list[Any]
     hasher_: BaseHasher
     feature_names_in_: np.ndarray
+    probes_: list[Probe | None]
 
     def __init__(self, steps: Sequence[BaseEstimator], hasher: BaseHasher):
         self.steps = steps
         self.hasher = hasher
 
     @classmethod
-    def from_pipeline(cls, pipeline: Pipeline, X=None) -> Self:
+    def from_pipeline(cls, pipeline: Pipeline, X: SamplesLike | None = None) -> Self:
         """Return the steps and the hasher of a scikit-learn pipeline as one hasher, fitted if the pipeline is.
 
         Parameters
@@ -88,7 +90,7 @@ class PreparedHasher(BaseHasher):
         pipeline : Pipeline
             Its last step is a hasher.
         X : rows, default=None
-            A few raw rows. With them, a model file can tell whether transformers passed to ``load`` are the right
+            A few raw rows. With them, a model file can check that transformers passed to ``load`` are the right
             ones.
         """
         *before, (_, hasher) = pipeline.steps
@@ -103,8 +105,8 @@ class PreparedHasher(BaseHasher):
         return prepared
 
     @all_or_nothing
-    def fit(self, X, y=None, **fit_params) -> Self:
-        """Fit each step on the rows that the earlier ones give, and the hasher on the result."""
+    def fit(self, X: SamplesLike, y: LabelsLike = None, **fit_params: Any) -> Self:
+        """Fit each step on the output of the earlier ones, and the hasher on the result."""
         self._check_settings()
         rows, steps = X, []
         for step in self.steps:
@@ -116,36 +118,37 @@ class PreparedHasher(BaseHasher):
         self.probes_ = self._probes(X)
         return self
 
-    def prepare(self, X) -> Any:
+    def prepare(self, X: SamplesLike) -> Any:
         """Return the rows as the steps leave them, ready for the hasher inside."""
         check_is_fitted(self)
+        rows = X
         for step in self.steps_:
-            X = step.transform(X)
-        return X
+            rows = step.transform(rows)
+        return rows
 
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         return self.hasher_.decision_function(self.prepare(X))
 
-    def encode(self, X) -> BinaryCodes:
+    def encode(self, X: SamplesLike) -> BinaryCodes:
         """Return the codes of queries as packed bytes."""
         return self.hasher_.encode(self.prepare(X))
 
-    def encode_database(self, X, y=None) -> BinaryCodes:
+    def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
         """Return the codes of items that queries are compared with, as packed bytes."""
         return self.hasher_.encode_database(self.prepare(X), y)
 
     @available_if(_hasher_has("predict"))
-    def predict(self, X, **params) -> np.ndarray:
+    def predict(self, X: SamplesLike, **params: Any) -> np.ndarray:
         """Return the class of each row, if the hasher inside predicts."""
         return self.hasher_.predict(self.prepare(X), **params)
 
     @available_if(_hasher_has("predict_proba"))
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: SamplesLike) -> np.ndarray:
         """Return the probability of each class, if the hasher inside estimates them."""
         return self.hasher_.predict_proba(self.prepare(X))
 
     @available_if(_hasher_has("score"))
-    def score(self, X, y, **params) -> float:
+    def score(self, X: SamplesLike, y: LabelsLike, **params: Any) -> float:
         """Return the accuracy, if the hasher inside predicts."""
         return self.hasher_.score(self.prepare(X), y, **params)
 
@@ -155,7 +158,7 @@ class PreparedHasher(BaseHasher):
         return self.hasher_.classes_
 
     @property
-    def facts(self) -> Facts:  # type: ignore[override]
+    def facts(self) -> Facts:  # type: ignore[override]  # a fact of the class elsewhere
         """The facts of the hasher inside."""
         return self.hasher.facts
 
@@ -165,12 +168,12 @@ class PreparedHasher(BaseHasher):
         return self.hasher.current_facts
 
     @property
-    def n_bits(self) -> int:  # type: ignore[override]
-        """The length of the codes that the hasher inside was asked for."""
+    def n_bits(self) -> int:  # type: ignore[override]  # nobody sets it: the hasher inside knows it
+        """The requested code length of the hasher inside."""
         return self.hasher.n_bits
 
     @property
-    def n_jobs(self) -> int | None:  # type: ignore[override]
+    def n_jobs(self) -> int | None:
         """The number of threads of the hasher inside."""
         return getattr(self.hasher, "n_jobs", None)
 
@@ -193,7 +196,7 @@ class PreparedHasher(BaseHasher):
         self.steps_, self.hasher_, self.n_bits_ = steps, hasher, hasher.n_bits_
 
     def _record_columns(self, first: Any, X: Any = None) -> None:
-        """Take over from what sees the raw rows how many columns they have, and their names."""
+        """Copy the number and the names of columns from the step that sees the raw rows."""
         n_features = getattr(first, "n_features_in_", None)
         self.n_features_in_ = int(n_features if n_features is not None else np.shape(X)[1] if np.ndim(X) == 2 else 1)
         if hasattr(first, "feature_names_in_"):
@@ -203,7 +206,8 @@ class PreparedHasher(BaseHasher):
         """Return one probe per step that a file cannot hold, None for the others."""
         if X is None or all(_is_built_in(step) for step in self.steps_):
             return [None] * len(self.steps_)
-        rows, probes = X[:_PROBE_ROWS], []
+        rows = X[:_PROBE_ROWS]
+        probes: list[Probe | None] = []
         for step in self.steps_:
             result = step.transform(rows)
             probes.append(None if _is_built_in(step) else take_probe(rows, result))
@@ -232,24 +236,24 @@ class PreparedHasher(BaseHasher):
         cls,
         header: dict[str, Any],
         arrays: dict[str, np.ndarray],
-        kernels: list | None = None,
+        kernels: Sequence[Any] | None = None,
         steps: Sequence[Any] | None = None,
     ) -> Self:
         specs = header["steps"]
         _check_arrays_have_owners(specs, arrays)
-        _check_given(specs, steps)
-        fitted, probes = [], []
+        given = _check_given(specs, steps)
+        fitted: list[Any] = []
+        probes: list[Probe | None] = []
         for position, spec in enumerate(specs):
             prefix = f"step.{position}."
             if spec["name"] is not None:
                 fitted.append(Step._unpack(spec, prefix, arrays, BUILT_IN_STEPS))
                 probes.append(None)
                 continue
-            given = steps[position]
             probe = None
             if spec["probe"] is not None:
-                probe = check_transformer(given, spec["probe"], prefix, arrays, position)
-            fitted.append(given)
+                probe = check_transformer(given[position], spec["probe"], prefix, arrays, position)
+            fitted.append(given[position])
             probes.append(probe)
         inner = {name.removeprefix(_HASHER_PREFIX): a for name, a in arrays.items() if name.startswith(_HASHER_PREFIX)}
         hasher = get_class(header["hasher"]["method"])._unpack(header["hasher"], inner, kernels=kernels)
@@ -267,7 +271,7 @@ class PreparedHasher(BaseHasher):
         names = getattr(self, "feature_names_in_", None)
         if names is not None and np.shape(names) != (self.n_features_in_,):
             raise BundleFormatError("The model file is damaged: it does not have one name per column.")
-        n_features = self.n_features_in_
+        n_features: int | None = self.n_features_in_
         for step in [*self.steps_, self.hasher_]:
             if n_features is not None and getattr(step, "n_features_in_", n_features) != n_features:
                 raise BundleFormatError(
@@ -280,7 +284,7 @@ class PreparedHasher(BaseHasher):
     def _n_features_out(self) -> int:
         return self.n_bits_
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.hasher)
         tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
@@ -304,7 +308,8 @@ def _check_arrays_have_owners(specs: Any, arrays: dict[str, np.ndarray]) -> None
         )
 
 
-def _check_given(specs: list[dict[str, Any]], steps: Sequence[Any] | None) -> None:
+def _check_given(specs: list[dict[str, Any]], steps: Sequence[Any] | None) -> Sequence[Any]:
+    """Return one entry per step: the transformer that was passed for it, or None if the file holds the step."""
     absent = [position for position, spec in enumerate(specs) if spec["name"] is None]
     if steps is None and absent:
         kinds = ", ".join(f"{specs[position]['type']} at position {position}" for position in absent)
@@ -313,7 +318,7 @@ def _check_given(specs: list[dict[str, Any]], steps: Sequence[Any] | None) -> No
             f"steps=[...]): {len(specs)} entries, the fitted transformers at these positions and None elsewhere."
         )
     if steps is None:
-        return
+        return [None] * len(specs)
     if len(steps) != len(specs):
         raise ValueError(f"steps has {len(steps)} entries; this model has {len(specs)} steps. Give one entry per step.")
     for position, step in enumerate(steps):
@@ -321,3 +326,4 @@ def _check_given(specs: list[dict[str, Any]], steps: Sequence[Any] | None) -> No
             raise ValueError(f"steps[{position}] is None; pass the fitted {specs[position]['type']} of the model.")
         if position not in absent and step is not None:
             raise ValueError(f"steps[{position}] is in the file already ({specs[position]['name']}). Pass None there.")
+    return steps

@@ -1,4 +1,4 @@
-"""Probes: a few rows by which a transformer that a file cannot hold is recognized when the file is opened."""
+"""Probes: a few rows that identify a transformer which a file cannot hold, when the file is opened."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def pack_probe(probe: Probe, prefix: str, arrays: dict[str, np.ndarray]) -> dict
 
 
 def check_transformer(transformer: Any, spec: Any, prefix: str, arrays: dict[str, np.ndarray], position: int) -> Probe:
-    """Refuse a transformer that gives other values than the one of the fit; return the probe."""
+    """Refuse a transformer whose output differs from that of the fitted one; return the probe."""
     probe = unpack_values(spec, arrays, prefix)
     try:
         result = _array(transformer.transform(_rows(probe)))
@@ -63,7 +63,7 @@ def _rows(probe: Probe) -> Any:
     cells = probe["rows"].reshape(probe["shape"])
     if probe["names"] is None:
         return cells
-    # Only who fits a transformer on a data frame gets here, and pandas is not a dependency.
+    # Only reached by transformers fitted on a data frame; pandas is not a dependency.
     import pandas
 
     return pandas.DataFrame(cells, columns=probe["names"]).infer_objects()

@@ -7,9 +7,11 @@ from typing import Self
 import numpy as np
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import Tags
 from sklearn.utils.sparsefuncs import inplace_column_scale
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._types import LabelsLike, Rows, SamplesLike
 from .step import Step
 
 __all__ = ["Scale"]
@@ -43,32 +45,30 @@ class Scale(Step):
     def __init__(self, center: bool = True):
         self.center = center
 
-    def fit(self, X, y=None) -> Self:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> Self:
         """Learn the mean and the standard deviation of each column."""
-        X = self._rows(X, fitting=True)
-        if sparse.issparse(X) and self.center:
+        rows = self._rows(X, fitting=True)
+        if sparse.issparse(rows) and self.center:
             raise ValueError("Centering would fill a sparse matrix. Use Scale(center=False), or dense rows.")
-        scaler = StandardScaler(with_mean=self.center).fit(X)
-        self.mean_ = scaler.mean_ if self.center else np.zeros(X.shape[1])
+        scaler = StandardScaler(with_mean=self.center).fit(rows)
+        self.mean_ = scaler.mean_ if self.center else np.zeros(rows.shape[1])
         self.scale_ = scaler.scale_
-        self.n_features_out_ = X.shape[1]
+        self.n_features_out_ = rows.shape[1]
         return self
 
-    def transform(self, X) -> np.ndarray | sparse.csr_matrix:
+    def transform(self, X: SamplesLike) -> Rows:
         """Return the scaled rows."""
         check_is_fitted(self)
-        X = self._rows(X, fitting=False)
-        if sparse.issparse(X):
-            X = X.copy()
-            inplace_column_scale(X, 1 / self.scale_)
-            return X
-        X = X.copy()
+        rows = self._rows(X, fitting=False).copy()
+        if sparse.issparse(rows):
+            inplace_column_scale(rows, 1 / self.scale_)
+            return rows
         # In place: the arithmetic is that of float64, and float32 rows stay float32.
-        X -= self.mean_
-        X /= self.scale_
-        return X
+        rows -= self.mean_
+        rows /= self.scale_
+        return rows
 
-    def _rows(self, X, *, fitting: bool):
+    def _rows(self, X: SamplesLike, *, fitting: bool) -> Rows:
         return validate_data(
             self,
             X,
@@ -86,7 +86,7 @@ class Scale(Step):
         self._require_numbers("scale_", (self.n_features_in_,))
         self._require(bool((self.scale_ > 0).all()), "scale_")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = not self.center

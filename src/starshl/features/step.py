@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from .._types import LabelsLike, Rows, SamplesLike
 from ..exceptions import BundleFormatError
 from ..packing import pack_values, unpack_values
 
@@ -25,11 +26,11 @@ class Step(TransformerMixin, BaseEstimator, ABC):
     n_features_out_: int
 
     @abstractmethod
-    def fit(self, X, y=None) -> Self:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> Self:
         """Learn the step from rows."""
 
     @abstractmethod
-    def transform(self, X) -> np.ndarray:
+    def transform(self, X: SamplesLike) -> Rows:
         """Return the features of rows, shape (n_samples, n_features_out_)."""
 
     @abstractmethod
@@ -70,7 +71,7 @@ class Step(TransformerMixin, BaseEstimator, ABC):
         return step
 
     def _require_counts(self) -> None:
-        """Refuse numbers of features that are not numbers."""
+        """Refuse feature counts that are not positive integers."""
         for name in ("n_features_in_", "n_features_out_"):
             value = getattr(self, name, None)
             self._require(type(value) is int and value >= 1, name)
@@ -84,5 +85,10 @@ class Step(TransformerMixin, BaseEstimator, ABC):
 
     def _require_numbers(self, name: str, shape: tuple[int, ...]) -> None:
         array = getattr(self, name, None)
-        is_right = isinstance(array, np.ndarray) and array.dtype.kind == "f" and array.shape == shape
-        self._require(is_right and bool(np.isfinite(array).all()), name)
+        is_right = (
+            isinstance(array, np.ndarray)
+            and array.dtype.kind == "f"
+            and array.shape == shape
+            and bool(np.isfinite(array).all())
+        )
+        self._require(is_right, name)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from .._types import LabelsLike, SamplesLike
 from .._validation import check_choice, check_flag, check_integer
 from .impute import Impute, is_missing
 from .one_hot import OneHot
@@ -38,7 +40,7 @@ class TableFeatures(Step):
         Columns to leave out, for example ids.
     impute : bool, default=True
         Fill missing numbers with the median of their column and missing categories with the most frequent one. Without
-        it, missing numbers stay NaN and a missing category is one of its own.
+        it, missing numbers stay NaN and a missing category is its own category.
     scale : bool, default=True
         Bring the columns of numbers to mean 0 and standard deviation 1.
     n_components : int, default=100
@@ -81,7 +83,7 @@ class TableFeatures(Step):
         self.scale = scale
         self.n_components = n_components
 
-    def fit(self, X, y=None) -> Self:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> Self:
         """Learn what each column holds and how to turn it into numbers."""
         check_flag(self.impute, "impute")
         check_flag(self.scale, "scale")
@@ -95,7 +97,7 @@ class TableFeatures(Step):
         self.n_features_out_ = self._features(columns, fitting=True).shape[1]
         return self
 
-    def transform(self, X) -> np.ndarray:
+    def transform(self, X: SamplesLike) -> np.ndarray:
         """Return the features of the rows of a table with the same columns."""
         check_is_fitted(self)
         return self._features(self._matching_columns(X), fitting=False)
@@ -110,11 +112,13 @@ class TableFeatures(Step):
         else:
             categories = [_position(column, "categories", names, len(columns)) for column in self.categories]
         for j in {*categories} & {*dropped, text}:
-            raise ValueError(f"{_told(j, names)} is named twice. Name it in one of categories, text and drop.")
+            raise ValueError(f"{_column_name(j, names)} is named twice. Name it in one of categories, text and drop.")
         numbers = [j for j in free if j not in categories]
         for j in numbers:
             if not _holds_numbers(columns[j]):
-                raise ValueError(f"{_told(j, names)} holds something else than numbers. Name it in categories or drop.")
+                raise ValueError(
+                    f"{_column_name(j, names)} holds something other than numbers. Name it in categories or drop."
+                )
         if text < 0 and not free:
             raise ValueError("No column is left for features. Drop fewer columns.")
         self.number_columns_ = np.array(numbers, dtype=np.int64)
@@ -150,7 +154,7 @@ class TableFeatures(Step):
     def _text_steps(self) -> dict[str, Step]:
         return {"vectorizer_": Text(self.n_components)}
 
-    def _matching_columns(self, X) -> list[np.ndarray]:
+    def _matching_columns(self, X: SamplesLike) -> list[np.ndarray]:
         columns, names = _columns_of(X)
         fitted_names = getattr(self, "feature_names_in_", None)
         if names is not None and fitted_names is not None:
@@ -175,9 +179,8 @@ class TableFeatures(Step):
             self._require(isinstance(names, np.ndarray) and names.shape == (self.n_features_in_,), "feature_names_in_")
         n_features = 0
         for name, steps in (("number_columns_", self._number_steps()), ("category_columns_", self._category_steps())):
-            columns = getattr(self, name, None)
-            is_right = isinstance(columns, np.ndarray) and columns.dtype == np.int64 and columns.ndim == 1
-            self._require(is_right and bool(((columns >= 0) & (columns < self.n_features_in_)).all()), name)
+            self._require(_are_positions(getattr(self, name, None), self.n_features_in_), name)
+            columns = getattr(self, name)
             n_features += self._checked_size(steps, len(columns)) if len(columns) else 0
         n_features += self._checked_size(self._text_steps(), 1) if self.text_column_ >= 0 else 0
         self._require(n_features == self.n_features_out_, "n_features_out_")
@@ -185,12 +188,12 @@ class TableFeatures(Step):
     def _checked_size(self, steps: dict[str, Step], n_columns: int) -> int:
         """Return the number of features that restored steps make; refuse steps that do not follow each other."""
         for name, new in steps.items():
-            part = getattr(self, name, None)
+            part: Any = getattr(self, name, None)
             self._require(type(part) is type(new) and part.n_features_in_ == n_columns, name)
             n_columns = part.n_features_out_
         return n_columns
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.categorical = True
@@ -207,11 +210,17 @@ def _columns_of(X: Any) -> tuple[list[np.ndarray], list[str] | None]:
         return [np.asarray(X[key]) for key in keys], [str(key) for key in keys]
     if sparse.issparse(X):
         raise ValueError("X is a sparse matrix; a table needs its cells. Call toarray(), or use Scale(center=False).")
-    # A list of rows as objects: NumPy would turn numbers beside text into text.
+    # A list of rows becomes objects: NumPy would turn numbers next to text into text.
     cells = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
     if cells.ndim != 2 or 0 in cells.shape:
         raise ValueError(f"X has shape {cells.shape}; a table has at least one row and one column.")
     return list(cells.T), None
+
+
+def _are_positions(columns: Any, n_columns: int) -> bool:
+    if not isinstance(columns, np.ndarray) or columns.dtype != np.int64 or columns.ndim != 1:
+        return False
+    return bool(((columns >= 0) & (columns < n_columns)).all())
 
 
 def _position(column: Column, parameter: str, names: list[str] | None, n_columns: int) -> int:
@@ -223,7 +232,7 @@ def _position(column: Column, parameter: str, names: list[str] | None, n_columns
     return check_integer(column, parameter, low=0, high=n_columns - 1)
 
 
-def _told(position: int, names: list[str] | None) -> str:
+def _column_name(position: int, names: list[str] | None) -> str:
     return f"Column {position}" if names is None else f"Column {names[position]!r}"
 
 
@@ -255,6 +264,9 @@ def _as_categories(cells: np.ndarray) -> np.ndarray:
     return result
 
 
-def _number_text(value: Any) -> str:
-    is_whole = isinstance(value, Real) and not isinstance(value, bool) and value == int(value)
-    return str(int(value)) if is_whole else str(value)
+def _number_text(value: object) -> str:
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, Real) and float(value).is_integer():
+        return str(int(float(value)))
+    return str(value)

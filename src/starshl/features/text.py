@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._threads import single_threaded_blas
+from .._types import LabelsLike, SamplesLike
 from .._validation import check_integer
 from .impute import is_missing
 from .step import Step
@@ -30,7 +32,7 @@ class Text(Step):
     max_words : int, default=20000
         Keep only this many of the most frequent words.
     min_count : int, default=1
-        Leave out words that fewer texts hold.
+        Leave out words that occur in fewer texts.
     random_state : int, default=0
         Seeds the decomposition.
 
@@ -58,7 +60,7 @@ class Text(Step):
         self.min_count = min_count
         self.random_state = random_state
 
-    def fit(self, X, y=None) -> Self:
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> Self:
         """Learn the words, their weights and the main directions."""
         n_components = check_integer(self.n_components, "n_components", low=1)
         max_words = check_integer(self.max_words, "max_words", low=1)
@@ -78,7 +80,7 @@ class Text(Step):
         self.n_features_in_, self.n_features_out_ = 1, len(self.components_)
         return self
 
-    def transform(self, X) -> np.ndarray:
+    def transform(self, X: SamplesLike) -> np.ndarray:
         """Return one vector per text; a text without known words gives zeros."""
         check_is_fitted(self)
         vectorizer = TfidfVectorizer(sublinear_tf=True, vocabulary=self.words_.tolist())
@@ -87,15 +89,12 @@ class Text(Step):
 
     def _check_restored(self) -> None:
         self._require_counts()
-        words = getattr(self, "words_", None)
-        is_right = isinstance(words, np.ndarray) and words.dtype == object and words.ndim == 1 and len(words) > 0
-        self._require(is_right and all(isinstance(word, str) for word in words), "words_")
-        self._require(len(set(words.tolist())) == len(words), "words_")
-        self._require_numbers("idf_", (len(words),))
-        self._require_numbers("components_", (self.n_features_out_, len(words)))
+        self._require(_are_words(getattr(self, "words_", None)), "words_")
+        self._require_numbers("idf_", (len(self.words_),))
+        self._require_numbers("components_", (self.n_features_out_, len(self.words_)))
         self._require(self.n_features_in_ == 1, "n_features_in_")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
@@ -110,7 +109,13 @@ def _main_directions(weights: sparse.csr_matrix, n_components: int, random_state
         return TruncatedSVD(n_components, random_state=random_state).fit(weights).components_
 
 
-def _texts(X) -> list[str]:
+def _are_words(words: Any) -> bool:
+    if not isinstance(words, np.ndarray) or words.dtype != object or words.ndim != 1 or len(words) == 0:
+        return False
+    return all(isinstance(word, str) for word in words) and len(set(words.tolist())) == len(words)
+
+
+def _texts(X: SamplesLike) -> list[str]:
     """Return texts given as a list, or as a table of one column; a missing text is an empty one."""
     cells = np.asarray(X, dtype=object)
     if cells.ndim == 2 and cells.shape[1] == 1:

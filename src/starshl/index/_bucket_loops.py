@@ -18,8 +18,8 @@ def hash_slot(planes, row, slot_mask):
     mixed = np.uint64(0)
     for p in range(planes.shape[0]):
         mixed ^= np.uint64(planes[p, row])
-        # A product carries upward only. The upper half is folded down before and after each one, so that every bit
-        # of the code reaches the lowest bits, which choose the slot.
+        # A product only carries upward. Folding the upper half down before and after each one lets every bit of the
+        # code reach the lowest bits, which choose the slot.
         mixed = (mixed ^ (mixed >> _HALF_WORD)) * _FIRST_FACTOR
         mixed = (mixed ^ (mixed >> _HALF_WORD)) * _SECOND_FACTOR
         mixed ^= mixed >> _HALF_WORD
@@ -28,7 +28,7 @@ def hash_slot(planes, row, slot_mask):
 
 @njit(cache=True, nogil=True)
 def same_code(planes, row, others, other):
-    """Tell whether two rows hold the same code."""
+    """Return whether two rows hold the same code."""
     different = False
     for p in range(planes.shape[0]):
         different |= planes[p, row] != others[p, other]
@@ -37,7 +37,7 @@ def same_code(planes, row, others, other):
 
 @njit(cache=True, nogil=True)
 def make_table(planes, rows, n_rows, slots_per_row=2):
-    """Return a hash table of so many different rows: slots of their numbers, -1 where empty."""
+    """Return a hash table of the first ``n_rows`` rows, all different: slots hold row numbers, -1 where empty."""
     n_slots = 16
     while n_slots < slots_per_row * n_rows:
         n_slots *= 2
@@ -143,7 +143,7 @@ def select_members(starts, mask):
     for b in range(len(sizes)):
         before = n_kept
         for position in range(starts[b], starts[b + 1]):
-            # Written always and kept by moving on: no branch to mispredict.
+            # Always written, and kept by moving on: there is no branch to mispredict.
             kept[n_kept] = position
             n_kept += mask[position]
         sizes[b] = n_kept - before

@@ -1,4 +1,4 @@
-"""Compiled loops of multi-index hashing: tables over pieces of the codes, probed with few bits flipped."""
+"""Compiled loops of multi-index hashing: tables over pieces of the codes, probed with a few bits flipped."""
 
 import numpy as np
 from numba import njit
@@ -24,7 +24,7 @@ def fill_table(planes, n_rows, first_bit, width, starts, rows):
         starts[piece_of(planes, row, first_bit, width) + 1] += 1
     for value in range(1 << width):
         starts[value + 1] += starts[value]
-    # Filled from the back with the ends as cursors: each ends as its value's start, and rows ascend.
+    # Filled from the back, with the ends as cursors: each cursor stops at the start of its value, and rows ascend.
     for row in range(n_rows - 1, -1, -1):
         value = piece_of(planes, row, first_bit, width)
         starts[value + 1] -= 1
@@ -36,7 +36,7 @@ def fill_table(planes, n_rows, first_bit, width, starts, rows):
 
 @njit(cache=True, nogil=True)
 def seen_before(planes, row, query, table, first_bits, widths, piece_radii):
-    """Tell whether an earlier table has already proposed this row."""
+    """Return whether an earlier table has already proposed this row."""
     for t in range(table):
         if piece_radii[t] < 0:
             continue
@@ -51,8 +51,8 @@ def seen_before(planes, row, query, table, first_bits, widths, piece_radii):
 def probe_tables(planes, starts, rows, query, radius, first_bits, widths, piece_radii, flips, mask):
     """Return the rows within ``radius`` of one query (a single column of planes), and their distances.
 
-    ``flips`` lists, by number of set bits, what to xor to the query's pieces; in table t only those with at
-    most ``piece_radii[t]`` set bits, all within the piece, are probed.
+    ``flips`` lists what to xor with the query's pieces, fewest set bits first. Table t is probed only with flips of at
+    most ``piece_radii[t]`` set bits that lie within the piece.
     """
     n_found = 0
     hits = np.empty(64, np.int64)

@@ -1,7 +1,7 @@
 """Compiled search among few codes of one word: the buckets at the least distance from each query.
 
 A word is cut into pieces of five bits. For each piece and each of its values a table holds the distances of all
-codes to that value, so that a query looks up and adds where a scan counts bits, in less than a third of the time.
+codes to that value. A query looks up and adds where a scan counts bits, in less than a third of the time.
 Three pieces differ in at most 15 bits: two codes share a byte of the table, and entries are added by threes before
 they are taken apart. The tables of a tile of codes stay in the nearest cache while many queries pass.
 """
@@ -27,7 +27,7 @@ _FOUR = np.uint8(4)
 
 
 def table_size(n_words: int) -> int:
-    """Return how many bytes the table of so many words takes."""
+    """Return how many bytes the table of ``n_words`` words takes."""
     return -(-n_words // TILE) * TILE_BYTES
 
 
@@ -63,7 +63,7 @@ def least_distances(tables, entries):
     """Return the least distance in the lower and in the upper half of a tile; entries say where to look."""
     least_low, least_high = np.uint8(255), np.uint8(255)
     for i in range(HALF):
-        # LLVM unrolls the loops over pieces and makes this a vector loop, for there is nothing to store.
+        # There is nothing to store, so LLVM unrolls the loops over pieces and makes this a vector loop.
         low, high = np.uint8(0), np.uint8(0)
         for first in range(0, N_PIECES, 3):
             both = np.uint8(0)
@@ -78,7 +78,7 @@ def least_distances(tables, entries):
 
 @njit(cache=True, nogil=True)
 def rows_at(words, first, word, distance, rows, n_rows):
-    """Append to rows those at this distance among the HALF from ``first`` on; return how many there are then."""
+    """Append the rows at this distance among the HALF rows from ``first`` on; return the new number of rows."""
     bits, wanted = np.uint64(0), np.uint64(distance)
     for row in range(first, min(first + HALF, len(words))):
         # An unsigned index cannot count from the end: without that case this is a vector loop.
@@ -92,7 +92,7 @@ def rows_at(words, first, word, distance, rows, n_rows):
 
 @njit(cache=True, nogil=True)
 def first_members(starts, bucket, mask, positions, line):
-    """Fill a line of positions with the first of a bucket's that pass the mask; return how many there are."""
+    """Fill a line of positions with the first members of a bucket that pass the mask; return how many there are."""
     first, stop = np.int64(starts[bucket]), np.int64(starts[bucket + 1])
     n_found, most = 0, positions.shape[1]
     if mask.size == 0:
@@ -101,14 +101,14 @@ def first_members(starts, bucket, mask, positions, line):
             positions[line, i] = first + i
         return n_found
     while first < stop and n_found < most:
-        # Written always and kept by moving on: no branch to mispredict.
+        # Always written, and kept by moving on: there is no branch to mispredict.
         positions[line, n_found] = first
         n_found += mask[first]
         first += 1
     return n_found
 
 
-# Handing over so many arrays costs as much as merging ten members does: hence in line.
+# Passing this many arrays costs as much as merging ten members, so the function is inlined.
 @njit(cache=True, nogil=True, inline="always")
 def merge_members(ids, positions, line, n_found, room, n_more):
     """Merge n_more positions in line 0 of room into a line of positions, the lowest ids first; return their number."""
@@ -116,7 +116,7 @@ def merge_members(ids, positions, line, n_found, room, n_more):
         room[1, i] = positions[line, i]
     i, j, n_merged = 0, 0, min(n_found + n_more, positions.shape[1])
     while i + j < n_merged and i < n_found and j < n_more:
-        # Arithmetic in place of a branch, which would be mispredicted half of the time.
+        # Arithmetic instead of a branch, which would be mispredicted half of the time.
         ours, theirs = room[1, np.uint64(i)], room[0, np.uint64(j)]
         later = np.int64(ids[np.uint64(theirs)] < ids[np.uint64(ours)])
         positions[line, i + j] = ours + later * (theirs - ours)
@@ -129,7 +129,7 @@ def merge_members(ids, positions, line, n_found, room, n_more):
 
 @njit(cache=True, nogil=True)
 def lowest_members(starts, ids, buckets, n_buckets, mask, positions, line, room):
-    """Fill a line of positions with the lowest ids of some buckets that pass; tell whether there are enough."""
+    """Fill a line of positions with the lowest ids of some buckets that pass; return whether there are enough."""
     n_found = first_members(starts, buckets[0], mask, positions, line)
     for b in range(1, n_buckets):
         n_more = first_members(starts, buckets[b], mask, room, 0)

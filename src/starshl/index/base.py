@@ -1,4 +1,4 @@
-"""HammingIndex: what every index of codes promises, here and on other people's systems."""
+"""HammingIndex: what every index of codes promises, here and in other systems."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .ids import check_ids, next_ids
 
 __all__ = ["CAPABILITIES", "HammingIndex", "Neighbors", "RadiusNeighbors", "check_ids", "next_ids"]
 
-#: What an index may support beside adding codes, searching them, and filtering by ids with ``among``.
+#: What an index may support besides adding codes, searching them, and filtering by ids with ``among``.
 CAPABILITIES: Mapping[str, str] = MappingProxyType(
     {
         "mask": "among= also takes one boolean per item, in the order of ids",
@@ -112,7 +112,7 @@ class HammingIndex(ABC):
         ----------
         codes : BinaryCodes, the queries
         k : int, default=10
-            Where fewer items can be returned, the result has so many columns.
+            If fewer items can be returned, the result has fewer columns.
         among : array of int, default=None
             The ids that may be returned; ids that are not in the index change nothing. An index that supports "mask"
             also takes one boolean per item, in the order of ``ids``.
@@ -149,7 +149,7 @@ class HammingIndex(ABC):
         self._require("reconstruct")
         return self._reconstruct(check_ids(ids))
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to one file."""
         self._require("save")
         self._save(path)
@@ -181,7 +181,7 @@ class HammingIndex(ABC):
     def _reconstruct(self, ids: np.ndarray) -> BinaryCodes:
         raise NotImplementedError
 
-    def _save(self, path: str | os.PathLike) -> None:
+    def _save(self, path: str | os.PathLike[str]) -> None:
         raise NotImplementedError
 
     def _require(self, capability: str) -> None:

@@ -1,4 +1,4 @@
-"""BucketIndex: equal codes grouped, so that a search costs what the different codes cost."""
+"""BucketIndex: equal codes grouped, so that the cost of a search depends on the number of different codes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .snapshot import ID_BYTES, MAX_MEMORY_RATIO, Hits, Snapshot, empty_planes, 
 
 __all__ = ["BucketIndex", "BucketItems"]
 
-# Tables pay off when buckets are large, and must stay small beside the items that they point to.
+# Tables pay off when buckets are large, and must stay small compared with the items that they point to.
 _MIN_BUCKET_SIZE_FOR_SLOTS = 8
 _MAX_SLOTS_PER_BUCKET = 8
 _SLOT_BYTES = 4
@@ -51,7 +51,7 @@ class BucketItems(Snapshot):
         """Return a snapshot of these buckets with the tables that suit them."""
         slots = near = None
         if _MIN_BUCKET_SIZE_FOR_SLOTS * len(buckets) <= len(buckets.ids):
-            # The more slots are empty, the sooner the search for a code that is not stored ends.
+            # The more empty slots, the sooner the search for a code that is not stored ends.
             affordable = len(buckets.ids) // (_SLOT_BYTES * max(len(buckets), 1))
             slots = loops.make_table(
                 buckets.planes, np.arange(len(buckets)), len(buckets), min(_MAX_SLOTS_PER_BUCKET, affordable)
@@ -105,7 +105,7 @@ class BucketItems(Snapshot):
         return self.of(self.n_bits, kept.merged(self._max_codes(len(kept.ids))))
 
     def _max_codes(self, n_items: int) -> int:
-        """Return how many buckets of so many items stay within the memory that an index may take."""
+        """Return how many buckets an index of this many items may have within its memory limit."""
         for_buckets = n_items * (MAX_MEMORY_RATIO * packed_size(self.n_bits) - ID_BYTES) - _START_BYTES
         return max(0, int(for_buckets / (held_size(self.n_bits) - ID_BYTES + _START_BYTES)))
 
@@ -136,17 +136,25 @@ class BucketItems(Snapshot):
         return positions, distances
 
     def _threads_pay(self, queries: np.ndarray) -> bool:
-        """Tell whether enough queries need distances: starting a thread costs as much as thousands of look-ups."""
+        """Return whether enough queries need distances: starting a thread costs as much as thousands of look-ups."""
         if queries.shape[1] * len(self.buckets) < _MIN_DISTANCES_FOR_THREADS:
             return False
         first = np.ascontiguousarray(queries[:, :_SAMPLE_QUERIES])
         share = np.mean(loops.look_up(self.buckets.planes, self.slots, first) < 0)
         return share * queries.shape[1] * len(self.buckets) >= _MIN_DISTANCES_FOR_THREADS
 
-    def _take_nearest(self, queries, mask, positions, distances, done, some: slice) -> None:
+    def _take_nearest(
+        self,
+        queries: np.ndarray,
+        mask: np.ndarray | None,
+        positions: np.ndarray,
+        distances: np.ndarray,
+        done: np.ndarray,
+        some: slice,
+    ) -> None:
         """Answer the queries whose nearest buckets hold k items that pass."""
         buckets, queries = self.buckets, np.ascontiguousarray(queries[:, some])
-        # Where k exceeds the usual bucket, the nearest ones are seldom enough: leave those queries to the scan.
+        # Where k exceeds the usual bucket, the nearest ones are rarely enough: leave those queries to the scan.
         enough = self.near is not None and positions.shape[1] * len(buckets) <= len(buckets.ids)
         members_of_nearest(
             self.near if enough else _NO_TABLE,
@@ -161,14 +169,18 @@ class BucketItems(Snapshot):
             done[some],
         )
 
-    def _scan(self, queries, k: int, mask, n_jobs) -> tuple[np.ndarray, np.ndarray]:
+    def _scan(
+        self, queries: np.ndarray, k: int, mask: np.ndarray | None, n_jobs: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         if mask is not None:
             buckets, kept = self.buckets.selected(mask)
             positions, distances = self._scan_buckets(buckets, queries, k, n_jobs)
             return kept[positions], distances
         return self._scan_buckets(self.buckets, queries, k, n_jobs)
 
-    def _scan_buckets(self, buckets: Buckets, queries, k: int, n_jobs) -> tuple[np.ndarray, np.ndarray]:
+    def _scan_buckets(
+        self, buckets: Buckets, queries: np.ndarray, k: int, n_jobs: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         if buckets.starts is None or len(buckets) == len(buckets.ids):
             return nearest(buckets.planes, queries, k, self.n_bits, n_jobs=n_jobs)
         rows, distances = nearest(buckets.planes, queries, k, self.n_bits, item_starts=buckets.starts, n_jobs=n_jobs)
@@ -193,12 +205,12 @@ class BucketItems(Snapshot):
 
 
 class BucketIndex(ScanIndex):
-    """Search among the different codes only: the index for learned codes, which are few.
+    """Search among the different codes only: the index for learned codes, of which few differ.
 
     A supervised hasher gives thousands of items the same code. They are kept as one bucket, so a search
-    costs O(different codes), and a query that equals a code with at least k items costs one look-up. Where
-    codes have at most 64 bits and buckets hundreds of items, tables make the search of the different codes
-    three times as fast as a scan. Adding and removing cost O(len) per call: do both in batches. Where most codes
+    costs O(different codes), and a query that equals a code with at least k items costs one look-up. If
+    codes have at most 64 bits and buckets hold hundreds of items, tables make the search of the different codes
+    three times as fast as a scan. Adding and removing cost O(len) per call: do both in batches. If most codes
     are different, items are not grouped: that would take more memory and save little time.
 
     Parameters
@@ -223,6 +235,7 @@ class BucketIndex(ScanIndex):
 
     kind = "buckets"
     snapshot_type = BucketItems
+    _items: BucketItems
 
     @property
     def n_buckets(self) -> int:

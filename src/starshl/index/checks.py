@@ -1,7 +1,7 @@
 """Checks of arrays that were read from a file, before a compiled loop trusts them.
 
-The loops read memory at places that these arrays name, without looking whether they exist. Whoever writes a file
-with a valid checksum must not be able to lead them astray, so every property that a loop relies on is checked here.
+The loops read memory wherever these arrays point, without checking that the place exists. A crafted file with a valid
+checksum must not be able to exploit that, so every property that a loop relies on is checked here.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def check_sorted_ids(ids: np.ndarray) -> None:
 
 
 def check_buckets(planes: np.ndarray, starts: np.ndarray, ids: np.ndarray) -> None:
-    """Raise ValueError unless starts cut the ids into buckets as :class:`starshl.index.grouping.Buckets` wants them."""
+    """Raise ValueError unless starts cut the ids into buckets as :class:`starshl.index.grouping.Buckets` requires."""
     _check_id_type(ids)
     if starts.ndim != 1 or starts.dtype not in (np.int32, np.int64) or not len(starts):
         raise ValueError(f"its starts are {starts.dtype} of shape {starts.shape}")

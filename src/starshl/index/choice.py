@@ -41,7 +41,7 @@ def make_index(codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int 
 
 
 def load_index(
-    path: str | os.PathLike, *, memory_map: bool = False, verify: bool = True, n_jobs: int | None = None
+    path: str | os.PathLike[str], *, memory_map: bool = False, verify: bool = True, n_jobs: int | None = None
 ) -> ScanIndex:
     """Read an index written by ``save``.
 
@@ -54,7 +54,7 @@ def load_index(
         ``save`` never does, because it renames a new file.
     verify : bool, default=True
         Compare the contents with their checksum. Without it, damage that leaves a well-formed index goes unnoticed;
-        a file that could lead a search astray is refused either way.
+        a file that could make a search read outside of its arrays is refused either way.
     n_jobs : int, default=None
         Threads of a search.
     """

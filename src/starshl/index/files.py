@@ -1,8 +1,8 @@
 """Index files: ordinary safetensors files, written in one go and memory-mapped on demand.
 
 The metadata holds the format number, what the index is, and a SHA-256 of it and of the arrays. Any
-safetensors reader can look inside; this module reads the layout itself because a mapped array must be
-writable in private (a reader's own copy on write), which safetensors does not offer.
+safetensors reader can open it; this module reads the layout itself because a mapped array must be writable
+in private (copy on write), which safetensors does not offer.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import mmap
 import os
+from io import BufferedReader
 from math import prod
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -32,8 +33,8 @@ _ALIGNMENT = 64
 _MAX_HEADER_BYTES = 1 << 20
 
 
-def write_index_file(path: str | os.PathLike, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-    """Write the file so that it is either complete or not there."""
+def write_index_file(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Write the file so that it is either complete or absent."""
     # Wide words first: each array then starts at a multiple of its own item size.
     arrays = dict(sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0])))
     text = json.dumps({"format": FORMAT, **header}, sort_keys=True)
@@ -53,11 +54,11 @@ def write_index_file(path: str | os.PathLike, header: dict[str, Any], arrays: di
 
 
 def read_index_file(
-    path: str | os.PathLike, *, memory_map: bool, verify: bool
+    path: str | os.PathLike[str], *, memory_map: bool, verify: bool
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the header and the arrays of a file written by :func:`write_index_file`, or refuse it.
 
-    What the arrays hold is the caller's to check: this function knows only where they lie.
+    The caller checks what the arrays hold: this function only knows where they are.
     """
     path = Path(path)
     if not path.is_file():
@@ -88,13 +89,13 @@ def read_index_file(
     return header, arrays
 
 
-def _map(file: BinaryIO) -> memoryview:
-    # A private mapping: pages are read when used, and what is written to them stays here.
+def _map(file: BufferedReader) -> memoryview:
+    # A private mapping: pages are read when they are used, and writes to them never reach the file.
     return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
 
 
-def _read(file: BinaryIO) -> memoryview:
-    """Return the content in memory of its own, which no later change of the file can reach."""
+def _read(file: BufferedReader) -> memoryview:
+    """Return the content in memory, where no later change of the file can reach it."""
     content = np.empty(os.fstat(file.fileno()).st_size, np.uint8)
     if file.readinto(content.data) != len(content):
         raise ValueError("it became shorter while it was read")

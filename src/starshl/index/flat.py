@@ -21,7 +21,7 @@ _SPARE_SHARE = 0.125
 class FlatItems(Snapshot):
     """The first ``n_items`` columns of the planes and entries of ``id_room``, by ascending id.
 
-    What lies behind them is spare room. A later snapshot may fill it while this one is searched, so nothing here may
+    Everything after them is spare room. A later snapshot may fill it while this one is searched, so nothing here may
     read it.
     """
 
@@ -68,10 +68,10 @@ class FlatItems(Snapshot):
         return replace(roomy, n_items=n_new)
 
     def _with_room(self, n_items: int) -> Self:
-        """Return the same items with room for so many."""
+        """Return the same items with room for this many."""
         if n_items <= len(self.id_room):
             return self
-        # A share more each time: copies stay linear in the end. Where words pad the codes, less may be spare.
+        # Room grows by a share each time, so copying stays linear overall. Where words pad the codes, less is spare.
         share = min(_SPARE_SHARE, MAX_MEMORY_RATIO * packed_size(self.n_bits) / held_size(self.n_bits) - 1)
         room = max(n_items, int(self.n_items * (1 + share)))
         planes, id_room = empty_planes(self.n_bits, room), np.empty(room, np.int64)
@@ -89,7 +89,7 @@ class FlatItems(Snapshot):
             return np.full(len(ids), -1)
         first, last = int(self.id_room[0]), int(self.id_room[self.n_items - 1])
         if last - first + 1 == self.n_items:
-            # No id is missing between the first and the last: positions follow without a search.
+            # No id is missing between the first and the last, so positions need no search.
             return np.where((ids >= first) & (ids <= last), ids - np.int64(first), -1)
         positions = np.minimum(np.searchsorted(self.ids, ids), self.n_items - 1)
         return np.where(self.id_room[positions] == ids, positions, -1)
@@ -109,7 +109,7 @@ class FlatItems(Snapshot):
 class FlatIndex(ScanIndex):
     """Search by scanning every code: the index for codes that are mostly different.
 
-    Items are kept in the order of their ids, so ties need no comparison and an id is found by bisection.
+    Items are kept in the order of their ids, so ties need no comparison and bisection finds an id.
     Adding ids above all others appends; any other addition and every removal moves items, in O(len).
 
     Parameters

@@ -67,14 +67,15 @@ class Buckets:
 
     def ordered(self, by: np.ndarray | None = None) -> Buckets:
         """Return the same buckets in the order of their lowest ids, or of ``by`` at these."""
-        lowest = self.ids[self.starts[:-1]]
+        old_starts = self.spans()
+        lowest = self.ids[old_starts[:-1]]
         lowest = lowest if by is None else by[lowest]
         if not np.any(lowest[1:] < lowest[:-1]):
             return self
         rank = np.empty(len(lowest), np.int64)
         order = np.argsort(lowest)
         rank[order] = np.arange(len(lowest))
-        starts, ids = loops.pool_spans(self.starts, self.ids, rank, len(lowest))
+        starts, ids = loops.pool_spans(old_starts, self.ids, rank, len(lowest))
         return Buckets(self._columns(order), _compact(starts), ids)
 
     def _columns(self, which: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Ids: 64-bit integers, each of them once."""
+"""Ids: 64-bit integers, all different."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def check_ids(ids: ArrayLike, n: int | None = None) -> np.ndarray:
 
 
 def all_different(ids: np.ndarray) -> bool:
-    """Tell whether no id occurs twice."""
+    """Return whether no id occurs twice."""
     if len(ids) < 2 or (ids[1:] > ids[:-1]).all():
         return True
     lowest, span = ids.min(), int(ids.max()) - int(ids.min()) + 1

@@ -20,7 +20,7 @@ __all__ = ["MultiIndex", "MultiItems"]
 
 _MAX_PIECE_BITS = 24
 _QUERIES_PER_TASK = 16
-# A probe or a candidate is one or two cache misses; in that time the flat scan passes this many codes.
+# A probe or a candidate costs one or two cache misses; in that time the flat scan passes this many codes.
 _CODES_PER_PROBE = 300
 
 _EVERY_ROW = np.empty(0, np.bool_)
@@ -55,7 +55,9 @@ class MultiItems(FlatItems):
         rows = np.concatenate([np.empty(0, np.int64), *(rows for rows, _ in hits)])
         return starts, rows, np.concatenate([np.empty(0, np.int32), *(distances for _, distances in hits)])
 
-    def _probe(self, tables: Tables, queries, radii, mask, some: slice) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _probe(
+        self, tables: Tables, queries: np.ndarray, radii: np.ndarray, mask: np.ndarray | None, some: slice
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
         first_bits, widths = self._pieces()
         passing = _EVERY_ROW if mask is None else mask
         hits = []
@@ -87,7 +89,7 @@ class MultiItems(FlatItems):
         return Tables(starts, rows)
 
     def _pieces(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return first bits and widths: about log2(len) bits per piece, so that a probe meets about one item."""
+        """Return first bits and widths: about log2(len) bits per piece, so that a probe returns about one item."""
         longest = max(1, min(_MAX_PIECE_BITS, round(log2(self.n_items))))
         n_pieces = -(-self.n_bits // longest)
         widths = np.full(n_pieces, self.n_bits // n_pieces)
@@ -110,9 +112,9 @@ class MultiIndex(ScanIndex):
     A code is cut into m pieces. If two codes differ in at most r bits, they differ in at most
     :math:`\lfloor r/m \rfloor` bits in one of the first :math:`r \bmod m + 1` pieces, or in one bit fewer in
     one of the others (Norouzi, Punjani and Fleet 2012, Section 3): tables of the pieces give all candidates.
-    Wherever that would cost more than a scan, and for ``search`` by k, the scan is used: answers are equal.
+    If that would cost more than a scan, and for ``search`` by k, the scan is used: the answers are the same.
 
-    The tables take 4 bytes per item and piece more than a :class:`FlatIndex`. They are built at the first
+    The tables take 4 bytes per item and piece on top of a :class:`FlatIndex`. They are built at the first
     search by radius and dropped by additions and removals.
 
     Parameters

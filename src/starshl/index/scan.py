@@ -1,4 +1,4 @@
-"""ScanIndex: an index in memory, which is a snapshot that changes replace."""
+"""ScanIndex: an index in memory, which is one snapshot; every change replaces it by a new one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..codes.hamming import from_planes, score_penalties, to_planes
 from .base import HammingIndex, Neighbors, RadiusNeighbors
 from .files import write_index_file
 from .ids import next_ids
-from .snapshot import Snapshot
+from .snapshot import Hits, Snapshot
 
 __all__ = ["ScanIndex"]
 
@@ -32,7 +32,7 @@ class ScanIndex(HammingIndex):
         self.n_bits = check_integer(n_bits, "n_bits", low=1)
         self.n_jobs = n_jobs
         self._items = self.snapshot_type.empty(self.n_bits)
-        # Held by changes only, so that none is lost; a search never waits.
+        # Only changes hold it, so that none is lost; a search never waits.
         self._changing = Lock()
 
     @classmethod
@@ -44,7 +44,7 @@ class ScanIndex(HammingIndex):
 
     @classmethod
     def from_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray], *, n_jobs: int | None = None) -> Self:
-        """Return the index that a file holds; arrays that a search cannot trust are a ValueError."""
+        """Return the index that a file holds; raise ValueError for arrays that a search cannot trust."""
         index = cls(n_bits, n_jobs=n_jobs)
         index._items = cls.snapshot_type.from_arrays(index.n_bits, arrays)
         return index
@@ -65,7 +65,7 @@ class ScanIndex(HammingIndex):
         return len(self._items)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the lock and spare room: a copy must not append into room that it shares with the original."""
+        """Leave out the lock and the spare room: a copy must not append into room that it shares with the original."""
         with self._changing:
             items = self._items
             exact = items.kept(np.ones(len(items), np.bool_))
@@ -133,7 +133,7 @@ class ScanIndex(HammingIndex):
         planes, rows = items.rows(_known(items, ids))
         return from_planes(planes[:, rows], self.n_bits)
 
-    def _save(self, path: str | os.PathLike) -> None:
+    def _save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to one file; :func:`starshl.index.load_index` reads or memory-maps it."""
         write_index_file(path, {"kind": self.kind, "n_bits": self.n_bits}, self._items.arrays())
 
@@ -172,12 +172,14 @@ def _mask(items: Snapshot, among: np.ndarray) -> np.ndarray:
 
 
 def _n_passing(mask: np.ndarray, k: int) -> int:
-    """Return how many pass the mask, but at most k; where many do, the first ones tell without counting all."""
+    """Return how many pass the mask, but at most k; if many pass, it stops before counting all of them."""
     n_first = np.count_nonzero(mask[: 64 * k])
     return k if n_first >= k else min(k, int(np.count_nonzero(mask)))
 
 
-def _best_scored(items: Snapshot, hits, queries, weights, k: int) -> tuple[np.ndarray, np.ndarray]:
+def _best_scored(
+    items: Snapshot, hits: Hits, queries: np.ndarray, weights: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Order each query's hits by distance, score and id; return positions and distances of the first k."""
     starts, positions, distances = hits
     planes, rows = items.rows(positions)

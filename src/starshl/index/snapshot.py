@@ -1,4 +1,4 @@
-"""Snapshot: items that never change, which is what a search reads from its first step to its last."""
+"""Snapshot: items that never change, so that a search reads the same ones from start to end."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Snapshot(ABC):
     @classmethod
     @abstractmethod
     def from_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray]) -> Self:
-        """Return the snapshot that a file holds; arrays that a search cannot trust are a ValueError."""
+        """Return the snapshot that a file holds; raise ValueError for arrays that a search cannot trust."""
 
     @abstractmethod
     def arrays(self) -> dict[str, np.ndarray]:
@@ -99,7 +99,7 @@ class Snapshot(ABC):
 
 
 def empty_planes(n_bits: int, n_rows: int = 0) -> np.ndarray:
-    """Return word planes with room for so many codes."""
+    """Return word planes with room for ``n_rows`` codes."""
     return np.zeros((n_planes(n_bits), n_rows), word_type(n_bits))
 
 

@@ -4,7 +4,7 @@ from .bank import GramBank, compute_grams
 from .banks import MemoryPlan, make_bank
 from .base import Kernel
 from .callables import CallableKernel
-from .choice import check_gram, fit_kernels, is_built_in, paper_kernels, resolve_kernels, scaled_kernels
+from .choice import KernelsLike, check_gram, fit_kernels, is_built_in, paper_kernels, resolve_kernels, scaled_kernels
 from .distances import DistanceTiles
 from .expansion import expand_grams, expand_over_rows
 from .graph import FittedGraphGaussian, GraphGaussian
@@ -36,6 +36,7 @@ __all__ = [
     "GraphGaussian",
     "Kernel",
     "KernelMix",
+    "KernelsLike",
     "MemoryPlan",
     "NormalizedLinear",
     "NormalizedPolynomial",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas, tiles
+from .._types import Seed
 from .._validation import check_choice, check_integer, check_number
 from ..linalg import fill_by_tiles, nearest_rows, squared_distances
 
@@ -25,7 +27,9 @@ _KMEANS_ITERATIONS = 10
 _SEED_ROWS_PER_CENTER = 20
 
 
-def choose_anchors(X: np.ndarray, anchors="random", n_anchors: int = 300, random_state=None) -> np.ndarray:
+def choose_anchors(
+    X: np.ndarray, anchors: str | ArrayLike = "random", n_anchors: int = 300, random_state: Seed = None
+) -> np.ndarray:
     """Return at most n_anchors distinct anchors, shape (n_anchors, n_features).
 
     Parameters
@@ -49,7 +53,7 @@ def choose_anchors(X: np.ndarray, anchors="random", n_anchors: int = 300, random
     return _distinct(X[np.sort(rng.choice(len(X), n_anchors, replace=False))])
 
 
-def _check_given(anchors, X: np.ndarray) -> np.ndarray:
+def _check_given(anchors: ArrayLike, X: np.ndarray) -> np.ndarray:
     anchors = np.asarray(anchors)
     if anchors.ndim != 2 or anchors.shape[1] != X.shape[1] or len(anchors) == 0:
         raise ValueError(

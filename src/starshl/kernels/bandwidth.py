@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._threads import single_threaded_blas
 from .pairs import PairTable
@@ -12,7 +13,7 @@ __all__ = ["median_distance", "merge_equal_rows"]
 _ALL_PAIRS_UP_TO = 2048
 
 
-def median_distance(X: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
+def median_distance(X: ArrayLike, sample_weight: np.ndarray | None = None) -> float:
     """Return the weighted median of the positive Euclidean distances between rows (1.0 if there is none).
 
     A pair weighs the product of its rows' weights, so a row of weight 2 counts as two equal rows. Beyond
@@ -35,12 +36,12 @@ def median_distance(X: np.ndarray, sample_weight: np.ndarray | None = None) -> f
     return float(np.sqrt(squared[order[np.searchsorted(cumulative, cumulative[-1] / 2)]]))
 
 
-def merge_equal_rows(X: np.ndarray, sample_weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+def merge_equal_rows(X: ArrayLike, sample_weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct rows of positive weight in sorted order, in float64, and their total weights."""
-    X = np.asarray(X, dtype=np.float64)
-    weights = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    X, weights = X[weights > 0], weights[weights > 0]
-    rows, inverse = np.unique(X, axis=0, return_inverse=True)
+    rows = np.asarray(X, dtype=np.float64)
+    weights = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    rows, weights = rows[weights > 0], weights[weights > 0]
+    rows, inverse = np.unique(rows, axis=0, return_inverse=True)
     return rows, np.bincount(inverse.ravel(), weights, minlength=len(rows))
 
 

@@ -73,7 +73,7 @@ class GramBank:
         return expansions.transpose(2, 0, 1)
 
 
-def compute_grams(kernels: Sequence[Kernel], samples, n_jobs: int | None = None) -> np.ndarray:
+def compute_grams(kernels: Sequence[Kernel], samples: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
     """Return the Gram matrices of all kernels, shape (n_kernels, n, n), in the precision of the samples."""
     n_samples = len(samples)
     dtype = samples.dtype if samples.dtype == np.float32 else np.float64

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-__all__ = ["Kernel"]
+__all__ = ["Kernel", "KernelSamples", "MedianKernel"]
+
+KernelSamples: TypeAlias = Sequence[Any] | np.ndarray
+"""Samples that a kernel compares: rows of a matrix, or objects of any type."""
 
 
 class Kernel(ABC):
@@ -28,21 +31,30 @@ class Kernel(ABC):
     largest_diagonal: ClassVar[float | None] = None
     """The supremum of k(x, x) over the sample space, where it is known: Theorem 1 needs it."""
 
-    measured_in_medians: ClassVar[bool] = False
-    """Whether ``fit`` takes the median distance between training rows as a third argument, to share it."""
-
-    def fit(self, samples: Sequence[Any], sample_weight: np.ndarray | None = None) -> Kernel:
+    def fit(self, samples: KernelSamples, sample_weight: np.ndarray | None = None) -> Kernel:
         """Return a kernel that is ready to evaluate."""
         return self
 
     @abstractmethod
-    def __call__(self, A: Sequence[Any], B: Sequence[Any]) -> np.ndarray:
+    def __call__(self, A: KernelSamples, B: KernelSamples) -> np.ndarray:
         """Return k(a, b) for all a in A and b in B, shape (len(A), len(B))."""
 
-    def gram(self, samples: Sequence[Any]) -> np.ndarray:
+    def gram(self, samples: KernelSamples) -> np.ndarray:
         """Return k between all samples, shape (n, n)."""
         return self(samples, samples)
 
-    def diagonal(self, samples: Sequence[Any]) -> np.ndarray:
+    def diagonal(self, samples: KernelSamples) -> np.ndarray:
         """Return k(x, x) for each sample, shape (n,)."""
         return np.array([self(samples[i : i + 1], samples[i : i + 1])[0, 0] for i in range(len(samples))])
+
+
+class MedianKernel(Kernel):
+    """A kernel on vectors that is measured in median distances between training rows.
+
+    ``fit`` takes the median, so that the kernels of a bank share one; without it, each computes its own.
+    """
+
+    @abstractmethod
+    def fit(
+        self, samples: KernelSamples, sample_weight: np.ndarray | None = None, median: float | None = None
+    ) -> Kernel: ...

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from .base import Kernel
+from .base import Kernel, KernelSamples
 
-__all__ = ["CallableKernel"]
+__all__ = ["CallableKernel", "KernelFunction"]
+
+KernelFunction: TypeAlias = Callable[[Any, Any], Any]
+"""A function of two samples, or of two blocks of them."""
 
 
 class CallableKernel(Kernel):
@@ -21,21 +24,21 @@ class CallableKernel(Kernel):
 
     on_vectors: ClassVar[bool] = False
 
-    def __init__(self, function: Callable):
+    def __init__(self, function: KernelFunction):
         self.function = function
         self._takes_blocks: bool | None = None
 
-    def fit(self, samples, sample_weight=None) -> CallableKernel:
+    def fit(self, samples: KernelSamples, sample_weight: np.ndarray | None = None) -> CallableKernel:
         fitted = CallableKernel(self.function)
         fitted._takes_blocks = _takes_blocks(self.function, samples)
         return fitted
 
-    def __call__(self, A: Sequence[Any], B: Sequence[Any]) -> np.ndarray:
+    def __call__(self, A: KernelSamples, B: KernelSamples) -> np.ndarray:
         if self._takes_blocks:
             return np.asarray(self.function(A, B), dtype=np.float64)
         return np.array([[self.function(a, b) for b in B] for a in A], dtype=np.float64).reshape(len(A), len(B))
 
-    def gram(self, samples: Sequence[Any]) -> np.ndarray:
+    def gram(self, samples: KernelSamples) -> np.ndarray:
         if self._takes_blocks:
             return self(samples, samples)
         n_samples = len(samples)
@@ -46,7 +49,7 @@ class CallableKernel(Kernel):
         return matrix
 
 
-def _takes_blocks(function: Callable, samples: Sequence[Any]) -> bool:
+def _takes_blocks(function: KernelFunction, samples: KernelSamples) -> bool:
     """Tell a function of blocks from one of pairs: two overlapping calls must fit and agree."""
     try:
         block = np.asarray(function(samples[:3], samples[:2]), dtype=np.float64)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
+from typing import TypeAlias
 
 import numpy as np
 
 from .bandwidth import median_distance
-from .base import Kernel
-from .callables import CallableKernel
+from .base import Kernel, MedianKernel
+from .callables import CallableKernel, KernelFunction
 from .graph import GraphGaussian
 from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial, ScaledGaussian
 
 __all__ = [
+    "KernelsLike",
     "check_gram",
     "fit_kernels",
     "graph_kernels",
@@ -22,6 +24,9 @@ __all__ = [
     "resolve_kernels",
     "scaled_kernels",
 ]
+
+KernelsLike: TypeAlias = str | Kernel | KernelFunction | Sequence[Kernel | KernelFunction]
+"""What users pass as kernels: a word, one kernel, or a list; functions count as kernels."""
 
 _PAPER_SIGMAS = tuple(2.0**k for k in (-7, -5, -3, -1, 0, 1, 3, 5, 7))
 # Narrower Gaussians memorize rows, wider ones repeat the linear and polynomial kernels beside them. On six data sets
@@ -56,7 +61,7 @@ _PRESETS: dict[str, Callable[[], list[Kernel]]] = {
 }
 
 
-def resolve_kernels(kernels: str | Sequence[Kernel | Callable]) -> list[Kernel]:
+def resolve_kernels(kernels: KernelsLike) -> list[Kernel]:
     """Return the kernels that a word or a list stands for; not for "precomputed"."""
     if isinstance(kernels, str):
         if kernels in _PRESETS:
@@ -72,7 +77,7 @@ def resolve_kernels(kernels: str | Sequence[Kernel | Callable]) -> list[Kernel]:
     return [_as_kernel(kernel, position) for position, kernel in enumerate(kernels)]
 
 
-def _as_kernel(kernel, position: int) -> Kernel:
+def _as_kernel(kernel: object, position: int) -> Kernel:
     if isinstance(kernel, Kernel):
         return kernel
     if callable(kernel) and not isinstance(kernel, type):
@@ -90,7 +95,7 @@ def fit_kernels(
     median = cache(partial(median_distance, samples, sample_weight))
     return [
         kernel.fit(samples, sample_weight, median())
-        if kernel.measured_in_medians
+        if isinstance(kernel, MedianKernel)
         else kernel.fit(samples, sample_weight)
         for kernel in kernels
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from scipy.sparse import coo_array
+from scipy.sparse import coo_array, csr_array
 
 from .._threads import run_all, tiles
 from ._tile_loops import add_sparse, count_below, find_below, multiply_sparse
@@ -60,7 +60,7 @@ class ClosePairs:
         return out
 
 
-def _sparse_distances(distances: DistanceTiles, limit: float, n_jobs: int | None):
+def _sparse_distances(distances: DistanceTiles, limit: float, n_jobs: int | None) -> csr_array:
     """Return the squared distances below a limit as a symmetric sparse matrix; zeros are entries too."""
 
     def find(first: int, second: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -26,7 +26,7 @@ class DistanceTiles:
         self.norms = squared_norms(rows)
         self.blocks = tiles(len(rows), TILE)
         self.n_blocks = len(self.blocks)
-        self.stored = None
+        self.stored: np.ndarray | None = None
         if stored:
             self._store(n_jobs)
 
@@ -56,7 +56,7 @@ class DistanceTiles:
         tile = self.stored[tile_number(first, second, self.n_blocks)]
         return np.ascontiguousarray(tile[: rows.stop - rows.start, : columns.stop - columns.start])
 
-    def _compute(self, rows, columns) -> np.ndarray:
+    def _compute(self, rows: slice | np.ndarray, columns: slice | np.ndarray) -> np.ndarray:
         return squared_distances(self.rows[rows], self.rows[columns], (self.norms[rows], self.norms[columns]))
 
     def between(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:

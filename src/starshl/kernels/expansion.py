@@ -30,8 +30,8 @@ def expand_grams(blocks: np.ndarray, weights: np.ndarray, coefficients: np.ndarr
 
 def expand_over_rows(
     kernels: Sequence[Kernel],
-    samples,
-    support,
+    samples: np.ndarray,
+    support: np.ndarray,
     weights: np.ndarray,
     coefficients: np.ndarray,
     n_jobs: int | None = None,
@@ -41,7 +41,7 @@ def expand_over_rows(
     Shape (n_samples, n_bits), in the precision of the samples.
     """
     dtype = samples.dtype if samples.dtype == np.float32 else np.float64
-    used = np.flatnonzero(weights.any(axis=0))
+    used = np.flatnonzero(weights.any(axis=0)).tolist()
     kernels = [kernels[m] for m in used]
     columns = np.array([(weights[:, m, None] * coefficients).T for m in used], dtype=dtype)
     scores = np.zeros((len(samples), len(coefficients)), dtype=dtype)
@@ -56,7 +56,9 @@ def expand_over_rows(
     return scores
 
 
-def _plain_expansion(kernels: Sequence[Kernel], samples, support, columns, scores) -> Callable[[slice], None]:
+def _plain_expansion(
+    kernels: Sequence[Kernel], samples: np.ndarray, support: np.ndarray, columns: np.ndarray, scores: np.ndarray
+) -> Callable[[slice], None]:
     """Return a function that fills in the scores of some samples, one kernel after the other."""
 
     def fill(rows: slice) -> None:
@@ -71,7 +73,9 @@ def _plain_expansion(kernels: Sequence[Kernel], samples, support, columns, score
     return fill
 
 
-def _fused_expansion(kernels: Sequence[Kernel], samples, support, columns, scores) -> Callable[[slice], None]:
+def _fused_expansion(
+    kernels: Sequence[Kernel], samples: np.ndarray, support: np.ndarray, columns: np.ndarray, scores: np.ndarray
+) -> Callable[[slice], None]:
     """Return a function that does the same by the compiled loops, on tiles that stay in the cache."""
     dtype = scores.dtype
     mix = KernelMix(kernels, dtype)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
@@ -16,14 +15,14 @@ from sklearn.neighbors import NearestNeighbors
 
 from .._validation import check_integer, check_number
 from .bandwidth import median_distance, merge_equal_rows
-from .base import Kernel
+from .base import Kernel, KernelSamples, MedianKernel
 from .vectors import Gaussian, as_floats
 
 __all__ = ["FittedGraphGaussian", "GraphGaussian"]
 
 
 @dataclass(frozen=True)
-class GraphGaussian(Kernel):
+class GraphGaussian(MedianKernel):
     r"""A graph-deformed Gaussian, :math:`\tilde k(x, z) = k(x, z) - k_x^T (I + g L K)^{-1} g L k_z`.
 
     K is the Gaussian kernel between all distinct training rows, L the normalized Laplacian of their
@@ -46,14 +45,15 @@ class GraphGaussian(Kernel):
     factor: float = 0.5
     n_neighbors: int = 7
     strength: float = 100.0
-    measured_in_medians: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_number(self.factor, "factor", low=0, strict=True)
         check_integer(self.n_neighbors, "n_neighbors", low=1)
         check_number(self.strength, "strength", low=0)
 
-    def fit(self, samples, sample_weight=None, median: float | None = None) -> FittedGraphGaussian:
+    def fit(
+        self, samples: KernelSamples, sample_weight: np.ndarray | None = None, median: float | None = None
+    ) -> FittedGraphGaussian:
         rows, weights = merge_equal_rows(samples, sample_weight)
         laplacian = _laplacian(rows, weights, self.n_neighbors)
         return FittedGraphGaussian(
@@ -66,7 +66,7 @@ class GraphGaussian(Kernel):
             edge_ends=laplacian.indptr.astype(np.int64),
         )
 
-    def __call__(self, A, B) -> np.ndarray:
+    def __call__(self, A: KernelSamples, B: KernelSamples) -> np.ndarray:
         raise TypeError("A GraphGaussian has no graph before fit; evaluate the kernel that fit returns.")
 
 
@@ -93,10 +93,10 @@ class FittedGraphGaussian(Kernel):
         self._sparse_laplacian.check_format(full_check=True)
 
     @property
-    def largest_diagonal(self) -> float:
+    def largest_diagonal(self) -> float:  # type: ignore[override]  # depends on what was learned
         return self._scale  # a Gaussian has diagonal 1, and what is subtracted is positive semi-definite
 
-    def __call__(self, A, B) -> np.ndarray:
+    def __call__(self, A: KernelSamples, B: KernelSamples) -> np.ndarray:
         same = B is A
         A, B = as_floats(A), as_floats(B)
         dtype = np.result_type(A, B)
@@ -107,7 +107,7 @@ class FittedGraphGaussian(Kernel):
         deformed = gaussian(A, B) - to_rows @ (self._correction @ from_rows)
         return (self._scale * deformed).astype(dtype)
 
-    def diagonal(self, samples) -> np.ndarray:
+    def diagonal(self, samples: KernelSamples) -> np.ndarray:
         return self._scale * self._unscaled_diagonal(np.asarray(samples, dtype=np.float64))
 
     def _unscaled_diagonal(self, samples: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,7 +13,12 @@ from .base import Kernel
 from .pairs import squared_norms
 from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial
 
-__all__ = ["KernelMix", "RowScales"]
+__all__ = ["KernelMix", "RowScales", "WeightedSum"]
+
+WeightedSum: TypeAlias = tuple[
+    tuple[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray], float
+]
+"""Biases, degrees and weights of the dot-product kernels, rates, squarings and weights of the Gaussians, the cutoff."""
 
 _SQUARINGS = 4  # in a row
 _NORM_RANGE = 100.0  # of float32 rows
@@ -46,7 +52,7 @@ class KernelMix:
             for m, kernel in enumerate(kernels)
             if isinstance(kernel, Gaussian)
         }
-        self.gaussians = sorted(rates, key=rates.get)
+        self.gaussians = sorted(rates, key=rates.__getitem__)
         self.rates = np.array([rates[m] for m in self.gaussians], dtype=self.dtype)
         self.squarings = _squarings([rates[m] for m in self.gaussians])
         self.cutoff = self.dtype.type(_CUTOFF[self.dtype])
@@ -86,11 +92,20 @@ class KernelMix:
         weighted = self.weighted(np.ones(self.n_kernels))
         evaluate_each(squared, rows.norms, columns.norms, rows.scales, columns.scales, *weighted, out)
 
-    def add_up(self, squared, rows: RowScales, columns: RowScales, weighted: tuple, top: int, left: int, out) -> None:
+    def add_up(
+        self,
+        squared: np.ndarray,
+        rows: RowScales,
+        columns: RowScales,
+        weighted: WeightedSum,
+        top: int,
+        left: int,
+        out: np.ndarray,
+    ) -> None:
         """Write a weighted sum over a block to out[top:, left:] and, mirrored, to out[left:, top:]."""
         sum_block(squared, rows.norms, columns.norms, rows.scales, columns.scales, *weighted, top, left, out)
 
-    def weighted(self, weights: np.ndarray) -> tuple:
+    def weighted(self, weights: np.ndarray) -> WeightedSum:
         """Return the arguments of the compiled loops that say which sum is asked for."""
         weights = np.asarray(weights, dtype=self.dtype)
         dots = (self.biases, self.degrees, weights[self.dots])

@@ -42,6 +42,6 @@ def squared_distances(A: np.ndarray, B: np.ndarray, norms: tuple[np.ndarray, np.
     return _as_distances(A @ B.T, A, B, norms)
 
 
-def _as_distances(inner, A, B, norms) -> np.ndarray:
+def _as_distances(inner: np.ndarray, A: np.ndarray, B: np.ndarray, norms: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     turn_into_distances(inner, *norms, A, B, _CANCELLATION[inner.dtype])
     return inner

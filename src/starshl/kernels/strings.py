@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from .._validation import check_integer
-from .base import Kernel
+from .base import Kernel, KernelSamples
 
 __all__ = ["SpectrumKernel"]
 
@@ -36,17 +35,19 @@ class SpectrumKernel(Kernel):
     def __post_init__(self) -> None:
         check_integer(self.length, "length", low=1)
 
-    def __call__(self, A: Sequence[str], B: Sequence[str]) -> np.ndarray:
+    def __call__(self, A: KernelSamples, B: KernelSamples) -> np.ndarray:
         vocabulary: dict[str, int] = {}
         counts_a, counts_b = (self._counts(strings, vocabulary) for strings in (A, B))
         counts_a.resize((len(A), len(vocabulary)))
         return (_unit_rows(counts_a) @ _unit_rows(counts_b).T).toarray()
 
-    def diagonal(self, samples: Sequence[str]) -> np.ndarray:
+    def diagonal(self, samples: KernelSamples) -> np.ndarray:
         return np.array([float(len(sample) > 0) for sample in samples])
 
-    def _counts(self, strings: Sequence[str], vocabulary: dict[str, int]) -> csr_array:
-        values, columns, ends = [], [], [0]
+    def _counts(self, strings: KernelSamples, vocabulary: dict[str, int]) -> csr_array:
+        values: list[int] = []
+        columns: list[int] = []
+        ends = [0]
         for string in strings:
             if not isinstance(string, str):
                 raise ValueError(

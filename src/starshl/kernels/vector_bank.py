@@ -121,7 +121,9 @@ class VectorBank:
             run_all(tasks, self.n_jobs)
         return sums
 
-    def _fill(self, rows: slice, support: np.ndarray, columns, sums, spare) -> None:
+    def _fill(
+        self, rows: slice, support: np.ndarray, columns: np.ndarray, sums: np.ndarray, spare: list[_Buffers]
+    ) -> None:
         """Fill in the sums of one block of rows over the rows whose coefficients are not zero."""
         buffers = spare.pop()
         inside, scales = np.arange(rows.start, rows.stop), self.scales.take(rows)

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._validation import check_integer, check_number
 from .bandwidth import median_distance
-from .base import Kernel
+from .base import Kernel, KernelSamples, MedianKernel
 from .pairs import PairTable
 
 __all__ = [
@@ -30,7 +31,7 @@ class VectorKernel(Kernel):
     def evaluate(self, table: PairTable) -> np.ndarray:
         """Return the kernel between the two blocks of a table."""
 
-    def __call__(self, A, B) -> np.ndarray:
+    def __call__(self, A: KernelSamples, B: KernelSamples) -> np.ndarray:
         return self.evaluate(PairTable(as_floats(A), as_floats(B)))
 
 
@@ -44,7 +45,7 @@ class NormalizedLinear(VectorKernel):
         scales = [np.divide(1.0, np.sqrt(norms), out=np.zeros_like(norms), where=norms > 0) for norms in table.norms]
         return _rescale(table.inner, *scales)
 
-    def diagonal(self, samples) -> np.ndarray:
+    def diagonal(self, samples: KernelSamples) -> np.ndarray:
         return np.any(np.asarray(samples) != 0, axis=1).astype(np.float64)
 
 
@@ -69,7 +70,7 @@ class NormalizedPolynomial(VectorKernel):
         shifted = norms + self.bias
         return np.divide(1.0, np.sqrt(shifted), out=np.zeros_like(shifted), where=shifted > 0)
 
-    def diagonal(self, samples) -> np.ndarray:
+    def diagonal(self, samples: KernelSamples) -> np.ndarray:
         samples = as_floats(samples)
         norms = np.einsum("ij,ij->i", samples, samples, dtype=np.float64)
         return (norms + self.bias > 0).astype(np.float64)
@@ -92,31 +93,32 @@ class Gaussian(VectorKernel):
         with np.errstate(over="ignore"):
             return np.exp(distances * distances.dtype.type(-factor))
 
-    def diagonal(self, samples) -> np.ndarray:
+    def diagonal(self, samples: KernelSamples) -> np.ndarray:
         return np.ones(len(samples))
 
 
 @dataclass(frozen=True)
-class ScaledGaussian(VectorKernel):
+class ScaledGaussian(MedianKernel):
     """A Gaussian whose bandwidth is ``factor`` times the median distance between training rows."""
 
     factor: float = 1.0
-    measured_in_medians: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_number(self.factor, "factor", low=0, strict=True)
 
-    def fit(self, samples, sample_weight=None, median: float | None = None) -> Gaussian:
+    def fit(
+        self, samples: KernelSamples, sample_weight: np.ndarray | None = None, median: float | None = None
+    ) -> Gaussian:
         return Gaussian(self.factor * (median or median_distance(samples, sample_weight)))
 
-    def evaluate(self, table: PairTable) -> np.ndarray:
+    def __call__(self, A: KernelSamples, B: KernelSamples) -> np.ndarray:
         raise TypeError("A ScaledGaussian has no bandwidth before fit; evaluate the kernel that fit returns.")
 
 
-def as_floats(rows) -> np.ndarray:
+def as_floats(rows: ArrayLike) -> np.ndarray:
     """Return rows as float32 if they are, as float64 otherwise."""
-    rows = np.asarray(rows)
-    return rows if rows.dtype == np.float32 else rows.astype(np.float64, copy=False)
+    floats = np.asarray(rows)
+    return floats if floats.dtype == np.float32 else floats.astype(np.float64, copy=False)
 
 
 def _rescale(products: np.ndarray, row_scales: np.ndarray, column_scales: np.ndarray) -> np.ndarray:

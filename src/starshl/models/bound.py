@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
+from .._types import LabelsLike, SamplesLike
 from .._validation import check_labels, check_number
 from ..codebooks import minimum_distance
 
@@ -14,8 +15,18 @@ if TYPE_CHECKING:
 
 __all__ = ["GeneralizationBound", "generalization_bound"]
 
+_NO_DIAGONAL = "The largest diagonal value of some kernel is not known (precomputed or user-defined)."
 
-class GeneralizationBound(TypedDict):
+
+class _ConservativeTerms(TypedDict):
+    conservative: float | None
+    conservative_reason: str
+    conservative_complexity: float | None
+    conservative_deviation: float | None
+    conservative_radius: float | None
+
+
+class GeneralizationBound(_ConservativeTerms):
     """The terms of Theorem 1.
 
     With probability of at least 1 - delta over N labeled samples, the expected share of wrong code bits is
@@ -43,11 +54,6 @@ class GeneralizationBound(TypedDict):
     paper: float
     vacuous: bool
     misclassification: float
-    conservative: float | None
-    conservative_reason: str
-    conservative_complexity: float | None
-    conservative_deviation: float | None
-    conservative_radius: float | None
     radius: float
     norms: np.ndarray
     rho: float
@@ -55,7 +61,9 @@ class GeneralizationBound(TypedDict):
     n_samples: int
 
 
-def generalization_bound(hasher: StarSHL, X, y, *, rho: float, delta: float) -> GeneralizationBound:
+def generalization_bound(
+    hasher: StarSHL, X: SamplesLike, y: LabelsLike, *, rho: float, delta: float
+) -> GeneralizationBound:
     """Return the terms of Theorem 1 for a fitted hasher on the labeled rows of X."""
     rho = check_number(rho, "rho", low=0, strict=True)
     delta = check_number(delta, "delta", low=0, strict=True)
@@ -73,32 +81,35 @@ def generalization_bound(hasher: StarSHL, X, y, *, rho: float, delta: float) -> 
     deviation = float(np.sqrt(np.log(1.0 / delta) / (2.0 * n_samples)))
     paper = er_hat + complexity + deviation
     distance = minimum_distance(hasher.codewords_)
-    return GeneralizationBound(
-        er_hat=er_hat,
-        complexity=complexity,
-        deviation=deviation,
-        paper=paper,
-        vacuous=paper >= 1.0,
-        misclassification=2.0 * n_bits / distance * paper if distance else np.inf,
-        radius=radius,
-        norms=norms.copy(),
-        rho=rho,
-        delta=delta,
-        n_samples=n_samples,
+    return {
+        "er_hat": er_hat,
+        "complexity": complexity,
+        "deviation": deviation,
+        "paper": paper,
+        "vacuous": paper >= 1.0,
+        "misclassification": 2.0 * n_bits / distance * paper if distance else np.inf,
+        "radius": radius,
+        "norms": norms.copy(),
+        "rho": rho,
+        "delta": delta,
+        "n_samples": n_samples,
         **_conservative_terms(hasher, er_hat, rho, delta, n_samples),
-    )
+    }
 
 
-def _conservative_terms(hasher: StarSHL, er_hat: float, rho: float, delta: float, n_samples: int) -> dict:
-    names = ["value", "complexity", "deviation", "radius"]
+def _conservative_terms(hasher: StarSHL, er_hat: float, rho: float, delta: float, n_samples: int) -> _ConservativeTerms:
     largest = [kernel.largest_diagonal for kernel in hasher.kernels_]
-    if not largest or any(value is None for value in largest):
-        reason = "The largest diagonal value of some kernel is not known (precomputed or user-defined)."
-        return dict.fromkeys(["conservative", *(f"conservative_{name}" for name in names[1:])]) | {
-            "conservative_reason": reason
+    known = [value for value in largest if value is not None]
+    if not known or len(known) < len(largest):
+        return {
+            "conservative": None,
+            "conservative_reason": _NO_DIAGONAL,
+            "conservative_complexity": None,
+            "conservative_deviation": None,
+            "conservative_radius": None,
         }
     n_codewords, n_bits = hasher.codewords_.shape
-    radius = float(np.sqrt(np.sum(largest)))
+    radius = float(np.sqrt(np.sum(known)))
     norms, biases = (2.0 * np.maximum(np.abs(values), 1.0) for values in (hasher.norms_, hasher.intercept_))
     total = float(np.sum(radius * norms + biases))
     complexity = float(2.0 * np.sqrt(n_codewords) * total / (rho * n_bits * np.sqrt(n_samples)))
@@ -114,7 +125,7 @@ def _conservative_terms(hasher: StarSHL, er_hat: float, rho: float, delta: float
     }
 
 
-def _codeword_index(hasher: StarSHL, y, n_rows: int) -> np.ndarray:
+def _codeword_index(hasher: StarSHL, y: LabelsLike, n_rows: int) -> np.ndarray:
     """Return each row's codeword, -1 where it is unlabeled."""
     labels = check_labels(y, n_rows)
     if not labels.labeled.any():

@@ -46,7 +46,7 @@ def _first_equal_sample(K: np.ndarray) -> np.ndarray:
     return np.argmax(size - 2.0 * K <= rounding * size, axis=1)
 
 
-def _spread_start(K, weights, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
+def _spread_start(K: np.ndarray, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
     diagonal = np.diag(K)
     centers = [int(rng.choice(len(K), p=weights / weights.sum()))]
     distances = _squared_distances(K, diagonal, centers[0])[:, None]
@@ -59,11 +59,11 @@ def _spread_start(K, weights, n_clusters: int, rng: np.random.RandomState) -> np
     return distances.argmin(axis=1)
 
 
-def _squared_distances(K, diagonal, center: int) -> np.ndarray:
+def _squared_distances(K: np.ndarray, diagonal: np.ndarray, center: int) -> np.ndarray:
     return np.maximum(0.0, diagonal + diagonal[center] - 2.0 * K[:, center])
 
 
-def _distances_to_means(K, weights, labels, n_clusters: int) -> np.ndarray:
+def _distances_to_means(K: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     membership = np.zeros((len(K), n_clusters))
     membership[np.arange(len(K)), labels] = weights
     totals = membership.sum(axis=0)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import warnings
 from copy import deepcopy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from .._threads import single_threaded_blas
+from .._types import SamplesLike, Seed
 from .._validation import check_integer
 from ..codes import BinaryCodes
 from ..kernels import Gaussian, Kernel, is_built_in
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["compress_star_shl"]
 
+Hasher = TypeVar("Hasher", bound="StarSHL")
+
 _SHARE = 10  # support rows for each one that is kept, if nobody says how many
 _RIDGE = 1e-6  # of the mean square of a feature
 _START_WIDTH = 0.25  # of the Gaussian, in root mean squared distances between rows
@@ -40,7 +43,7 @@ _LEAST_EPOCHS, _LEAST_STEPS = 10, 3000
 _ROW_STEP, _COEFFICIENT_STEP, _RATE_STEP = 0.1, 0.03, 0.01
 
 
-def compress_star_shl(hasher: StarSHL, n_support: int | None, X, random_state) -> StarSHL:
+def compress_star_shl(hasher: Hasher, n_support: int | None, X: SamplesLike | None, random_state: Seed) -> Hasher:
     """Return a fitted hasher of ``n_support`` support rows whose scores are near those of ``hasher``."""
     check_is_fitted(hasher)
     n_support = _check_n_support(hasher, n_support)
@@ -59,6 +62,7 @@ def compress_star_shl(hasher: StarSHL, n_support: int | None, X, random_state) -
         held_out = _with_noisy_copies(held_out, np.random.RandomState(0))[len(held_out) :]
     # Only the sign of a score is kept in a code: how far it lies beyond the margin need not be learned.
     targets = np.clip(hasher._scores_of(samples_of(rows)), -1.0, 1.0)
+    kernels: list[Kernel]
     with single_threaded_blas():
         if may_move:
             new_support, kernel, coefficients, intercept = _move_rows(rows, targets, n_support, rng)
@@ -158,7 +162,14 @@ def _move_rows(
     return (origin + scale * centers).astype(rows.dtype), Gaussian(scale * width), coefficients.T, intercept
 
 
-def _gradients(points, targets, centers, coefficients, intercept, log_rate) -> list[np.ndarray]:
+def _gradients(
+    points: np.ndarray,
+    targets: np.ndarray,
+    centers: np.ndarray,
+    coefficients: np.ndarray,
+    intercept: np.ndarray,
+    log_rate: np.ndarray,
+) -> list[np.ndarray]:
     """Return the gradients of half the mean squared error of a batch."""
     rate = np.exp(log_rate)
     squared = _squared(points, centers)
@@ -185,7 +196,7 @@ def _squared(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
 class _Adam:
     """Adam (Kingma and Ba 2015) with steps that shrink linearly to zero; it changes the arrays it is given."""
 
-    def __init__(self, values: list[np.ndarray], steps: tuple, n_steps: int):
+    def __init__(self, values: list[np.ndarray], steps: tuple[float | np.ndarray, ...], n_steps: int):
         self.values, self.steps, self.n_steps = values, steps, n_steps
         self.means = [np.zeros_like(value) for value in values]
         self.squares = [np.zeros_like(value) for value in values]
@@ -256,9 +267,9 @@ def _norms(coefficients: np.ndarray, gram: np.ndarray) -> np.ndarray:
     return np.sqrt(np.maximum(np.einsum("bs,bs->b", coefficients @ gram, coefficients), 0.0))
 
 
-def _rebuilt(hasher: StarSHL, **replaced) -> StarSHL:
+def _rebuilt(hasher: Hasher, **replaced: Any) -> Hasher:
     """Return a hasher of the same settings, classes and codewords, to which its support is all the training rows."""
-    small = clone(hasher)
+    small: Hasher = clone(hasher)
     replaced |= {"assignments_": None, "transduction_": None}
     kept = {name: value for name, value in hasher._learned_state().items() if name not in replaced}
     for name, value in (deepcopy(kept) | replaced).items():

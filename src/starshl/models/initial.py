@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._validation import check_choice
 from ..codebooks import random_codewords, separated_codewords
@@ -14,7 +15,7 @@ __all__ = ["check_assignments", "initial_codewords", "initial_weights"]
 
 
 def initial_codewords(
-    codewords, n_codewords: int, n_bits: int, rng: np.random.RandomState, *, distinct: bool
+    codewords: str | ArrayLike, n_codewords: int, n_bits: int, rng: np.random.RandomState, *, distinct: bool
 ) -> np.ndarray:
     """Return (n_codewords, n_bits) signs from a word or an array."""
     if isinstance(codewords, str):
@@ -39,7 +40,9 @@ def initial_codewords(
     return signs.astype(np.int8)
 
 
-def initial_weights(kernel_weights, n_bits: int, n_kernels: int, p: float, rng: np.random.RandomState) -> np.ndarray:
+def initial_weights(
+    kernel_weights: str | ArrayLike | None, n_bits: int, n_kernels: int, p: float, rng: np.random.RandomState
+) -> np.ndarray:
     """Return (n_bits, n_kernels) kernel weights from None, a word or an array, each row in the p-norm ball."""
     if kernel_weights is None:
         size = 1.0 if p > UNWEIGHTED_ABOVE else n_kernels ** (-1.0 / p)
@@ -63,7 +66,7 @@ def initial_weights(kernel_weights, n_bits: int, n_kernels: int, p: float, rng: 
     return weights.copy()
 
 
-def check_assignments(initial_assignments, labels: np.ndarray, n_codewords: int) -> np.ndarray:
+def check_assignments(initial_assignments: ArrayLike, labels: np.ndarray, n_codewords: int) -> np.ndarray:
     """Return a codeword index for each row: given labels first, the user's choice for unlabeled rows."""
     given = np.asarray(initial_assignments)
     if given.shape != labels.shape or given.dtype.kind not in "iu":

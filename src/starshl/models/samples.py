@@ -7,12 +7,13 @@ between them and how to expand a hash function over them. Nothing else in the pa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar, Self
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.cluster import KMeans
 
+from .._types import SamplesLike
 from .._validation import check_rows
 from ..kernels import (
     GramBank,
@@ -25,6 +26,9 @@ from ..kernels import (
     make_bank,
 )
 from .clusters import kernel_k_means
+
+if TYPE_CHECKING:
+    from .star_shl import StarSHL
 
 __all__ = ["SAMPLE_TYPES", "Objects", "Precomputed", "Samples", "Vectors", "sample_type"]
 
@@ -41,7 +45,7 @@ class Samples(ABC):
 
     @classmethod
     @abstractmethod
-    def read(cls, estimator, X, *, fitting: bool) -> Self:
+    def read(cls, estimator: StarSHL, X: SamplesLike, *, fitting: bool) -> Self:
         """Check what a user gave to an estimator."""
 
     @classmethod
@@ -100,7 +104,7 @@ class Vectors(Samples):
     kind = "vectors"
 
     @classmethod
-    def read(cls, estimator, X, *, fitting: bool) -> Self:
+    def read(cls, estimator: StarSHL, X: SamplesLike, *, fitting: bool) -> Self:
         return cls(_check_scale(check_rows(estimator, X, fitting=fitting), fitting))
 
     @classmethod
@@ -128,10 +132,10 @@ class Objects(Samples):
     kind = "objects"
 
     @classmethod
-    def read(cls, estimator, X, *, fitting: bool) -> Self:
+    def read(cls, estimator: StarSHL, X: SamplesLike, *, fitting: bool) -> Self:
         if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
             raise ValueError(f"X is a {type(X).__name__}; give a list or a one-dimensional array of samples.")
-        items = list(X)
+        items = list(cast("Iterable[Any]", X))
         least = 2 if fitting else 1
         if len(items) < least:
             raise ValueError(f"X has {len(items)} samples; at least {least} are needed.")
@@ -150,7 +154,7 @@ class Precomputed(Samples):
     kind = "precomputed"
 
     @classmethod
-    def read(cls, estimator, X, *, fitting: bool) -> Self:
+    def read(cls, estimator: StarSHL, X: SamplesLike, *, fitting: bool) -> Self:
         return cls(_read_precomputed(estimator, X, fitting))
 
     @classmethod
@@ -198,7 +202,7 @@ class Precomputed(Samples):
 SAMPLE_TYPES: dict[str, type[Samples]] = {each.kind: each for each in (Vectors, Objects, Precomputed)}
 
 
-def sample_type(kernels: str | Sequence[Kernel], X) -> type[Samples]:
+def sample_type(kernels: str | Sequence[Kernel], X: SamplesLike) -> type[Samples]:
     """Return the kind of the samples: vectors if any kernel asks for them or X is a matrix of numbers."""
     if isinstance(kernels, str):
         return Precomputed
@@ -223,9 +227,8 @@ def _check_scale(rows: np.ndarray, fitting: bool) -> np.ndarray:
     return rows
 
 
-def _read_precomputed(estimator, X, fitting: bool) -> np.ndarray:
-    X = X if hasattr(X, "shape") else np.asarray(X)
-    if len(X.shape) != 3:
+def _read_precomputed(estimator: StarSHL, X: SamplesLike, fitting: bool) -> np.ndarray:
+    if np.ndim(X) != 3:
         samples = check_rows(estimator, X, fitting=fitting)[None]
     else:
         samples = np.asarray(X)

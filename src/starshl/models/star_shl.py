@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import ClassifierTags
+from numpy.typing import ArrayLike
+from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_random_state
 
+from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import (
     PartialLabels,
     check_choice,
@@ -22,7 +24,7 @@ from .._validation import (
 )
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts
-from ..kernels import Kernel, resolve_kernels
+from ..kernels import KernelsLike, resolve_kernels
 from ..solvers import SMALLEST_TOL, Solution, hamming_distances, hinge_distances, nearest_codewords
 from .bound import GeneralizationBound, generalization_bound
 from .compression import compress_star_shl
@@ -129,8 +131,6 @@ class StarSHL(BaseHasher):
     >>> y_few = y.copy()
     >>> y_few[100:] = -1  # keep the first hundred labels
     >>> hasher = StarSHL(16, random_state=0).fit(X[:600], y_few[:600])
-    >>> hasher.transform(X[600:]).shape
-    (1197, 16)
     >>> hasher.encode(X[600:]).nbytes  # two bytes per image
     2394
     >>> hasher.score(X[600:], y[600:]) > 0.8
@@ -147,26 +147,26 @@ class StarSHL(BaseHasher):
 
     def __init__(
         self,
-        n_bits=32,
+        n_bits: int = 32,
         *,
-        kernels="scaled",
-        C=10.0,
-        kernel_norm=2.0,
-        codewords="separated",
-        n_codewords=None,
-        kernel_weights=None,
-        update_codewords=True,
-        codeword_constraint="distinct",
-        keep_clusters=True,
-        unlabeled_weight=1.0,
-        solver="auto",
-        max_iter=20,
-        tol=1e-3,
-        svm_tol=1e-3,
-        n_jobs=None,
-        max_memory=None,
-        random_state=None,
-        verbose=0,
+        kernels: KernelsLike = "scaled",
+        C: float = 10.0,
+        kernel_norm: float = 2.0,
+        codewords: str | ArrayLike = "separated",
+        n_codewords: int | None = None,
+        kernel_weights: str | ArrayLike | None = None,
+        update_codewords: bool = True,
+        codeword_constraint: str = "distinct",
+        keep_clusters: bool = True,
+        unlabeled_weight: float = 1.0,
+        solver: str = "auto",
+        max_iter: int = 20,
+        tol: float = 1e-3,
+        svm_tol: float = 1e-3,
+        n_jobs: int | None = None,
+        max_memory: float | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         self.n_bits = n_bits
         self.kernels = kernels
@@ -189,13 +189,13 @@ class StarSHL(BaseHasher):
         self.verbose = verbose
 
     @classmethod
-    def paper(cls, n_bits: int, **overrides) -> Self:
+    def paper(cls, n_bits: int, **overrides: Any) -> Self:
         """Return a hasher with the settings of the paper's experiments.
 
         The authors' published program differs from the paper: it flips a codeword bit if all classes agree in it,
         chooses codewords by wrong signs instead of hinge losses, and sets no limit to the number of sweeps.
         """
-        settings = {
+        settings: dict[str, Any] = {
             "kernels": "paper",
             "C": 1000.0,
             "kernel_norm": 2.0,
@@ -208,7 +208,13 @@ class StarSHL(BaseHasher):
         return cls(n_bits, **(settings | overrides))
 
     @all_or_nothing
-    def fit(self, X, y=None, sample_weight=None, initial_assignments=None) -> Self:
+    def fit(
+        self,
+        X: SamplesLike,
+        y: LabelsLike = None,
+        sample_weight: ArrayLike | None = None,
+        initial_assignments: ArrayLike | None = None,
+    ) -> Self:
         """Learn codewords and hash functions.
 
         Parameters
@@ -229,15 +235,16 @@ class StarSHL(BaseHasher):
         all_labels, all_weights = check_labels(y, n_rows), check_weights(sample_weight, n_rows)
         rows = np.flatnonzero(all_weights)
         labels = all_labels.take(rows)
+        start_from = None
         if initial_assignments is not None:
-            initial_assignments = check_length(initial_assignments, "initial_assignments", n_rows)[rows]
+            start_from = check_length(initial_assignments, "initial_assignments", n_rows)[rows]
         training = TrainingSet(
             samples=samples if len(rows) == n_rows else samples.take(rows),
             labels=labels,
             classes=choose_classes(self, labels),
             weights=all_weights[rows],
             cost=all_weights[rows] * np.where(labels.labeled, 1.0, float(self.unlabeled_weight)),
-            initial_assignments=initial_assignments,
+            initial_assignments=start_from,
         )
         rng = check_random_state(self.random_state)
         fitted_kernels, bank = fit_bank(self, kernels, training)
@@ -254,12 +261,12 @@ class StarSHL(BaseHasher):
         warn_about(self, solution)
         return self
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """Return the class of the nearest codeword: by Hamming distance, ties by hinge distance, then index."""
         scores = self.decision_function(X)
         return self.classes_[self._nearest_classes(scores)]
 
-    def score(self, X, y=None) -> float:
+    def score(self, X: SamplesLike, y: LabelsLike = None) -> float:
         """Return the accuracy over labeled rows or, without labels, minus the mean hinge distance to a codeword."""
         scores = self.decision_function(X)
         labels = check_labels(y, len(scores))
@@ -269,21 +276,23 @@ class StarSHL(BaseHasher):
         predicted = self.classes_[self._nearest_classes(scores[labels.labeled])]
         return float(np.mean(predicted == given))
 
-    def codeword_distances(self, X, metric: str = "hamming") -> np.ndarray:
+    def codeword_distances(self, X: SamplesLike, metric: str = "hamming") -> np.ndarray:
         """Return the distance of each sample to each codeword, (n, n_codewords), "hamming" or "hinge"."""
         check_choice(metric, "metric", ("hamming", "hinge"))
         scores = self.decision_function(X)
         distances = hamming_distances if metric == "hamming" else hinge_distances
         return distances(scores, self.codewords_)
 
-    def generalization_bound(self, X, y, rho: float = 1.0, delta: float = 0.05) -> GeneralizationBound:
+    def generalization_bound(
+        self, X: SamplesLike, y: LabelsLike, rho: float = 1.0, delta: float = 0.05
+    ) -> GeneralizationBound:
         """Return every term of Theorem 1 of the paper on labeled rows, its value and a conservative one.
 
         See :class:`starshl.models.bound.GeneralizationBound` for the terms and for the gaps of the theorem.
         """
         return generalization_bound(self, X, y, rho=rho, delta=delta)
 
-    def compress(self, n_support: int | None = None, X=None, random_state=0) -> Self:
+    def compress(self, n_support: int | None = None, X: SamplesLike | None = None, random_state: Seed = 0) -> Self:
         """Return a fitted hasher that encodes faster, because it has fewer support rows; this one stays as it is.
 
         Rows of numbers are replaced by new rows under one Gaussian kernel, which are found by gradient descent on the
@@ -361,7 +370,9 @@ class StarSHL(BaseHasher):
         self.n_relaxed_ = solution.n_dropped
         self.n_constant_bits_ = int(solution.is_constant.sum())
 
-    def _label_training_rows(self, samples: Samples, rows, solution: Solution, labels: PartialLabels) -> None:
+    def _label_training_rows(
+        self, samples: Samples, rows: np.ndarray, solution: Solution, labels: PartialLabels
+    ) -> None:
         """Set ``assignments_`` and ``transduction_`` for all rows, also those of weight zero."""
         n_rows = len(labels.index)
         scores = np.empty((n_rows, self.n_bits))
@@ -377,10 +388,10 @@ class StarSHL(BaseHasher):
             predicted[labels.labeled] = labels.classes[labels.index[labels.labeled]]
         self.transduction_ = predicted
 
-    def _read(self, X) -> Samples:
+    def _read(self, X: SamplesLike) -> Samples:
         return SAMPLE_TYPES[self.sample_kind_].read(self, X, fitting=False)
 
-    def _scores(self, X) -> np.ndarray:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return f_b(x), whose sign is bit b."""
         return self._scores_of(self._read(X))
 
@@ -389,7 +400,7 @@ class StarSHL(BaseHasher):
         scores = samples.expand(self.kernels_, self.support_, self.support_samples_, self.kernel_weights_, coefficients)
         return scores + self.intercept_.astype(scores.dtype)
 
-    def _kernel_diagonals(self, X) -> np.ndarray:
+    def _kernel_diagonals(self, X: SamplesLike) -> np.ndarray:
         """Return k_m(x, x) for all kernels and rows, shape (n_kernels, n)."""
         return self._read(X).diagonals(self.kernels_)
 
@@ -406,10 +417,17 @@ class StarSHL(BaseHasher):
         return pack_star_shl(self)
 
     @classmethod
-    def _unpack(cls, header, arrays, kernels: Sequence[Kernel | Callable] | None = None) -> Self:
+    def _unpack(
+        cls,
+        header: dict[str, Any],
+        arrays: dict[str, np.ndarray],
+        kernels: KernelsLike | None = None,
+        steps: Sequence[Any] | None = None,
+    ) -> Self:
+        cls._refuse_given(steps=steps)
         return unpack_star_shl(cls, header, arrays, kernels)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed
         # With labels it is a classifier, and cross-validation then keeps every class in every fold.

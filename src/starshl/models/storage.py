@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ..bundle import pack_values, unpack_values
 from ..exceptions import BundleFormatError
-from ..kernels import BUILT_IN_KERNELS, CallableKernel, Kernel, is_built_in, resolve_kernels
+from ..kernels import BUILT_IN_KERNELS, CallableKernel, Kernel, KernelsLike, is_built_in, resolve_kernels
 from .samples import SAMPLE_TYPES, Precomputed
 
 if TYPE_CHECKING:
     from .star_shl import StarSHL
 
 __all__ = ["pack_star_shl", "unpack_star_shl"]
+
+Hasher = TypeVar("Hasher", bound="StarSHL")
 
 _PROBES = 3  # kernel values by which a reopened callable is recognized
 
@@ -53,11 +55,11 @@ def pack_star_shl(hasher: StarSHL) -> tuple[dict[str, Any], dict[str, np.ndarray
 
 
 def unpack_star_shl(
-    hasher_class: type[StarSHL],
+    hasher_class: type[Hasher],
     header: dict[str, Any],
     arrays: dict[str, np.ndarray],
-    kernels: Sequence[Kernel | Callable] | None,
-) -> StarSHL:
+    kernels: KernelsLike | None,
+) -> Hasher:
     """Rebuild a hasher; ``kernels`` stands in for functions that the file could not hold."""
     params = unpack_values(header["params"], arrays, "params.")
     state = unpack_values(header["fitted"], arrays, "fitted.")
@@ -127,6 +129,7 @@ def _pack_kernel(
     kernel: Kernel, prefix: str, arrays: dict[str, np.ndarray], support: np.ndarray | None = None
 ) -> dict[str, Any]:
     if is_built_in(kernel):
+        assert is_dataclass(kernel), "Kernels of this package are dataclasses, so that a file can hold them."
         values = {field.name: getattr(kernel, field.name) for field in fields(kernel)}
         plain, packed = pack_values(values, prefix)
         arrays |= packed
@@ -154,7 +157,7 @@ def _unpack_kernels(
         raise ValueError(f"kernels has {len(given)} entries; this model was fitted with {len(specs)} kernels.")
     unpacked = []
     for position, spec in enumerate(specs):
-        if spec["name"] is None:
+        if spec["name"] is None and given is not None:
             unpacked.append(_recognize(given[position], spec, position, support))
         else:
             unpacked.append(_unpack_kernel(spec, f"{prefix}.{position}.", arrays))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..reports.document import Section, Table, Text, counted, listed
+from ..reports.document import Block, Section, Table, Text, counted, listed
 from ..reports.results import Results
-from ..reports.statistics import FEWEST_RUNS
+from ..reports.statistics import MIN_RUNS_FOR_INTERVAL
 from .claims import CLAIMED_ENTRY, FLAT, Verdict
 from .extent import extent_of
 from .lineup import LINEUP, title_of
-from .notes import NEVER_PUBLISHED, completeness, marked_name
+from .notes import UNPUBLISHED_DATA_NOTE, completeness, marked_name
 
 __all__ = ["claims_section", "settings_section", "what_was_run"]
 
@@ -27,28 +27,32 @@ _TONES = {
 def what_was_run(results: Results) -> Section:
     """Return a table of protocols and how much of each was run."""
     rows = []
-    for found in results.protocols:
-        extent = extent_of(found)
+    for protocol in results.protocols:
+        extent = extent_of(protocol)
         planned = f"{len(extent.done):,} of {len(extent.planned):,}" if extent.planned else "-"
-        sizes = (f"{found.n_train:,}", f"{found.n_query:,}", str(found.n_runs), listed(found.lengths))
-        name = marked_name(found.name, found.dataset)
-        rows.append((name, *sizes, str(len(found.methods)), planned, completeness(found)))
+        sizes = (f"{protocol.n_train:,}", f"{protocol.n_query:,}", str(protocol.n_runs), listed(protocol.lengths))
+        name = marked_name(protocol.name, protocol.dataset)
+        rows.append((name, *sizes, str(len(protocol.methods)), planned, completeness(protocol)))
     columns = ("protocol", "training rows", "queries", "runs", "bits", "methods", "planned fits done", "extent")
     lines = Text((*_extent_lines(results), *_record_lines(results), *_comparison_lines()))
-    blocks = [lines, Table("Protocols", columns, tuple(rows)), *_footnote(found.dataset for found in results.protocols)]
+    blocks: list[Block] = [
+        lines,
+        Table("Protocols", columns, tuple(rows)),
+        *_footnote(protocol.dataset for protocol in results.protocols),
+    ]
     return Section("What was run", "extent", blocks)
 
 
 def _extent_lines(results: Results) -> list[str]:
     protocols = results.protocols
     lines = [
-        f"{sum(len(found.runs) for found in protocols):,} finished fits (one method, length and run each), "
+        f"{sum(len(protocol.runs) for protocol in protocols):,} finished fits (one per method, length and run), "
         f"{len(results.failures)} failed; {results.seconds / 60:.0f} minutes of fitting and encoding in total."
     ]
-    extents = [extent_of(found) for found in protocols]
+    extents = [extent_of(protocol) for protocol in protocols]
     done, planned = (sum(len(getattr(extent, part)) for extent in extents) for part in ("done", "planned"))
     lines.append(f"Of the {planned:,} fits planned for these protocols, {done:,} are done.")
-    partial = sum(completeness(found) != "complete" for found in protocols)
+    partial = sum(completeness(protocol) != "complete" for protocol in protocols)
     if partial:
         lines.insert(0, f"PARTIAL: {partial} of {len(protocols)} protocols were not run to their full extent.")
     return lines
@@ -62,7 +66,7 @@ def _record_lines(results: Results) -> list[str]:
     if results.n_replaced:
         n_replaced = counted(results.n_replaced, "run")
         lines.append(f"{n_replaced} not counted: the same method, length and run number was done again later.")
-    versions = sorted({value for found in results.versions for name, value in found if name == "starshl"})
+    versions = sorted({value for run_versions in results.versions for name, value in run_versions if name == "starshl"})
     if len(versions) > 1:
         lines.append(f"MIXED VERSIONS: the runs come from starshl {listed(versions)}.")
     return lines
@@ -71,14 +75,14 @@ def _record_lines(results: Results) -> list[str]:
 def _comparison_lines() -> tuple[str, ...]:
     return (
         "Differences are paired: every method sees the same rows in the same run. Intervals are Student's, 95 %, of "
-        f"{FEWEST_RUNS} runs or more; a difference is called clear if its interval excludes zero.",
+        f"{MIN_RUNS_FOR_INTERVAL} runs or more; a difference is called clear if its interval excludes zero.",
         "Bold, places, claims and differences count only the runs that all compared methods share. Means in tables "
         "count all runs of a method; if it has fewer than others in its column, the cell says how many.",
     )
 
 
 def _footnote(datasets: Iterable[str]) -> list[Text]:
-    return [Text((NEVER_PUBLISHED,))] if any(marked_name("", dataset) for dataset in datasets) else []
+    return [Text((UNPUBLISHED_DATA_NOTE,))] if any(marked_name("", dataset) for dataset in datasets) else []
 
 
 def claims_section(verdicts: list[Verdict]) -> Section:
@@ -97,7 +101,7 @@ def claims_section(verdicts: list[Verdict]) -> Section:
             f'"{title_of(CLAIMED_ENTRY)}" throughout. {counts}.',
             'A claim "holds" only if all runs, lengths and methods that it is about are complete; until then it '
             '"holds so far". It is "not clear" if the paired 95 % interval of a difference includes zero; with fewer '
-            f"than {FEWEST_RUNS} runs there is no interval and the sign decides.",
+            f"than {MIN_RUNS_FOR_INTERVAL} runs there is no interval and the sign decides.",
             f"Figures are means over shared runs, P@10 unless stated otherwise. Flat means a loss of at most {FLAT} "
             "from P@10 to P@50; useful means a P@10 above Euclidean search of the rows themselves; BRE is no better "
             "if it is not above the best unsupervised method.",
@@ -115,10 +119,10 @@ def claims_section(verdicts: list[Verdict]) -> Section:
 
 def settings_section(results: Results) -> Section:
     """Return settings, seeds, notes, versions, machines and failures."""
-    blocks = [_settings_table(results), _rows_table(results), _seeds_table(results), *_places(results)]
+    blocks: list[Block] = [_settings_table(results), _rows_table(results), _seeds_table(results), *_places(results)]
     if results.warnings:
         warnings = (
-            (title_of(key), warning) for key, found in sorted(results.warnings.items()) for warning in sorted(found)
+            (title_of(key), warning) for key, texts in sorted(results.warnings.items()) for warning in sorted(texts)
         )
         blocks.append(Table("Warnings of the methods", ("method", "warning"), tuple(warnings), n_text_columns=2))
     if results.failures:
@@ -143,27 +147,27 @@ def _settings_table(results: Results) -> Table:
 
 def _rows_table(results: Results) -> Table:
     rows = []
-    for found in results.protocols:
-        keys = [run.key for run in found.runs if run.key is not None]
+    for protocol in results.protocols:
+        keys = [run.key for run in protocol.runs if run.key is not None]
         scaling = listed(sorted({str(key.settings.get("scaling", "-")) for key in keys}))
         digests = sorted({(key.run, key.split_digest[:_DIGEST_LENGTH]) for key in keys})
-        rows.append((found.name, scaling, listed(digest for _, digest in digests)))
+        rows.append((protocol.name, scaling, listed(digest for _, digest in digests)))
     caption = f"Scaling of rows, and the first {_DIGEST_LENGTH} digits of the SHA-256 of each run's split"
     return Table(caption, ("protocol", "scaling", "splits by run"), tuple(rows), n_text_columns=3)
 
 
 def _seeds_table(results: Results) -> Table:
     rows = []
-    for found in results.protocols:
-        for method in found.methods:
-            seeds = {run.run: run.seed for run in found.runs if run.method == method}
-            rows.append((found.name, title_of(method), listed(seeds[run] for run in sorted(seeds))))
+    for protocol in results.protocols:
+        for method in protocol.methods:
+            seeds = {run.run: run.seed for run in protocol.runs if run.method == method}
+            rows.append((protocol.name, title_of(method), listed(seeds[run] for run in sorted(seeds))))
     return Table("Seeds by run", ("protocol", "method", "seeds"), tuple(rows), n_text_columns=3)
 
 
 def _places(results: Results) -> list[Table]:
-    versions = tuple((name, value) for found in sorted(results.versions) for name, value in found)
-    machines = tuple((name, str(value)) for found in sorted(results.machines, key=str) for name, value in found)
+    versions = tuple((name, value) for run_versions in sorted(results.versions) for name, value in run_versions)
+    machines = tuple((name, str(value)) for machine in sorted(results.machines, key=str) for name, value in machine)
     return [
         Table("Versions", ("software", "version"), tuple(dict.fromkeys(versions)), n_text_columns=2),
         Table("Machines", ("part", "kind"), tuple(dict.fromkeys(machines)), n_text_columns=2),

@@ -16,7 +16,7 @@ from .studies import labels_section, transductive_section, unsupervised_section
 __all__ = ["build_document"]
 
 
-# The strongest rivals come first, because the first eight looks differ in color, too.
+# The strongest rivals come first, because the first eight looks also differ in color.
 _STYLED_KEYS = (
     *("starshl-paper", "starshl", "ksh", "ksh-all", "hc-sdh", "codeword-svm", "svc", "float"),
     *("bre", "1-agh", "2-agh", "sph", "lsh"),
@@ -28,23 +28,23 @@ def build_document(folder: RecordFolder | None, results: Results) -> Document:
     """Return the whole report; the same results give the same report. Pictures need the folder of records."""
     subtitle = f"starshl {__version__}; last run finished {results.finished or 'never'}"
     sections = [what_was_run(results), claims_section(check_claims(results))]
-    retrieval = [retrieval_section(found) for found in results.of_task("retrieval") if found.lengths]
+    retrieval = [retrieval_section(protocol) for protocol in results.of_task("retrieval") if protocol.lengths]
     sections += [reading_notes(), *retrieval] if retrieval else []
     sections += _pictures(folder, results)
-    sections += [transductive_section(found) for found in results.of_task("transductive") if found.lengths]
+    sections += [transductive_section(protocol) for protocol in results.of_task("transductive") if protocol.lengths]
     sections += _labels(results)
-    sections += [unsupervised_section(found) for found in results.of_task("unsupervised") if found.lengths]
+    sections += [unsupervised_section(protocol) for protocol in results.of_task("unsupervised") if protocol.lengths]
     sections.append(settings_section(results))
     return Document("Hash function learning via codewords: the experiments rerun", subtitle, sections, STYLES)
 
 
 def _labels(results: Results) -> list[Section]:
     groups: dict[tuple[str, bool], list[ProtocolResults]] = {}
-    for found in results.of_task("labels"):
-        groups.setdefault((found.dataset, found.reduced), []).append(found)
+    for protocol in results.of_task("labels"):
+        groups.setdefault((protocol.dataset, protocol.reduced), []).append(protocol)
     return [labels_section(group) for group in groups.values()]
 
 
 def _pictures(folder: RecordFolder | None, results: Results) -> list[Section]:
-    sections = (pictures_section(folder, found) for found in results.of_task("retrieval"))
+    sections = (pictures_section(folder, protocol) for protocol in results.of_task("retrieval"))
     return [section for section in sections if section is not None]

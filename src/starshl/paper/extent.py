@@ -30,8 +30,12 @@ class Extent:
         """Say in words what is missing: whole runs, lengths and methods first, then single fits."""
         if not self.planned:
             return []
-        methods, lengths, runs = (dict.fromkeys(place[part] for place in self._ordered) for part in range(3))
-        done_methods, done_lengths, done_runs = ({place[part] for place in self.done} for part in range(3))
+        methods = dict.fromkeys(method for method, _, _ in self._ordered)
+        lengths = dict.fromkeys(n_bits for _, n_bits, _ in self._ordered)
+        runs = {run for _, _, run in self.planned}
+        done_methods = {method for method, _, _ in self.done}
+        done_lengths = {n_bits for _, n_bits, _ in self.done}
+        done_runs = {run for _, _, run in self.done}
         words = []
         if len(done_runs) < len(runs):
             words.append(f"{len(done_runs)} of {counted(len(runs), 'run')}")
@@ -46,8 +50,8 @@ class Extent:
         rest = [p for p in rest if p[2] in done_runs and (p[1] in done_lengths or p[1] is None)]
         if rest:
             lacks = {method: sum(place[0] == method for place in rest) for method, *_ in rest}
-            told = listed(f"{n} of {title_of(method)}" for method, n in lacks.items())
-            words.append(f"single fits missing: {told}")
+            singles = listed(f"{n} of {title_of(method)}" for method, n in lacks.items())
+            words.append(f"single fits missing: {singles}")
         return words
 
     @property
@@ -56,11 +60,11 @@ class Extent:
         return sorted(self.planned, key=lambda place: (order[place[0]], place[1] or 0, place[2]))
 
 
-def extent_of(found: ProtocolResults) -> Extent:
+def extent_of(protocol: ProtocolResults) -> Extent:
     """Compare a protocol with all figures that use it; if none does, nothing is planned."""
-    planned = frozenset(place for figure in FIGURES.values() for place in _planned(figure, found.name))
-    done = frozenset((run.method, run.n_bits, run.run) for run in found.runs)
-    return Extent(planned, planned & done, frozenset(found.failed))
+    planned = frozenset(place for figure in FIGURES.values() for place in _planned(figure, protocol.name))
+    done = frozenset((run.method, run.n_bits, run.run) for run in protocol.runs)
+    return Extent(planned, planned & done, frozenset(protocol.failed))
 
 
 def _planned(figure: Figure, name: str) -> set[Place]:

@@ -29,7 +29,7 @@ _QUICK_ROWS = {"n_train": 300, "n_query": 300, "n_runs": 2}
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What one name on the command line runs.
+    """The runs behind one name on the command line.
 
     Parameters
     ----------

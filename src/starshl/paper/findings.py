@@ -6,16 +6,16 @@ from collections.abc import Mapping
 
 from ..reports.document import difference, digits_apart, interval, listed, signed
 from ..reports.results import ProtocolResults
-from ..reports.statistics import Paired, paired, shared_runs, summarize
+from ..reports.statistics import Paired, means_of, paired, require_paired, shared_runs, summarize
 from .lineup import LINEUP, is_star, title_of
 
 __all__ = [
     "STAR_KEYS",
     "contest",
+    "describe_gap",
     "few_runs",
     "retrieval_findings",
     "shown_lengths",
-    "told_gap",
     "transduction_findings",
 ]
 
@@ -25,22 +25,22 @@ _LENGTHS_OF_THE_PAPERS_CURVES = (45, 15)
 _WARN_BELOW_RUNS = 5
 
 
-def shown_lengths(found: ProtocolResults) -> list[int]:
+def shown_lengths(protocol: ProtocolResults) -> list[int]:
     """Return the lengths at which lists and curves are shown: those of the paper, or the longest available."""
-    return [n_bits for n_bits in _LENGTHS_OF_THE_PAPERS_CURVES if n_bits in found.lengths] or found.lengths[-1:]
+    return [n_bits for n_bits in _LENGTHS_OF_THE_PAPERS_CURVES if n_bits in protocol.lengths] or protocol.lengths[-1:]
 
 
-def retrieval_findings(found: ProtocolResults) -> list[str]:
+def retrieval_findings(protocol: ProtocolResults) -> list[str]:
     """Return sentences about P@10, starting with the longest codes."""
     sentences = []
-    for n_bits in shown_lengths(found):
-        values = _hashers_at(found, n_bits)
+    for n_bits in shown_lengths(protocol):
+        values = _hashers_at(protocol, n_bits)
         sentences += contest(f"At {n_bits} bits", "P@10", values)
         absent = [star for star in map(title_of, STAR_KEYS) if not values.get(star)]
         sentences += [f"At {n_bits} bits {' and '.join(absent)} was not run."] if absent else []
-    sentences += _lengths_lost(found)
-    sentences += _yardsticks(found)
-    return sentences + few_runs(found.n_runs)
+    sentences += _lengths_lost(protocol)
+    sentences += _yardsticks(protocol)
+    return sentences + few_runs(protocol.n_runs)
 
 
 def few_runs(n_runs: int) -> list[str]:
@@ -48,7 +48,7 @@ def few_runs(n_runs: int) -> list[str]:
     if n_runs >= _WARN_BELOW_RUNS:
         return []
     if n_runs == 1:
-        return ["ONE RUN ONLY: nobody knows yet how much figures change from run to run, so this is no ranking."]
+        return ["ONE RUN ONLY: how much figures change from run to run is not known yet, so this is not a ranking."]
     return [f"{n_runs} runs support no strong claim: read differences of a few thousandths as ties."]
 
 
@@ -72,30 +72,31 @@ def contest(where: str, metric: str, values: Mapping[str, Mapping[int, float]]) 
         return [f"{where} all methods have no run in common, so none is called best."]
     best = ranking[0]
     second = next(name for name in ranking[1:] if not is_star(best) or not is_star(name))
-    means = [summarize(common[name].values()).mean for name in (best, second)]
-    gap = told_gap(common[best], common[second], second)
+    all_means = means_of(common)
+    means = [all_means[name] for name in (best, second)]
+    gap = describe_gap(common[best], common[second], second)
     sentences = [f"{where} {best} is best with {metric} {means[0]:.{digits_apart(*means)}f}, {gap}."]
     rivals = [name for name in ranking if name in rivals]
     alone = ", other rows of *SHL not counted" if len(ranking) - len(rivals) > 1 else ""
     for star in filter(is_star, ranking):
         above = rivals[: sum(ranking.index(rival) < ranking.index(star) for rival in rivals)]
         if above:
-            gap = told_gap(common[star], common[above[0]], above[0])
+            gap = describe_gap(common[star], common[above[0]], above[0])
             place = f"place {len(above) + 1} of {len(rivals) + 1}" + alone
             sentences.append(f"{where} {star} does not win: {place}, {gap}.")
     return sentences
 
 
-def told_gap(first: Mapping[int, float], second: Mapping[int, float], name: str) -> str:
+def describe_gap(first: Mapping[int, float], second: Mapping[int, float], name: str) -> str:
     """Write how far the first is ahead of, or behind, the second, which is called ``name``, and how sure that is."""
-    gap = paired(first, second)
+    gap = require_paired(first, second)
     size = signed(gap.difference).lstrip("+-")
     return f"{size} {'ahead of' if gap.difference >= 0 else 'behind'} {name} ({_with_interval(gap)})"
 
 
 def _ranking(common: Mapping[str, Mapping[int, float]]) -> list[str]:
     """Return names by their mean over the same runs, best first; nothing if there is no such run."""
-    means = {name: summarize(runs.values()).mean for name, runs in common.items() if runs}
+    means = means_of(common)
     return sorted(means, key=lambda name: -means[name])
 
 
@@ -121,13 +122,13 @@ def transduction_findings(n_bits: int, rows: Mapping[str, Mapping[int, float]], 
     return sentences
 
 
-def _hashers_at(found: ProtocolResults, n_bits: int) -> dict[str, dict[int, float]]:
-    hashers = [key for key in found.methods if key in LINEUP and LINEUP[key].kind == "hasher"]
-    return {title_of(key): found.values(key, n_bits, "P@10") for key in hashers}
+def _hashers_at(protocol: ProtocolResults, n_bits: int) -> dict[str, dict[int, float]]:
+    hashers = [key for key in protocol.methods if key in LINEUP and LINEUP[key].kind == "hasher"]
+    return {title_of(key): protocol.values(key, n_bits, "P@10") for key in hashers}
 
 
-def _lengths_lost(found: ProtocolResults) -> list[str]:
-    rankings = [(n_bits, _ranking(shared_runs(_hashers_at(found, n_bits)))) for n_bits in found.lengths]
+def _lengths_lost(protocol: ProtocolResults) -> list[str]:
+    rankings = [(n_bits, _ranking(shared_runs(_hashers_at(protocol, n_bits)))) for n_bits in protocol.lengths]
     winners = {
         n_bits: methods[0] for n_bits, methods in rankings if {is_star(name) for name in methods} == {True, False}
     }
@@ -135,17 +136,17 @@ def _lengths_lost(found: ProtocolResults) -> list[str]:
     if not winners:
         return []
     if not lost:
-        all_lengths = len(winners) == len(found.lengths)
+        all_lengths = len(winners) == len(protocol.lengths)
         extent = "every length" if all_lengths else f"{listed(winners)} bits, the lengths it was run at"
         return [f"*SHL, with one setting or the other, is first at {extent}."]
-    told = ", ".join(f"{n_bits} ({best})" for n_bits, best in lost.items())
-    return [f"Neither setting of *SHL is first at {len(lost)} of {len(winners)} lengths; bits and winner: {told}."]
+    losses = ", ".join(f"{n_bits} ({best})" for n_bits, best in lost.items())
+    return [f"Neither setting of *SHL is first at {len(lost)} of {len(winners)} lengths; bits and winner: {losses}."]
 
 
-def _yardsticks(found: ProtocolResults) -> list[str]:
+def _yardsticks(protocol: ProtocolResults) -> list[str]:
     sentences = []
-    svc = summarize(found.values("svc", None, "accuracy").values())
-    rows = summarize(found.values("float", None, "P@10").values())
+    svc = summarize(protocol.values("svc", None, "accuracy").values())
+    rows = summarize(protocol.values("float", None, "P@10").values())
     if svc is not None:
         sentences.append(f"A plain one-vs-one SVC has an accuracy of {svc.mean:.3f} on the queries.")
     if rows is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..catalog import get_class
+from ..evaluation.runner import Classifier, Encoder
 from ..kernels import GraphGaussian
 from . import yardsticks
 
@@ -15,7 +16,7 @@ __all__ = ["LINEUP", "ROLES", "Entry", "Sizes", "entry", "is_star", "title_of"]
 
 ROLES = ("*SHL", "supervised", "unsupervised", "partly labeled", "yardstick")
 
-_LARGEST_KERNEL_RIDGE = 10_000
+_MAX_KERNEL_RIDGE_ROWS = 10_000
 _ANCHORS_FOR_MORE_ROWS = 5_000
 
 
@@ -39,10 +40,10 @@ class Entry:
         The name that readers see. It may change at any time.
     role : one of ``ROLES``
     method : str
-        A class of the catalog, or KMeansCodes; empty for entries that are no hashers.
+        A class of the catalog, or KMeansCodes; empty for entries that are not hashers.
     seed_label : str
         The seed of a run comes from its split and this label. Entries with the same label start alike, from the same
-        first codewords. It is apart from key and title, so that renaming moves no figure.
+        first codewords. It is separate from key and title, so that renaming changes no figure.
     params : dict
         Settings other than n_bits and seed. A value that is a function is called with the :class:`Sizes`.
     preset : str
@@ -52,7 +53,7 @@ class Entry:
     fit_on : str
         See :func:`starshl.evaluation.run`.
     even_bits : bool
-        The method comes in even lengths; at an odd length its last bit is dropped.
+        The method only has even lengths; at an odd length its last bit is dropped.
     note : str
         What a reader of the table must know.
     """
@@ -64,7 +65,7 @@ class Entry:
     seed_label: str = ""
     params: dict[str, Any] = field(default_factory=dict)
     preset: str = ""
-    make: Callable[[int], Any] | None = None
+    make: Callable[[int], Classifier] | None = None
     fit_on: str = "train"
     even_bits: bool = False
     note: str = ""
@@ -80,7 +81,7 @@ class Entry:
         """Return the settings for data of these sizes."""
         return {name: value(sizes) if callable(value) else value for name, value in self.params.items()}
 
-    def build(self, n_bits: int, seed: int, sizes: Sizes) -> Any:
+    def build(self, n_bits: int, seed: int, sizes: Sizes) -> Encoder:
         """Return the hasher, not fitted."""
         settings = self.settings(sizes)
         if self.method == "KMeansCodes":
@@ -96,7 +97,7 @@ class Entry:
 
 def all_rows_or_anchors(sizes: Sizes) -> int | None:
     """Return None, which means all rows, for up to 10,000 rows, and a number of anchors for more."""
-    return None if sizes.n_train <= _LARGEST_KERNEL_RIDGE else _ANCHORS_FOR_MORE_ROWS
+    return None if sizes.n_train <= _MAX_KERNEL_RIDGE_ROWS else _ANCHORS_FOR_MORE_ROWS
 
 
 def one_per_class(sizes: Sizes) -> int:

@@ -7,10 +7,10 @@ from ..reports.document import Text, counted
 from ..reports.results import ProtocolResults
 from .extent import extent_of
 
-__all__ = ["NEVER_PUBLISHED", "completeness", "extent_line", "introduction", "marked_name", "section_title"]
+__all__ = ["UNPUBLISHED_DATA_NOTE", "completeness", "extent_line", "introduction", "marked_name", "section_title"]
 
-# Somebody who looks at one table only must see it there.
-NEVER_PUBLISHED = (
+# Readers of a single table must see it there.
+UNPUBLISHED_DATA_NOTE = (
     "(1) The paper's selection of 6,878 samples of PASCAL VOC 2007 was never published. The figures of paper-pascal07 "
     "are for other rows; they can neither confirm nor refute the paper's."
 )
@@ -25,9 +25,9 @@ _TASKS = {
 }
 
 
-def section_title(found: ProtocolResults) -> str:
+def section_title(protocol: ProtocolResults) -> str:
     """Return a heading, such as "usps: retrieval (reduced)"."""
-    return f"{found.dataset}: {_TASKS[found.task]}" + (" (reduced)" if found.reduced else "")
+    return f"{protocol.dataset}: {_TASKS[protocol.task]}" + (" (reduced)" if protocol.reduced else "")
 
 
 def marked_name(protocol: str, dataset: str) -> str:
@@ -35,32 +35,34 @@ def marked_name(protocol: str, dataset: str) -> str:
     return f"{protocol} (1)" if dataset in _UNPUBLISHED_DATA_SETS else protocol
 
 
-def introduction(found: ProtocolResults, *, with_extent: bool = True) -> Text:
+def introduction(protocol: ProtocolResults, *, with_extent: bool = True) -> Text:
     """Return what a reader of the figures must know first."""
-    lines = [extent_line(found)] if with_extent else []
+    lines = [extent_line(protocol)] if with_extent else []
     # From the registry, because the file of the data set may be missing or damaged.
-    notes = [note for entry in ENTRIES if entry.name == found.dataset for note in entry.notes]
-    if found.base is not None and found.base.about:
+    notes = [note for entry in ENTRIES if entry.name == protocol.dataset for note in entry.notes]
+    if protocol.base is not None and protocol.base.about:
         # The notes already hold what a retrieval protocol says about its data set.
-        about = found.base.about.split("; ")[0] if notes and found.task == "retrieval" else found.base.about
+        about = protocol.base.about.split("; ")[0] if notes and protocol.task == "retrieval" else protocol.base.about
         lines.append(f"{about}.")
     return Text((*lines, *notes))
 
 
-def extent_line(found: ProtocolResults) -> str:
+def extent_line(protocol: ProtocolResults) -> str:
     """Say how large a protocol is and how much of it was run."""
-    sizes = f"{found.n_train:,} training rows, {found.n_query:,} queries, {counted(found.n_runs, 'run')}"
-    extent = completeness(found)
-    return f"Protocol {found.name}: {sizes}. {extent[:1].upper()}{extent[1:]}."
+    sizes = f"{protocol.n_train:,} training rows, {protocol.n_query:,} queries, {counted(protocol.n_runs, 'run')}"
+    extent = completeness(protocol)
+    return f"Protocol {protocol.name}: {sizes}. {extent[:1].upper()}{extent[1:]}."
 
 
-def completeness(found: ProtocolResults) -> str:
+def completeness(protocol: ProtocolResults) -> str:
     """Say whether the whole protocol was run, or what is missing."""
-    if found.base is None:
-        return "a protocol of its own"
-    missing = extent_of(found).missing
-    if found.reduced:
-        return "; ".join([f"reduced: {found.base.name} has {_size(found.base.rows.n_train)} training rows", *missing])
+    if protocol.base is None:
+        return "not one of the named protocols"
+    missing = extent_of(protocol).missing
+    if protocol.reduced:
+        return "; ".join(
+            [f"reduced: {protocol.base.name} has {_size(protocol.base.rows.n_train)} training rows", *missing]
+        )
     return f"partial: {'; '.join(missing)}" if missing else "complete"
 
 

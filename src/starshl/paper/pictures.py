@@ -24,31 +24,31 @@ N_RETRIEVED = 15
 # The class of the query in the paper's figure; other data sets show their second class too.
 _QUERY_CLASS = 1
 _PAPERS_LENGTH = 45
-_WITH_PICTURES = ("cifar10", "digits")
-_NO_CODES = (
+_DATA_SETS_WITH_PICTURES = ("cifar10", "digits")
+_NO_CODES_NOTE = (
     "The pictures are not shown: they need the codes, which only run records hold, and this report was made from "
     "summaries. `starshl reproduce --figure pictures` makes the records for CIFAR-10."
 )
 
 
-def pictures_section(folder: RecordFolder | None, found: ProtocolResults) -> Section | None:
+def pictures_section(folder: RecordFolder | None, protocol: ProtocolResults) -> Section | None:
     """Return the pictures of the first run at 45 bits, or else at the longest length; None if there are none to show.
 
     The query is the first row of its class among the queries. Items at equal distance are in the order of the
     database, which is random.
     """
-    if found.dataset not in _WITH_PICTURES or found.base is None or not found.lengths:
+    if protocol.dataset not in _DATA_SETS_WITH_PICTURES or protocol.base is None or not protocol.lengths:
         return None
-    n_bits = _PAPERS_LENGTH if _PAPERS_LENGTH in found.lengths else found.lengths[-1]
-    section = Section(f"{found.dataset}: pictures retrieved at {n_bits} bits", f"pictures-{found.name}")
-    keys = {run.method: run.key for run in found.runs if (run.run, run.n_bits) == (0, n_bits)}
-    records = _records(folder, [keys[method] for method in found.methods if method in keys])
+    n_bits = _PAPERS_LENGTH if _PAPERS_LENGTH in protocol.lengths else protocol.lengths[-1]
+    section = Section(f"{protocol.dataset}: pictures retrieved at {n_bits} bits", f"pictures-{protocol.name}")
+    keys = {run.method: run.key for run in protocol.runs if (run.run, run.n_bits) == (0, n_bits)}
+    records = _records(folder, [keys[method] for method in protocol.methods if method in keys])
     if not records:
-        section.blocks.append(Text((_NO_CODES,)))
+        section.blocks.append(Text((_NO_CODES_NOTE,)))
         return section
     try:
-        dataset = datasets.get(found.dataset, download=False)
-        split = _protocol_as_run(found).split(dataset, 0)
+        dataset = datasets.get(protocol.dataset, download=False)
+        split = _as_run(protocol.base, protocol).split(dataset, 0)
     except (OSError, ValueError) as error:  # absent, damaged, or not the rows of the records
         section.blocks.append(Text((f"The pictures are not shown: {error}",)))
         return section
@@ -59,29 +59,31 @@ def pictures_section(folder: RecordFolder | None, found: ProtocolResults) -> Sec
         "a dashed frame marks another class"
     )
     section.blocks += [
-        Text(_notes(found, n_bits, {record.key.method for record in records})),
+        Text(_notes(protocol, n_bits, {record.key.method for record in records})),
         Pictures(caption, _picture(dataset, split.query[query]), rows),
     ]
     return section
 
 
 def _records(folder: RecordFolder | None, keys: list[RunKey | None]) -> list[Record]:
-    records = []
-    for key in keys if folder is not None else ():
+    records: list[Record] = []
+    if folder is None:
+        return records
+    for key in keys:
         if key is not None:
             with suppress(FileNotFoundError, RecordFormatError):
                 records.append(folder.load(key))
     return records
 
 
-def _protocol_as_run(found: ProtocolResults) -> Protocol:
-    return found.base.reduced(n_train=found.n_train, n_query=found.n_query, n_runs=1) if found.reduced else found.base
+def _as_run(base: Protocol, protocol: ProtocolResults) -> Protocol:
+    return base.reduced(n_train=protocol.n_train, n_query=protocol.n_query, n_runs=1) if protocol.reduced else base
 
 
-def _notes(found: ProtocolResults, n_bits: int, shown: Collection[str]) -> tuple[str, ...]:
+def _notes(protocol: ProtocolResults, n_bits: int, shown: Collection[str]) -> tuple[str, ...]:
     lines = ["One query of the first run. Codes at equal distance are in the order of the database, which is random."]
-    hashers = {method for method, length, _ in extent_of(found).planned if length is not None}
-    hashers |= {run.method for run in found.runs if run.n_bits is not None}
+    hashers = {method for method, length, _ in extent_of(protocol).planned if length is not None}
+    hashers |= {run.method for run in protocol.runs if run.n_bits is not None}
     order = {key: place for place, key in enumerate(LINEUP)}
     if absent := sorted(hashers - set(shown), key=lambda method: order.get(method, len(order))):
         lines.append(
@@ -90,7 +92,9 @@ def _notes(found: ProtocolResults, n_bits: int, shown: Collection[str]) -> tuple
     return tuple(lines)
 
 
-def _row(record: Record, dataset: Dataset, database: np.ndarray, query: int):
+def _row(
+    record: Record, dataset: Dataset, database: np.ndarray, query: int
+) -> tuple[str, tuple[np.ndarray, ...], tuple[bool, ...]]:
     distances = record.codes("query")[query : query + 1].distances(record.codes("database"))[0]
     nearest = database[np.argsort(distances, kind="stable")[:N_RETRIEVED]]
     images = tuple(_picture(dataset, row) for row in nearest)

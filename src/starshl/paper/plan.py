@@ -59,14 +59,14 @@ class PlannedRun:
         chosen, seed = self.entry, self.key.seed
         if chosen.kind == "search":
             return run_float_search(data, chosen.key, n_neighbors=N_NEIGHBORS, n_jobs=1)
-        if chosen.kind == "classifier":
+        if chosen.make is not None:
             return run_classifier(chosen.make, data, chosen.key, fit_on=chosen.fit_on, seed=seed)
         sizes = _sizes(self.protocol, _loaded(self.protocol.dataset))
         return run(
             lambda n_bits, seed: chosen.build(n_bits, seed, sizes),
             data,
             chosen.key,
-            self.key.n_bits,
+            check_integer(self.key.n_bits, "n_bits", low=1),
             fit_on=chosen.fit_on,
             seed=seed,
         )
@@ -165,7 +165,7 @@ def _narrowed(figure: Figure, bits: Sequence[int] | None, wanted: Collection[str
 
 
 def _runs_of(figure: Figure, protocol: Protocol, dataset: Dataset) -> Iterator[PlannedRun]:
-    """Yield the runs of a figure on one protocol, ordered by run, so that a worker cuts the rows of a run once."""
+    """Yield the runs of a figure on one protocol, ordered by run, so that a worker splits the rows of a run once."""
     sizes = _sizes(protocol, dataset)
     splits: dict[int, Split] = {}
     for number, chosen, n_bits in figure.cells(protocol):
@@ -177,11 +177,13 @@ def _runs_of(figure: Figure, protocol: Protocol, dataset: Dataset) -> Iterator[P
 
 def _key(chosen: Entry, split: Split, scaling: str, n_bits: int | None, sizes: Sizes) -> RunKey:
     if chosen.kind == "search":
-        parameters = {"n_neighbors": min(N_NEIGHBORS, len(split.database))}
-        return planned_key(split, scaling, chosen.key, fit_on="none", seed=0, parameters=parameters)
+        n_neighbors = {"n_neighbors": min(N_NEIGHBORS, len(split.database))}
+        return planned_key(split, scaling, chosen.key, fit_on="none", seed=0, parameters=n_neighbors)
     seed = split.seed(chosen.seed_label)
-    estimator = chosen.make(seed) if chosen.kind == "classifier" else chosen.build(n_bits, seed, sizes)
-    parameters = parameters_of(estimator)
+    if chosen.make is not None:
+        parameters = parameters_of(chosen.make(seed))
+    else:
+        parameters = parameters_of(chosen.build(check_integer(n_bits, "n_bits", low=1), seed, sizes))
     return planned_key(split, scaling, chosen.key, n_bits, fit_on=chosen.fit_on, seed=seed, parameters=parameters)
 
 

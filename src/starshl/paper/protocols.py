@@ -17,7 +17,7 @@ def _paper_retrieval() -> list[Protocol]:
         "pendigits": (3_000, None, "16 features, not the 256 that the paper states"),
         "usps": (3_000, None, "gray values from -1 to 1"),
         "mnist": (10_000, None, ""),
-        "cifar10": (10_000, None, "gray by ITU-R 601 luma, the paper does not say how"),
+        "cifar10": (10_000, None, "gray by ITU-R 601 luma; the paper does not say how"),
         "pascal07": (3_000, 710, "the paper's 6,878 samples were never published; ten largest classes here"),
     }
     source = "Huang et al. 2015, supervised comparison: random split, the training rows are the database"

@@ -20,7 +20,7 @@ SUMMARIES_FOLDER = Path("results") / "summaries"
 
 
 def default_summaries(records: Path) -> Path:
-    """Return where summaries are kept: with the sources in a clone of the repository, elsewhere beside the records.
+    """Return where summaries are kept: with the sources in a clone of the repository, elsewhere with the records.
 
     The current folder is a clone if it holds the sources of this package and a folder of summaries.
     """
@@ -29,10 +29,10 @@ def default_summaries(records: Path) -> Path:
 
 
 def write_report(
-    records: str | os.PathLike,
-    output: str | os.PathLike,
+    records: str | os.PathLike[str],
+    output: str | os.PathLike[str],
     *,
-    summaries: str | os.PathLike | None = None,
+    summaries: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> WrittenReport:

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
 import numpy as np
 
-from ..reports.document import Chart, Section, Series, Table, Text, counted, difference, interval, plus_minus
+from ..reports.document import Block, Chart, Section, Series, Table, Text, counted, difference, interval, plus_minus
 from ..reports.results import ProtocolResults
 from ..reports.statistics import paired, summarize
-from ..reports.tables import line_over, table_of_means
+from ..reports.tables import Runs, line_over, table_of_means
 from .findings import STAR_KEYS, retrieval_findings, shown_lengths
 from .lineup import is_star, title_of
 from .notes import introduction, section_title
 
 __all__ = ["labels_used", "reading_notes", "retrieval_section"]
 
+# The points of a method's line: x, and run -> value.
+Points: TypeAlias = Callable[[str], Iterable[tuple[float, Runs]]]
+
 _DETAILS = (
     *(("labels used", 0), ("P@10", 3), ("P@50", 3), ("mAP", 3), ("PR area", 3), ("P(r<=2)", 3), ("empty balls", 2)),
     *(("accuracy", 3), ("distinct codes", 0), ("fit s", 1), ("encode s", 2), ("peak MB", 0)),
 )
-_WITH_DEVIATION = ("P@10", "P@50", "mAP", "PR area", "P(r<=2)")
+_METRICS_WITH_DEVIATION = ("P@10", "P@50", "mAP", "PR area", "P(r<=2)")
 _LIST_LENGTHS = tuple(range(10, 55, 5))
 
 
@@ -39,51 +45,55 @@ def reading_notes() -> Section:
     return Section("How to read the retrieval tables", "reading", [Text(lines)])
 
 
-def labels_used(found: ProtocolResults, method: str, n_bits: int | None) -> str:
+def labels_used(protocol: ProtocolResults, method: str, n_bits: int | None) -> str:
     """Write how many labels a method learned from: a number, or a range if runs differ; "-" if it is not known."""
-    numbers = sorted({int(number) for number in found.values(method, n_bits, "labels used").values()})
+    numbers = sorted({int(number) for number in protocol.values(method, n_bits, "labels used").values()})
     return " to ".join(f"{number:,}" for number in dict.fromkeys([numbers[0], numbers[-1]])) if numbers else "-"
 
 
-def retrieval_section(found: ProtocolResults) -> Section:
+def retrieval_section(protocol: ProtocolResults) -> Section:
     """Return everything about one retrieval protocol."""
-    blocks = [introduction(found), Text(tuple(retrieval_findings(found))), _precision_over_bits(found)]
-    for n_bits in shown_lengths(found):
-        blocks += [_precision_over_list(found, n_bits), _precision_over_recall(found, n_bits)]
-    blocks.append(_precision_table(found))
-    for n_bits in shown_lengths(found):
-        blocks += [_details_table(found, n_bits), _list_table(found, n_bits)]
-        blocks += [_paired_table(found, star, n_bits) for star in STAR_KEYS if star in found.methods]
-    return Section(section_title(found), found.name, [block for block in blocks if block is not None])
+    blocks: list[Block | None] = [
+        introduction(protocol),
+        Text(tuple(retrieval_findings(protocol))),
+        _precision_over_bits(protocol),
+    ]
+    for n_bits in shown_lengths(protocol):
+        blocks += [_precision_over_list(protocol, n_bits), _precision_over_recall(protocol, n_bits)]
+    blocks.append(_precision_table(protocol))
+    for n_bits in shown_lengths(protocol):
+        blocks += [_details_table(protocol, n_bits), _list_table(protocol, n_bits)]
+        blocks += [_paired_table(protocol, star, n_bits) for star in STAR_KEYS if star in protocol.methods]
+    return Section(section_title(protocol), protocol.name, [block for block in blocks if block is not None])
 
 
-def _series(found: ProtocolResults, points) -> tuple[Series, ...]:
-    titles = {method: title_of(method) for method in found.methods}
+def _series(protocol: ProtocolResults, points: Points) -> tuple[Series, ...]:
+    titles = {method: title_of(method) for method in protocol.methods}
     lines = (line_over(title, points(key), emphasized=is_star(title)) for key, title in titles.items())
     return tuple(line for line in lines if line is not None)
 
 
-def _precision_over_bits(found: ProtocolResults) -> Chart:
-    def points(method):
+def _precision_over_bits(protocol: ProtocolResults) -> Chart:
+    def points(method: str) -> list[tuple[float, Runs]]:
         metric = "accuracy" if method == "svc" else "P@10"
-        return [(n_bits, found.values(method, n_bits, metric)) for n_bits in found.lengths]
+        return [(n_bits, protocol.values(method, n_bits, metric)) for n_bits in protocol.lengths]
 
     title = "P@10 over the length of the codes"
-    ticks = tuple(found.lengths)
-    return Chart(title, "bits", "P@10 (SVC: accuracy)", _series(found, points), ticks)
+    ticks = tuple(protocol.lengths)
+    return Chart(title, "bits", "P@10 (SVC: accuracy)", _series(protocol, points), ticks)
 
 
-def _precision_over_list(found: ProtocolResults, n_bits: int) -> Chart:
-    def points(method):
-        return [(s, found.values(method, n_bits, f"P@{s}")) for s in _LIST_LENGTHS]
+def _precision_over_list(protocol: ProtocolResults, n_bits: int) -> Chart:
+    def points(method: str) -> list[tuple[float, Runs]]:
+        return [(s, protocol.values(method, n_bits, f"P@{s}")) for s in _LIST_LENGTHS]
 
-    return Chart(f"P@s at {n_bits} bits", "s, items looked at", "P@s", _series(found, points), _LIST_LENGTHS)
+    return Chart(f"P@s at {n_bits} bits", "s, items retrieved", "P@s", _series(protocol, points), _LIST_LENGTHS)
 
 
-def _precision_over_recall(found: ProtocolResults, n_bits: int) -> Chart | None:
+def _precision_over_recall(protocol: ProtocolResults, n_bits: int) -> Chart | None:
     lines = []
-    for method in found.methods:
-        curves = found.curves(method, n_bits)
+    for method in protocol.methods:
+        curves = protocol.curves(method, n_bits)
         if not curves:
             continue
         precision, recall = (
@@ -99,54 +109,54 @@ def _precision_over_recall(found: ProtocolResults, n_bits: int) -> Chart | None:
     return Chart(title, "recall", "precision", tuple(lines), ticks, band=True) if lines else None
 
 
-def _precision_table(found: ProtocolResults) -> Table:
+def _precision_table(protocol: ProtocolResults) -> Table:
     cells, notes = {}, {}
-    for method in found.methods:
-        row = [found.values(method, n_bits, "P@10") for n_bits in found.lengths]
+    for method in protocol.methods:
+        row = [protocol.values(method, n_bits, "P@10") for n_bits in protocol.lengths]
         if any(row):
             cells[title_of(method)] = row
-            notes[title_of(method)] = labels_used(found, method, found.lengths[-1])
-    columns = ("method", "labels used", *(f"{n_bits} bits" for n_bits in found.lengths))
+            notes[title_of(method)] = labels_used(protocol, method, protocol.lengths[-1])
+    columns = ("method", "labels used", *(f"{n_bits} bits" for n_bits in protocol.lengths))
     caption = "P@10, mean and deviation over runs; best code in bold"
     return table_of_means(caption, columns, cells, skip=(title_of("float"),), notes=notes)
 
 
-def _details_table(found: ProtocolResults, n_bits: int) -> Table:
+def _details_table(protocol: ProtocolResults, n_bits: int) -> Table:
     rows = []
-    for method, label in _labels_at(found, n_bits).items():
+    for method, label in _labels_at(protocol, n_bits).items():
         cells = [label]
         for metric, digits in _DETAILS:
-            cell = plus_minus(summarize(found.values(method, n_bits, metric).values()), digits)
-            cells.append(cell if metric in _WITH_DEVIATION else cell.split(" ±")[0])
+            cell = plus_minus(summarize(protocol.values(method, n_bits, metric).values()), digits)
+            cells.append(cell if metric in _METRICS_WITH_DEVIATION else cell.split(" ±")[0])
         rows.append(tuple(cells))
     named = {"fit s": "fit or search s", "encode s": "encode or predict s"}
     columns = ("method", *(named.get(metric, metric) for metric, _ in _DETAILS))
     return Table(f"All metrics at {n_bits} bits, mean over runs", columns, tuple(rows))
 
 
-def _labels_at(found: ProtocolResults, n_bits: int) -> dict[str, str]:
+def _labels_at(protocol: ProtocolResults, n_bits: int) -> dict[str, str]:
     """Return the methods run at a length and their titles, with the number of runs if others have more."""
-    here = [run.method for run in found.runs if run.n_bits in (n_bits, None)]
-    n_runs = {method: here.count(method) for method in found.methods}
+    here = [run.method for run in protocol.runs if run.n_bits in (n_bits, None)]
+    n_runs = {method: here.count(method) for method in protocol.methods}
     most = max(n_runs.values())
     titles = {method: title_of(method) for method, n in n_runs.items() if n}
     return {m: t if n_runs[m] == most else f"{t} ({counted(n_runs[m], 'run')})" for m, t in titles.items()}
 
 
-def _list_table(found: ProtocolResults, n_bits: int) -> Table:
+def _list_table(protocol: ProtocolResults, n_bits: int) -> Table:
     rows = []
-    for method, label in _labels_at(found, n_bits).items():
-        summaries = [summarize(found.values(method, n_bits, f"P@{s}").values()) for s in _LIST_LENGTHS]
+    for method, label in _labels_at(protocol, n_bits).items():
+        summaries = [summarize(protocol.values(method, n_bits, f"P@{s}").values()) for s in _LIST_LENGTHS]
         if any(summaries):
             rows.append((label, *("-" if s is None else f"{s.mean:.3f}" for s in summaries)))
     columns = ("method", *(f"P@{s}" for s in _LIST_LENGTHS))
     return Table(f"P@s at {n_bits} bits, mean over runs", columns, tuple(rows))
 
 
-def _paired_table(found: ProtocolResults, star: str, n_bits: int) -> Table | None:
+def _paired_table(protocol: ProtocolResults, star: str, n_bits: int) -> Table | None:
     rows = []
-    for method in found.methods:
-        gap = paired(found.values(star, n_bits, "P@10"), found.values(method, n_bits, "P@10"))
+    for method in protocol.methods:
+        gap = paired(protocol.values(star, n_bits, "P@10"), protocol.values(method, n_bits, "P@10"))
         if method != star and gap is not None:
             label = f"{title_of(star)} minus {title_of(method)}"
             rows.append((label, difference(gap), interval(gap), f"{gap.n_won} of {gap.n}"))

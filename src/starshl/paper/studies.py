@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
-from ..reports.document import Chart, Section, Series, Table, Text, difference, interval
+from ..reports.document import Block, Chart, Section, Series, Table, Text, difference, interval
 from ..reports.results import ProtocolResults
-from ..reports.statistics import paired, shared_runs, summarize
-from ..reports.tables import line_over, table_of_means
+from ..reports.statistics import means_of, paired, require_paired, shared_runs
+from ..reports.tables import Runs, line_over, table_of_means
 from .findings import contest, few_runs, transduction_findings
 from .lineup import LINEUP, is_star, title_of
 from .notes import extent_line, introduction, section_title
 from .retrieval import labels_used
 
 __all__ = ["labels_section", "transductive_section", "unsupervised_section"]
+
+# Title -> length of the codes -> run -> value.
+ByLength: TypeAlias = dict[str, dict[int, dict[int, float]]]
 
 # The keys of the inductive and the transductive row of each setting.
 _SETTINGS = {
@@ -27,7 +31,7 @@ _DECODINGS = {
 }
 
 
-def transductive_section(found: ProtocolResults) -> Section:
+def transductive_section(protocol: ProtocolResults) -> Section:
     """Return accuracy over code length: nearest codeword by Hamming and hinge distance, and by transduction."""
     rows = {}
     for setting, (inductive, transductive) in _SETTINGS.items():
@@ -36,18 +40,24 @@ def transductive_section(found: ProtocolResults) -> Section:
         rows[_transductive(setting)] = (transductive, "accuracy, transductive")
     rows[title_of("svc")] = ("svc", "accuracy")
     values = {
-        name: {n_bits: found.values(method, n_bits, metric) for n_bits in found.lengths}
+        name: {n_bits: protocol.values(method, n_bits, metric) for n_bits in protocol.lengths}
         for name, (method, metric) in rows.items()
     }
     values = {name: by_length for name, by_length in values.items() if any(by_length.values())}
     lines = _lines((name, by_length.items()) for name, by_length in values.items())
-    chart = Chart("Accuracy over the length of the codes", "bits", "accuracy", lines, tuple(found.lengths))
-    told = Text(tuple(_transduction_told(found, values)))
-    blocks = [introduction(found), told, chart, _accuracy_table(found, values), _transduction_table(found, values)]
-    return Section(section_title(found), found.name, [block for block in blocks if block is not None])
+    chart = Chart("Accuracy over the length of the codes", "bits", "accuracy", lines, tuple(protocol.lengths))
+    text = Text(tuple(_transduction_sentences(protocol, values)))
+    blocks: list[Block | None] = [
+        introduction(protocol),
+        text,
+        chart,
+        _accuracy_table(protocol, values),
+        _transduction_table(protocol, values),
+    ]
+    return Section(section_title(protocol), protocol.name, [block for block in blocks if block is not None])
 
 
-def _lines(named_points: Iterable[tuple[str, Iterable]]) -> tuple[Series, ...]:
+def _lines(named_points: Iterable[tuple[str, Iterable[tuple[float, Runs]]]]) -> tuple[Series, ...]:
     lines = (line_over(title, points, emphasized=is_star(title)) for title, points in named_points)
     return tuple(line for line in lines if line is not None)
 
@@ -60,8 +70,8 @@ def _transductive(setting: str) -> str:
     return f"*SHL transductive ({setting})"
 
 
-def _transduction_told(found: ProtocolResults, values: dict) -> list[str]:
-    n_bits = found.lengths[-1]
+def _transduction_sentences(protocol: ProtocolResults, values: ByLength) -> list[str]:
+    n_bits = protocol.lengths[-1]
     sentences = [
         "Inductive rows predict the class of the nearest codeword. If several codewords are equally near in Hamming "
         'distance, the plain row has the expected accuracy of a random pick; in "ties by hinge" the hinge distance '
@@ -78,26 +88,26 @@ def _transduction_told(found: ProtocolResults, values: dict) -> list[str]:
         if names["transductive"] in values:
             rows = {words: values[name][n_bits] for words, name in names.items() if name in values}
             sentences += transduction_findings(n_bits, rows, setting)
-    return sentences + few_runs(found.n_runs)
+    return sentences + few_runs(protocol.n_runs)
 
 
 def _best_of_each_setting(rows: dict[str, dict[int, float]]) -> dict[str, dict[int, float]]:
     """Leave out the rows of *SHL that are behind another row with the same settings."""
-    means = {name: summarize(runs.values()).mean for name, runs in rows.items() if runs}
+    means = means_of(rows)
     surpassed = set()
     for setting in _SETTINGS:
         own = [name for name in means if name.endswith(f"({setting})")]
-        surpassed |= set(own) - ({max(own, key=means.get)} if own else set())
+        surpassed |= set(own) - ({max(own, key=means.__getitem__)} if own else set())
     return {name: runs for name, runs in rows.items() if name not in surpassed}
 
 
-def _accuracy_table(found: ProtocolResults, values: dict) -> Table:
-    cells = {name: [by_length[n_bits] for n_bits in found.lengths] for name, by_length in values.items()}
-    columns = ("row", *(f"{n_bits} bits" for n_bits in found.lengths))
+def _accuracy_table(protocol: ProtocolResults, values: ByLength) -> Table:
+    cells = {name: [by_length[n_bits] for n_bits in protocol.lengths] for name, by_length in values.items()}
+    columns = ("row", *(f"{n_bits} bits" for n_bits in protocol.lengths))
     return table_of_means("Accuracy, mean and deviation over runs; best in bold", columns, cells)
 
 
-def _transduction_table(found: ProtocolResults, values: dict) -> Table | None:
+def _transduction_table(protocol: ProtocolResults, values: ByLength) -> Table | None:
     rows = []
     for setting in _SETTINGS:
         after = values.get(_transductive(setting))
@@ -105,10 +115,10 @@ def _transduction_table(found: ProtocolResults, values: dict) -> Table | None:
             before = values.get(_inductive(decoding, setting))
             if after is None or before is None:
                 continue
-            for n_bits in (found.lengths[0], found.lengths[len(found.lengths) // 2], found.lengths[-1]):
+            for n_bits in (protocol.lengths[0], protocol.lengths[len(protocol.lengths) // 2], protocol.lengths[-1]):
                 if (gain := paired(after[n_bits], before[n_bits])) is not None:
-                    told = (difference(gain), interval(gain), f"{gain.n_won} of {gain.n}")
-                    rows.append((f"transductive minus inductive, {decoding} ({setting})", str(n_bits), *told))
+                    cells = (difference(gain), interval(gain), f"{gain.n_won} of {gain.n}")
+                    rows.append((f"transductive minus inductive, {decoding} ({setting})", str(n_bits), *cells))
     columns = ("difference", "bits", "mean", "95 % interval", "runs won")
     caption = "What transduction gains, on the same rows from the same first codewords"
     return Table(caption, columns, tuple(dict.fromkeys(rows)), n_text_columns=1) if rows else None
@@ -116,27 +126,34 @@ def _transduction_table(found: ProtocolResults, values: dict) -> Table | None:
 
 def labels_section(group: list[ProtocolResults]) -> Section:
     """Return accuracy and P@10 of one data set over the number of labels per class."""
-    by_labels = {found.base.rows.n_labels: found for found in sorted(group, key=lambda p: p.base.rows.n_labels)}
+    by_labels = {_n_labels(protocol): protocol for protocol in sorted(group, key=_n_labels)}
     any_of = next(iter(by_labels.values()))
-    extents = Text(tuple(extent_line(found) for found in by_labels.values()))
+    extents = Text(tuple(extent_line(protocol) for protocol in by_labels.values()))
     accuracy, precision = (_label_values(by_labels, metric) for metric in ("accuracy", "P@10"))
     lines = _lines((title, zip(by_labels, cells, strict=True)) for title, cells in accuracy.items())
     title, ticks = "Accuracy on the queries over labels per class", tuple(by_labels)
     chart = Chart(title, "labels per class", "accuracy", lines, ticks, log_x=len(ticks) > 1)
-    told = Text(tuple(_labels_told(by_labels, accuracy)))
+    text = Text(tuple(_label_sentences(by_labels, accuracy)))
     used = _labels_used(by_labels)
     tables = [
         _labels_table(metric, cells, ticks, used) for metric, cells in (("accuracy", accuracy), ("P@10", precision))
     ]
     places = [f"{n_labels} per class" for n_labels in by_labels]
     gaps = _best_other_table("accuracy", places, _by_place(accuracy, places))
-    blocks = [introduction(any_of, with_extent=False), extents, told, chart, *tables, gaps]
+    blocks: list[Block | None] = [introduction(any_of, with_extent=False), extents, text, chart, *tables, gaps]
     return Section(section_title(any_of), any_of.name, [block for block in blocks if block is not None])
+
+
+def _n_labels(protocol: ProtocolResults) -> int:
+    n_labels = protocol.base.rows.n_labels if protocol.base is not None else None
+    if n_labels is None:
+        raise ValueError(f"The protocol {protocol.name!r} sets no number of labels per class.")
+    return n_labels
 
 
 def _label_values(by_labels: dict[int, ProtocolResults], metric: str) -> dict[str, list[dict[int, float]]]:
     """Return the runs of each method by title, one entry per number of labels."""
-    values = {key: [_values_at_longest(found, key, metric) for found in by_labels.values()] for key in LINEUP}
+    values = {key: [_values_at_longest(protocol, key, metric) for protocol in by_labels.values()] for key in LINEUP}
     return {title_of(key): cells for key, cells in values.items() if any(cells)}
 
 
@@ -144,46 +161,50 @@ def _labels_used(by_labels: dict[int, ProtocolResults]) -> dict[str, str]:
     """Write how many labels each method learned from, one entry per number of labels."""
     used = {}
     for key in LINEUP:
-        lengths = [found.lengths[-1] if found.lengths else None for found in by_labels.values()]
+        lengths = [protocol.lengths[-1] if protocol.lengths else None for protocol in by_labels.values()]
         places = zip(by_labels.values(), lengths, strict=True)
-        used[title_of(key)] = " / ".join(labels_used(found, key, n_bits) for found, n_bits in places)
+        used[title_of(key)] = " / ".join(labels_used(protocol, key, n_bits) for protocol, n_bits in places)
     return used
 
 
-def _values_at_longest(found: ProtocolResults, method: str, metric: str) -> dict[int, float]:
-    n_bits = found.lengths[-1] if found.lengths else None
-    values = found.values(method, n_bits, metric)
+def _values_at_longest(protocol: ProtocolResults, method: str, metric: str) -> dict[int, float]:
+    n_bits = protocol.lengths[-1] if protocol.lengths else None
+    values = protocol.values(method, n_bits, metric)
     # Methods without codewords predict the class of the nearest labeled code.
-    return values or (found.values(method, n_bits, "accuracy, nearest code") if metric == "accuracy" else {})
+    return values or (protocol.values(method, n_bits, "accuracy, nearest code") if metric == "accuracy" else {})
 
 
-def _labels_told(by_labels: dict[int, ProtocolResults], accuracy: dict) -> list[str]:
-    told = []
+def _label_sentences(
+    by_labels: dict[int, ProtocolResults], accuracy: Mapping[str, list[dict[int, float]]]
+) -> list[str]:
+    sentences = []
     for place, n_labels in enumerate(by_labels):
         where = f"With {n_labels} label{'s' if n_labels > 1 else ''} per class"
-        told += contest(where, "accuracy", {method: cells[place] for method, cells in accuracy.items()})
-    return told + few_runs(min(found.n_runs for found in by_labels.values()))
+        sentences += contest(where, "accuracy", {method: cells[place] for method, cells in accuracy.items()})
+    return sentences + few_runs(min(protocol.n_runs for protocol in by_labels.values()))
 
 
-def _labels_table(metric: str, values: dict, labels: tuple[int, ...], used: dict[str, str]) -> Table:
+def _labels_table(
+    metric: str, values: Mapping[str, list[dict[int, float]]], labels: tuple[int, ...], used: dict[str, str]
+) -> Table:
     columns = ("method", "labels used", *(f"{n} per class" for n in labels))
     caption = f"{metric} on the queries, mean and deviation over runs; best in bold"
     return table_of_means(caption, columns, values, notes=used)
 
 
-def _by_place(values: dict[str, list], places: list[str]) -> list[dict]:
+def _by_place(values: Mapping[str, list[dict[int, float]]], places: list[str]) -> list[dict[str, dict[int, float]]]:
     return [{method: cells[number] for method, cells in values.items()} for number in range(len(places))]
 
 
-def _best_other_table(metric: str, places: list[str], values: list[dict]) -> Table | None:
+def _best_other_table(metric: str, places: list[str], values: list[dict[str, dict[int, float]]]) -> Table | None:
     """Return how far each row of *SHL is above the best other row, place by place; ``values`` as for ``contest``."""
     rows = []
     for place, here in zip(places, values, strict=True):
         common = {name: runs for name, runs in shared_runs(here).items() if runs}
-        others = {name: summarize(runs.values()).mean for name, runs in common.items() if not is_star(name)}
+        others = {name: mean for name, mean in means_of(common).items() if not is_star(name)}
         for star in filter(is_star, common if others else ()):
-            best = max(others, key=others.get)
-            gap = paired(common[star], common[best])
+            best = max(others, key=others.__getitem__)
+            gap = require_paired(common[star], common[best])
             won = f"{gap.n_won} of {gap.n}"
             rows.append((f"{star} minus {best}", place, difference(gap), interval(gap), won))
     caption = f"{metric}: *SHL against the best other row, paired on the runs that all rows share"
@@ -191,31 +212,31 @@ def _best_other_table(metric: str, places: list[str], values: list[dict]) -> Tab
     return Table(caption, columns, tuple(rows), n_text_columns=2) if rows else None
 
 
-def unsupervised_section(found: ProtocolResults) -> Section:
+def unsupervised_section(protocol: ProtocolResults) -> Section:
     """Return P@10, mAP and the adjusted Rand index of codes learned without labels."""
     metrics = ("P@10", "mAP", "ARI, codes", "ARI, assigned")
-    n_bits = found.lengths[-1]
+    n_bits = protocol.lengths[-1]
     by_metric = {
-        metric: {title_of(method): found.values(method, n_bits, metric) for method in found.methods}
+        metric: {title_of(method): protocol.values(method, n_bits, metric) for method in protocol.methods}
         for metric in metrics
     }
     caption = (
         f"Codes of {n_bits} bits without labels; best in bold. ARI is the adjusted Rand index between classes and "
         "clusters: k-means on the codes, the same for all methods, and the clusters that a method assigns itself"
     )
-    titles = [title_of(method) for method in found.methods]
+    titles = [title_of(method) for method in protocol.methods]
     cells = {title: [by_metric[metric][title] for metric in metrics] for title in titles}
     table = table_of_means(caption, ("method", *metrics), cells)
-    told = [
+    sentences = [
         "*SHL and the k-means start see no labels but are given the true number of classes as the number of "
         "clusters; so is the k-means on the codes behind ARI. The other methods learn without that number."
     ]
     for metric in metrics[:3]:
-        told += contest(f"At {n_bits} bits", metric, by_metric[metric])
-    text = Text(tuple(told + few_runs(found.n_runs)))
+        sentences += contest(f"At {n_bits} bits", metric, by_metric[metric])
+    text = Text(tuple(sentences + few_runs(protocol.n_runs)))
     shown = _lines((title, enumerate(measured)) for title, measured in cells.items())
     title = f"Codes of {n_bits} bits without labels, by four measures"
     chart = Chart(title, "measure", "mean and deviation", shown, tuple(range(len(metrics))), tick_names=metrics)
     gaps = _best_other_table("All metrics", list(metrics), list(by_metric.values()))
-    blocks = [introduction(found), text, chart, table, gaps]
-    return Section(section_title(found), found.name, [block for block in blocks if block is not None])
+    blocks: list[Block | None] = [introduction(protocol), text, chart, table, gaps]
+    return Section(section_title(protocol), protocol.name, [block for block in blocks if block is not None])

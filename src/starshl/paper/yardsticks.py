@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
@@ -12,9 +13,11 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 
 from .._threads import single_threaded_blas
+from .._types import LabelsLike
 from ..base import BaseHasher
 from ..codebooks import separated_codewords
 from ..codes import BinaryCodes
+from ..facts import Facts
 
 __all__ = ["FirstBits", "KMeansCodes", "MarginSVC", "label_spreading", "one_vs_one_svc", "self_training_svc"]
 
@@ -34,10 +37,10 @@ def label_spreading(seed: int) -> LabelSpreading:
 class MarginSVC(SVC):
     """An SVC whose confidence is the softmax of its one-against-rest margins.
 
-    Platt's calibration needs several rows per class; with one label per class there are none to spare.
+    Platt's calibration needs several rows per class, which is impossible with one label per class.
     """
 
-    def predict_proba(self, X) -> np.ndarray:
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Return confidences of shape (n_samples, n_classes)."""
         margins = self.decision_function(X)
         return softmax(margins if margins.ndim == 2 else np.column_stack([-margins, margins]), axis=1)
@@ -49,7 +52,7 @@ def self_training_svc(seed: int) -> SelfTrainingClassifier:
 
 
 class KMeansCodes(BaseEstimator):
-    """Give each cluster that StarSHL starts from without labels a codeword: what its training must improve on.
+    """Give a codeword to each cluster that StarSHL starts from without labels: what its training must improve on.
 
     Parameters
     ----------
@@ -59,39 +62,40 @@ class KMeansCodes(BaseEstimator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sklearn.datasets import load_digits
     >>> X, _ = load_digits(return_X_y=True)
     >>> codes = KMeansCodes(8, n_clusters=10, random_state=0).fit(X).encode(X)
-    >>> codes.n_bits, len(codes)
-    (8, 1797)
+    >>> len(np.unique(codes.packed, axis=0))  # one code per cluster
+    10
     """
 
-    def __init__(self, n_bits=32, *, n_clusters=10, random_state=0):
+    def __init__(self, n_bits: int = 32, *, n_clusters: int = 10, random_state: int = 0) -> None:
         self.n_bits = n_bits
         self.n_clusters = n_clusters
         self.random_state = random_state
 
-    def fit(self, X, y=None) -> Self:
+    def fit(self, X: ArrayLike, y: LabelsLike = None) -> Self:
         """Cluster the rows; y is ignored."""
-        X = np.asarray(X, dtype=np.float64)
+        rows = np.asarray(X, dtype=np.float64)
         with single_threaded_blas():
-            self.k_means_ = KMeans(self.n_clusters, n_init=10, random_state=self.random_state).fit(X)
+            self.k_means_ = KMeans(self.n_clusters, n_init=10, random_state=self.random_state).fit(rows)
         rng = np.random.RandomState(self.random_state)
         self.codewords_ = separated_codewords(self.n_clusters, self.n_bits, rng)
         self.transduction_ = self.k_means_.labels_.astype(np.int64)
         self.n_bits_, self.n_labeled_ = self.n_bits, 0
         return self
 
-    def predict(self, X) -> np.ndarray:
+    def predict(self, X: ArrayLike) -> np.ndarray:
         """Return the cluster of each row."""
         with single_threaded_blas():
             return self.k_means_.predict(np.asarray(X, dtype=np.float64)).astype(np.int64)
 
-    def encode(self, X) -> BinaryCodes:
+    def encode(self, X: ArrayLike) -> BinaryCodes:
         """Return the codeword of each row's cluster."""
         return BinaryCodes.from_signs(self.codewords_[self.predict(X)])
 
-    def encode_database(self, X, y=None) -> BinaryCodes:
+    def encode_database(self, X: ArrayLike, y: LabelsLike = None) -> BinaryCodes:
         """Return the same codes as :meth:`encode`."""
         return self.encode(X)
 
@@ -99,28 +103,28 @@ class KMeansCodes(BaseEstimator):
 class FirstBits:
     """Keep the first ``n_bits`` bits of a hasher that learns more.
 
-    Two-layer anchor graph hashing comes in even lengths only; at an odd length its last bit is dropped.
+    Two-layer anchor graph hashing only has even lengths; at an odd length its last bit is dropped.
     """
 
-    def __init__(self, hasher: BaseHasher, n_bits: int):
+    def __init__(self, hasher: BaseHasher, n_bits: int) -> None:
         self.hasher, self.n_bits = hasher, n_bits
 
-    def fit(self, X, y=None) -> Self:
+    def fit(self, X: ArrayLike, y: LabelsLike = None) -> Self:
         """Fit the hasher."""
         self.hasher.fit(X, y)
         self.n_bits_ = self.n_bits
         return self
 
     @property
-    def facts(self) -> Any:
+    def facts(self) -> Facts:
         """The facts of the hasher."""
         return self.hasher.facts
 
-    def encode(self, X) -> BinaryCodes:
+    def encode(self, X: ArrayLike) -> BinaryCodes:
         """Return the first bits of the hasher's codes."""
         return self._first(self.hasher.encode(X))
 
-    def encode_database(self, X, y=None) -> BinaryCodes:
+    def encode_database(self, X: ArrayLike, y: LabelsLike = None) -> BinaryCodes:
         """Return the first bits of the hasher's database codes."""
         return self._first(self.hasher.encode_database(X, y))
 

@@ -25,44 +25,44 @@ class Look:
 
 _CIRCLE = "M-4.5,0a4.5,4.5 0 1,0 9,0a4.5,4.5 0 1,0 -9,0z"
 _SQUARE = "M-4.2,-4.2h8.4v8.4h-8.4z"
-_UP = "M0,-5.6L5.2,4H-5.2z"
-_DOWN = "M0,5.6L5.2,-4H-5.2z"
+_TRIANGLE_UP = "M0,-5.6L5.2,4H-5.2z"
+_TRIANGLE_DOWN = "M0,5.6L5.2,-4H-5.2z"
 _DIAMOND = "M0,-6L5.4,0L0,6L-5.4,0z"
 _PLUS = "M-5.4,-1.7h3.7v-3.7h3.4v3.7h3.7v3.4h-3.7v3.7h-3.4v-3.7h-3.7z"
 _CROSS = "M-5,-2.6L-2.6,-5L0,-2.4L2.6,-5L5,-2.6L2.4,0L5,2.6L2.6,5L0,2.4L-2.6,5L-5,2.6L-2.4,0z"
 _STAR = "M0,-7L1.7,-2.3L6.7,-2.2L2.7,0.9L4.1,5.7L0,2.8L-4.1,5.7L-2.7,0.9L-6.7,-2.2L-1.7,-2.3z"
 
 # The first eight have different colors; the others reuse them with hollow markers. No two share a marker, so that
-# nothing is lost in gray print or to color-blind readers.
+# gray print and color-blind readers lose nothing.
 LOOKS = (
     Look(0, "14 4", _CIRCLE),
     Look(1, "", _STAR),
     Look(2, "8 3", _SQUARE),
-    Look(7, "4 3", _DOWN),
-    Look(6, "9 3 2 3", _UP),
+    Look(7, "4 3", _TRIANGLE_DOWN),
+    Look(6, "9 3 2 3", _TRIANGLE_UP),
     Look(3, "2 2.5", _DIAMOND),
     Look(5, "12 3 2 3 2 3", _PLUS),
     Look(4, "1 4", _CROSS),
     Look(5, "6 3", _CIRCLE, hollow=True),
     Look(4, "", _SQUARE, hollow=True),
-    Look(2, "2 2.5", _UP, hollow=True),
+    Look(2, "2 2.5", _TRIANGLE_UP, hollow=True),
     Look(7, "9 3 2 3", _DIAMOND, hollow=True),
-    Look(6, "8 3", _DOWN, hollow=True),
+    Look(6, "8 3", _TRIANGLE_DOWN, hollow=True),
     Look(0, "8 3", _STAR, hollow=True),
 )
 
 _WIDTH, _HEIGHT = 480, 310
 _LEFT, _RIGHT, _TOP, _BOTTOM = 68, 14, 14, 46
 _INNER = 8
-_MOST_MARKERS = 13
+_MAX_MARKERS = 13
 _Y_STEPS = 5
-_SMALLEST_SPREAD = 0.02
+_MIN_SPREAD = 0.02
 _CAP = 2.5
-_LARGEST_SHIFT = 5.0
-_LARGEST_SHIFT_OF_DOTS = 9.0
-_SHARE_SHIFTED = 0.7
-_WORTH_ENLARGING = 0.4
-# A nested svg cuts off what lies outside of it, and keeps the places of what lies within.
+_MAX_SHIFT = 5.0
+_MAX_DOT_SHIFT = 9.0
+_SHIFT_SHARE_OF_GAP = 0.7
+_MAX_SHARE_TO_ENLARGE = 0.4
+# A nested svg clips what lies outside of it and keeps the coordinates of the rest.
 _AREA_HEIGHT = _HEIGHT - _TOP - _BOTTOM
 _AREA = f'<svg y="{_TOP}" width="{_WIDTH}" height="{_AREA_HEIGHT}" viewBox="0 {_TOP} {_WIDTH} {_AREA_HEIGHT}">'
 
@@ -70,9 +70,9 @@ _AREA = f'<svg y="{_TOP}" width="{_WIDTH}" height="{_AREA_HEIGHT}" viewBox="0 {_
 def render_chart(chart: Chart, styles: dict[str, int]) -> str:
     """Return a figure with its caption; ``styles`` numbers the lines.
 
-    A second panel shows the upper half of all points if weak lines squeeze it into a small part of the first.
+    A second panel enlarges the upper half of all points if weak lines squeeze it into a small part of the first.
     """
-    # What is drawn last lies on top.
+    # What is drawn last is on top.
     chart = replace(chart, series=tuple(sorted(chart.series, key=lambda series: series.emphasized)))
     frame = _Frame(chart)
     panels = _panel(chart, frame, styles, chart.title)
@@ -102,14 +102,14 @@ class _Frame:
         self.x_low, self.x_high = self._of_x(min(xs)), self._of_x(max(xs))
         if self.x_low == self.x_high:
             self.x_low, self.x_high = self.x_low - 1, self.x_high + 1
-        self.margin = _INNER
+        self.margin: float = _INNER
         self.shifts = [0.0] * len(chart.series)
         if not chart.band:
             self._shift_lines(chart)
 
         ends = _ends(chart, lowest) or [(0.0, 1.0)]
         low, high = min(end for end, _ in ends), max(end for _, end in ends)
-        self.y_step = _round_step(max(high - low, _SMALLEST_SPREAD))
+        self.y_step = _round_step(max(high - low, _MIN_SPREAD))
         self.digits = 2 if self.y_step > 0.009 else 3
         self.y_low = floor(low / self.y_step + 1e-9) * self.y_step
         n_steps = 1
@@ -118,7 +118,7 @@ class _Frame:
         self.y_ticks = [self.y_low + k * self.y_step for k in range(n_steps + 1)]
         self.y_high = self.y_ticks[-1]
         if self.y_high > 1 + 1e-9 and low < 1:
-            # Only a deviation can reach beyond 1: it is drawn in full, but no value there is marked.
+            # Only a deviation can exceed 1: it is drawn in full, but the axis marks no value there.
             self.y_ticks = [tick for tick in self.y_ticks if tick <= 1 + 1e-9]
             self.y_high = max(1.0, high)
 
@@ -126,9 +126,9 @@ class _Frame:
         """Move the lines apart sideways, so that their deviations do not cover each other."""
         places = sorted(self.x(x) for x in {x for series in chart.series for x in series.x})
         gap = min((right - left for left, right in pairwise(places)), default=60.0)
-        largest = _LARGEST_SHIFT_OF_DOTS if chart.tick_names else _LARGEST_SHIFT
+        largest = _MAX_DOT_SHIFT if chart.tick_names else _MAX_SHIFT
         n_lines = len(chart.series)
-        step = min(largest, _SHARE_SHIFTED * gap / max(n_lines, 1))
+        step = min(largest, _SHIFT_SHARE_OF_GAP * gap / max(n_lines, 1))
         self.shifts = [(place - (n_lines - 1) / 2) * step for place in range(n_lines)]
         self.margin = _INNER + step * n_lines / 2
 
@@ -162,12 +162,12 @@ def _spreads(series: Series) -> list[float]:
 
 
 def _upper_frame(chart: Chart, whole: _Frame) -> _Frame | None:
-    """Return the frame of the upper half of the points, None if that would hardly enlarge anything."""
+    """Return the frame of the upper half of the points, None if that would enlarge little."""
     values = [y for series in chart.series for y in series.y if isfinite(y)]
     if len(chart.series) < 3 or chart.tick_names:
         return None
     upper = _Frame(chart, median(values))
-    return upper if upper.y_high - upper.y_low < _WORTH_ENLARGING * (whole.y_high - whole.y_low) else None
+    return upper if upper.y_high - upper.y_low < _MAX_SHARE_TO_ENLARGE * (whole.y_high - whole.y_low) else None
 
 
 def _round_step(spread: float) -> float:
@@ -214,7 +214,7 @@ def _line(chart: Chart, frame: _Frame, series: Series, look: Look, shift: float)
     if not chart.tick_names:
         drawn.append(f'<path class="line" d="{_path(points)}"{_dash(look)}/>')
     marks = []
-    every = 1 + (len(points) - 1) // _MOST_MARKERS
+    every = 1 + (len(points) - 1) // _MAX_MARKERS
     for number, (x, y) in enumerate(points):
         value = series.y[number]
         spread = series.spread[number] if series.spread else None
@@ -223,9 +223,9 @@ def _line(chart: Chart, frame: _Frame, series: Series, look: Look, shift: float)
         if spread and not chart.band:
             drawn.append(_bar(frame, x, value - spread, value + spread))
         kind = "mark" if number % every == 0 else "mark hidden"
-        told = escape(_told(chart, series.name, series.x[number], value, spread))
+        tip = escape(_tip(chart, series.name, series.x[number], value, spread))
         place = f'transform="translate({x:.1f},{y:.1f})"'
-        marks.append(f'<path class="{kind}" {place} d="{look.marker}" data-tip="{told}"/>')
+        marks.append(f'<path class="{kind}" {place} d="{look.marker}" data-tip="{tip}"/>')
     content = f"{_AREA}{''.join(drawn)}</svg>{''.join(marks)}"
     return f'<g class="{_classes(look, series.emphasized)}" data-name="{escape(series.name)}">{content}</g>'
 
@@ -248,11 +248,11 @@ def _band(frame: _Frame, series: Series, points: list[tuple[float, float]]) -> s
     return f'<path class="band" d="{_path(above + below)}z"/>'
 
 
-def _told(chart: Chart, name: str, x: float, value: float, spread: float | None) -> str:
-    told = f"{name}: {value:.3f}" + (f" ± {spread:.3f}" if spread is not None else "")
+def _tip(chart: Chart, name: str, x: float, value: float, spread: float | None) -> str:
+    text = f"{name}: {value:.3f}" + (f" ± {spread:.3f}" if spread is not None else "")
     if chart.tick_names:
-        return f"{told}, {chart.tick_names[chart.ticks.index(x)]}"
-    return f"{told} at {chart.x_label} {x:.3g}"
+        return f"{text}, {chart.tick_names[chart.ticks.index(x)]}"
+    return f"{text} at {chart.x_label} {x:.3g}"
 
 
 def _look(style: int) -> Look:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class Text:
 class Table:
     """Rows of text under named columns.
 
-    ``strong`` names cells (row, column) that stand out. ``tones`` maps texts of cells to "yes", "no" or "open", which
+    ``strong`` lists cells (row, column) to print in bold. ``tones`` maps texts of cells to "yes", "no" or "open", which
     colors them; a table with tones is never collapsed.
     """
 
@@ -69,8 +70,8 @@ class Series:
 class Chart:
     """Lines over a common axis; ``ticks`` are the values of x that are marked.
 
-    With ``tick_names`` the ticks are categories, and no line joins their points. ``band`` is for lines whose x is
-    measured too: the deviation is drawn as an area, and lines are not moved sideways.
+    With ``tick_names`` the ticks are categories, and no line joins their points. ``band`` is for lines whose x is also
+    measured: the deviation is drawn as an area, and lines are not moved sideways.
     """
 
     title: str
@@ -92,7 +93,7 @@ class Pictures:
     rows: tuple[tuple[str, tuple[np.ndarray, ...], tuple[bool, ...]], ...]
 
 
-Block = Text | Table | Chart | Pictures
+Block: TypeAlias = Text | Table | Chart | Pictures
 
 
 @dataclass(slots=True)
@@ -129,7 +130,7 @@ def plus_minus(summary: Summary | None, digits: int = 3) -> str:
 
 
 def digits_apart(*values: float) -> int:
-    """Return how many digits tell the values apart: three, or four if two different ones would look equal.
+    """Return how many digits show that values differ: three, or four if two different ones would look equal.
 
     Examples
     --------
@@ -152,7 +153,7 @@ def signed(value: float) -> str:
 
 def interval(gap: Paired) -> str:
     """Write a 95 % interval, or the differences themselves if there are too few runs for one."""
-    if gap.low is not None:
+    if gap.low is not None and gap.high is not None:
         return f"{signed(gap.low)} to {signed(gap.high)}"
     return "one run" if gap.n == 1 else f"none; runs: {', '.join(map(signed, gap.differences))}"
 

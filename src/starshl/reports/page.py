@@ -5,6 +5,8 @@ from __future__ import annotations
 from html import escape
 from importlib.resources import files
 
+import numpy as np
+
 from .charts import LOOKS, legend_sample, render_chart
 from .document import Block, Chart, Document, Pictures, Section, Table, Text
 from .png import png_data_uri
@@ -18,7 +20,7 @@ _READING = (
     "Bars and areas extend one standard deviation over runs to either side of the mean. Lines with bars are moved a "
     "little sideways, so that the bars do not overlap. In an enlarged part, a bar without a cap continues below."
 )
-_COLLAPSED_ABOVE_ROWS = 12
+_COLLAPSE_ABOVE_ROWS = 12
 
 
 def render_page(document: Document) -> str:
@@ -54,7 +56,7 @@ def _section(section: Section, fixed: dict[str, int]) -> str:
 
 
 def _styles(emphasized: dict[str, bool], fixed: dict[str, int]) -> dict[str, int]:
-    """Return the number of the look of each line: the fixed one, or a free one, with a color of its own if possible."""
+    """Return the number of the look of each line: the fixed one, or a free one, with its own color if possible."""
     styles = {name: fixed[name] for name in emphasized if name in fixed}
     for name, strong in emphasized.items():
         if name not in styles:
@@ -97,7 +99,7 @@ def _table(table: Table) -> str:
     body = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
     caption = f"{escape(table.caption)}."
     all_text = table.n_text_columns == len(table.columns)
-    if all_text and not table.tones and len(table.rows) > _COLLAPSED_ABOVE_ROWS:
+    if all_text and not table.tones and len(table.rows) > _COLLAPSE_ABOVE_ROWS:
         return f"<details><summary>{caption}</summary>{body}</details>"
     return f'<p class="caption">{caption}</p>{body}'
 
@@ -124,5 +126,5 @@ def _pictures(block: Pictures) -> str:
     return f'<p class="caption">{escape(block.caption)}.</p><div class="pictures">{"".join(rows)}</div>'
 
 
-def _image(image, kind: str, text: str) -> str:
+def _image(image: np.ndarray, kind: str, text: str) -> str:
     return f'<img class="{kind}" alt="{text}" src="{png_data_uri(image)}">'

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..evaluation import (
     PROTOCOLS,
@@ -23,7 +22,7 @@ from ..exceptions import RecordFormatError
 
 __all__ = ["Failure", "MethodRun", "ProtocolResults", "Results", "read_results"]
 
-# They are about how runs were spread over processes, not about a method.
+# These settings are about how runs were spread over processes, not about a method.
 _WARNINGS_OF_THE_POOL = ("Loky-backed", "joblib")
 
 _SCORE_NAMES = {
@@ -88,7 +87,7 @@ class ProtocolResults:
 
     @property
     def reduced(self) -> bool:
-        """Whether fewer rows were used than the named protocol says."""
+        """Whether the runs used fewer rows than the named protocol says."""
         return self.base is None or self.base.name != self.name
 
     @property
@@ -134,7 +133,7 @@ class Results:
     settings: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     warnings: dict[str, set[str]] = field(default_factory=dict)
     versions: set[tuple[tuple[str, str], ...]] = field(default_factory=set)
-    machines: set[tuple[tuple[str, Any], ...]] = field(default_factory=set)
+    machines: set[tuple[tuple[str, str | int | None], ...]] = field(default_factory=set)
     finished: str = ""
     seconds: float = 0.0
 
@@ -173,7 +172,7 @@ def read_results(
     results = Results(damaged=list(summaries.damaged))
     if folder is not None:
         _summarize_new(folder, summaries, results, n_jobs, report)
-    latest: dict[tuple, RunSummary] = {}
+    latest: dict[tuple[str, str, int | None, int], RunSummary] = {}
     for summary in summaries:
         known = latest.get(summary.key.place)
         results.n_replaced += known is not None
@@ -182,8 +181,8 @@ def read_results(
     results.protocols = _by_protocol(latest.values(), protocols, order)
     for summary in latest.values():
         _note_circumstances(results, summary.record)
-    for found in results.protocols:
-        found.failed = {failure.method for failure in results.failures if failure.protocol == found.name}
+    for protocol in results.protocols:
+        protocol.failed = {failure.method for failure in results.failures if failure.protocol == protocol.name}
     return results
 
 
@@ -203,7 +202,7 @@ def _summarize_new(
             except RecordFormatError:
                 results.damaged.append(path.relative_to(folder.path).as_posix())
             else:
-                # A folder that may only be read can be reported on all the same.
+                # A read-only folder can still be reported on.
                 with suppress(OSError):
                     summaries.add(summary)
         report(done, len(paths))

@@ -8,10 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import t as student
 
-__all__ = ["FEWEST_RUNS", "Paired", "Summary", "paired", "shared_runs", "summarize"]
+__all__ = [
+    "MIN_RUNS_FOR_INTERVAL",
+    "Paired",
+    "Summary",
+    "means_of",
+    "paired",
+    "require_paired",
+    "shared_runs",
+    "summarize",
+]
 
-# Student's interval of two runs is so wide that it says nothing.
-FEWEST_RUNS = 3
+# Student's interval of two runs is too wide to say anything.
+MIN_RUNS_FOR_INTERVAL = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +36,8 @@ class Summary:
 class Paired:
     """How far one method lies above another on the same runs.
 
-    ``low`` and ``high`` bound the mean difference with 95 % confidence, None for fewer than ``FEWEST_RUNS`` runs, whose
-    ``differences`` speak for themselves; ``n_won`` counts the runs in which the first was strictly better.
+    ``low`` and ``high`` bound the mean difference with 95 % confidence. With fewer than ``MIN_RUNS_FOR_INTERVAL`` runs
+    they are None; ``differences`` lists every run. ``n_won`` counts the runs in which the first was strictly better.
     """
 
     difference: float
@@ -47,11 +56,11 @@ class Paired:
     @property
     def clear(self) -> bool:
         """Whether the interval leaves out zero."""
-        return self.low is not None and (self.low > 0 or self.high < 0)
+        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
 def summarize(values: Collection[float]) -> Summary | None:
-    """Return mean and deviation, None of nothing.
+    """Return mean and deviation, or None if there are no values.
 
     Examples
     --------
@@ -71,8 +80,8 @@ def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Paired | 
 
     Examples
     --------
-    >>> found = paired({0: 0.9, 1: 0.8}, {0: 0.7, 1: 0.7, 2: 0.6})
-    >>> round(found.difference, 3), found.n_won
+    >>> gap = paired({0: 0.9, 1: 0.8}, {0: 0.7, 1: 0.7, 2: 0.6})
+    >>> round(gap.difference, 3), gap.n_won
     (0.15, 2)
     """
     shared = sorted(_known(first).keys() & _known(second).keys())
@@ -81,23 +90,43 @@ def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Paired | 
         return None
     mean, n = float(differences.mean()), len(shared)
     low = high = None
-    if n >= FEWEST_RUNS:
+    if n >= MIN_RUNS_FOR_INTERVAL:
         half = float(student.ppf(0.975, n - 1) * differences.std(ddof=1) / np.sqrt(n))
         low, high = mean - half, mean + half
     return Paired(mean, low, high, tuple(differences.tolist()))
 
 
+def require_paired(first: Mapping[int, float], second: Mapping[int, float]) -> Paired:
+    """Compare two methods that share at least one run, as :func:`paired` does."""
+    gap = paired(first, second)
+    if gap is None:
+        raise ValueError("The two methods share no run, so they cannot be compared. Narrow them to shared runs first.")
+    return gap
+
+
+def means_of(values: Mapping[str, Mapping[int, float]]) -> dict[str, float]:
+    """Return the mean of each name that has a value.
+
+    Examples
+    --------
+    >>> means_of({"LSH": {0: 0.5, 1: 1.0}, "BRE": {0: float("nan")}})
+    {'LSH': 0.75}
+    """
+    summaries = {name: summarize(runs.values()) for name, runs in values.items()}
+    return {name: summary.mean for name, summary in summaries.items() if summary is not None}
+
+
 def shared_runs(values: Mapping[str, Mapping[int, float]]) -> dict[str, dict[int, float]]:
     """Narrow name -> run -> value to the runs that all names have; names without any value are left out.
 
-    Means over different runs must not be ranked: an easy run would pass for a good method.
+    Means over different runs must not be ranked: an easy run would look like a good method.
 
     Examples
     --------
     >>> shared_runs({"LSH": {0: 0.5, 1: 0.9}, "KSH": {0: 0.6}, "BRE": {}})
     {'LSH': {0: 0.5}, 'KSH': {0: 0.6}}
     """
-    known = {name: found for name, runs in values.items() if (found := _known(runs))}
+    known = {name: kept for name, runs in values.items() if (kept := _known(runs))}
     shared = set.intersection(*map(set, known.values())) if known else set()
     return {name: {run: runs[run] for run in sorted(shared)} for name, runs in known.items()}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from .document import Series, Table, counted, plus_minus
-from .statistics import Summary, shared_runs, summarize
+from .statistics import Summary, means_of, shared_runs, summarize
 
 __all__ = ["line_over", "table_of_means"]
 
@@ -54,7 +54,8 @@ def table_of_means(
     first = 1 if notes is None else 2
     n_columns = len(columns) - first
     summaries = {name: [summarize(runs.values()) for runs in row] for name, row in cells.items()}
-    most = [max((s[place].n for s in summaries.values() if s[place]), default=0) for place in range(n_columns)]
+    by_column = [[row[place] for row in summaries.values()] for place in range(n_columns)]
+    most = [max((summary.n for summary in column if summary is not None), default=0) for column in by_column]
     rows = []
     for name, row in summaries.items():
         note = () if notes is None else (notes.get(name, "-"),)
@@ -74,5 +75,5 @@ def _cell(summary: Summary | None, most_runs: int, digits: int = 3) -> str:
 
 def _best_of(column: Mapping[str, Runs]) -> set[str]:
     """Return the names with the best mean over shared runs; none if there is no such run, or only one name."""
-    means = {name: summarize(runs.values()).mean for name, runs in shared_runs(column).items() if runs}
+    means = means_of(shared_runs(column))
     return {name for name, mean in means.items() if len(means) > 1 and mean == max(means.values())}

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from .._files import write_atomically
 from .document import Document
@@ -18,10 +19,12 @@ from .statistics import summarize
 
 __all__ = ["WrittenReport", "write_document"]
 
+_Row: TypeAlias = list[str | int | float | None]
+
 
 @dataclass(frozen=True, slots=True)
 class WrittenReport:
-    """Where everything is, and what it was made from."""
+    """Where the report is, and what it was made from."""
 
     page: Path
     markdown: Path
@@ -29,7 +32,7 @@ class WrittenReport:
     results: Results
 
 
-def write_document(document: Document, results: Results, output: str | os.PathLike) -> WrittenReport:
+def write_document(document: Document, results: Results, output: str | os.PathLike[str]) -> WrittenReport:
     """Write ``report.html``, ``report.md`` and three CSV files to a folder, which is created if absent."""
     target = Path(output)
     target.mkdir(parents=True, exist_ok=True)
@@ -43,7 +46,7 @@ def write_document(document: Document, results: Results, output: str | os.PathLi
     return WrittenReport(page, markdown, tuple(tables), results)
 
 
-def _csv(columns: list[str], rows: Iterable[list]) -> bytes:
+def _csv(columns: list[str], rows: Iterable[_Row]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -51,7 +54,7 @@ def _csv(columns: list[str], rows: Iterable[list]) -> bytes:
     return text.getvalue().encode()
 
 
-def _csv_tables(results: Results) -> dict[str, tuple[list[str], Iterable[list]]]:
+def _csv_tables(results: Results) -> dict[str, tuple[list[str], Iterable[_Row]]]:
     place = ["protocol", "dataset", "method", "bits"]
     return {
         "measurements.csv": ([*place, "run", "seed", "metric", "value"], _measurements(results)),
@@ -60,27 +63,28 @@ def _csv_tables(results: Results) -> dict[str, tuple[list[str], Iterable[list]]]
     }
 
 
-def _measurements(results: Results) -> Iterable[list]:
-    for found in results.protocols:
-        for run in found.runs:
-            place = [found.name, found.dataset, run.method, run.n_bits, run.run, run.seed]
+def _measurements(results: Results) -> Iterable[_Row]:
+    for protocol in results.protocols:
+        for run in protocol.runs:
+            place: _Row = [protocol.name, protocol.dataset, run.method, run.n_bits, run.run, run.seed]
             yield from ([*place, metric, value] for metric, value in run.values.items())
 
 
-def _means(results: Results) -> Iterable[list]:
-    for found in results.protocols:
-        groups: dict[tuple, list[float]] = {}
-        for run in found.runs:
+def _means(results: Results) -> Iterable[_Row]:
+    for protocol in results.protocols:
+        groups: dict[tuple[str, int | None, str], list[float]] = {}
+        for run in protocol.runs:
             for metric, value in run.values.items():
                 groups.setdefault((run.method, run.n_bits, metric), []).append(value)
         for (method, n_bits, metric), values in groups.items():
             if (summary := summarize(values)) is not None:
-                yield [found.name, found.dataset, method, n_bits, metric, summary.mean, summary.deviation, summary.n]
+                place: _Row = [protocol.name, protocol.dataset, method, n_bits]
+                yield [*place, metric, summary.mean, summary.deviation, summary.n]
 
 
-def _curves(results: Results) -> Iterable[list]:
-    for found in results.protocols:
-        for run in found.runs:
+def _curves(results: Results) -> Iterable[_Row]:
+    for protocol in results.protocols:
+        for run in protocol.runs:
             curve = run.curve or {"precision": [], "recall": []}
             for radius, point in enumerate(zip(curve["precision"], curve["recall"], strict=True)):
-                yield [found.name, found.dataset, run.method, run.n_bits, run.run, radius, *point]
+                yield [protocol.name, protocol.dataset, run.method, run.n_bits, run.run, radius, *point]

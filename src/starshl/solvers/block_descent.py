@@ -126,7 +126,7 @@ class _Run:
         state = self.state
         weights_before = state.weights.copy()
         n_changes, n_ahead = self._reassign(), self.n_bits
-        waiting = list(np.flatnonzero(~self.is_settled))
+        waiting: list[int] = np.flatnonzero(~self.is_settled).tolist()
         while waiting:
             ahead, n_ahead = waiting[:n_ahead], min(2 * n_ahead, self.n_bits)
             for bit, proposal in zip(ahead, self._propose(ahead), strict=True):

@@ -19,6 +19,7 @@ from ._state import State
 from ._svm_loops import violation_of
 from .attempts import Attempt, active_rows, harder, learn_weights, sample_of, solve
 from .objective import bit_objective, box, penalty, squared_norms
+from .result import DualSolution
 
 if TYPE_CHECKING:
     from .block_descent import Problem
@@ -141,7 +142,7 @@ def _try_all(problem: Problem, state: State, rows: np.ndarray, attempts: Sequenc
         return []
     upper = problem.upper(rows)
 
-    def fit(attempt: Attempt):
+    def fit(attempt: Attempt) -> DualSolution:
         solution = solve(problem, problem.bank, upper, rows, attempt)
         problem.on_progress(state.n_iter, None)
         return solution

@@ -104,6 +104,6 @@ class KernelRidge:
         return P.T, P.sum(axis=0)
 
 
-def _ridged_factor(matrix: np.ndarray, ridge: float):
+def _ridged_factor(matrix: np.ndarray, ridge: float) -> tuple[np.ndarray, bool]:
     matrix[np.diag_indices_from(matrix)] += ridge
     return cho_factor(matrix, overwrite_a=True, check_finite=False)

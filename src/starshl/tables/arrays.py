@@ -1,4 +1,4 @@
-"""Arrays of NumPy: a .npy with one matrix, an .npz with a matrix ``X`` and others, and sparse matrices of SciPy."""
+"""Array files: a .npy with one matrix, an .npz with a matrix ``X`` and others, and SciPy's sparse matrices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -29,7 +29,7 @@ class Header(NamedTuple):
 
 
 class ArraySource:
-    """The arrays of an .npz; a matrix counts as a column of vectors. Only arrays that are asked for are expanded."""
+    """The arrays of an .npz; a matrix counts as a column of vectors. Only the arrays that are needed are expanded."""
 
     has_names = False
     default_labels = "y"
@@ -50,7 +50,7 @@ class ArraySource:
 
     def read(
         self, features: Sequence[str], others: Sequence[str], *, allow_missing: bool
-    ) -> tuple[Rows | None, dict[str, Cells]]:
+    ) -> tuple[Rows | None, Mapping[str, Cells]]:
         """Read the matrix and the other arrays; what does not have one entry per row is left out with a warning."""
         if not features:
             return None, {name: self._load(name) for name in others}
@@ -66,7 +66,7 @@ class ArraySource:
         return self._load(matrix), {name: self._load(name) for name in kept}
 
     def require_entry_per_row(self, names: Sequence[str], matrix: str) -> None:
-        """Refuse named arrays of another length than the matrix."""
+        """Refuse named arrays whose length differs from that of the matrix."""
         n_rows = self._count_rows(matrix)
         wrong = [name for name in names if self._headers[name].shape != (n_rows,)]
         if wrong:
@@ -111,7 +111,7 @@ class MatrixSource:
 
     def read(
         self, features: Sequence[str], others: Sequence[str], *, allow_missing: bool
-    ) -> tuple[Rows | None, dict[str, Cells]]:
+    ) -> tuple[Rows, Mapping[str, Cells]]:
         """Read the matrix."""
         with _damage_reported(self.path):
             return np.load(self.path, allow_pickle=False), {}
@@ -125,7 +125,7 @@ class SparseSource(MatrixSource):
 
     def read(
         self, features: Sequence[str], others: Sequence[str], *, allow_missing: bool
-    ) -> tuple[Rows | None, dict[str, Cells]]:
+    ) -> tuple[Rows, Mapping[str, Cells]]:
         """Read the matrix by rows; indices out of range would crash compiled code, so all are checked."""
         with _damage_reported(self.path):
             matrix = sparse.load_npz(self.path)
@@ -146,7 +146,7 @@ def open_archive(path: Path) -> ArraySource | SparseSource:
     return SparseSource(path) if headers.keys() >= _SPARSE_MEMBERS else ArraySource(path, headers)
 
 
-def _read_header(file: BinaryIO, n_bytes: int) -> Header:
+def _read_header(file: IO[bytes], n_bytes: int) -> Header:
     """Read shape and dtype of an array; refuse more entries than the file has bytes for."""
     version = np.lib.format.read_magic(file)
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}

@@ -26,7 +26,7 @@ class Columns:
     ids : str, default=None
         The column of integer ids.
     references : str, default=None
-        The column that tells where the picture or text of a row is.
+        The column that says where the picture or text of a row is.
     vectors : str, default=None
         The column of lists, or the array, that holds the rows. By default ``X`` of an .npz, or the only column of
         lists of numbers.
@@ -36,8 +36,8 @@ class Columns:
     drop : sequence of str, default=()
         Columns to leave out.
     others : {"features", "metadata"}, default="features"
-        What columns are that are named nowhere. As metadata, columns of floating-point numbers still make up the rows
-        if nothing else does; a .csv has no types, so there all columns that are named nowhere do.
+        What the columns are that no option names. With "metadata", columns of floating-point numbers still make up the
+        rows if nothing else does; a .csv has no types, so there all such columns do.
     allow_missing : bool, default=False
         Return NaN for missing features instead of refusing them.
     raw : bool, default=False
@@ -58,7 +58,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The columns of one file by what they hold; ``features`` is one column of vectors or many columns of numbers."""
+    """The columns of one file by what they hold; ``features`` is one column of vectors or several of numbers."""
 
     features: tuple[str, ...]
     labels: str | None
@@ -69,7 +69,7 @@ class Choice:
 
     @property
     def others(self) -> tuple[str, ...]:
-        """All columns to read beside the features."""
+        """All columns to read besides the features."""
         named = [name for name in (self.labels, self.ids, self.references) if name is not None]
         return tuple(dict.fromkeys([*named, *self.metadata]))
 
@@ -84,7 +84,7 @@ def choose_columns(source: Source, columns: Columns) -> Choice:
     features, is_vectors = _features(source, columns, taken)
     both = [name for name in (columns.labels, columns.ids, columns.references) if name in features]
     if both:
-        problems = [f"has the column {name!r} among its features; it cannot hold something else, too" for name in both]
+        problems = [f"has the column {name!r} among its features; it cannot have another use, too" for name in both]
         raise TableError(source.path, problems, "Name another column.")
     held = {*features, columns.ids, columns.references, *columns.drop}
     metadata = tuple(name for name in source.kinds if name not in held) if columns.others == "metadata" else ()
@@ -170,7 +170,7 @@ def _raw_features(source: Source, columns: Columns, taken: set[str | None]) -> t
 def _only_vectors(source: Source, taken: set[str | None]) -> str | None:
     """Return the column of vectors, None without lists.
 
-    Numbers beside lists of the wrong kind are never taken for features: they would be something else, such as prices.
+    If lists are of the wrong kind, columns of numbers are never taken for features: they may be prices, for example.
     """
     free = {name: kind for name, kind in source.kinds.items() if name not in taken}
     fitting = [name for name, kind in free.items() if kind == "vectors"]
@@ -208,7 +208,7 @@ def _scalar_features(source: Source, columns: Columns, taken: set[str | None]) -
 
 
 def _checked_numbers(source: Source, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of features; refuse all columns that their type tells to hold something else."""
+    """Return the names of features; refuse all columns whose type is not a number."""
     unfit = [name for name in names if source.kinds[name] in ("other", "lists", "vectors")]
     if unfit:
         kinds = shortened([f"{name!r} ({source.describe(name)})" for name in unfit])

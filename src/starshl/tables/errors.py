@@ -22,7 +22,7 @@ class TableError(ValueError):
 
     def __init__(
         self,
-        path: str | os.PathLike,
+        path: str | os.PathLike[str],
         problems: Sequence[str],
         advice: str = "",
         *,

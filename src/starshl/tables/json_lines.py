@@ -38,7 +38,7 @@ class JsonLinesSource:
 
     def read(
         self, features: Sequence[str], others: Sequence[str], *, allow_missing: bool
-    ) -> tuple[Rows | None, dict[str, Cells]]:
+    ) -> tuple[Rows | None, Mapping[str, Cells]]:
         """Return features as numbers, null as NaN, and other columns as they are."""
         columns = {name: self._column(name) for name in others}
         if not features:
@@ -94,5 +94,5 @@ def _kind(values: list[Any]) -> Kind:
 
 
 def _is_number(value: Any) -> bool:
-    # Larger integers have no double of their own kind to turn into.
+    # Larger integers do not fit in a double.
     return isinstance(value, float | bool) or (isinstance(value, int) and abs(value) < 2**1000)

@@ -13,11 +13,11 @@ from .source import Rows, Source
 __all__ = ["check_numbers", "identifier_columns"]
 
 _ID_NAMES = ("", "id", "_id", "index", "uuid", "row", "rowid", "row_id", "unnamed: 0")
-_FEWEST_ROWS_TO_COUNT = 3
+_MIN_ROWS_TO_COUNT = 3
 
 
 def check_numbers(X: Rows, names: Sequence[str] | None, source: Source, *, allow_missing: bool) -> Rows:
-    """Return rows as float32 or float64; refuse what is no matrix of finite numbers, naming all bad columns.
+    """Return rows as float32 or float64; refuse anything but a matrix of finite numbers, naming all bad columns.
 
     Three dimensions are several matrices of kernel values.
     """
@@ -50,7 +50,7 @@ def check_numbers(X: Rows, names: Sequence[str] | None, source: Source, *, allow
 
 def identifier_columns(X: Rows, names: Sequence[str]) -> list[str]:
     """Return columns that look like ids: integers that never repeat, under such a name or counting the rows."""
-    if sparse.issparse(X) or X.ndim != 2 or len(X) < _FEWEST_ROWS_TO_COUNT:
+    if sparse.issparse(X) or X.ndim != 2 or len(X) < _MIN_ROWS_TO_COUNT:
         return []
     by_name = [j for j, name in enumerate(names) if name.lower() in _ID_NAMES and _never_repeats(X[:, j])]
     counts_rows = bool((np.diff(X[:, 0]) == 1).all() and _never_repeats(X[:, 0]))
@@ -65,7 +65,7 @@ def _bad_entries(X: Rows, allow_missing: bool) -> dict[int, tuple[str, int]]:
     """Return the first bad entry of each column: what it is, and its row."""
     is_bad = np.isinf if allow_missing else lambda values: ~np.isfinite(values)
     if sparse.issparse(X):
-        entries = X.tocoo()
+        entries = sparse.coo_array(X)
         places = is_bad(entries.data)
         rows, columns, values = entries.row[places], entries.col[places], entries.data[places]
     else:

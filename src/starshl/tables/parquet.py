@@ -17,7 +17,7 @@ __all__ = ["ParquetSource"]
 
 
 class ParquetSource:
-    """Columns of a Parquet file; only those that are asked for are read."""
+    """Columns of a Parquet file; only those that are needed are read."""
 
     has_names = True
     default_labels = "label"
@@ -31,7 +31,7 @@ class ParquetSource:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             problems = [f"has two columns called {name!r}" for name in twice]
-            raise TableError(path, problems, "Give every column a name of its own.")
+            raise TableError(path, problems, "Give every column its own name.")
         self.kinds: Mapping[str, Kind] = {field.name: _kind(field.type) for field in self._schema}
 
     def describe(self, name: str) -> str:
@@ -44,7 +44,7 @@ class ParquetSource:
 
     def read(
         self, features: Sequence[str], others: Sequence[str], *, allow_missing: bool
-    ) -> tuple[Rows | None, dict[str, Cells]]:
+    ) -> tuple[Rows | None, Mapping[str, Cells]]:
         """Read features in their own precision, and other columns as lists of Python values."""
         wanted = list(dict.fromkeys([*features, *others]))
         with _damage_reported(self.path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ class Table:
 
     Attributes
     ----------
-    X : matrix of float32 or float64, or a sparse one in CSR format; of objects if raw cells were asked for
+    X : matrix of float32 or float64, or a sparse one in CSR format; of objects if raw cells were requested
     y : labels, which :func:`read_table` describes
     ids : integers
     references : text or None, one per row
@@ -61,7 +61,7 @@ class Table:
     label_column: str | None = None
 
 
-def read_table(path: str | os.PathLike, columns: Columns | None = None) -> Table:
+def read_table(path: str | os.PathLike[str], columns: Columns | None = None) -> Table:
     """Read the rows of a file and what belongs to them.
 
     A .npy holds a matrix; an .npz a matrix ``X`` and other arrays, or a sparse matrix of ``scipy.sparse.save_npz``;
@@ -76,9 +76,8 @@ def read_table(path: str | os.PathLike, columns: Columns | None = None) -> Table
     source = _SOURCES[path.suffix.lower()](path)
     choice = choose_columns(source, columns)
     X, cells = _read(source, choice, columns, choice.others)
-    is_text = isinstance(source, TextSource)
-    y = None if choice.labels is None else (labels_from_text if is_text else as_labels)(cells[choice.labels])
-    typed = {name: typed_cells(values) if is_text else values for name, values in cells.items()}
+    y = None if choice.labels is None else _labels(source, cells[choice.labels])
+    typed = {name: _typed(source, values) for name, values in cells.items()}
     return Table(
         X,
         y,
@@ -91,15 +90,15 @@ def read_table(path: str | os.PathLike, columns: Columns | None = None) -> Table
     )
 
 
-def read_vectors(path: str | os.PathLike, columns: Columns | None = None) -> Rows:
+def read_vectors(path: str | os.PathLike[str], columns: Columns | None = None) -> Rows:
     """Read only the rows of a file, as :func:`read_table` would."""
     path, columns = check_readable(path), columns or Columns()
     source = _SOURCES[path.suffix.lower()](path)
     return _read(source, choose_columns(source, columns), columns, ())[0]
 
 
-def read_labels(path: str | os.PathLike) -> np.ndarray:
-    """Read labels from a file of their own: a .npy vector, ``y`` of an .npz, or the column of a table.
+def read_labels(path: str | os.PathLike[str]) -> np.ndarray:
+    """Read labels from a separate file: a .npy vector, ``y`` of an .npz, or the column of a table.
 
     A table has one column, or one called ``label`` or ``y``.
     """
@@ -116,10 +115,10 @@ def read_labels(path: str | os.PathLike) -> np.ndarray:
         problem = f"should hold labels in one column, or in one called 'label' or 'y', and has the columns {known}"
         raise TableError(path, [problem], "Rename the column of labels.")
     _, cells = source.read((), names, allow_missing=True)
-    return (labels_from_text if isinstance(source, TextSource) else as_labels)(cells[names[0]])
+    return _labels(source, cells[names[0]])
 
 
-def check_readable(path: str | os.PathLike) -> Path:
+def check_readable(path: str | os.PathLike[str]) -> Path:
     """Return a path if it is a file of a kind that is read here."""
     path = Path(path)
     if path.suffix.lower() not in _SOURCES:
@@ -131,7 +130,7 @@ def check_readable(path: str | os.PathLike) -> Path:
     return path
 
 
-def _read(source: Source, choice: Choice, columns: Columns, others: Sequence[str]) -> tuple[Rows, dict[str, Cells]]:
+def _read(source: Source, choice: Choice, columns: Columns, others: Sequence[str]) -> tuple[Rows, Mapping[str, Cells]]:
     if columns.raw and not choice.is_vectors:
         return _read_raw(source, choice, others)
     if isinstance(source, ArraySource):
@@ -144,14 +143,22 @@ def _read(source: Source, choice: Choice, columns: Columns, others: Sequence[str
     return X, cells
 
 
-def _read_raw(source: Source, choice: Choice, others: Sequence[str]) -> tuple[np.ndarray, dict[str, Cells]]:
+def _read_raw(source: Source, choice: Choice, others: Sequence[str]) -> tuple[np.ndarray, Mapping[str, Cells]]:
     """Return the features as a matrix of objects, and the other columns."""
     _, cells = source.read((), [*choice.features, *others], allow_missing=True)
-    columns = [typed_cells(cells[name]) if isinstance(source, TextSource) else cells[name] for name in choice.features]
+    columns = [_typed(source, cells[name]) for name in choice.features]
     X = np.empty((len(columns[0]), len(columns)), dtype=object)
     for j, column in enumerate(columns):
         X[:, j] = list(column)
     return X, {name: cells[name] for name in others}
+
+
+def _labels(source: Source, cells: Cells) -> np.ndarray:
+    return labels_from_text(list(cells)) if isinstance(source, TextSource) else as_labels(cells)
+
+
+def _typed(source: Source, cells: Cells) -> Cells:
+    return typed_cells(list(cells)) if isinstance(source, TextSource) else cells
 
 
 def _named(choice: Choice) -> tuple[str, ...]:
@@ -164,15 +171,15 @@ def _warn_of_identifiers(X: Rows, names: Sequence[str], source: Source) -> None:
         shown = ", ".join(map(repr, suspects))
         warnings.warn(
             ColumnWarning(
-                f"{str(source.path)!r} has a different integer in every row of {shown}, as ids have, and it is used "
-                "as a feature. Drop it if it is an id.",
+                f"{str(source.path)!r} has a different integer in every row of {shown}, like an id. It is used as "
+                "a feature: drop it if it is an id.",
                 suspects,
             ),
             stacklevel=4,
         )
 
 
-def _metadata(path: Path, cells: dict[str, Cells], choice: Choice, n_rows: int) -> list[dict[str, Any]]:
+def _metadata(path: Path, cells: Mapping[str, Cells], choice: Choice, n_rows: int) -> list[dict[str, Any]]:
     columns, problems, unfit = {}, [], []
     for name in choice.metadata:
         if name not in cells:  # an array of another length, which was left out with a warning

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -14,21 +14,35 @@ __all__ = ["Cells", "Kind", "Rows", "Source"]
 #: What a column holds. "cells" is text that may be anything, "vectors" one list of numbers per row.
 Kind = Literal["cells", "floats", "numbers", "vectors", "lists", "other"]
 
-Rows = np.ndarray | sparse.csr_matrix
-Cells = list | np.ndarray
+Rows: TypeAlias = np.ndarray | sparse.csr_matrix
+Cells: TypeAlias = list[Any] | np.ndarray
 
 
 class Source(Protocol):
     """An open file with columns; arrays of an .npz count as columns."""
 
-    path: Path
-    #: The columns in their order; numbers as text where the file has no names.
-    kinds: Mapping[str, Kind]
-    #: Whether a model that was fitted on names can find its features here.
-    has_names: bool
-    #: The column that holds labels unless somebody says otherwise, and the one that holds vectors.
-    default_labels: str
-    default_vectors: str | None
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def kinds(self) -> Mapping[str, Kind]:
+        """The columns in their order; numbers as text where the file has no names."""
+        ...
+
+    @property
+    def has_names(self) -> bool:
+        """Whether a model that was fitted on names can find its features here."""
+        ...
+
+    @property
+    def default_labels(self) -> str:
+        """The column that holds labels unless an option names another."""
+        ...
+
+    @property
+    def default_vectors(self) -> str | None:
+        """The column that holds vectors unless an option names another; None if any column may."""
+        ...
 
     def describe(self, name: str) -> str:
         """Return the type of a column in words of the file's format."""
@@ -40,6 +54,6 @@ class Source(Protocol):
 
     def read(
         self, features: Sequence[str], others: Sequence[str], *, allow_missing: bool
-    ) -> tuple[Rows | None, dict[str, Cells]]:
+    ) -> tuple[Rows | None, Mapping[str, Cells]]:
         """Read the features as one matrix (None if there are none) and each other column by itself."""
         ...

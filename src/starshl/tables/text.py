@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO, TypeAlias
 
 import numpy as np
 
@@ -15,9 +16,12 @@ from .source import Kind
 
 __all__ = ["TextSource"]
 
+# By the number of the column. NumPy would take names, too.
+_Converters: TypeAlias = dict[int | str, Callable[[str], float]]
+
 _SEPARATORS = ",;\t"
 _LABEL_HEADERS = ("label", "labels", "y", "class", "target")
-_CONVERT = "Features must be numbers. Fill or convert these cells, drop the columns, or use one as labels."
+_CONVERT_ADVICE = "Features must be numbers. Fill or convert these cells, drop the columns, or use one as labels."
 
 
 class TextSource:
@@ -36,7 +40,7 @@ class TextSource:
         twice = sorted({name for name in self._names if self._names.count(name) > 1})
         if twice:
             problems = [f"has two columns called {name!r}" for name in twice[:MAX_SHOWN]]
-            raise TableError(path, problems, "Give every column a name of its own.")
+            raise TableError(path, problems, "Give every column its own name.")
         self.kinds: Mapping[str, Kind] = dict.fromkeys(self._names, "cells")
 
     def describe(self, name: str) -> str:
@@ -58,7 +62,9 @@ class TextSource:
             return None, self._read_text(others)
         # Cells of other columns become numbers as they are read: their place among the distinct ones.
         distinct: dict[str, dict[str, int]] = {name: {} for name in others}
-        converters = {i: _numbered(distinct.get(name)) for i, name in enumerate(self._names) if name not in features}
+        converters: _Converters = {
+            i: _numbered(distinct.get(name)) for i, name in enumerate(self._names) if name not in features
+        }
         if allow_missing:
             converters |= {self._names.index(name): _number_or_nan for name in features}
         values = self._parse(converters, features, allow_missing)
@@ -79,12 +85,10 @@ class TextSource:
             raise TableError(self.path, ["is empty or begins with an empty line"], "Write one row per line.")
         return first, second
 
-    def _open(self, errors: str = "strict"):
+    def _open(self, errors: str = "strict") -> TextIO:
         return self.path.open(newline="", encoding="utf-8-sig", errors=errors)
 
-    def _parse(
-        self, converters: dict[int, Callable[[str], float]], features: Sequence[str], allow_missing: bool
-    ) -> np.ndarray:
+    def _parse(self, converters: _Converters, features: Sequence[str], allow_missing: bool) -> np.ndarray:
         try:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", message=".*input contained no data")  # said below, as an error
@@ -126,7 +130,7 @@ class TextSource:
             raise TableError(self.path, [f"cannot be read as a table ({error})"], "Repair the file.") from error
 
     def _explained(self, features: Sequence[str], allow_missing: bool, reason: str) -> TableError:
-        """Find all that NumPy's parser would stumble over, one cell per column; it tells of the first only."""
+        """Find everything that NumPy's parser would reject, one cell per column; the parser reports only the first."""
         bad_lines: list[str] = []
         bad_cells: dict[str, str] = {}
         places = {name: self._names.index(name) for name in features}
@@ -147,7 +151,7 @@ class TextSource:
         problems = _first_of(bad_lines, "such lines") + _first_of(list(bad_cells.values()), "such columns")
         if not problems:
             return TableError(self.path, [f"cannot be read as a table of numbers ({reason})"])
-        advice = _CONVERT if bad_cells else "Every line needs as many cells as the first. Repair these lines."
+        advice = _CONVERT_ADVICE if bad_cells else "Every line needs as many cells as the first. Repair these lines."
         return TableError(self.path, problems, advice, droppable=tuple(bad_cells))
 
 
@@ -178,9 +182,9 @@ def _split(line: str, separator: str) -> list[str]:
 
 
 def _is_header(first: list[str], second: list[str]) -> bool:
-    """Tell a header from a row with a label in text, such as ``5.1,3.5,setosa``.
+    """Return whether the first line is a header, and not a row with a label in text, such as ``5.1,3.5,setosa``.
 
-    A header is text in all cells, or text above a number, or text beside numbers that count the columns.
+    A header has text in all cells, or text above a number, or text next to numbers that count the columns.
     """
     if len(first) == 1 and first[0].lower() not in _LABEL_HEADERS and not (second and _is_number(second[0])):
         return False  # a column of labels in text

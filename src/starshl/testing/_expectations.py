@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -42,7 +43,7 @@ class Case:
     def facts(self) -> Facts:
         return self.template.current_facts
 
-    def make(self, **params) -> BaseHasher:
+    def make(self, **params: Any) -> BaseHasher:
         """Return a fresh hasher, with other parameters if some are given."""
         return clone(self.template).set_params(**params)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from ._expectations import Case, expect, expect_error, expect_same
@@ -21,7 +23,7 @@ def check_missing_labels_point_to_methods_that_need_none(case: Case) -> None:
     if not case.facts.needs_labels:
         return
     for nothing in (None, np.full(len(case.X), -1)):
-        expect_error("use a method that needs no labels", lambda nothing=nothing: case.make().fit(case.X, nothing))
+        expect_error("use a method that needs no labels", partial(case.make().fit, case.X, nothing))
 
 
 def check_some_labels_are_enough_where_the_facts_say_so(case: Case) -> None:
@@ -39,4 +41,5 @@ def check_labels_may_be_words(case: Case) -> None:
     if case.facts.labels == "ignored":
         return
     words = np.array([f"digit {label}" for label in case.y])
-    expect_same(*(case.make().fit(case.X, y).decision_function(case.X) for y in (case.y, words)), "scores")
+    numbered, worded = (case.make().fit(case.X, y).decision_function(case.X) for y in (case.y, words))
+    expect_same(numbered, worded, "scores")

@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -29,6 +30,9 @@ __all__ = ["check_index", "index_checks"]
 
 #: A function of the code length that returns a new, empty index.
 Make = Callable[[int], HammingIndex]
+
+#: Distances and ids, as ``search`` returns them.
+Answer: TypeAlias = tuple[np.ndarray, np.ndarray]
 
 _N_BITS = 11
 _LAST_ID = np.iinfo(np.int64).max
@@ -65,7 +69,7 @@ def declares_what_it_supports(make: Make) -> None:
     unknown = set(index.supports) - set(CAPABILITIES)
     assert not unknown, f"supports names {sorted(unknown)}; known are {sorted(CAPABILITIES)}"
     index.add(codes, [1, 2, 3, 4])
-    calls = {
+    calls: dict[str, list[Callable[[], object]]] = {
         "mask": [lambda: index.search(codes, among=np.ones(4, bool))],
         "metadata": [
             lambda: index.add(codes[:1], [9], metadata=[{}]),
@@ -152,8 +156,9 @@ def filters_by_ids(make: Make) -> None:
         for q in range(3):
             distances, order = _sorted(codes[passing], ids[passing], queries[q])
             _compare(balls.of(q), (distances[distances <= 4], order[distances <= 4]), "search_radius among ids")
-    for wrong in (7, [[1, 2]], "x", [1.5], lambda ids: ids > 1):
-        _raises(ValueError, "among has dtype", lambda wrong=wrong: index.search(queries, 3, among=wrong))
+    wrong_filters: tuple[Any, ...] = (7, [[1, 2]], "x", [1.5], lambda ids: ids > 1)
+    for wrong in wrong_filters:
+        _raises(ValueError, "among has dtype", partial(index.search, queries, 3, among=wrong))
 
 
 def filters_by_a_mask(make: Make) -> None:
@@ -201,7 +206,8 @@ def filters_by_metadata(make: Make) -> None:
     _compare(neighbors, expected, "search by metadata among ids")
     assert index.search(codes[:1], 5, where={"name": "'7\""}).ids.tolist() == [[7]], "a text was not found"
     assert index.search(codes[:1], 5, where={"label": "1"}).ids.shape == (1, 0), "the text '1' matched the number 1"
-    _raises(ValueError, "where is a list", lambda: index.search(codes[:1], where=[1]))
+    a_list: Any = [1]
+    _raises(ValueError, "where is a list", lambda: index.search(codes[:1], where=a_list))
     _raises(ValueError, "dictionaries of metadata", lambda: index.add(codes[:2], metadata=[{}]))
 
 
@@ -247,6 +253,7 @@ def saves_and_loads(make: Make) -> None:
 def refuses_what_is_wrong_and_changes_nothing(make: Make) -> None:
     """Wrong codes, ids, k and radius raise errors that say so, and the index stays as it was."""
     index, codes, ids = _filled(make, _N_BITS)
+    array: Any = codes.packed
     longer = BinaryCodes.from_signs(np.ones((1, _N_BITS + 1)))
     calls: list[tuple[type[Exception], str, Callable[[], object]]] = [
         (ValueError, "already in the index", lambda: index.add(codes[:3], [10**9, 10**9 + 1, int(ids[7])])),
@@ -256,12 +263,13 @@ def refuses_what_is_wrong_and_changes_nothing(make: Make) -> None:
         (ValueError, "64 signed bits", lambda: index.add(codes[:2], np.array([1, 2**63], np.uint64))),
         (ValueError, "shape (1, 2)", lambda: index.add(codes[:2], [[1, 2]])),
         (ValueError, "radius is -1", lambda: index.search_radius(codes, -1)),
-        (TypeError, "it must be BinaryCodes", lambda: index.search(codes.packed)),
+        (TypeError, "it must be BinaryCodes", lambda: index.search(array)),
         (ValueError, f"this index holds codes of {_N_BITS}", lambda: index.add(longer)),
         (ValueError, f"this index holds codes of {_N_BITS}", lambda: index.search(longer)),
         (ValueError, f"this index holds codes of {_N_BITS}", lambda: index.search_radius(longer, 1)),
     ]
-    calls += [(ValueError, "k is", lambda k=k: index.search(codes, k)) for k in (0, -1, 2.0, True)]
+    wrong_numbers: tuple[Any, ...] = (0, -1, 2.0, True)
+    calls += [(ValueError, "k is", partial(index.search, codes, k)) for k in wrong_numbers]
     for error, part, call in calls:
         _raises(error, part, call)
     assert sorted(index.ids.tolist()) == sorted(ids.tolist()), "a refused call changed the index"
@@ -313,7 +321,7 @@ def _brute_force(codes: BinaryCodes, ids: np.ndarray, queries: BinaryCodes, k: i
     return np.array([row[0][:k] for row in ranked]), np.array([row[1][:k] for row in ranked])
 
 
-def _compare(result: tuple, expected: tuple, what: str) -> None:
+def _compare(result: Answer, expected: Answer, what: str) -> None:
     for name, ours, theirs, kind in zip(("distances", "ids"), result, expected, (np.int32, np.int64), strict=True):
         assert ours.dtype == kind, f"{what}: {name} has dtype {ours.dtype}, not {np.dtype(kind)}"
         assert np.array_equal(ours, theirs), (

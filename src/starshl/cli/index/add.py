@@ -11,6 +11,9 @@ from ..rows import RowOptions, read_rows
 from .common import Folder, busy, encode_items, feature_columns, opened, origin, print_answer
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from ...codes import BinaryCodes
     from ...collection import Collection
     from ...tables import Table
 
@@ -39,18 +42,25 @@ def add(
         if not replace:
             _check_ids_are_new(collection, table)
         codes = encode_items(collection.hasher, table, progress)
-        store = collection.upsert if replace else collection.add
         with busy("storing", progress):
-            stored = store(codes=codes, ids=table.ids, metadata=table.metadata, references=table.references)
+            stored = _store(collection, table, codes, replace)
         answer = {"stored": len(stored), "items": len(collection), "vectors": feature_columns(table)}
-    text = f"{answer['stored']:,} items stored, {answer['items']:,} in all{origin(table)}"
+    text = f"{answer['stored']:,} items stored, {answer['items']:,} in total{origin(table)}"
     print_answer(answer, text, as_json)
+
+
+def _store(collection: Collection, table: Table, codes: BinaryCodes, replace: bool) -> np.ndarray:
+    if replace and table.ids is not None:
+        return collection.upsert(codes=codes, ids=table.ids, metadata=table.metadata, references=table.references)
+    return collection.add(codes=codes, ids=table.ids, metadata=table.metadata, references=table.references)
 
 
 def _check_ids_are_new(collection: Collection, table: Table) -> None:
     import numpy as np
 
-    present = [] if table.ids is None else np.intersect1d(table.ids, collection.ids)
+    if table.ids is None:
+        return
+    present = np.intersect1d(table.ids, collection.ids)
     if len(present):
         raise ValueError(
             f"{len(present)} of the ids are already in the collection, the lowest is {present[0]}; nothing was added. "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -44,13 +44,13 @@ def check_new_folder(folder: Path) -> None:
 
 
 @contextmanager
-def opened(folder: Path, **settings: Any) -> Iterator[Collection]:
-    """Open a collection; where that fails, say what can be done about it on the command line."""
+def opened(folder: Path, *, read_only: bool = False, n_jobs: int | None = None) -> Iterator[Collection]:
+    """Open a collection; if that fails, say what to do about it on the command line."""
     from ...collection import Collection
     from ...exceptions import CollectionError
 
     try:
-        collection = Collection(folder, **settings)
+        collection = Collection(folder, read_only=read_only, n_jobs=n_jobs)
     except FileNotFoundError as error:
         raise FileNotFoundError(
             f"There is no collection in {str(folder)!r}. Make one with `starshl index build`."
@@ -82,7 +82,7 @@ def encode_items(hasher: BaseHasher, table: Table, progress: bool | None) -> Bin
     from ..._threads import tiles
     from ...codes import BinaryCodes
 
-    steps = tiles(table.X.shape[0], _ROWS_PER_STEP)
+    steps: Iterable[slice] = tiles(table.X.shape[0], _ROWS_PER_STEP)
     if progress_shown(progress):
         from rich.console import Console
         from rich.progress import track
@@ -93,7 +93,7 @@ def encode_items(hasher: BaseHasher, table: Table, progress: bool | None) -> Bin
 
 
 def busy(what: str, progress: bool | None) -> AbstractContextManager[object]:
-    """Show on standard error that something of unknown length is going on."""
+    """Show a sign of life on standard error during work of unknown length."""
     if not progress_shown(progress):
         return nullcontext()
     from rich.console import Console
@@ -103,7 +103,9 @@ def busy(what: str, progress: bool | None) -> AbstractContextManager[object]:
 
 def feature_columns(table: Table) -> list[str] | None:
     """Return the columns that the vectors came from, None if the file has none."""
-    return list(table.feature_names) if table.feature_names else table.vectors and [table.vectors]
+    if table.feature_names:
+        return list(table.feature_names)
+    return [table.vectors] if table.vectors else None
 
 
 def origin(table: Table) -> str:

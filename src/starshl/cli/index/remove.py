@@ -1,4 +1,4 @@
-"""``starshl index remove``: items leave a collection."""
+"""``starshl index remove``: remove items from a collection."""
 
 from __future__ import annotations
 
