@@ -152,9 +152,9 @@ def use_other_methods(loaded, X, resealed: bool) -> None:
         if hasattr(loaded, "predict"):
             assert len(loaded.predict(X)) == len(X)
         if hasattr(loaded, "weighted_distances"):
-            assert np.isfinite(loaded.weighted_distances(codes, codes)).all()
+            assert loaded.weighted_distances(codes, codes).shape == (len(X), len(X))
         if hasattr(loaded, "sketch"):
-            assert np.isfinite(loaded.asymmetric_distances(X, loaded.sketch(X))).all()
+            assert loaded.asymmetric_distances(X, loaded.sketch(X)).shape == (len(X), len(X))
     except ValueError:
         assert resealed, "a damaged file loaded as a model that refuses rows"
 

@@ -76,3 +76,11 @@ def test_demo_refuses_an_output_that_is_no_folder_before_it_learns(starshl, tmp_
     answer = starshl("demo", "--output", tmp_path / "file")
     assert answer.exit_code != 0
     assert "learning" not in answer.stderr
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder in which nobody can make files")
+def test_a_folder_in_which_nothing_can_be_made_is_refused_before_the_learning(starshl):
+    answer = starshl("demo", "--output", "/proc/starshl-demo")
+    assert answer.exit_code == 2
+    assert "learning" not in answer.stderr
+    assert "cannot be written to" in answer.stderr

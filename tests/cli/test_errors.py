@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as arrow
@@ -322,7 +323,11 @@ def test_a_column_of_ids_is_warned_of_with_the_option_that_drops_it(files, tmp_p
 @pytest.mark.parametrize("words", [("fit", "blobs.npz"), ("demo",), ("index", "build"), ("index", "binarize")])
 def test_a_folder_that_cannot_be_written_is_refused_before_any_work(words, files, tmp_path, monkeypatch, refused):
     monkeypatch.chdir(files)
-    monkeypatch.setattr("starshl.cli.outputs.os.access", lambda path, mode, **_: not mode & os.W_OK)
+
+    def refuse(dir):
+        raise PermissionError(13, "Permission denied", dir)
+
+    monkeypatch.setattr("starshl.cli.outputs.tempfile", SimpleNamespace(TemporaryFile=refuse))
     monkeypatch.setattr("starshl.cli.demo.compare_on_digits", None)
     monkeypatch.setattr("starshl.tables.read_table", None)
     if words[0] == "index":

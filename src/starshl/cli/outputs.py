@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,10 +93,14 @@ def _is_same_file(path: Path, other: Path) -> bool:
 
 
 def _check_writable(folder: Path) -> None:
-    if not os.access(folder, os.W_OK | os.X_OK):
+    # Tried, not asked: permissions say nothing about the file systems in which no file can be made.
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
         raise PermissionError(
             f"The folder {str(folder)!r} cannot be written to. Choose another one, or change its permissions."
-        )
+        ) from error
 
 
 def _without_objects(labels: np.ndarray) -> np.ndarray:
