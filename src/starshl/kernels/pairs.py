@@ -47,7 +47,8 @@ def _as_distances(inner: np.ndarray, A: Rows, B: Rows, norms: tuple[np.ndarray, 
         return inner
     both = norms[0][:, None] + norms[1]
     distances = (both - 2.0 * inner).astype(inner.dtype)
-    _recompute(distances, *np.nonzero(distances <= threshold * both), A, B)
+    first, second = np.nonzero(distances <= threshold * both)
+    _recompute(distances, first, second, A, B)
     return distances
 
 

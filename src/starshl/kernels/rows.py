@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
+
+from .._types import Rows
 
 __all__ = ["Rows", "as_floats", "distinct_rows", "inner_products", "squared_norms"]
 
-Rows = np.ndarray | csr_array
 
-
-def as_floats(rows) -> Rows:
+def as_floats(rows: ArrayLike | Rows) -> Rows:
     """Return rows as float32 if they are, as float64 otherwise."""
-    rows = csr_array(rows) if issparse(rows) else np.asarray(rows)
-    return rows if rows.dtype == np.float32 else rows.astype(np.float64, copy=False)
+    floats: Rows = csr_array(rows) if issparse(rows) else np.asarray(rows)
+    return floats if floats.dtype == np.float32 else floats.astype(np.float64, copy=False)
 
 
 def squared_norms(rows: Rows) -> np.ndarray:
@@ -25,8 +26,8 @@ def squared_norms(rows: Rows) -> np.ndarray:
 
 def inner_products(A: Rows, B: Rows) -> np.ndarray:
     """Return the inner products of all rows of A with all rows of B, a dense C-ordered (n_A, n_B) array."""
-    products = A @ B.T
-    return np.ascontiguousarray(products.toarray() if issparse(products) else products)
+    products: Rows = A @ B.T
+    return np.ascontiguousarray(products if isinstance(products, np.ndarray) else products.toarray())
 
 
 def distinct_rows(rows: Rows) -> tuple[Rows, np.ndarray]:

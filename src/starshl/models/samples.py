@@ -130,8 +130,9 @@ class Vectors(Samples):
     @classmethod
     def unpack(cls, arrays: dict[str, np.ndarray], n_support: int, n_features: int) -> np.ndarray | None:
         rows = arrays.get("samples")
-        is_table = rows is not None and rows.shape == (n_support, n_features) and rows.dtype.kind == "f"
-        return rows if is_table and np.isfinite(rows).all() else None
+        if rows is None or rows.shape != (n_support, n_features) or rows.dtype.kind != "f":
+            return None
+        return rows if np.isfinite(rows).all() else None
 
     def clusters(
         self, bank: GramBank | VectorBank, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState
@@ -166,9 +167,9 @@ class SparseVectors(Vectors):
         data, columns, ends = arrays["data"], arrays["indices"], arrays["indptr"]
         # Compiled products read wherever an index points, and SciPy does not refuse all that a file may hold.
         are_ends = ends.dtype.kind == "i" and ends.shape == (n_support + 1,) and ends[0] == 0
-        are_ends = are_ends and ends[-1] == data.size and np.all(np.diff(ends) >= 0)
+        are_ends = are_ends and ends[-1] == data.size and bool(np.all(np.diff(ends) >= 0))
         are_columns = columns.dtype.kind == "i" and columns.shape == data.shape == (data.size,)
-        are_columns = are_columns and np.all((columns >= 0) & (columns < n_features))
+        are_columns = are_columns and bool(np.all((columns >= 0) & (columns < n_features)))
         if not are_ends or not are_columns or data.dtype.kind != "f" or not np.isfinite(data).all():
             return None
         return csr_array((data, columns, ends), shape=(n_support, n_features))

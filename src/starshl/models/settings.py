@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from .._validation import check_choice, check_flag, check_integer, check_n_jobs, check_number
-from ..kernels import Kernel
+from ..kernels import KernelsLike
 from ..solvers import SMALLEST_TOL
 
 __all__ = ["Settings"]
@@ -23,7 +22,7 @@ class Settings:
     """
 
     n_bits: int
-    kernels: str | Sequence[Kernel | Callable]
+    kernels: KernelsLike
     C: float
     kernel_norm: float
     codewords: str | np.ndarray

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from .._progress import sweep_progress
 from .._threads import single_threaded_blas
+from .._types import LabelsLike
 from .._validation import PartialLabels, check_labels, check_length, check_weights
 from ..kernels import GramBank, Kernel, MemoryPlan, VectorBank, fit_kernels
 from ..solvers import BlockDescent, LibSVM, PairwiseAscent, Problem, Solution, Start
@@ -42,14 +44,22 @@ class TrainingSet:
     initial_assignments: np.ndarray | None
 
     @classmethod
-    def read(cls, settings: Settings, samples: Samples, y, sample_weight, initial_assignments) -> Self:
+    def read(
+        cls,
+        settings: Settings,
+        samples: Samples,
+        y: LabelsLike,
+        sample_weight: ArrayLike | None,
+        initial_assignments: ArrayLike | None,
+    ) -> Self:
         """Check what a user gave with the samples, and leave out rows of no weight."""
         n_rows = len(samples)
         all_labels, all_weights = check_labels(y, n_rows), check_weights(sample_weight, n_rows)
         rows = np.flatnonzero(all_weights)
         labels = all_labels.take(rows)
+        start_from = None
         if initial_assignments is not None:
-            initial_assignments = check_length(initial_assignments, "initial_assignments", n_rows)[rows]
+            start_from = check_length(initial_assignments, "initial_assignments", n_rows)[rows]
         return cls(
             rows=rows,
             all_labels=all_labels,
@@ -58,7 +68,7 @@ class TrainingSet:
             classes=_choose_classes(settings, labels),
             weights=all_weights[rows],
             cost=all_weights[rows] * np.where(labels.labeled, 1.0, float(settings.unlabeled_weight)),
-            initial_assignments=initial_assignments,
+            initial_assignments=start_from,
         )
 
     @property
