@@ -8,7 +8,7 @@ from scipy.sparse import csr_array, issparse
 
 from .._types import Rows
 
-__all__ = ["Rows", "as_floats", "distinct_rows", "inner_products", "squared_norms"]
+__all__ = ["as_floats", "distinct_rows", "inner_products", "squared_norms"]
 
 
 def as_floats(rows: ArrayLike | Rows) -> Rows:

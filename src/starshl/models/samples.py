@@ -14,13 +14,12 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.cluster import KMeans
 
-from .._types import SamplesLike
+from .._types import Rows, SamplesLike
 from .._validation import check_rows
 from ..kernels import (
     GramBank,
     Kernel,
     MemoryPlan,
-    Rows,
     VectorBank,
     check_gram,
     distinct_rows,
