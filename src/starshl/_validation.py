@@ -45,7 +45,7 @@ def check_rows(estimator: BaseEstimator, X: SamplesLike, *, fitting: bool, accep
     """
     if issparse(X) and not accept_sparse:
         raise TypeError(
-            f"X is a sparse matrix, and sparse input is not supported by this step of {type(estimator).__name__}. "
+            f"X is a sparse matrix, and {type(estimator).__name__} does not support sparse input here. "
             "Reduce it first, for example with sklearn.decomposition.TruncatedSVD, or convert it with X.toarray() if "
             "it fits in memory as a dense array."
         )

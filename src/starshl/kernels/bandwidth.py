@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._threads import single_threaded_blas
+from .._types import Rows
 from .pairs import PairTable
-from .rows import Rows, as_floats, distinct_rows
+from .rows import as_floats, distinct_rows
 
 __all__ = ["median_distance", "merge_equal_rows"]
 

@@ -7,9 +7,10 @@ from functools import partial
 import numpy as np
 
 from .._threads import run_all, single_threaded_blas, tiles
+from .._types import Rows
 from ._tile_loops import gather, tile_number
 from .pairs import squared_distances
-from .rows import Rows, squared_norms
+from .rows import squared_norms
 
 __all__ = ["TILE", "DistanceTiles"]
 

@@ -8,9 +8,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from .._types import Rows
 from ._fused_loops import evaluate_each, sum_block
 from .base import Kernel
-from .rows import Rows, squared_norms
+from .rows import squared_norms
 from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial
 
 __all__ = ["KernelMix", "RowScales", "WeightedSum"]

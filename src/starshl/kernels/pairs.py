@@ -5,8 +5,9 @@ from functools import cached_property
 import numpy as np
 
 from .._threads import tiles
+from .._types import Rows
 from ._distance_loops import turn_into_distances
-from .rows import Rows, inner_products, squared_norms
+from .rows import inner_products, squared_norms
 
 __all__ = ["PairTable", "squared_distances"]
 

@@ -8,13 +8,13 @@ from scipy.sparse import csr_array, issparse
 
 from .._types import Rows
 
-__all__ = ["Rows", "as_floats", "distinct_rows", "inner_products", "squared_norms"]
+__all__ = ["as_floats", "distinct_rows", "inner_products", "squared_norms"]
 
 
 def as_floats(rows: ArrayLike | Rows) -> Rows:
     """Return rows as float32 if they are, as float64 otherwise."""
-    rows = csr_array(rows) if issparse(rows) else np.asarray(rows)
-    return rows if rows.dtype == np.float32 else rows.astype(np.float64, copy=False)
+    floats: Rows = csr_array(rows) if issparse(rows) else np.asarray(rows)
+    return floats if floats.dtype == np.float32 else floats.astype(np.float64, copy=False)
 
 
 def squared_norms(rows: Rows) -> np.ndarray:
@@ -26,7 +26,7 @@ def squared_norms(rows: Rows) -> np.ndarray:
 
 def inner_products(A: Rows, B: Rows) -> np.ndarray:
     """Return the inner products of all rows of A with all rows of B, a dense C-ordered (n_A, n_B) array."""
-    products = A @ B.T
+    products: Rows = A @ B.T
     return np.ascontiguousarray(products if isinstance(products, np.ndarray) else products.toarray())
 
 
@@ -34,7 +34,7 @@ def distinct_rows(rows: Rows) -> tuple[Rows, np.ndarray]:
     """Return the distinct rows in float64 and, for each row, which of them it equals."""
     rows = rows.astype(np.float64)
     if isinstance(rows, np.ndarray):
-        distinct, number = np.unique(np.asarray(rows), axis=0, return_inverse=True)
+        distinct, number = np.unique(rows, axis=0, return_inverse=True)
         return distinct, number.ravel()
     rows.sum_duplicates()
     rows.eliminate_zeros()

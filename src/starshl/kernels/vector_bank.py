@@ -14,12 +14,12 @@ from joblib import effective_n_jobs
 
 from .._memory import Scratch
 from .._threads import run_all, single_threaded_blas, tiles
+from .._types import Rows
 from ._fused_loops import add_forms
 from .base import Kernel
 from .close_pairs import ClosePairs
 from .distances import TILE, DistanceTiles
 from .mix import KernelMix, RowScales
-from .rows import Rows
 
 __all__ = ["VectorBank"]
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..kernels import Kernel, Rows
+from .._types import Rows
+from ..kernels import Kernel
 from .samples import Samples
 
 __all__ = ["Expansion"]

@@ -14,13 +14,12 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.cluster import KMeans
 
-from .._types import SamplesLike
+from .._types import Rows, SamplesLike
 from .._validation import check_rows
 from ..kernels import (
     GramBank,
     Kernel,
     MemoryPlan,
-    Rows,
     VectorBank,
     check_gram,
     distinct_rows,
@@ -166,8 +165,8 @@ class SparseVectors(Vectors):
             return None
         data, columns, ends = arrays["data"], arrays["indices"], arrays["indptr"]
         # Compiled products read wherever an index points, and SciPy does not refuse all that a file may hold.
-        are_ends = ends.dtype.kind == "i" and ends.shape == (n_support + 1,) and bool(ends[0] == 0)
-        are_ends = are_ends and bool(ends[-1] == data.size and np.all(np.diff(ends) >= 0))
+        are_ends = ends.dtype.kind == "i" and ends.shape == (n_support + 1,) and ends[0] == 0
+        are_ends = are_ends and ends[-1] == data.size and bool(np.all(np.diff(ends) >= 0))
         are_columns = columns.dtype.kind == "i" and columns.shape == data.shape == (data.size,)
         are_columns = are_columns and bool(np.all((columns >= 0) & (columns < n_features)))
         if not are_ends or not are_columns or data.dtype.kind != "f" or not np.isfinite(data).all():

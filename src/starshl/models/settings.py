@@ -22,7 +22,7 @@ class Settings:
     """
 
     n_bits: int
-    kernels: str | KernelsLike
+    kernels: KernelsLike
     C: float
     kernel_norm: float
     codewords: str | np.ndarray

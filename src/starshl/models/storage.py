@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from .._types import Rows
 from ..bundle import pack_values, unpack_values
 from ..exceptions import BundleFormatError
-from ..kernels import BUILT_IN_KERNELS, CallableKernel, Kernel, KernelsLike, Rows, is_built_in, resolve_kernels
+from ..kernels import BUILT_IN_KERNELS, CallableKernel, Kernel, KernelsLike, is_built_in, resolve_kernels
 from .samples import SAMPLE_TYPES, Precomputed, SparseVectors, take_sparse
 
 __all__ = ["pack_model", "unpack_model"]

@@ -57,8 +57,9 @@ class TrainingSet:
         all_labels, all_weights = check_labels(y, n_rows), check_weights(sample_weight, n_rows)
         rows = np.flatnonzero(all_weights)
         labels = all_labels.take(rows)
-        given = initial_assignments
-        start = None if given is None else check_length(given, "initial_assignments", n_rows)[rows]
+        start_from = None
+        if initial_assignments is not None:
+            start_from = check_length(initial_assignments, "initial_assignments", n_rows)[rows]
         return cls(
             rows=rows,
             all_labels=all_labels,
@@ -67,7 +68,7 @@ class TrainingSet:
             classes=_choose_classes(settings, labels),
             weights=all_weights[rows],
             cost=all_weights[rows] * np.where(labels.labeled, 1.0, float(settings.unlabeled_weight)),
-            initial_assignments=start,
+            initial_assignments=start_from,
         )
 
     @property
