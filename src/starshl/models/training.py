@@ -101,9 +101,9 @@ def _choose_classes(settings: Settings, labels: PartialLabels) -> np.ndarray:
         unlabeled = int(np.sum(~labels.labeled))
         is_marked = unlabeled > 0 and labels.dtype.kind in "iu"
         marked = f" The {unlabeled} rows of y that are -1 count as unlabeled. If -1 is a class, name it otherwise, for "
-        marked += "example by numpy.where(y == -1, 0, y)."
+        marked += "example 0."
         warnings.warn(
-            f"y has one class only ({labels.classes[0]!r}), so every code will be that class's codeword. "
+            f"y has one class only ({labels.classes.tolist()[0]!r}), so every code will be that class's codeword. "
             f"Give rows of two classes or more, or no labels and n_codewords.{marked if is_marked else ''}",
             UserWarning,
             stacklevel=_CALLER_OF_FIT + 1,

@@ -132,7 +132,10 @@ def check_refit_that_fails_leaves_the_hasher_as_it_was(case: Case) -> None:
     if case.facts.needs_labels:
         bad_inputs["too few labels"] = lambda: hasher.fit(case.X, case.y[:10])
     for what, refit in bad_inputs.items():
-        expect_error("", refit, (ValueError, TypeError))
+        try:
+            expect_error("", refit, (ValueError, TypeError))
+        except AssertionError:
+            raise AssertionError(f"a refit on {what} should raise a ValueError or a TypeError.") from None
         expect(pickle.dumps(hasher) == before, f"a refit that failed on {what} changed the hasher.")
 
 
