@@ -7,7 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -81,7 +81,12 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     n_jobs: int | None
     n_bits_: int
     n_features_in_: int
+    feature_names_in_: np.ndarray
     _is_learner: bool
+
+    if TYPE_CHECKING:
+        # Every class has parameters of its own; this lets a class that was found by its name be called with them.
+        def __init__(self, *args: Any, **params: Any) -> None: ...
 
     @abstractmethod
     def fit(self, X: SamplesLike, y: LabelsLike = None) -> Self:

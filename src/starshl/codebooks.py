@@ -15,10 +15,10 @@ from ._threads import single_threaded_blas
 
 __all__ = ["hadamard_matrix", "minimum_distance", "random_codewords", "separated_codewords"]
 
-_SEARCH_ALL_UP_TO = 12  # bits: 4,096 words, all of which can be looked at
-_SPLIT_ALL_UP_TO = 7  # codewords: 63 dichotomies
-_POOL = 4096
-_WORK = 4_000_000  # entries of a G x G distance table that the search over one pool may compute
+_ALL_WORDS_MAX_BITS = 12  # 4,096 words, few enough to look at all of them
+_ALL_SPLITS_MAX_CODEWORDS = 7  # 63 ways to split them in two
+_RANDOM_WORDS = 4096  # to choose the farthest from
+_MAX_DISTANCES = 4_000_000  # that the search over one pool may compute
 
 
 def separated_codewords(n_codewords: int, n_bits: int, rng: np.random.RandomState) -> np.ndarray:
@@ -47,8 +47,8 @@ def separated_codewords(n_codewords: int, n_bits: int, rng: np.random.RandomStat
 def random_codewords(n_codewords: int, n_bits: int, rng: np.random.RandomState, *, distinct: bool = True) -> np.ndarray:
     """Return i.i.d. signs, redrawn until no column is constant and, if ``distinct``, no two rows are equal.
 
-    What cannot be had is not asked for: non-constant columns need two codewords, distinct rows 2**n_bits
-    of them at most.
+    Either is left out where it is impossible: a single codeword has constant columns, and more than 2**n_bits
+    codewords cannot be distinct.
     """
     distinct = distinct and (n_bits >= 30 or 2**n_bits >= n_codewords)
     for _ in range(100):
@@ -127,23 +127,23 @@ def _is_prime(number: int) -> bool:
 
 def _hadamard_pools(n_codewords: int, n_bits: int) -> Iterator[np.ndarray]:
     """Yield sets of codewords cut from the first few Hadamard matrices that are large enough."""
-    order, found = max(4, -(-n_bits // 4) * 4), 0
-    while found < 3 and order <= 4 * (n_bits + n_codewords):
+    order, n_pools = max(4, -(-n_bits // 4) * 4), 0
+    while n_pools < 3 and order <= 4 * (n_bits + n_codewords):
         matrix = _hadamard_or_none(order)
         if matrix is not None:
             matrix = matrix * matrix[:, :1]
             if order > n_bits and order >= n_codewords:
                 yield matrix[:, 1:]  # the constant column adds no distance between rows
-                found += 1
+                n_pools += 1
             if 2 * order >= n_codewords:
                 yield np.vstack([matrix, -matrix])
-                found += 1
+                n_pools += 1
         order += 4
 
 
 def _greedy_pools(n_codewords: int, n_bits: int, rng: np.random.RandomState) -> Iterator[np.ndarray]:
     """Yield codebooks chosen word by word: lexicographic codes, and farthest-first from random words."""
-    if n_bits <= _SEARCH_ALL_UP_TO:
+    if n_bits <= _ALL_WORDS_MAX_BITS:
         words = _words_to_signs(np.arange(2**n_bits), n_bits)
         for distance in range(n_bits, 0, -1):
             code = _lexicographic_code(words, distance)
@@ -152,12 +152,12 @@ def _greedy_pools(n_codewords: int, n_bits: int, rng: np.random.RandomState) -> 
                 break
         yield _farthest_first(words[rng.permutation(len(words))], n_codewords)
     else:
-        yield _farthest_first(_random_signs(max(_POOL, 4 * n_codewords), n_bits, rng), n_codewords)
+        yield _farthest_first(_random_signs(max(_RANDOM_WORDS, 4 * n_codewords), n_bits, rng), n_codewords)
 
 
 def _dichotomy_pools(n_codewords: int, n_bits: int) -> Iterator[np.ndarray]:
     """Yield every way to split few codewords in two, most balanced first, repeated as often as n_bits asks."""
-    if not 2 <= n_codewords <= _SPLIT_ALL_UP_TO:
+    if not 2 <= n_codewords <= _ALL_SPLITS_MAX_CODEWORDS:
         return
     # Fixing the sign of the last codeword leaves out complements.
     words = _words_to_signs(np.arange(1, 2 ** (n_codewords - 1)), n_codewords)
@@ -195,9 +195,9 @@ def _farthest_first(pool: np.ndarray, n_codewords: int) -> np.ndarray:
 
 
 def _best_subset(pool: np.ndarray, n_codewords: int, n_bits: int, rng: np.random.RandomState) -> np.ndarray:
-    """Try random rows and columns of a pool; return the best codebook found."""
+    """Try random rows and columns of a pool; return the best codebook."""
     exact = pool.shape == (n_codewords, n_bits)
-    n_tries = 1 if exact else max(8, min(200, _WORK // n_codewords**2))
+    n_tries = 1 if exact else max(8, min(200, _MAX_DISTANCES // n_codewords**2))
 
     def draw() -> np.ndarray:
         rows = rng.permutation(len(pool))[:n_codewords]

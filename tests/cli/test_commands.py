@@ -6,10 +6,7 @@ from scipy import sparse
 
 import starshl as package
 from starshl import BinaryCodes, StarSHL, load
-from starshl.baselines import LSHash
 from starshl.catalog import METHODS, get_class
-
-dense_fit, dense_encode = LSHash.fit, LSHash.encode
 
 
 def test_fit_saves_what_the_library_would_learn(files, blobs, tmp_path, answer):
@@ -153,15 +150,14 @@ def test_columns_to_drop_are_repeated_or_separated_by_commas(files, tmp_path, an
         assert result["n_features"] == 1
 
 
-def test_a_sparse_matrix_is_fitted_and_encoded_by_a_method_that_takes_it(files, tmp_path, monkeypatch, answer):
+@pytest.mark.parametrize(("method", "words"), [("StarSHL", ("--n-codewords", 3)), ("LSHash", ())])
+def test_a_sparse_matrix_is_fitted_and_encoded_like_a_dense_one(method, words, tmp_path, answer):
     X = sparse.random(40, 30, density=0.2, format="csr", random_state=0)
     sparse.save_npz(tmp_path / "t.npz", X)
-    seen = []
-    monkeypatch.setattr(LSHash, "fit", lambda hasher, X, y=None: seen.append(X) or dense_fit(hasher, X.toarray(), y))
-    monkeypatch.setattr(LSHash, "encode", lambda hasher, X: seen.append(X) or dense_encode(hasher, X.toarray()))
-    answer("fit", tmp_path / "t.npz", "-m", "LSHash", "-b", 8, "-o", tmp_path / "m")
-    assert answer("encode", tmp_path / "m", tmp_path / "t.npz", "-o", tmp_path / "c.npz")["n_codes"] == 40
-    assert [each.format for each in seen] == ["csr", "csr"]
+    answer("fit", tmp_path / "t.npz", "-m", method, *words, "-b", 8, "-o", tmp_path / "m")
+    assert answer("encode", tmp_path / "m", tmp_path / "t.npz", "-o", tmp_path / "c.npy")["n_codes"] == 40
+    codes = BinaryCodes(np.load(tmp_path / "c.npy"), 8)
+    assert np.array_equal(codes.to_signs(), load(tmp_path / "m").transform(X.toarray()))
 
 
 def test_encode_writes_codes_of_items_on_request(files, blobs, tmp_path, monkeypatch, answer):

@@ -262,7 +262,7 @@ def test_labels_change_without_encoding_again(folder, rows):
 def test_a_new_hasher_takes_all_items_along(folder, rows):
     other = LSHash(40, random_state=1).fit(rows)
     with Collection(folder) as collection:
-        with pytest.raises(ValueError, match=r"every item, exactly once"):
+        with pytest.raises(ValueError, match=r"every item exactly once"):
             collection.replace_hasher(other, np.arange(59), rows[:59])
         assert collection.n_bits == 24
         collection.replace_hasher(other, np.arange(60), rows)

@@ -1,6 +1,6 @@
 """Theorem 1: every term by hand, and the laws of its empirical part."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -126,3 +126,18 @@ def test_theorem_1_does_not_pay_for_classes_that_the_sample_lacks():
     complexity, deviation = norm, np.sqrt(np.log(1 / 0.05) / (2 * len(sample)))
     assert empirical_risk == 0
     assert risk > empirical_risk + complexity + deviation + 0.5
+
+
+def test_lemma_1_of_the_paper_fails_for_all_functions_with_two_values():
+    """Lemma 1 bounds the Rademacher complexity of a Lipschitz function of f by that of the absolute value |f|.
+
+    With B = 1, the identity and all functions with values in {-1, 1} on four points, the left side is 1 and the right
+    side 0.
+    """
+    signs = np.array(list(product((-1.0, 1.0), repeat=4)))  # all functions and, as well, all draws of signs
+
+    def rademacher_complexity(functions):
+        return float((signs @ functions.T / 4).max(axis=1).mean())
+
+    assert rademacher_complexity(np.abs(signs)) == pytest.approx(0.0)
+    assert rademacher_complexity(signs) == pytest.approx(1.0)

@@ -14,8 +14,9 @@ import starshl
 from starshl import StarSHL
 from starshl.evaluation import precision_at
 from starshl.kernels import Gaussian, GraphGaussian, SpectrumKernel
-from starshl.models import compression
-from starshl.models.compression import _choose_columns, _gradients
+from starshl.models import moved_rows
+from starshl.models.chosen_rows import choose_columns
+from starshl.models.moved_rows import _gradients
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -33,6 +34,11 @@ class FittedAndCompressed(StarSHL):
             vars(self).update(vars(self.compress(len(self.support_) // 2)))
         return self
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
+
 
 def expected_failures(estimator):
     reason = "a row given twice makes two support rows, a row of weight 2 one"
@@ -46,7 +52,7 @@ def expected_failures(estimator):
 
 @parametrize_with_checks([FittedAndCompressed(4, random_state=0)], expected_failed_checks=expected_failures)
 def test_a_compressed_hasher_obeys_scikit_learn(estimator, check, monkeypatch):
-    monkeypatch.setattr(compression, "_LEAST_STEPS", 20)  # the checks fit a hundred times and ask for no precision
+    monkeypatch.setattr(moved_rows, "_MIN_STEPS", 20)  # the checks fit a hundred times and ask for no precision
     check(estimator)
 
 
@@ -140,6 +146,23 @@ def test_the_share_of_equal_code_bits_is_told_and_a_low_one_is_warned_of(full, s
         tiny = few.compress(5)
     assert tiny.agreement_ < 0.95
     assert np.mean(tiny.transform(X_new) == few.transform(X_new)) < 0.9
+
+
+def test_the_share_of_equal_code_bits_of_a_small_model_is_near_that_of_new_rows(rows):
+    X, y, X_new, _ = rows
+    hasher = StarSHL(16, random_state=0).fit(X[:100], y[:100])
+    small = hasher.compress(9)
+    # Measured around rows that the compression has seen, it would be .996, and new rows agree in .940.
+    assert abs(small.agreement_ - np.mean(small.transform(X_new) == hasher.transform(X_new))) < 0.03
+
+
+@pytest.mark.filterwarnings("ignore:With 1 of 2 support rows:UserWarning")
+@pytest.mark.parametrize("kernels", ["scaled", shared_letters])
+def test_two_support_rows_become_one(kernels):
+    samples = ["a", "b"] if kernels is shared_letters else np.array([[0.0], [1.0]])
+    small = StarSHL(2, kernels=kernels, random_state=0).fit(samples, [0, 1]).compress(1)
+    assert len(small.support_) == 1
+    assert 0.0 <= small.agreement_ <= 1.0
 
 
 def test_the_hasher_it_came_from_stays_as_it_was(rows, tmp_path):
@@ -249,8 +272,8 @@ def test_columns_are_chosen_as_a_plain_greedy_regression_chooses_them():
     plain = []
     for _ in range(5):
         plain.append(min((c for c in range(9) if c not in plain), key=lambda c: error([*plain, c])))
-    assert _choose_columns(values, targets, 5).tolist() == sorted(plain)
-    assert len(_choose_columns(values, targets, 9)) == 8
+    assert choose_columns(values, targets, 5).tolist() == sorted(plain)
+    assert len(choose_columns(values, targets, 9)) == 8
 
 
 def test_gradients_are_those_of_finite_differences():

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 
 import starshl
 from starshl import StarSHL
@@ -193,8 +192,3 @@ def test_a_file_whose_indices_leave_their_range_is_refused(name, value):
     indices[-1] = value
     with pytest.raises(BundleFormatError, match=f"its {name} does not match"):
         StarSHL._unpack(header, arrays | {key: indices})
-
-
-def test_sparse_rows_are_refused_with_a_way_out():
-    with pytest.raises(TypeError, match=r"TruncatedSVD.*toarray"):
-        StarSHL(4).fit(csr_array(X), Y)

@@ -13,7 +13,7 @@ from starshl.solvers._svm_loops import violation_of
 def few_rows_are_active(monkeypatch):
     """Treat a few hundred rows as the solver treats many thousands."""
     monkeypatch.setattr(attempts, "_SAMPLE_ABOVE_ROWS", 60)
-    monkeypatch.setattr(attempts, "_JOIN_AT_LEAST", 30)
+    monkeypatch.setattr(attempts, "_MIN_JOINING_LIMIT", 30)
     monkeypatch.setattr(attempts, "_SAMPLE_SIZES", (40, 80))
 
 

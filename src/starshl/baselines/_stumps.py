@@ -65,6 +65,10 @@ def ranked_features(X: np.ndarray, kind: str, n_projections: int, rng: np.random
 class StumpHasher(BaseHasher):
     """A hasher that compares one feature, or one projection, with one threshold per bit."""
 
+    features: str
+    n_pairs: int
+    n_projections: int
+
     def _ranked_with_pairs(
         self, X: np.ndarray, y: LabelsLike, pairs: PairsLike | None, rng: np.random.RandomState
     ) -> tuple[RankedFeatures, Pairs]:

@@ -33,9 +33,11 @@ def compress(model: Model, output: Output, support: Support = None, seed: Seed =
 
 def compress_model(model: Path, output: Path, support: int | None, seed: int) -> dict[str, Any]:
     """Compress one model file into another; return what `--json` prints."""
+    from ..models import StarSHL
+
     check_output(output, [model])
     hasher = load_model(model)
-    if not hasattr(hasher, "compress"):
+    if not isinstance(hasher, StarSHL):
         raise ValueError(
             f"{str(model)!r} holds a {type(hasher).__name__}; only StarSHL can be compressed, because it keeps "
             "training rows to encode with. Use the model as it is."

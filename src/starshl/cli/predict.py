@@ -91,7 +91,8 @@ def _compare(hasher: BaseHasher, table: Table, predicted: np.ndarray) -> dict[st
     if table.y is None or not labeled.any():
         return {}
     truth = table.y[labeled]
-    known = set(hasher.classes_.tolist())
+    classifier: Any = hasher  # it has predicted, so it has classes
+    known = set(classifier.classes_.tolist())
     if known.isdisjoint(truth.tolist()):
         shown = ", ".join(map(repr, sorted(known, key=str)[:5]))
         warnings.warn(

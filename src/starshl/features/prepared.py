@@ -110,7 +110,7 @@ class PreparedHasher(BaseHasher):
         self._check_settings()
         rows, steps = X, []
         for step in self.steps:
-            fitted = clone(step)
+            fitted: Any = clone(step)
             rows = fitted.fit_transform(rows, y)
             steps.append(fitted)
         self._adopt(steps, clone(self.hasher).fit(rows, y, **fit_params))
@@ -140,22 +140,22 @@ class PreparedHasher(BaseHasher):
     @available_if(_hasher_has("predict"))
     def predict(self, X: SamplesLike, **params: Any) -> np.ndarray:
         """Return the class of each row, if the hasher inside predicts."""
-        return self.hasher_.predict(self.prepare(X), **params)
+        return self._classifier.predict(self.prepare(X), **params)
 
     @available_if(_hasher_has("predict_proba"))
     def predict_proba(self, X: SamplesLike) -> np.ndarray:
         """Return the probability of each class, if the hasher inside estimates them."""
-        return self.hasher_.predict_proba(self.prepare(X))
+        return self._classifier.predict_proba(self.prepare(X))
 
     @available_if(_hasher_has("score"))
     def score(self, X: SamplesLike, y: LabelsLike, **params: Any) -> float:
         """Return the accuracy, if the hasher inside predicts."""
-        return self.hasher_.score(self.prepare(X), y, **params)
+        return self._classifier.score(self.prepare(X), y, **params)
 
     @property
     def classes_(self) -> np.ndarray:
         """The classes of the hasher inside."""
-        return self.hasher_.classes_
+        return self._classifier.classes_
 
     @property
     def facts(self) -> Facts:  # type: ignore[override]  # a fact of the class elsewhere
@@ -182,6 +182,11 @@ class PreparedHasher(BaseHasher):
         self.hasher.n_jobs = value
         if hasattr(self, "hasher_"):
             self.hasher_.n_jobs = value
+
+    @property
+    def _classifier(self) -> Any:
+        """The hasher inside, where it is known to predict."""
+        return self.hasher_
 
     def _check_settings(self) -> None:
         if not isinstance(self.hasher, BaseHasher):

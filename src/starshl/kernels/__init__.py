@@ -9,6 +9,7 @@ from .distances import DistanceTiles
 from .expansion import expand_grams, expand_over_rows
 from .graph import FittedGraphGaussian, GraphGaussian
 from .mix import KernelMix
+from .rows import Rows, distinct_rows
 from .strings import SpectrumKernel
 from .vector_bank import VectorBank
 from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial, ScaledGaussian
@@ -40,11 +41,13 @@ __all__ = [
     "MemoryPlan",
     "NormalizedLinear",
     "NormalizedPolynomial",
+    "Rows",
     "ScaledGaussian",
     "SpectrumKernel",
     "VectorBank",
     "check_gram",
     "compute_grams",
+    "distinct_rows",
     "expand_grams",
     "expand_over_rows",
     "fit_kernels",

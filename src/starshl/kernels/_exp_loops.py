@@ -14,7 +14,7 @@ _ROUND32, _ROUND64 = np.float32(1.5 * 2**23), 1.5 * 2.0**52
 _PER_LOG2 = 1.4426950408889634
 _LOG2_HIGH32, _LOG2_LOW32 = np.float32(0.693359375), np.float32(-2.12194440e-4)
 _LOG2_HIGH64, _LOG2_LOW64 = 0.6931471803691238, 1.9082149292705877e-10
-_LEAST32, _LEAST64 = np.float32(-86.0), -708.0
+_SMALLEST_EXPONENT32, _SMALLEST_EXPONENT64 = np.float32(-86.0), -708.0
 _TAYLOR64 = tuple(1.0 / np.prod(np.arange(1.0, n + 1.0)) for n in range(13, 1, -1))
 _TAYLOR32 = tuple(np.float32(1.0 / np.prod(np.arange(1.0, n + 1.0))) for n in range(7, 1, -1))
 
@@ -26,7 +26,7 @@ def exp_of_nonpositive(x):
 
 @njit(inline="always")
 def _exp32(x):
-    x = max(x, _LEAST32)
+    x = max(x, _SMALLEST_EXPONENT32)
     rounded = x * np.float32(_PER_LOG2) + _ROUND32  # its last bits hold the integer k
     k = rounded - _ROUND32
     r = (x - k * _LOG2_HIGH32) - k * _LOG2_LOW32
@@ -43,7 +43,7 @@ def _exp32(x):
 
 @njit(inline="always")
 def _exp64(x):
-    x = max(x, _LEAST64)
+    x = max(x, _SMALLEST_EXPONENT64)
     k = (x * _PER_LOG2 + _ROUND64) - _ROUND64
     r = (x - k * _LOG2_HIGH64) - k * _LOG2_LOW64
     p = _TAYLOR64[0]

@@ -4,10 +4,12 @@ A stretch stays in the fastest cache while every kernel is computed on it. Gauss
 whose rate is 2^s times that of the one before is the latter squared s times; and where one is below e^-cutoff on a
 whole stretch, so are all that follow: narrow Gaussians cost next to nothing.
 
-Arguments that all functions share: ``squared`` holds squared distances, (n_rows, n_columns). ``dots`` is (biases,
-degrees, weights): kernel p is ((a.b + biases[p]) * row_scales[p] * column_scales[p])^degrees[p]. ``gaussians`` is
-(rates, squarings, weights): kernel m is exp(-rates[m] * squared); squarings[m] is s as above, or -1 where no power of
-two fits. All arrays must be contiguous, or the loops are not vectorized.
+Arguments that all functions share: ``squared`` holds squared distances, (n_rows, n_columns). ``rows`` and ``columns``
+are (norms, scales): squared norms, and one factor per dot-product kernel and row. ``mixture`` is (dots, gaussians,
+cutoff). ``dots`` is (biases, degrees, weights): kernel p is ((a.b + biases[p]) * row_scales[p] *
+column_scales[p])^degrees[p]. ``gaussians`` is (rates, squarings, weights): kernel m is exp(-rates[m] * squared);
+squarings[m] is s as above, or -1 where no power of two fits. All arrays must be contiguous, or the loops are not
+vectorized.
 """
 
 import numpy as np
@@ -16,14 +18,12 @@ from numba.extending import overload
 
 from ._exp_loops import exp_of_nonpositive
 
-_STRETCH = 384
+_STRETCH = 384  # columns
 _BAND = 64  # rows whose sums stay in the cache until they are written out
 
 
 @njit(cache=True, nogil=True)
-def sum_block(
-    squared, row_norms, column_norms, row_scales, column_scales, dots, gaussians, cutoff, top, left, out
-):  # fmt: skip
+def sum_block(squared, rows, columns, mixture, top, left, out):
     """Write the weighted sum of all kernels over a block to out[top:, left:] and, mirrored, to out[left:, top:]."""
     n_rows, n_columns = squared.shape
     values = np.empty(_STRETCH, squared.dtype)
@@ -33,10 +33,8 @@ def sum_block(
         for i in range(first, last):
             for start in range(0, n_columns, _STRETCH):
                 stop = min(start + _STRETCH, n_columns)
-                _sum_stretch(
-                    squared[i, start:stop], row_norms[i], column_norms[start:stop], row_scales, i, column_scales, start,
-                    dots, gaussians, cutoff, values[: stop - start], band[i - first, start:stop],
-                )  # fmt: skip
+                table, total = squared[i, start:stop], band[i - first, start:stop]
+                _sum_stretch(table, rows, i, columns, start, mixture, values[: stop - start], total)
         # Rows of the result are far apart in memory, so each is written a stretch at a time, not entry by entry.
         for i in range(first, last):
             _copy(band[i - first], out[top + i, left : left + n_columns])
@@ -64,9 +62,12 @@ def _transpose(band, mirrored):
 
 
 @njit(cache=True, nogil=True)
-def evaluate_each(squared, row_norms, column_norms, row_scales, column_scales, dots, gaussians, cutoff, out):
+def evaluate_each(squared, rows, columns, mixture, out):
     """Fill out[k] with kernel k of a block of rows: dot-product kernels first, then Gaussians by rate."""
     n_rows, n_columns = squared.shape
+    row_norms, row_scales = rows
+    column_norms, column_scales = columns
+    dots, gaussians, cutoff = mixture
     n_dots, n_kernels = dots[0].shape[0], dots[0].shape[0] + gaussians[0].shape[0]
     rates, squarings, _ = gaussians
     for i in range(n_rows):
@@ -106,12 +107,14 @@ def _dot(values, factors):
 
 
 @njit(nogil=True)
-def _sum_stretch(
-    table, row_norm, column_norms, row_scales, row, column_scales, start, dots, gaussians, cutoff, values, total
-):  # fmt: skip
+def _sum_stretch(table, rows, row, columns, start, mixture, values, total):
+    """Fill ``total`` with the weighted sum over one row and the stretch of columns that begins at ``start``."""
+    dots, gaussians, cutoff = mixture
     biases, degrees, dot_weights = dots
     rates, squarings, weights = gaussians
     stop = start + table.shape[0]
+    row_norm, row_scales = rows[0][row], rows[1]
+    column_norms, column_scales = columns[0][start:stop], columns[1]
     total[:] = 0
     for p in range(dot_weights.shape[0]):
         if dot_weights[p] != 0:

@@ -1,9 +1,9 @@
-"""Compiled loops: reading from a table that is kept in square tiles, and the few pairs of rows that are close."""
+"""Compiled loops: reading from a table that is kept in square tiles, and from a sparse table of close pairs of rows."""
 
 import numpy as np
 from numba import njit
 
-_FEW = 16
+_COLUMNS_AT_ONCE = 16
 
 
 @njit(inline="always")
@@ -53,8 +53,8 @@ def _pick(line, offsets, out):
 @njit(nogil=True)
 def _pick_mirrored(tile, row_offsets, column_offsets, top, left, out):
     """Read a tile by its columns, a few at a time, so that what is read stays in the cache."""
-    for start in range(0, column_offsets.shape[0], _FEW):
-        stop = min(start + _FEW, column_offsets.shape[0])
+    for start in range(0, column_offsets.shape[0], _COLUMNS_AT_ONCE):
+        stop = min(start + _COLUMNS_AT_ONCE, column_offsets.shape[0])
         for i in range(row_offsets.shape[0]):
             for k in range(start, stop):
                 out[top + i, left + k] = tile[column_offsets[k], row_offsets[i]]
@@ -63,18 +63,18 @@ def _pick_mirrored(tile, row_offsets, column_offsets, top, left, out):
 @njit(cache=True, nogil=True)
 def count_below(table, limit):
     """Return how many entries are smaller than the limit."""
-    n_found = 0
+    n_below = 0
     for i in range(table.shape[0]):
         for j in range(table.shape[1]):
-            n_found += table[i, j] < limit
-    return n_found
+            n_below += table[i, j] < limit
+    return n_below
 
 
 @njit(cache=True, nogil=True)
-def find_below(table, limit, n_found):
-    """Return the rows, columns and values of the entries smaller than the limit, of which there are ``n_found``."""
-    rows, columns = np.empty(n_found, np.int32), np.empty(n_found, np.int32)
-    values = np.empty(n_found, table.dtype)
+def find_below(table, limit, n_below):
+    """Return the rows, columns and values of the entries smaller than the limit, of which there are ``n_below``."""
+    rows, columns = np.empty(n_below, np.int32), np.empty(n_below, np.int32)
+    values = np.empty(n_below, table.dtype)
     k = 0
     for i in range(table.shape[0]):
         for j in range(table.shape[1]):

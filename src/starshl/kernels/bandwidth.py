@@ -7,13 +7,14 @@ from numpy.typing import ArrayLike
 
 from .._threads import single_threaded_blas
 from .pairs import PairTable
+from .rows import Rows, as_floats, distinct_rows
 
 __all__ = ["median_distance", "merge_equal_rows"]
 
 _ALL_PAIRS_UP_TO = 2048
 
 
-def median_distance(X: ArrayLike, sample_weight: np.ndarray | None = None) -> float:
+def median_distance(X: ArrayLike | Rows, sample_weight: np.ndarray | None = None) -> float:
     """Return the weighted median of the positive Euclidean distances between rows (1.0 if there is none).
 
     A pair weighs the product of its rows' weights, so a row of weight 2 counts as two equal rows. Beyond
@@ -21,11 +22,11 @@ def median_distance(X: ArrayLike, sample_weight: np.ndarray | None = None) -> fl
     direction, which neither the order of the rows nor repeating all of them changes.
     """
     rows, weights = merge_equal_rows(X, sample_weight)
-    if len(rows) > _ALL_PAIRS_UP_TO:
+    if len(weights) > _ALL_PAIRS_UP_TO:
         rows, weights = _spread_rows(rows, weights)
-    if len(rows) < 2:
+    if len(weights) < 2:
         return 1.0
-    upper = np.triu_indices(len(rows), 1)
+    upper = np.triu_indices(len(weights), 1)
     with single_threaded_blas():
         squared = PairTable(rows, rows).squared_distances[upper]
     if np.all(weights == weights[0]):
@@ -36,16 +37,16 @@ def median_distance(X: ArrayLike, sample_weight: np.ndarray | None = None) -> fl
     return float(np.sqrt(squared[order[np.searchsorted(cumulative, cumulative[-1] / 2)]]))
 
 
-def merge_equal_rows(X: ArrayLike, sample_weight: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct rows of positive weight in sorted order, in float64, and their total weights."""
-    rows = np.asarray(X, dtype=np.float64)
-    weights = np.ones(len(rows)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    rows, weights = rows[weights > 0], weights[weights > 0]
-    rows, inverse = np.unique(rows, axis=0, return_inverse=True)
-    return rows, np.bincount(inverse.ravel(), weights, minlength=len(rows))
+def merge_equal_rows(X: ArrayLike | Rows, sample_weight: np.ndarray | None = None) -> tuple[Rows, np.ndarray]:
+    """Return the distinct rows of positive weight, in float64, and their total weights."""
+    rows = as_floats(X)
+    weights = np.ones(rows.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    used = np.flatnonzero(weights > 0)
+    rows, number = distinct_rows(rows[used])
+    return rows, np.bincount(number, weights[used], minlength=rows.shape[0])
 
 
-def _spread_rows(rows: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _spread_rows(rows: Rows, weights: np.ndarray) -> tuple[Rows, np.ndarray]:
     direction = np.random.RandomState(0).standard_normal(rows.shape[1])
     order = np.argsort(rows @ direction, kind="stable")
     cumulative = np.cumsum(weights[order])

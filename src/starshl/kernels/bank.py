@@ -15,7 +15,7 @@ from .vectors import VectorKernel
 
 __all__ = ["GramBank", "checked_block", "compute_grams"]
 
-_TILE = 512  # rows; fixed, because BLAS sums depend on the shape of their blocks
+_TILE_ROWS = 512  # fixed, because BLAS sums depend on the shape of their blocks
 
 
 class GramBank:
@@ -69,13 +69,13 @@ class GramBank:
                 expansion[rows] = gram[rows].astype(np.float64) @ columns
 
         with single_threaded_blas():
-            run_all([partial(fill, rows) for rows in tiles(self.n_rows, _TILE)], self.n_jobs)
+            run_all([partial(fill, rows) for rows in tiles(self.n_rows, _TILE_ROWS)], self.n_jobs)
         return expansions.transpose(2, 0, 1)
 
 
 def compute_grams(kernels: Sequence[Kernel], samples: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
     """Return the Gram matrices of all kernels, shape (n_kernels, n, n), in the precision of the samples."""
-    n_samples = len(samples)
+    n_samples = samples.shape[0]
     dtype = samples.dtype if samples.dtype == np.float32 else np.float64
     grams = np.empty((len(kernels), n_samples, n_samples), dtype=dtype)
 
@@ -87,7 +87,7 @@ def compute_grams(kernels: Sequence[Kernel], samples: np.ndarray, n_jobs: int | 
 
     with single_threaded_blas():
         if any(isinstance(kernel, VectorKernel) for kernel in kernels):
-            run_all([partial(fill, rows) for rows in tiles(n_samples, _TILE)], n_jobs)
+            run_all([partial(fill, rows) for rows in tiles(n_samples, _TILE_ROWS)], n_jobs)
         for gram, kernel in zip(grams, kernels, strict=True):
             if not isinstance(kernel, VectorKernel):
                 gram[:] = checked_block(kernel, kernel.gram(samples), n_samples, n_samples)

@@ -18,8 +18,8 @@ from .vector_bank import VectorBank
 
 __all__ = ["MemoryPlan", "make_bank"]
 
-_FREE_SHARE = 0.75  # of the free memory that a fit may take for kernels
-_TABLE_SHARE = 0.65  # of that, what is stored all the time; the rest is for the matrices of active rows
+_KERNEL_SHARE = 0.75  # of the free memory
+_TABLE_SHARE = 0.65  # of that, for what is stored all the time; the rest is for the matrices of active rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class MemoryPlan:
         if self.max_memory is not None:
             return self.max_memory * 2**30
         available = available_bytes()
-        return np.inf if available is None else _FREE_SHARE * available
+        return np.inf if available is None else _KERNEL_SHARE * available
 
 
 def make_bank(kernels: Sequence[Kernel], samples: np.ndarray, plan: MemoryPlan) -> GramBank | VectorBank:
@@ -46,7 +46,7 @@ def make_bank(kernels: Sequence[Kernel], samples: np.ndarray, plan: MemoryPlan) 
     budget = plan.budget
     scratch = Scratch((1.0 - _TABLE_SHARE) * budget / effective_n_jobs(plan.n_jobs))
     if KernelMix.covers(kernels, samples):
-        fits = DistanceTiles.stored_bytes(len(samples), samples.dtype.itemsize) <= _TABLE_SHARE * budget
+        fits = DistanceTiles.stored_bytes(samples.shape[0], samples.dtype.itemsize) <= _TABLE_SHARE * budget
         return VectorBank(kernels, samples, plan.n_jobs, scratch, stores_distances=fits)
     _require_grams(samples, len(kernels), _TABLE_SHARE * budget)
     grams = compute_grams(kernels, samples, plan.n_jobs)
@@ -59,7 +59,7 @@ def make_bank(kernels: Sequence[Kernel], samples: np.ndarray, plan: MemoryPlan) 
 
 def _require_grams(samples: np.ndarray, n_kernels: int, budget: float) -> None:
     """Refuse rows whose stored kernel matrices do not fit into memory."""
-    n_rows = len(samples)
+    n_rows = samples.shape[0]
     n_bytes = n_kernels * n_rows**2 * (4 if samples.dtype == np.float32 else 8)
     if n_bytes > budget:
         raise MemoryError(

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from scipy.sparse import csr_array
 
 __all__ = ["Kernel", "KernelSamples", "MedianKernel"]
 
-KernelSamples: TypeAlias = Sequence[Any] | np.ndarray
+KernelSamples: TypeAlias = Sequence[Any] | np.ndarray | csr_array
 """Samples that a kernel compares: rows of a matrix, or objects of any type."""
 
 
@@ -27,6 +28,9 @@ class Kernel(ABC):
 
     on_vectors: ClassVar[bool] = True
     """Whether samples are rows of a matrix of finite numbers; otherwise they are passed on as they came."""
+
+    takes_sparse: ClassVar[bool] = False
+    """Whether rows may also come as a ``scipy.sparse.csr_array``."""
 
     largest_diagonal: ClassVar[float | None] = None
     """The supremum of k(x, x) over the sample space, where it is known: Theorem 1 needs it."""

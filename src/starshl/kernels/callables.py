@@ -19,7 +19,7 @@ class CallableKernel(Kernel):
     """A kernel given as a function, on samples of any type.
 
     The function is either ``k(x, z) -> float`` on two samples or ``k(A, B) -> (len(A), len(B)) array`` on two
-    blocks of samples (faster); which one is found out by a first call.
+    blocks of samples (faster); a first call tells which one it is.
     """
 
     on_vectors: ClassVar[bool] = False

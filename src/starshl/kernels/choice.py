@@ -32,7 +32,7 @@ _PAPER_SIGMAS = tuple(2.0**k for k in (-7, -5, -3, -1, 0, 1, 3, 5, 7))
 # Narrower Gaussians memorize rows, wider ones repeat the linear and polynomial kernels beside them. On six data sets
 # this range stays within .01 of the best of nine other ranges and single bandwidths, in precision at 10.
 _SCALED_FACTORS = (2**-1.5, 2**-1.0, 2**-0.5, 1.0)
-_SUBSET = 300  # rows of a kernel matrix whose eigenvalues are looked at
+_EIGENVALUE_ROWS = 300  # of a kernel matrix whose eigenvalues are checked
 
 
 def paper_kernels() -> list[Kernel]:
@@ -119,7 +119,7 @@ def check_gram(gram: np.ndarray, name: str, rng: np.random.RandomState) -> None:
             f"{name} is not symmetric: entries differ from their mirror images by {asymmetry:.1e} of the largest "
             "one. A kernel must satisfy k(x, z) = k(z, x); use (K + K.T) / 2 if the difference is rounding."
         )
-    rows = rng.permutation(len(gram))[:_SUBSET]
+    rows = rng.permutation(len(gram))[:_EIGENVALUE_ROWS]
     eigenvalues = np.linalg.eigvalsh(gram[np.ix_(rows, rows)].astype(np.float64))
     if eigenvalues[0] < -tolerance * max(eigenvalues[-1], abs(eigenvalues[0])):
         raise ValueError(

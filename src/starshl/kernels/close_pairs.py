@@ -13,7 +13,7 @@ from .distances import DistanceTiles
 
 __all__ = ["ClosePairs"]
 
-_FEW_ROWS = 256  # of a piece of work
+_ROWS_PER_TASK = 256
 
 
 class ClosePairs:
@@ -21,7 +21,7 @@ class ClosePairs:
 
     def __init__(self, distances: DistanceTiles, rates: np.ndarray, cutoff: float, n_jobs: int | None = None):
         self.n_jobs = n_jobs
-        n_rows, dtype = len(distances.rows), distances.rows.dtype
+        n_rows, dtype = distances.n_rows, distances.rows.dtype
         if len(rates) == 0:
             self.starts, self.columns = np.zeros(n_rows + 1, np.int64), np.zeros(0, np.int64)
             self.values = np.zeros((0, 0), dtype=dtype)
@@ -41,7 +41,7 @@ class ClosePairs:
         add_sparse(self.starts, self.columns, total, rows, positions, matrix)
 
     def quadratic_forms(self, coefficients: np.ndarray) -> np.ndarray:
-        """Return c' G c for each Gaussian, where c holds one coefficient a row."""
+        """Return c' G c for each Gaussian, where c holds one coefficient per row."""
         n_rows = len(coefficients)
         products = np.zeros((len(self.values), n_rows, 1))
         multiply_sparse(self.starts, self.columns, self.values, 0, n_rows, coefficients.reshape(-1, 1), products)
@@ -51,7 +51,7 @@ class ClosePairs:
         """Return each Gaussian times the columns of ``coefficients``, (n_gaussians, n_rows, n_columns)."""
         n_rows = len(self.starts) - 1
         out = np.zeros((len(self.values), n_rows, coefficients.shape[1]))
-        pieces = tiles(n_rows, _FEW_ROWS) if len(self.values) else []
+        pieces = tiles(n_rows, _ROWS_PER_TASK) if len(self.values) else []
         arguments = (self.starts, self.columns, self.values)
         run_all(
             [partial(multiply_sparse, *arguments, piece.start, piece.stop, coefficients, out) for piece in pieces],
@@ -70,11 +70,11 @@ def _sparse_distances(distances: DistanceTiles, limit: float, n_jobs: int | None
 
     n_blocks = distances.n_blocks
     upper = [(first, second) for first in range(n_blocks) for second in range(first, n_blocks)]
-    found = run_all([partial(find, *pair) for pair in upper], n_jobs)
+    entries = run_all([partial(find, *pair) for pair in upper], n_jobs)
     # Tiles on the diagonal are complete; each of the others stands for its mirror image too.
-    mirrored = [(c, r, v) for (r, c, v), (first, second) in zip(found, upper, strict=True) if first != second]
-    rows, columns, values = (np.concatenate(parts) for parts in zip(*found, *mirrored, strict=True))
-    n_rows = len(distances.rows)
+    mirrored = [(c, r, v) for (r, c, v), (first, second) in zip(entries, upper, strict=True) if first != second]
+    rows, columns, values = (np.concatenate(parts) for parts in zip(*entries, *mirrored, strict=True))
+    n_rows = distances.n_rows
     sparse = coo_array((values, (rows, columns)), shape=(n_rows, n_rows)).tocsr()
     sparse.sort_indices()
     return sparse

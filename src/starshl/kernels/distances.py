@@ -8,7 +8,8 @@ import numpy as np
 
 from .._threads import run_all, single_threaded_blas, tiles
 from ._tile_loops import gather, tile_number
-from .pairs import squared_distances, squared_norms
+from .pairs import squared_distances
+from .rows import Rows, squared_norms
 
 __all__ = ["TILE", "DistanceTiles"]
 
@@ -21,10 +22,11 @@ class DistanceTiles:
     Stored, a table of n rows takes n^2 / 2 numbers. Blocks of rows are numbered from 0 to ``n_blocks - 1``.
     """
 
-    def __init__(self, rows: np.ndarray, n_jobs: int | None = None, *, stored: bool = True):
+    def __init__(self, rows: Rows, n_jobs: int | None = None, *, stored: bool = True):
         self.rows = rows
         self.norms = squared_norms(rows)
-        self.blocks = tiles(len(rows), TILE)
+        self.n_rows = rows.shape[0]
+        self.blocks = tiles(self.n_rows, TILE)
         self.n_blocks = len(self.blocks)
         self.stored: np.ndarray | None = None
         if stored:

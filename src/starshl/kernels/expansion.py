@@ -11,7 +11,8 @@ from .._threads import run_all, single_threaded_blas, tiles
 from .bank import checked_block
 from .base import Kernel
 from .mix import KernelMix
-from .pairs import PairTable, squared_distances, squared_norms
+from .pairs import PairTable, squared_distances
+from .rows import squared_norms
 from .vectors import VectorKernel
 
 __all__ = ["expand_grams", "expand_over_rows"]
@@ -44,15 +45,16 @@ def expand_over_rows(
     used = np.flatnonzero(weights.any(axis=0)).tolist()
     kernels = [kernels[m] for m in used]
     columns = np.array([(weights[:, m, None] * coefficients).T for m in used], dtype=dtype)
-    scores = np.zeros((len(samples), len(coefficients)), dtype=dtype)
-    if len(support) == 0 or len(used) == 0:
+    n_samples, n_support = samples.shape[0], support.shape[0]
+    scores = np.zeros((n_samples, len(coefficients)), dtype=dtype)
+    if n_support == 0 or len(used) == 0:
         return scores  # a user's function need not take an empty block
     if KernelMix.covers(kernels, samples, support):
         fill = _fused_expansion(kernels, samples, support, columns, scores)
     else:
         fill = _plain_expansion(kernels, samples, support, columns, scores)
     with single_threaded_blas():
-        run_all([partial(fill, rows) for rows in tiles(len(samples), _QUERY_TILE)], n_jobs)
+        run_all([partial(fill, rows) for rows in tiles(n_samples, _QUERY_TILE)], n_jobs)
     return scores
 
 
@@ -67,7 +69,7 @@ def _plain_expansion(
             if isinstance(kernel, VectorKernel):
                 values = kernel.evaluate(table)
             else:
-                values = checked_block(kernel, kernel(samples[rows], support), len(samples[rows]), len(support))
+                values = checked_block(kernel, kernel(samples[rows], support), rows.stop - rows.start, len(support))
             scores[rows] += values.astype(scores.dtype, copy=False) @ column
 
     return fill
@@ -86,10 +88,11 @@ def _fused_expansion(
     def fill(rows: slice) -> None:
         block = samples[rows]
         own_scales, own_norms = mix.scales(block), squared_norms(block)
-        buffer = np.empty(len(kernels) * len(block) * _SUPPORT_TILE, dtype=dtype)
-        for piece in tiles(len(support), _SUPPORT_TILE):
+        n_rows = rows.stop - rows.start
+        buffer = np.empty(len(kernels) * n_rows * _SUPPORT_TILE, dtype=dtype)
+        for piece in tiles(support.shape[0], _SUPPORT_TILE):
             squared = squared_distances(block, support[piece], (own_norms, norms[piece]))
-            shape = len(kernels), len(block), piece.stop - piece.start
+            shape = len(kernels), n_rows, piece.stop - piece.start
             values = buffer[: np.prod(shape)].reshape(shape)
             mix.evaluate(squared, own_scales, scales.take(piece), values)
             for value, column in zip(values, columns, strict=True):

@@ -16,7 +16,8 @@ from sklearn.neighbors import NearestNeighbors
 from .._validation import check_integer, check_number
 from .bandwidth import median_distance, merge_equal_rows
 from .base import Kernel, KernelSamples, MedianKernel
-from .vectors import Gaussian, as_floats
+from .rows import as_floats
+from .vectors import Gaussian
 
 __all__ = ["FittedGraphGaussian", "GraphGaussian"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._fused_loops import evaluate_each, sum_block
 from .base import Kernel
-from .pairs import squared_norms
+from .rows import Rows, squared_norms
 from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial
 
 __all__ = ["KernelMix", "RowScales", "WeightedSum"]
@@ -20,8 +20,8 @@ WeightedSum: TypeAlias = tuple[
 ]
 """Biases, degrees and weights of the dot-product kernels, rates, squarings and weights of the Gaussians, the cutoff."""
 
-_SQUARINGS = 4  # in a row
-_NORM_RANGE = 100.0  # of float32 rows
+_MAX_SQUARINGS = 4  # one after the other
+_FLOAT32_NORM_RATIO = 100.0  # of the longest row to the shortest, up to which float32 has digits enough
 # A Gaussian of e^-cutoff or less is no different from zero beside a diagonal of one.
 _CUTOFF = {np.dtype(np.float32): 23.0, np.dtype(np.float64): 46.0}
 
@@ -32,6 +32,11 @@ class RowScales:
 
     norms: np.ndarray
     scales: np.ndarray
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """What the compiled loops take."""
+        return self.norms, self.scales
 
     def take(self, rows: slice | np.ndarray) -> RowScales:
         return RowScales(self.norms[rows], np.ascontiguousarray(self.scales[:, rows]))
@@ -58,7 +63,7 @@ class KernelMix:
         self.cutoff = self.dtype.type(_CUTOFF[self.dtype])
 
     @staticmethod
-    def covers(kernels: Sequence[Kernel], *blocks: np.ndarray) -> bool:
+    def covers(kernels: Sequence[Kernel], *blocks: Rows) -> bool:
         """Tell whether the compiled loops know all these kernels and compute them exactly enough on these rows.
 
         Dot products are recovered from distances, which costs digits where norms differ widely; float32 has few.
@@ -70,9 +75,9 @@ class KernelMix:
             return True
         norms = np.concatenate([squared_norms(block) for block in blocks])
         positive = norms[norms > 0]
-        return len(positive) == 0 or positive.max() <= _NORM_RANGE**2 * positive.min()
+        return len(positive) == 0 or positive.max() <= _FLOAT32_NORM_RATIO**2 * positive.min()
 
-    def scales(self, rows: np.ndarray) -> RowScales:
+    def scales(self, rows: Rows) -> RowScales:
         """Return what the dot-product kernels need to know of some rows."""
         norms = squared_norms(rows)
         shifted = norms + self.biases[:, None].astype(np.float64)
@@ -89,8 +94,7 @@ class KernelMix:
 
         The kernels are in ``order``.
         """
-        weighted = self.weighted(np.ones(self.n_kernels))
-        evaluate_each(squared, rows.norms, columns.norms, rows.scales, columns.scales, *weighted, out)
+        evaluate_each(squared, rows.arrays, columns.arrays, self.weighted(np.ones(self.n_kernels)), out)
 
     def add_up(
         self,
@@ -103,10 +107,10 @@ class KernelMix:
         out: np.ndarray,
     ) -> None:
         """Write a weighted sum over a block to out[top:, left:] and, mirrored, to out[left:, top:]."""
-        sum_block(squared, rows.norms, columns.norms, rows.scales, columns.scales, *weighted, top, left, out)
+        sum_block(squared, rows.arrays, columns.arrays, weighted, top, left, out)
 
     def weighted(self, weights: np.ndarray) -> WeightedSum:
-        """Return the arguments of the compiled loops that say which sum is asked for."""
+        """Return the argument of the compiled loops that says which sum is asked for."""
         weights = np.asarray(weights, dtype=self.dtype)
         dots = (self.biases, self.degrees, weights[self.dots])
         return dots, (self.rates, self.squarings, weights[self.gaussians]), self.cutoff
@@ -121,7 +125,7 @@ def _squarings(rates: list[float]) -> np.ndarray:
     n_squared = 0
     for m in range(1, len(rates)):
         power = np.log2(rates[m] / rates[m - 1])
-        if abs(power - round(power)) < 1e-9 and n_squared + power <= _SQUARINGS:
+        if abs(power - round(power)) < 1e-9 and n_squared + power <= _MAX_SQUARINGS:
             steps[m] = round(power)
         n_squared = n_squared + steps[m] if steps[m] >= 0 else 0
     return steps

@@ -4,23 +4,21 @@ from functools import cached_property
 
 import numpy as np
 
+from .._threads import tiles
 from ._distance_loops import turn_into_distances
+from .rows import Rows, inner_products, squared_norms
 
-__all__ = ["PairTable", "squared_distances", "squared_norms"]
+__all__ = ["PairTable", "squared_distances"]
 
 # Below this share of |a|^2 + |b|^2 a squared distance has lost its digits to cancellation.
 _CANCELLATION = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
-
-
-def squared_norms(rows: np.ndarray) -> np.ndarray:
-    """Return the squared norms of rows, in float64."""
-    return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+_PAIRS_AT_ONCE = 256  # pairs of rows that are subtracted; a dense block, if one side is dense
 
 
 class PairTable:
     """Inner products and squared distances between two blocks of rows, each computed at most once."""
 
-    def __init__(self, A: np.ndarray, B: np.ndarray):
+    def __init__(self, A: Rows, B: Rows):
         self.A, self.B = A, B
 
     @cached_property
@@ -30,18 +28,31 @@ class PairTable:
 
     @cached_property
     def inner(self) -> np.ndarray:
-        return self.A @ self.B.T
+        return inner_products(self.A, self.B)
 
     @cached_property
     def squared_distances(self) -> np.ndarray:
         return _as_distances(self.inner.copy(), self.A, self.B, self.norms)
 
 
-def squared_distances(A: np.ndarray, B: np.ndarray, norms: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+def squared_distances(A: Rows, B: Rows, norms: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     """Return the squared distances between two blocks of rows whose squared norms are known."""
-    return _as_distances(A @ B.T, A, B, norms)
+    return _as_distances(inner_products(A, B), A, B, norms)
 
 
-def _as_distances(inner: np.ndarray, A: np.ndarray, B: np.ndarray, norms: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    turn_into_distances(inner, *norms, A, B, _CANCELLATION[inner.dtype])
-    return inner
+def _as_distances(inner: np.ndarray, A: Rows, B: Rows, norms: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    threshold = _CANCELLATION[inner.dtype]
+    if isinstance(A, np.ndarray) and isinstance(B, np.ndarray):
+        turn_into_distances(inner, *norms, A, B, threshold)
+        return inner
+    both = norms[0][:, None] + norms[1]
+    distances = (both - 2.0 * inner).astype(inner.dtype)
+    first, second = np.nonzero(distances <= threshold * both)
+    _recompute(distances, first, second, A, B)
+    return distances
+
+
+def _recompute(distances: np.ndarray, first: np.ndarray, second: np.ndarray, A: Rows, B: Rows) -> None:
+    """Sum the squared differences of some pairs of rows directly, so that equal rows have distance zero."""
+    for piece in tiles(len(first), _PAIRS_AT_ONCE):
+        distances[first[piece], second[piece]] = squared_norms(A[first[piece]] - B[second[piece]])

@@ -54,13 +54,13 @@ class SpectrumKernel(Kernel):
                     f"A sample is of type {type(string).__name__}; SpectrumKernel compares strings. "
                     "Convert samples with str, or use another kernel."
                 )
-            found = Counter(
+            counts = Counter(
                 string[start : start + size]
                 for size in range(1, self.length + 1)
                 for start in range(len(string) - size + 1)
             )
-            columns.extend(vocabulary.setdefault(part, len(vocabulary)) for part in found)
-            values.extend(found.values())
+            columns.extend(vocabulary.setdefault(part, len(vocabulary)) for part in counts)
+            values.extend(counts.values())
             ends.append(len(values))
         return csr_array((np.array(values, dtype=np.float64), columns, ends), shape=(len(strings), len(vocabulary)))
 

@@ -1,7 +1,7 @@
 """VectorBank: kernels on vectors, computed when asked for from one table of squared distances.
 
 Storing every kernel takes n_kernels matrices of memory, and reading them back takes longer than computing them anew.
-Stored is half a matrix of distances, in the precision of the rows, or nothing.
+What is stored is half a matrix of distances, in the precision of the rows, or nothing.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from .base import Kernel
 from .close_pairs import ClosePairs
 from .distances import TILE, DistanceTiles
 from .mix import KernelMix, RowScales
+from .rows import Rows
 
 __all__ = ["VectorBank"]
 
-_NARROW = 0.01  # share of entries that are not negligible, up to which a Gaussian is kept as a sparse matrix
-_LOOKED_AT = 512  # rows from which that share is estimated
+_SPARSE_SHARE = 0.01  # of entries that are not negligible, up to which a Gaussian is stored as a sparse matrix
+_SHARE_ROWS = 512  # from which that share is estimated
 
 
 class VectorBank:
@@ -32,14 +33,14 @@ class VectorBank:
     def __init__(
         self,
         kernels: Sequence[Kernel],
-        rows: np.ndarray,
+        rows: Rows,
         n_jobs: int | None = None,
         scratch: Scratch | None = None,
         *,
         stores_distances: bool = True,
     ):
         self.kernels, self.rows = list(kernels), rows
-        self.n_kernels, self.n_rows = len(kernels), len(rows)
+        self.n_kernels, self.n_rows = len(kernels), rows.shape[0]
         self.dtype = rows.dtype
         self.n_jobs = n_jobs
         self.scratch = scratch or Scratch()
@@ -54,10 +55,10 @@ class VectorBank:
 
     def _narrow_kernels(self, mix: KernelMix) -> list[int]:
         """Return the Gaussians that are zero on nearly all pairs of rows."""
-        some = np.unique(np.linspace(0, self.n_rows - 1, min(_LOOKED_AT, self.n_rows)).astype(np.int64))
-        squared = self.distances.between(some, some)
-        shares = [np.mean(rate * squared < mix.cutoff) - 1.0 / len(some) for rate in mix.rates]
-        return [m for m, share in zip(mix.gaussians, shares, strict=True) if share <= _NARROW]
+        sample = np.unique(np.linspace(0, self.n_rows - 1, min(_SHARE_ROWS, self.n_rows)).astype(np.int64))
+        squared = self.distances.between(sample, sample)
+        shares = [np.mean(rate * squared < mix.cutoff) - 1.0 / len(sample) for rate in mix.rates]
+        return [m for m, share in zip(mix.gaussians, shares, strict=True) if share <= _SPARSE_SHARE]
 
     def combine(self, weights: np.ndarray, rows: np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
         """Return sum_m weights[m] K_m over all rows, or over the rows given in rising order."""
@@ -79,8 +80,8 @@ class VectorBank:
         return VectorBank(self.kernels, self.rows[rows], self.n_jobs, self.scratch)
 
     def quadratic_forms(self, coefficients: np.ndarray) -> np.ndarray:
-        """Return c' K_m c for every kernel, where c holds one coefficient a row."""
-        forms, found = np.zeros(self.n_kernels), np.zeros(len(self.wide))
+        """Return c' K_m c for every kernel, where c holds one coefficient per row."""
+        forms, wide_forms = np.zeros(self.n_kernels), np.zeros(len(self.wide))
         forms[self.narrow] = self.close.quadratic_forms(coefficients)
         buffer = np.empty(len(self.wide) * TILE * TILE, dtype=self.dtype)
         rows = np.flatnonzero(coefficients)
@@ -92,8 +93,8 @@ class VectorBank:
                 values = _shaped(buffer, (len(self.wide), *squared.shape))
                 self.mix.evaluate(squared, self.scales.take(first), self.scales.take(second), values)
                 twice = 1.0 if piece == other else 2.0
-                add_forms(values, twice * coefficients[first], coefficients[second], found)
-        forms[[self.wide[m] for m in self.mix.order]] = found
+                add_forms(values, twice * coefficients[first], coefficients[second], wide_forms)
+        forms[[self.wide[m] for m in self.mix.order]] = wide_forms
         return np.maximum(forms, 0.0)
 
     def expand(self, coefficients: np.ndarray, accuracy: float = 0.0) -> np.ndarray:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._validation import check_integer, check_number
 from .bandwidth import median_distance
 from .base import Kernel, KernelSamples, MedianKernel
 from .pairs import PairTable
+from .rows import as_floats, squared_norms
 
 __all__ = [
     "Gaussian",
@@ -20,12 +20,13 @@ __all__ = [
     "NormalizedPolynomial",
     "ScaledGaussian",
     "VectorKernel",
-    "as_floats",
 ]
 
 
 class VectorKernel(Kernel):
     """A kernel that is a function of inner products and norms, so that a bank shares their computation."""
+
+    takes_sparse: ClassVar[bool] = True
 
     @abstractmethod
     def evaluate(self, table: PairTable) -> np.ndarray:
@@ -46,7 +47,7 @@ class NormalizedLinear(VectorKernel):
         return _rescale(table.inner, *scales)
 
     def diagonal(self, samples: KernelSamples) -> np.ndarray:
-        return np.any(np.asarray(samples) != 0, axis=1).astype(np.float64)
+        return (squared_norms(as_floats(samples)) > 0).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,7 @@ class NormalizedPolynomial(VectorKernel):
         return np.divide(1.0, np.sqrt(shifted), out=np.zeros_like(shifted), where=shifted > 0)
 
     def diagonal(self, samples: KernelSamples) -> np.ndarray:
-        samples = as_floats(samples)
-        norms = np.einsum("ij,ij->i", samples, samples, dtype=np.float64)
-        return (norms + self.bias > 0).astype(np.float64)
+        return (squared_norms(as_floats(samples)) + self.bias > 0).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ class Gaussian(VectorKernel):
             return np.exp(distances * distances.dtype.type(-factor))
 
     def diagonal(self, samples: KernelSamples) -> np.ndarray:
-        return np.ones(len(samples))
+        return np.ones(np.shape(samples)[0])
 
 
 @dataclass(frozen=True)
@@ -102,6 +101,7 @@ class ScaledGaussian(MedianKernel):
     """A Gaussian whose bandwidth is ``factor`` times the median distance between training rows."""
 
     factor: float = 1.0
+    takes_sparse: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_number(self.factor, "factor", low=0, strict=True)
@@ -113,12 +113,6 @@ class ScaledGaussian(MedianKernel):
 
     def __call__(self, A: KernelSamples, B: KernelSamples) -> np.ndarray:
         raise TypeError("A ScaledGaussian has no bandwidth before fit; evaluate the kernel that fit returns.")
-
-
-def as_floats(rows: ArrayLike) -> np.ndarray:
-    """Return rows as float32 if they are, as float64 otherwise."""
-    floats = np.asarray(rows)
-    return floats if floats.dtype == np.float32 else floats.astype(np.float64, copy=False)
 
 
 def _rescale(products: np.ndarray, row_scales: np.ndarray, column_scales: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 
 __all__ = ["kernel_k_means"]
 
-_MAX_ROUNDS = 100
+_MAX_ITERATIONS = 100
 
 
 def kernel_k_means(
@@ -27,7 +27,7 @@ def kernel_k_means(
     best, best_scatter = np.zeros(len(K), dtype=np.int64), np.inf
     for _ in range(n_starts):
         labels = _spread_start(K, weights, n_clusters, rng)
-        for _ in range(_MAX_ROUNDS):
+        for _ in range(_MAX_ITERATIONS):
             distances = _distances_to_means(K, weights, labels, n_clusters)
             previous, labels = labels, distances.argmin(axis=1)
             if np.array_equal(labels, previous):

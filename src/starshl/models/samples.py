@@ -1,4 +1,4 @@
-"""Samples: rows of numbers, objects of any type, or kernel values computed elsewhere.
+"""Samples: rows of numbers, dense or sparse, objects of any type, or kernel values computed elsewhere.
 
 Each kind is one class, which knows how to read what a user gives, how to take rows, which bank evaluates the kernels
 between them and how to expand a hash function over them. Nothing else in the package asks which kind it has.
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 from sklearn.cluster import KMeans
 
 from .._types import SamplesLike
@@ -19,8 +20,10 @@ from ..kernels import (
     GramBank,
     Kernel,
     MemoryPlan,
+    Rows,
     VectorBank,
     check_gram,
+    distinct_rows,
     expand_grams,
     expand_over_rows,
     make_bank,
@@ -30,9 +33,18 @@ from .clusters import kernel_k_means
 if TYPE_CHECKING:
     from .star_shl import StarSHL
 
-__all__ = ["SAMPLE_TYPES", "Objects", "Precomputed", "Samples", "Vectors", "sample_type"]
+__all__ = [
+    "SAMPLE_TYPES",
+    "Objects",
+    "Precomputed",
+    "Samples",
+    "SparseVectors",
+    "Vectors",
+    "sample_type",
+    "take_sparse",
+]
 
-_N_STARTS = 10  # of k-means; the best is kept
+_K_MEANS_STARTS = 10  # of which the best is kept
 
 
 class Samples(ABC):
@@ -40,7 +52,7 @@ class Samples(ABC):
 
     kind: ClassVar[str]
 
-    def __init__(self, values: np.ndarray):
+    def __init__(self, values: Rows):
         self.values = values
 
     @classmethod
@@ -48,13 +60,18 @@ class Samples(ABC):
     def read(cls, estimator: StarSHL, X: SamplesLike, *, fitting: bool) -> Self:
         """Check what a user gave to an estimator."""
 
+    @staticmethod
+    def pack(kept: Rows) -> dict[str, np.ndarray]:
+        """Return what :meth:`keep` returned as arrays for a model file."""
+        return {"samples": kept}
+
     @classmethod
     @abstractmethod
-    def are_kept(cls, values: np.ndarray, n_support: int, n_features: int) -> bool:
-        """Tell whether an array of a model file can be what :meth:`keep` returned."""
+    def unpack(cls, arrays: dict[str, np.ndarray], n_support: int, n_features: int) -> Rows | None:
+        """Return what :meth:`pack` was given, or None if the arrays cannot have come from there."""
 
     def __len__(self) -> int:
-        return len(self.values)
+        return self.values.shape[0]
 
     def take(self, rows: np.ndarray) -> Self:
         """Return some of the training samples, to train on."""
@@ -64,7 +81,7 @@ class Samples(ABC):
         """Return some of the samples, to be hashed."""
         return self.take(rows)
 
-    def keep(self, rows: np.ndarray) -> np.ndarray:
+    def keep(self, rows: np.ndarray) -> Rows:
         """Return what a fitted hasher must hold of its support rows."""
         return self.values[rows]
 
@@ -76,7 +93,7 @@ class Samples(ABC):
         self,
         kernels: Sequence[Kernel],
         support: np.ndarray,
-        kept: np.ndarray,
+        kept: Rows,
         weights: np.ndarray,
         coefficients: np.ndarray,
     ) -> np.ndarray:
@@ -95,7 +112,7 @@ class Samples(ABC):
     ) -> np.ndarray:
         """Return a cluster for each sample, by k-means in the feature space of the mean kernel."""
         mean_kernel = bank.combine(np.full(bank.n_kernels, 1.0 / bank.n_kernels))
-        return kernel_k_means(mean_kernel, weights, n_clusters, _N_STARTS, rng)
+        return kernel_k_means(mean_kernel, weights, n_clusters, _K_MEANS_STARTS, rng)
 
 
 class Vectors(Samples):
@@ -105,25 +122,57 @@ class Vectors(Samples):
 
     @classmethod
     def read(cls, estimator: StarSHL, X: SamplesLike, *, fitting: bool) -> Self:
-        return cls(_check_scale(check_rows(estimator, X, fitting=fitting), fitting))
+        """Check rows; those to be hashed may be sparse, whatever those of the fit were, if the kernels take both."""
+        accept_sparse = not fitting and take_sparse(estimator.kernels_)
+        rows = check_rows(estimator, X, fitting=fitting, accept_sparse=accept_sparse)
+        return cls(_check_scale(rows, fitting))
 
     @classmethod
-    def are_kept(cls, values: np.ndarray, n_support: int, n_features: int) -> bool:
-        is_table = values.shape == (n_support, n_features) and values.dtype.kind == "f"
-        return is_table and bool(np.isfinite(values).all())
+    def unpack(cls, arrays: dict[str, np.ndarray], n_support: int, n_features: int) -> np.ndarray | None:
+        rows = arrays.get("samples")
+        if rows is None or rows.shape != (n_support, n_features) or rows.dtype.kind != "f":
+            return None
+        return rows if np.isfinite(rows).all() else None
 
     def clusters(
         self, bank: GramBank | VectorBank, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState
     ) -> np.ndarray:
         """Return a cluster for each row, by k-means."""
         # Merging equal rows makes a weight of two and two equal rows the same problem.
-        rows, inverse = np.unique(self.values.astype(np.float64), axis=0, return_inverse=True)
-        inverse = inverse.ravel()
-        if len(rows) <= n_clusters:
-            return inverse
-        totals = np.bincount(inverse, weights, minlength=len(rows))
-        k_means = KMeans(n_clusters, n_init=_N_STARTS, random_state=rng).fit(rows, sample_weight=totals)
-        return k_means.labels_[inverse].astype(np.int64)
+        rows, number = distinct_rows(self.values)
+        if rows.shape[0] <= n_clusters:
+            return number
+        totals = np.bincount(number, weights, minlength=rows.shape[0])
+        k_means = KMeans(n_clusters, n_init=_K_MEANS_STARTS, random_state=rng).fit(rows, sample_weight=totals)
+        return k_means.labels_[number].astype(np.int64)
+
+
+class SparseVectors(Vectors):
+    """Rows of finite numbers, most of them zero, as a CSR array of shape (n, n_features)."""
+
+    kind = "sparse_vectors"
+
+    @classmethod
+    def read(cls, estimator: StarSHL, X: SamplesLike, *, fitting: bool) -> Self:
+        return cls(_check_scale(check_rows(estimator, X, fitting=fitting, accept_sparse=True), fitting))
+
+    @staticmethod
+    def pack(kept: Rows) -> dict[str, np.ndarray]:
+        return {name: getattr(kept, name) for name in ("data", "indices", "indptr")}
+
+    @classmethod
+    def unpack(cls, arrays: dict[str, np.ndarray], n_support: int, n_features: int) -> csr_array | None:
+        if arrays.keys() != {"data", "indices", "indptr"}:
+            return None
+        data, columns, ends = arrays["data"], arrays["indices"], arrays["indptr"]
+        # Compiled products read wherever an index points, and SciPy does not refuse all that a file may hold.
+        are_ends = ends.dtype.kind == "i" and ends.shape == (n_support + 1,) and bool(ends[0] == 0)
+        are_ends = are_ends and bool(ends[-1] == data.size and np.all(np.diff(ends) >= 0))
+        are_columns = columns.dtype.kind == "i" and columns.shape == data.shape == (data.size,)
+        are_columns = are_columns and bool(np.all((columns >= 0) & (columns < n_features)))
+        if not are_ends or not are_columns or data.dtype.kind != "f" or not np.isfinite(data).all():
+            return None
+        return csr_array((data, columns, ends), shape=(n_support, n_features))
 
 
 class Objects(Samples):
@@ -144,8 +193,9 @@ class Objects(Samples):
         return cls(samples)
 
     @classmethod
-    def are_kept(cls, values: np.ndarray, n_support: int, n_features: int) -> bool:
-        return values.shape == (n_support,)
+    def unpack(cls, arrays: dict[str, np.ndarray], n_support: int, n_features: int) -> np.ndarray | None:
+        samples = arrays.get("samples")
+        return samples if samples is not None and samples.shape == (n_support,) else None
 
 
 class Precomputed(Samples):
@@ -158,8 +208,8 @@ class Precomputed(Samples):
         return cls(_read_precomputed(estimator, X, fitting))
 
     @classmethod
-    def are_kept(cls, values: np.ndarray, n_support: int, n_features: int) -> bool:
-        return True
+    def unpack(cls, arrays: dict[str, np.ndarray], n_support: int, n_features: int) -> np.ndarray | None:
+        return arrays.get("samples")
 
     def __len__(self) -> int:
         return self.values.shape[1]
@@ -184,7 +234,7 @@ class Precomputed(Samples):
         self,
         kernels: Sequence[Kernel],
         support: np.ndarray,
-        kept: np.ndarray,
+        kept: Rows,
         weights: np.ndarray,
         coefficients: np.ndarray,
     ) -> np.ndarray:
@@ -199,13 +249,20 @@ class Precomputed(Samples):
         return np.einsum("mnn->mn", self.values)
 
 
-SAMPLE_TYPES: dict[str, type[Samples]] = {each.kind: each for each in (Vectors, Objects, Precomputed)}
+SAMPLE_TYPES: dict[str, type[Samples]] = {each.kind: each for each in (Vectors, SparseVectors, Objects, Precomputed)}
+
+
+def take_sparse(kernels: Sequence[Kernel]) -> bool:
+    """Tell whether all kernels take sparse rows."""
+    return all(kernel.takes_sparse for kernel in kernels)
 
 
 def sample_type(kernels: str | Sequence[Kernel], X: SamplesLike) -> type[Samples]:
     """Return the kind of the samples: vectors if any kernel asks for them or X is a matrix of numbers."""
     if isinstance(kernels, str):
         return Precomputed
+    if issparse(X) and take_sparse(kernels):
+        return SparseVectors
     if any(kernel.on_vectors for kernel in kernels):
         return Vectors
     shape, dtype = getattr(X, "shape", ()), getattr(X, "dtype", None)
@@ -213,9 +270,9 @@ def sample_type(kernels: str | Sequence[Kernel], X: SamplesLike) -> type[Samples
     return Vectors if is_table else Objects
 
 
-def _check_scale(rows: np.ndarray, fitting: bool) -> np.ndarray:
+def _check_scale(rows: Rows, fitting: bool) -> Rows:
     """Refuse rows whose squared lengths overflow or, if all rows are that short, vanish in their precision."""
-    largest = float(np.abs(rows).max())
+    largest = float(abs(rows).max())
     limits = np.finfo(rows.dtype)
     too_large = largest > np.sqrt(float(limits.max) / (4 * rows.shape[1]))
     too_small = 0 < largest < np.sqrt(float(limits.tiny) / float(limits.eps))

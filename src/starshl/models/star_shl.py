@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.utils import ClassifierTags, Tags
-from sklearn.utils.validation import check_random_state
+from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from .._types import LabelsLike, SamplesLike, Seed
-from .._validation import (
-    PartialLabels,
-    check_choice,
-    check_flag,
-    check_integer,
-    check_labels,
-    check_length,
-    check_n_jobs,
-    check_number,
-    check_weights,
-)
+from .._validation import check_choice, check_labels
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts
 from ..kernels import KernelsLike, resolve_kernels
-from ..solvers import SMALLEST_TOL, Solution, hamming_distances, hinge_distances, nearest_codewords
+from ..solvers import Solution, hamming_distances, hinge_distances
 from .bound import GeneralizationBound, generalization_bound
-from .compression import compress_star_shl
-from .samples import SAMPLE_TYPES, Samples, sample_type
-from .storage import pack_star_shl, unpack_star_shl
-from .training import TrainingSet, choose_classes, choose_start, descend, fit_bank, warn_about
+from .compression import Compressed, compress_expansion
+from .decoding import nearest_classes
+from .expansion import Expansion
+from .samples import SAMPLE_TYPES, Samples, sample_type, take_sparse
+from .settings import Settings
+from .storage import pack_model, unpack_model
+from .training import TrainingSet, choose_start, descend, fit_bank, warn_about
 
 __all__ = ["StarSHL"]
 
@@ -117,6 +114,7 @@ class StarSHL(BaseHasher):
     n_flipped_ : how many codeword bits training changed
     n_relaxed_ : how often a codeword constraint was dropped for a bit, because its column violated it already
     n_constant_bits_ : bits whose training labels are all equal
+    agreement_ : share of code bits that :meth:`compress` did not change; only after it
 
     References
     ----------
@@ -143,7 +141,10 @@ class StarSHL(BaseHasher):
         labels="optional",
         cost="sweeps x n_bits x SVM(n)",
         samples="vectors, kernels on any samples, or precomputed kernels",
+        sparse=True,
     )
+
+    agreement_: float
 
     def __init__(
         self,
@@ -219,7 +220,8 @@ class StarSHL(BaseHasher):
 
         Parameters
         ----------
-        X : array of shape (n, n_features), list of samples, or kernel values (see ``kernels``)
+        X : array or CSR array of shape (n, n_features), list of samples, or kernel values (see ``kernels``)
+            Sparse rows, such as TF-IDF, stay sparse; linear, polynomial and Gaussian kernels take them.
         y : array of shape (n,), default=None
             Labels; unlabeled rows are marked as described above.
         sample_weight : array of shape (n,), default=None
@@ -228,43 +230,29 @@ class StarSHL(BaseHasher):
             Codeword index that each unlabeled row starts from; entries of labeled rows are ignored. None starts
             from k-means without labels, and from the hash functions of the labeled rows otherwise.
         """
-        self._check_settings()
-        kernels = "precomputed" if self._is_precomputed else resolve_kernels(self.kernels)
+        settings = self._settings()
+        kernels = "precomputed" if settings.is_precomputed else resolve_kernels(self.kernels)
         samples = sample_type(kernels, X).read(self, X, fitting=True)
-        n_rows = len(samples)
-        all_labels, all_weights = check_labels(y, n_rows), check_weights(sample_weight, n_rows)
-        rows = np.flatnonzero(all_weights)
-        labels = all_labels.take(rows)
-        start_from = None
-        if initial_assignments is not None:
-            start_from = check_length(initial_assignments, "initial_assignments", n_rows)[rows]
-        training = TrainingSet(
-            samples=samples if len(rows) == n_rows else samples.take(rows),
-            labels=labels,
-            classes=choose_classes(self, labels),
-            weights=all_weights[rows],
-            cost=all_weights[rows] * np.where(labels.labeled, 1.0, float(self.unlabeled_weight)),
-            initial_assignments=start_from,
-        )
+        training = TrainingSet.read(settings, samples, y, sample_weight, initial_assignments)
         rng = check_random_state(self.random_state)
-        fitted_kernels, bank = fit_bank(self, kernels, training)
-        start = choose_start(self, training, bank, rng)
-        solution = descend(self, training, bank, start)
+        fitted_kernels, bank = fit_bank(settings, kernels, training)
+        start = choose_start(settings, training, bank, rng)
+        solution = descend(settings, training, bank, start)
 
         self.sample_kind_ = samples.kind
         self.kernels_ = fitted_kernels
         self.classes_ = training.classes
-        self._store(solution, rows, n_rows)
+        self._store(solution, training.rows, len(samples))
         self.codeword_counts_ = np.bincount(solution.assignments, training.cost, minlength=len(training.classes))
         self.support_samples_ = samples.keep(self.support_)
-        self._label_training_rows(samples, rows, solution, all_labels)
-        warn_about(self, solution)
+        self._label_training_rows(samples, training, solution)
+        warn_about(settings, solution)
         return self
 
     def predict(self, X: SamplesLike) -> np.ndarray:
         """Return the class of the nearest codeword: by Hamming distance, ties by hinge distance, then index."""
         scores = self.decision_function(X)
-        return self.classes_[self._nearest_classes(scores)]
+        return self.classes_[self._predict_index(scores)]
 
     def score(self, X: SamplesLike, y: LabelsLike = None) -> float:
         """Return the accuracy over labeled rows or, without labels, minus the mean hinge distance to a codeword."""
@@ -273,7 +261,7 @@ class StarSHL(BaseHasher):
         if not labels.labeled.any():
             return -float(hinge_distances(scores, self.codewords_).min(axis=1).mean())
         given = labels.classes[labels.index[labels.labeled]]
-        predicted = self.classes_[self._nearest_classes(scores[labels.labeled])]
+        predicted = self.classes_[self._predict_index(scores[labels.labeled])]
         return float(np.mean(predicted == given))
 
     def codeword_distances(self, X: SamplesLike, metric: str = "hamming") -> np.ndarray:
@@ -295,10 +283,10 @@ class StarSHL(BaseHasher):
     def compress(self, n_support: int | None = None, X: SamplesLike | None = None, random_state: Seed = 0) -> Self:
         """Return a fitted hasher that encodes faster, because it has fewer support rows; this one stays as it is.
 
-        Rows of numbers are replaced by new rows under one Gaussian kernel, which are found by gradient descent on the
-        squared error against the scores of this hasher, cut to [-1, 1]. Other samples, and rows with kernels given as
-        functions, cannot move: the best of the support are chosen, and the kernels stay. Classes and codewords are
-        kept; the codes are not the same ones, so encode a database again.
+        Rows of numbers are replaced by new rows under one Gaussian kernel. Gradient descent places them so that the
+        squared error against the scores of this hasher, cut to [-1, 1], is small. Other samples, and rows with kernels
+        given as functions, cannot move: the best of the support are chosen, and the kernels stay. Classes and codewords
+        are kept; the codes are not the same ones, so encode a database again.
 
         Parameters
         ----------
@@ -315,6 +303,8 @@ class StarSHL(BaseHasher):
         hasher : StarSHL
             With the parameters of this one. ``dual_coef_``, ``support_``, ``assignments_`` and ``transduction_`` are
             about its own support rows, ``norms_`` about its own functions; histories are those of the fit.
+            ``agreement_`` estimates the share of code bits that are as before, from a second compression that does
+            not see a fifth of the rows: bits are compared on these. Rows unlike those of the fit agree less.
 
         Examples
         --------
@@ -328,29 +318,12 @@ class StarSHL(BaseHasher):
         >>> hasher.score(X[900:], y[900:]) - small.score(X[900:], y[900:]) < 0.02
         True
         """
-        return compress_star_shl(self, n_support, X, random_state)
+        check_is_fitted(self)
+        further = None if X is None else self._read(X)
+        return self._with_expansion(compress_expansion(self._expansion, n_support, further, random_state))
 
-    def _check_settings(self) -> None:
-        check_integer(self.n_bits, "n_bits", low=1)
-        check_number(self.C, "C", low=0, strict=True)
-        check_number(self.kernel_norm, "kernel_norm", low=1, finite=False)
-        check_number(self.unlabeled_weight, "unlabeled_weight", low=0)
-        check_flag(self.update_codewords, "update_codewords")
-        check_flag(self.keep_clusters, "keep_clusters")
-        check_choice(self.codeword_constraint, "codeword_constraint", ("distinct", "nonconstant", "none"))
-        check_choice(self.solver, "solver", ("auto", "smo", "libsvm"))
-        check_integer(self.max_iter, "max_iter", low=1)
-        check_number(self.tol, "tol", low=0)
-        check_number(self.svm_tol, "svm_tol", low=SMALLEST_TOL)
-        check_n_jobs(self.n_jobs)
-        if self.max_memory is not None:
-            check_number(self.max_memory, "max_memory", low=0, strict=True)
-        if self.n_codewords is not None:
-            check_integer(self.n_codewords, "n_codewords", low=1)
-
-    @property
-    def _is_precomputed(self) -> bool:
-        return isinstance(self.kernels, str) and self.kernels == "precomputed"
+    def _settings(self) -> Settings:
+        return Settings(**{each.name: getattr(self, each.name) for each in fields(Settings)})
 
     def _store(self, solution: Solution, rows: np.ndarray, n_rows: int) -> None:
         self.codewords_ = solution.codewords
@@ -370,11 +343,22 @@ class StarSHL(BaseHasher):
         self.n_relaxed_ = solution.n_dropped
         self.n_constant_bits_ = int(solution.is_constant.sum())
 
-    def _label_training_rows(
-        self, samples: Samples, rows: np.ndarray, solution: Solution, labels: PartialLabels
-    ) -> None:
+    def _with_expansion(self, compressed: Compressed) -> Self:
+        """Return a hasher of the same settings and codewords, whose training rows are its support rows."""
+        small: Self = clone(self)
+        expansion = compressed.expansion
+        learned = compressed.learned()
+        others = {name: value for name, value in self._learned_state().items() if name not in learned}
+        for name, value in (deepcopy(others) | learned).items():
+            setattr(small, name, value)
+        scores = expansion.scores(expansion.samples_of(expansion.kept))
+        small.assignments_ = hinge_distances(scores, self.codewords_).argmin(axis=1)
+        small.transduction_ = self.classes_[self._predict_index(scores)].astype(self.transduction_.dtype)
+        return small
+
+    def _label_training_rows(self, samples: Samples, training: TrainingSet, solution: Solution) -> None:
         """Set ``assignments_`` and ``transduction_`` for all rows, also those of weight zero."""
-        n_rows = len(labels.index)
+        n_rows, rows, labels = len(samples), training.rows, training.all_labels
         scores = np.empty((n_rows, self.n_bits))
         scores[rows] = solution.scores
         self.assignments_ = np.empty(n_rows, dtype=np.int64)
@@ -383,7 +367,7 @@ class StarSHL(BaseHasher):
         if len(left_out):
             scores[left_out] = self._scores_of(samples.queries(left_out))
             self.assignments_[left_out] = hinge_distances(scores[left_out], self.codewords_).argmin(axis=1)
-        predicted = self.classes_[self._nearest_classes(scores)].astype(labels.dtype)
+        predicted = self.classes_[self._predict_index(scores)].astype(labels.dtype)
         if labels.labeled.any():
             predicted[labels.labeled] = labels.classes[labels.index[labels.labeled]]
         self.transduction_ = predicted
@@ -396,25 +380,29 @@ class StarSHL(BaseHasher):
         return self._scores_of(self._read(X))
 
     def _scores_of(self, samples: Samples) -> np.ndarray:
-        coefficients = self.dual_coef_[:, self.support_]
-        scores = samples.expand(self.kernels_, self.support_, self.support_samples_, self.kernel_weights_, coefficients)
-        return scores + self.intercept_.astype(scores.dtype)
+        return self._expansion.scores(samples)
+
+    @property
+    def _expansion(self) -> Expansion:
+        return Expansion(
+            samples_of=SAMPLE_TYPES[self.sample_kind_],
+            kernels=self.kernels_,
+            weights=self.kernel_weights_,
+            support=self.support_,
+            kept=self.support_samples_,
+            coefficients=self.dual_coef_[:, self.support_],
+            intercept=self.intercept_,
+        )
 
     def _kernel_diagonals(self, X: SamplesLike) -> np.ndarray:
         """Return k_m(x, x) for all kernels and rows, shape (n_kernels, n)."""
         return self._read(X).diagonals(self.kernels_)
 
-    def _nearest_classes(self, scores: np.ndarray) -> np.ndarray:
-        """Return class indices; classes that share a codeword are answered by the most frequent of them."""
-        _, group = np.unique(self.codewords_, axis=0, return_inverse=True)
-        group = group.ravel()
-        most_frequent_first = np.lexsort((np.arange(len(group)), -self.codeword_counts_))
-        speaker = np.empty(len(group), dtype=np.int64)
-        speaker[group[most_frequent_first[::-1]]] = most_frequent_first[::-1]
-        return speaker[group[nearest_codewords(scores, self.codewords_)]]
+    def _predict_index(self, scores: np.ndarray) -> np.ndarray:
+        return nearest_classes(scores, self.codewords_, self.codeword_counts_)
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        return pack_star_shl(self)
+        return pack_model(self._packable_params(), self._learned_state())
 
     @classmethod
     def _unpack(
@@ -425,11 +413,18 @@ class StarSHL(BaseHasher):
         steps: Sequence[Any] | None = None,
     ) -> Self:
         cls._refuse_given(steps=steps)
-        return unpack_star_shl(cls, header, arrays, kernels)
+        params, state = unpack_model(header, arrays, kernels)
+        hasher = cls(**params)
+        hasher._settings()  # refuses those that no fit can have had
+        hasher._restore_state(state)
+        return hasher
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._is_precomputed
+        is_precomputed = isinstance(self.kernels, str) and self.kernels == "precomputed"
+        tags.input_tags.pairwise = is_precomputed
+        with suppress(ValueError):  # of kernels that fit will refuse
+            tags.input_tags.sparse = not is_precomputed and take_sparse(resolve_kernels(self.kernels))
         # With labels it is a classifier, and cross-validation then keeps every class in every fold.
         tags.estimator_type = "classifier"
         tags.classifier_tags = ClassifierTags()

@@ -2,73 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from ..bundle import pack_values, unpack_values
 from ..exceptions import BundleFormatError
-from ..kernels import BUILT_IN_KERNELS, CallableKernel, Kernel, KernelsLike, is_built_in, resolve_kernels
-from .samples import SAMPLE_TYPES, Precomputed
+from ..kernels import BUILT_IN_KERNELS, CallableKernel, Kernel, KernelsLike, Rows, is_built_in, resolve_kernels
+from .samples import SAMPLE_TYPES, Precomputed, SparseVectors, take_sparse
 
-if TYPE_CHECKING:
-    from .star_shl import StarSHL
+__all__ = ["pack_model", "unpack_model"]
 
-__all__ = ["pack_star_shl", "unpack_star_shl"]
+Arrays = dict[str, np.ndarray]
 
-Hasher = TypeVar("Hasher", bound="StarSHL")
-
-_PROBES = 3  # kernel values by which a reopened callable is recognized
+_N_PROBES = 3  # kernel values by which a reopened callable is recognized
 
 
-def pack_star_shl(hasher: StarSHL) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the header entries and arrays of a fitted hasher.
+def pack_model(params: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
+    """Return the header entries and arrays of a model with these settings and learned attributes.
 
-    Coefficients are kept for the support rows only; ``unpack`` puts the zeros back.
+    Coefficients are kept for the support rows only; :func:`unpack_model` puts the zeros back.
     """
-    state = hasher._learned_state()
-    del state["kernels_"]
-    state["dual_coef_"] = hasher.dual_coef_[:, hasher.support_]
-    params = hasher._packable_params()
-    header: dict[str, Any] = {"n_train": hasher.dual_coef_.shape[1]}
-    arrays: dict[str, np.ndarray] = {}
+    params, state = dict(params), dict(state)
+    kernels, kept = state.pop("kernels_"), state.pop("support_samples_")
+    header: dict[str, Any] = {"n_train": state["dual_coef_"].shape[1]}
+    state["dual_coef_"] = state["dual_coef_"][:, state["support_"]]
+    arrays: Arrays = {}
     if not isinstance(params["kernels"], str):
+        listed = resolve_kernels(params["kernels"])
         header["kernels_param"] = [
-            _pack_kernel(kernel, f"kernel_param.{m}.", arrays)
-            for m, kernel in enumerate(resolve_kernels(params["kernels"]))
+            _pack_kernel(kernel, f"kernel_param.{m}.", arrays) for m, kernel in enumerate(listed)
         ]
         params["kernels"] = "listed"
-    header["kernels"] = [
-        _pack_kernel(kernel, f"kernel.{m}.", arrays, hasher.support_samples_)
-        for m, kernel in enumerate(hasher.kernels_)
-    ]
-    if isinstance(params["codewords"], (list, tuple)):
-        params["codewords"] = np.asarray(params["codewords"])
-    if isinstance(params["kernel_weights"], (list, tuple)):
-        params["kernel_weights"] = np.asarray(params["kernel_weights"])
-    for name, values in (("params", params), ("fitted", state)):
+    header["kernels"] = [_pack_kernel(kernel, f"kernel.{m}.", arrays, kept) for m, kernel in enumerate(kernels)]
+    for name in ("codewords", "kernel_weights"):
+        if isinstance(params[name], (list, tuple)):
+            params[name] = np.asarray(params[name])
+    support = SAMPLE_TYPES[state["sample_kind_"]].pack(kept)
+    for name, values in (("params", params), ("fitted", state), ("support", support)):
         header[name], packed = pack_values(values, f"{name}.")
         arrays |= packed
     return header, arrays
 
 
-def unpack_star_shl(
-    hasher_class: type[Hasher],
-    header: dict[str, Any],
-    arrays: dict[str, np.ndarray],
-    kernels: KernelsLike | None,
-) -> Hasher:
-    """Rebuild a hasher; ``kernels`` stands in for functions that the file could not hold."""
+def unpack_model(
+    header: Mapping[str, Any], arrays: Arrays, kernels: KernelsLike | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the settings and learned attributes; ``kernels`` stands in for functions that the file could not hold."""
     params = unpack_values(header["params"], arrays, "params.")
     state = unpack_values(header["fitted"], arrays, "fitted.")
-    support_samples = state["support_samples_"]
+    kept = _unpack_support(unpack_values(header["support"], arrays, "support."), state)
     given = None if kernels is None else resolve_kernels(kernels)
-    fitted = _unpack_kernels(header["kernels"], "kernel", arrays, given, support_samples)
+    state["kernels_"] = _unpack_kernels(header["kernels"], "kernel", arrays, given, kept)
     if params["kernels"] == "listed":
         params["kernels"] = (
-            _unpack_kernels(header["kernels_param"], "kernel_param", arrays, None, support_samples)
+            _unpack_kernels(header["kernels_param"], "kernel_param", arrays, None, kept)
             if kernels is None
             else list(kernels)
             if isinstance(kernels, Sequence)
@@ -76,21 +66,30 @@ def unpack_star_shl(
         )
     elif kernels is not None:
         raise ValueError("This model was fitted with built-in kernels, which are in the file. Load it without kernels.")
-    hasher = hasher_class(**params)
-    hasher._check_settings()
-    hasher._restore_state(state)
-    hasher.kernels_ = fitted
-    _check_restored(hasher, header["n_train"])
-    hasher.dual_coef_ = np.zeros((hasher.n_bits, header["n_train"]))
-    hasher.dual_coef_[:, hasher.support_] = state["dual_coef_"]
-    return hasher
+    n_train = header["n_train"]
+    _check_state(state, params["n_bits"], n_train)
+    coefficients = np.zeros((params["n_bits"], n_train))
+    coefficients[:, state["support_"]] = state["dual_coef_"]
+    return params, state | {"dual_coef_": coefficients, "support_samples_": kept}
 
 
-def _check_restored(hasher: StarSHL, n_train: int) -> None:
+def _unpack_support(values: dict[str, Any], state: Mapping[str, Any]) -> Rows:
+    samples_of = SAMPLE_TYPES.get(state["sample_kind_"])
+    if samples_of is None:
+        raise _mismatch("sample_kind_")
+    kept = None
+    if all(isinstance(value, np.ndarray) for value in values.values()):
+        kept = samples_of.unpack(values, len(state["support_"]), state.get("n_features_in_", 0))
+    if kept is None:
+        raise _mismatch("support_samples_")
+    return kept
+
+
+def _check_state(state: Mapping[str, Any], n_bits: int, n_train: int) -> None:
     """Refuse arrays that do not belong to one model, before any of them is used as an index."""
-    n_codewords, n_bits, n_support = len(hasher.classes_), hasher.n_bits, len(hasher.support_)
+    n_codewords, n_support = len(state["classes_"]), len(state["support_"])
     # Precomputed kernels are not in the file: only the weights say how many there were.
-    n_kernels = len(hasher.kernels_) or hasher.kernel_weights_.shape[-1]
+    n_kernels = len(state["kernels_"]) or state["kernel_weights_"].shape[-1]
     shapes = {
         "classes_": (n_codewords,),
         "codewords_": (n_codewords, n_bits),
@@ -103,31 +102,36 @@ def _check_restored(hasher: StarSHL, n_train: int) -> None:
         "assignments_": (n_train,),
         "transduction_": (n_train,),
     }
-    wrong = [name for name, shape in shapes.items() if np.shape(getattr(hasher, name)) != shape]
+    wrong = [name for name, shape in shapes.items() if np.shape(state[name]) != shape]
     numbers = ("codewords_", "codeword_counts_", "kernel_weights_", "intercept_", "norms_", "dual_coef_")
-    wrong += [name for name in numbers if not np.isfinite(getattr(hasher, name)).all()]
-    if not np.isin(hasher.codewords_, (-1, 1)).all():
+    wrong += [name for name in numbers if not np.isfinite(state[name]).all()]
+    if not np.isin(state["codewords_"], (-1, 1)).all():
         wrong.append("codewords_")
-    support = hasher.support_
-    if support.dtype.kind != "i" or np.any(np.diff(support, prepend=-1) <= 0) or np.any(support >= n_train):
+    if not _are_indices(state["support_"], n_train) or np.any(np.diff(state["support_"]) <= 0):
         wrong.append("support_")
-    assigned = hasher.assignments_
-    if assigned.dtype.kind != "i" or np.any(assigned < 0) or np.any(assigned >= n_codewords):
+    if not _are_indices(state["assignments_"], n_codewords):
         wrong.append("assignments_")
-    samples_of = SAMPLE_TYPES.get(hasher.sample_kind_)
-    if samples_of is None or (samples_of is Precomputed) != (len(hasher.kernels_) == 0):
+    samples_of = SAMPLE_TYPES[state["sample_kind_"]]
+    if (samples_of is Precomputed) != (len(state["kernels_"]) == 0):
         wrong.append("sample_kind_")
-    elif not samples_of.are_kept(hasher.support_samples_, n_support, getattr(hasher, "n_features_in_", 0)):
-        wrong.append("support_samples_")
-    if hasher.n_bits_ != n_bits:
+    if samples_of is SparseVectors and not take_sparse(state["kernels_"]):
+        wrong.append("sample_kind_")
+    if state["n_bits_"] != n_bits:
         wrong.append("n_bits_")
     if wrong:
-        raise BundleFormatError(f"The model file is damaged: its {wrong[0]} does not match the rest of the model.")
+        raise _mismatch(wrong[0])
 
 
-def _pack_kernel(
-    kernel: Kernel, prefix: str, arrays: dict[str, np.ndarray], support: np.ndarray | None = None
-) -> dict[str, Any]:
+def _are_indices(values: np.ndarray, size: int) -> bool:
+    return values.dtype.kind == "i" and bool(np.all((values >= 0) & (values < size)))
+
+
+def _mismatch(name: str) -> BundleFormatError:
+    return BundleFormatError(f"The model file is damaged: its {name} does not match the rest of the model.")
+
+
+def _pack_kernel(kernel: Kernel, prefix: str, arrays: Arrays, support: Rows | None = None) -> dict[str, Any]:
+    """Return the entry of one kernel, adding its arrays; a function is known by its values on some support rows."""
     if is_built_in(kernel):
         assert is_dataclass(kernel), "Kernels of this package are dataclasses, so that a file can hold them."
         values = {field.name: getattr(kernel, field.name) for field in fields(kernel)}
@@ -136,16 +140,16 @@ def _pack_kernel(
         return {"name": type(kernel).__name__, "fields": plain}
     spec: dict[str, Any] = {"name": None}
     if support is not None and len(support):
-        spec["probe"] = kernel(support[:1], support[:_PROBES])[0].astype(float).tolist()
+        spec["probe"] = kernel(support[:1], support[:_N_PROBES])[0].astype(float).tolist()
     return spec
 
 
 def _unpack_kernels(
     specs: list[dict[str, Any]],
     prefix: str,
-    arrays: dict[str, np.ndarray],
+    arrays: Arrays,
     given: list[Kernel] | None,
-    support: np.ndarray,
+    support: Rows,
 ) -> list[Kernel]:
     n_missing = sum(spec["name"] is None for spec in specs)
     if given is None and n_missing:
@@ -164,7 +168,7 @@ def _unpack_kernels(
     return unpacked
 
 
-def _unpack_kernel(spec: dict[str, Any], prefix: str, arrays: dict[str, np.ndarray]) -> Kernel:
+def _unpack_kernel(spec: dict[str, Any], prefix: str, arrays: Arrays) -> Kernel:
     if spec["name"] not in BUILT_IN_KERNELS:
         raise BundleFormatError(f"The model file names a kernel {spec['name']!r} that this version does not know.")
     fields_of_kernel = unpack_values(spec["fields"], arrays, prefix)
@@ -174,14 +178,14 @@ def _unpack_kernel(spec: dict[str, Any], prefix: str, arrays: dict[str, np.ndarr
         raise BundleFormatError(f"The kernel {spec['name']} in the model file is damaged: {error}") from error
 
 
-def _recognize(kernel: Kernel, spec: dict[str, Any], position: int, support: np.ndarray) -> Kernel:
+def _recognize(kernel: Kernel, spec: dict[str, Any], position: int, support: Rows) -> Kernel:
     """Refuse a function that gives other values than the one of the fit on rows the file holds."""
     expected = spec.get("probe")
     if expected is not None:
         try:
             # A function must be called once to see what it takes; a kernel object that learns comes fitted.
             kernel = kernel.fit(support) if isinstance(kernel, CallableKernel) else kernel
-            values = np.asarray(kernel(support[:1], support[:_PROBES]))[0]
+            values = np.asarray(kernel(support[:1], support[:_N_PROBES]))[0]
         except Exception as error:
             raise ValueError(
                 f"kernels[{position}] fails on the samples of this model ({error!r}). "

@@ -5,32 +5,37 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from .._progress import sweep_progress
 from .._threads import single_threaded_blas
-from .._validation import PartialLabels
+from .._types import LabelsLike
+from .._validation import PartialLabels, check_labels, check_length, check_weights
 from ..kernels import GramBank, Kernel, MemoryPlan, VectorBank, fit_kernels
 from ..solvers import BlockDescent, LibSVM, PairwiseAscent, Problem, Solution, Start
 from .initial import check_assignments, initial_codewords, initial_weights
 from .samples import Samples
+from .settings import Settings
 
-if TYPE_CHECKING:
-    from .star_shl import StarSHL
+__all__ = ["TrainingSet", "choose_start", "descend", "fit_bank", "warn_about"]
 
-__all__ = ["TrainingSet", "choose_classes", "choose_start", "descend", "fit_bank", "warn_about"]
-
-_LEAST_TOL_OF_FLOAT32 = 1e-4  # below it the rounding of kernels, not the tolerance, would end a descent
-_FIT = 4  # stack level of the line that called fit, seen from a function that fit calls
+_SMALLEST_FLOAT32_TOL = 1e-4  # below it the rounding of kernels, not the tolerance, would end a descent
+_CALLER_OF_FIT = 4  # stack level, seen from a function that fit calls
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSet:
-    """The rows of positive weight: samples, labels, weights, costs in the objective and, perhaps, where to start."""
+    """The rows of positive weight: samples, labels, weights, costs in the objective and, perhaps, where to start.
 
+    ``rows`` says where they stand among all rows, whose labels are ``all_labels``.
+    """
+
+    rows: np.ndarray
+    all_labels: PartialLabels
     samples: Samples
     labels: PartialLabels
     classes: np.ndarray
@@ -38,13 +43,40 @@ class TrainingSet:
     cost: np.ndarray
     initial_assignments: np.ndarray | None
 
+    @classmethod
+    def read(
+        cls,
+        settings: Settings,
+        samples: Samples,
+        y: LabelsLike,
+        sample_weight: ArrayLike | None,
+        initial_assignments: ArrayLike | None,
+    ) -> Self:
+        """Check what a user gave with the samples, and leave out rows of no weight."""
+        n_rows = len(samples)
+        all_labels, all_weights = check_labels(y, n_rows), check_weights(sample_weight, n_rows)
+        rows = np.flatnonzero(all_weights)
+        labels = all_labels.take(rows)
+        given = initial_assignments
+        start = None if given is None else check_length(given, "initial_assignments", n_rows)[rows]
+        return cls(
+            rows=rows,
+            all_labels=all_labels,
+            samples=samples if len(rows) == n_rows else samples.take(rows),
+            labels=labels,
+            classes=_choose_classes(settings, labels),
+            weights=all_weights[rows],
+            cost=all_weights[rows] * np.where(labels.labeled, 1.0, float(settings.unlabeled_weight)),
+            initial_assignments=start,
+        )
+
     @property
     def late(self) -> bool:
         """Whether unlabeled rows enter after sweep 0, assigned by the functions of the labeled ones."""
         return bool(self.labels.labeled.any()) and self.initial_assignments is None
 
 
-def choose_classes(settings: StarSHL, labels: PartialLabels) -> np.ndarray:
+def _choose_classes(settings: Settings, labels: PartialLabels) -> np.ndarray:
     """Return the classes, one codeword each: those of y or, without labels, cluster numbers."""
     if not labels.labeled.any():
         if settings.n_codewords is None:
@@ -73,13 +105,13 @@ def choose_classes(settings: StarSHL, labels: PartialLabels) -> np.ndarray:
             f"y has one class only ({labels.classes.tolist()[0]!r}), so every code will be that class's codeword. "
             f"Give rows of two classes or more, or no labels and n_codewords.{marked if is_marked else ''}",
             UserWarning,
-            stacklevel=_FIT,
+            stacklevel=_CALLER_OF_FIT + 1,
         )
     return labels.classes
 
 
 def fit_bank(
-    settings: StarSHL, kernels: str | Sequence[Kernel], training: TrainingSet
+    settings: Settings, kernels: str | Sequence[Kernel], training: TrainingSet
 ) -> tuple[list[Kernel], GramBank | VectorBank]:
     """Return fitted kernels, none if they are precomputed, and the bank that evaluates them between training rows."""
     fitted: list[Kernel] = []
@@ -87,12 +119,12 @@ def fit_bank(
         # Bandwidths of presets count rows as every other statistic does; other kernels learn from all rows.
         is_preset = isinstance(settings.kernels, str) and settings.kernels != "graph"
         fitted = fit_kernels(kernels, training.samples.values, training.cost if is_preset else training.weights)
-    in_float64 = min(settings.tol, settings.svm_tol) < _LEAST_TOL_OF_FLOAT32
+    in_float64 = min(settings.tol, settings.svm_tol) < _SMALLEST_FLOAT32_TOL
     return fitted, training.samples.bank(fitted, MemoryPlan(settings.max_memory, settings.n_jobs, in_float64))
 
 
 def choose_start(
-    settings: StarSHL,
+    settings: Settings,
     training: TrainingSet,
     bank: GramBank | VectorBank,
     rng: np.random.RandomState,
@@ -104,7 +136,7 @@ def choose_start(
             f"{n_codewords} codewords do not fit into {n_bits} bits, which make {2**n_bits} codes: some classes share "
             f"one. Use n_bits >= {int(np.ceil(np.log2(n_codewords)))}.",
             UserWarning,
-            stacklevel=_FIT,
+            stacklevel=_CALLER_OF_FIT,
         )
     distinct = settings.codeword_constraint == "distinct"
     codewords = initial_codewords(settings.codewords, n_codewords, n_bits, rng, distinct=distinct)
@@ -125,12 +157,12 @@ def _first_assignments(training: TrainingSet, bank: GramBank | VectorBank, rng: 
 
 
 def descend(
-    settings: StarSHL,
+    settings: Settings,
     training: TrainingSet,
     bank: GramBank | VectorBank,
     start: Start,
 ) -> Solution:
-    """Run the block descent with the settings of a hasher."""
+    """Return the solution of the block descent."""
     constraint = settings.codeword_constraint
     if constraint == "distinct" and len(start.codewords) > 2**settings.n_bits:
         constraint = "nonconstant"
@@ -155,14 +187,14 @@ def descend(
         return BlockDescent(problem).run(start)
 
 
-def warn_about(settings: StarSHL, state: Solution) -> None:
+def warn_about(settings: Settings, state: Solution) -> None:
     """Warn about non-convergence and collapsed codewords."""
     if not state.converged:
         warnings.warn(
             f"Codewords, assignments or kernel weights still changed in sweep {state.n_iter} (tol={settings.tol:g}). "
             "Increase max_iter, or accept the result: every sweep lowered the objective.",
             ConvergenceWarning,
-            stacklevel=_FIT,
+            stacklevel=_CALLER_OF_FIT,
         )
     # LIBSVM checks its own running gradient, so its violation may be a little above what it was asked for.
     if np.any(state.violation > 2.0 * settings.svm_tol):
@@ -171,7 +203,7 @@ def warn_about(settings: StarSHL, state: Solution) -> None:
             f"to {state.violation.max():.1e} (svm_tol={settings.svm_tol:g}). Rescale the kernels, lower C or raise "
             "svm_tol.",
             ConvergenceWarning,
-            stacklevel=_FIT,
+            stacklevel=_CALLER_OF_FIT,
         )
     if settings.codeword_constraint != "none" or len(state.codewords) == 1:
         return
@@ -182,5 +214,5 @@ def warn_about(settings: StarSHL, state: Solution) -> None:
             f"Unconstrained, the codewords have {n_constant} constant bits and {n_distinct} distinct rows for "
             f"{len(state.codewords)} classes. Set codeword_constraint='distinct' to keep them apart.",
             ConvergenceWarning,
-            stacklevel=_FIT,
+            stacklevel=_CALLER_OF_FIT,
         )

@@ -13,9 +13,9 @@ import numpy as np
 from numba import njit
 
 _SMALLEST_CURVATURE = 1e-12
-_STRETCH = 256
-_BARRED = np.float32(-1e30)  # added to the key of a coefficient that may not move
-_LOWEST = np.int32(-(2**31) + 1)
+_STRETCH = 256  # rows; a few arrays of this length fit into the fastest cache
+_BARRIER = np.float32(-1e30)  # added to the key of a coefficient that may not move
+_SMALLEST_KEY = np.int32(-(2**31) + 1)
 
 
 @njit(cache=True, nogil=True)
@@ -57,13 +57,13 @@ def ascend_pairs(K, gradient, eta, low, high, tol, max_iter):
     may_fall, falling_keys = np.empty(n_rows, np.float32), np.empty(n_rows, np.float32)
     for n in range(n_rows):
         diagonal[n] = K[n, n]
-        may_rise[n] = 0 if eta[n] < high[n] else _BARRED
-        may_fall[n] = 0 if eta[n] > low[n] else _BARRED
+        may_rise[n] = 0 if eta[n] < high[n] else _BARRIER
+        may_fall[n] = 0 if eta[n] > low[n] else _BARRIER
     rising, falling, size, middle = 0, 0, 0.0, 0.0
     for step in range(max_iter):
         # The step before is applied in the same pass that looks for the next one.
         row, other = K[rising], K[falling]
-        most, least, where = _LOWEST, _LOWEST, 0
+        most, least, where = _SMALLEST_KEY, _SMALLEST_KEY, 0
         for start in range(0, n_rows, _STRETCH):
             stop = min(start + _STRETCH, n_rows)
             part = gradient[start:stop]
@@ -101,10 +101,10 @@ def ascend_pairs(K, gradient, eta, low, high, tol, max_iter):
         # Landing on a bound must be exact, or rounding would leave a coefficient that may still move.
         eta[rising] = high[rising] if size == room_up else eta[rising] + size
         eta[falling] = low[falling] if size == room_down else eta[falling] - size
-        may_rise[rising] = 0 if eta[rising] < high[rising] else _BARRED
+        may_rise[rising] = 0 if eta[rising] < high[rising] else _BARRIER
         may_fall[rising] = 0
         may_rise[falling] = 0
-        may_fall[falling] = 0 if eta[falling] > low[falling] else _BARRED
+        may_fall[falling] = 0 if eta[falling] > low[falling] else _BARRIER
         middle += 0.5 * (np.float64(top) + np.float64(bottom))
     _move(gradient, K[rising], K[falling], size)
     return max_iter
@@ -119,7 +119,7 @@ def _move(gradient, row, other, size):
 @njit(nogil=True)
 def _fill_keys(gradient, sign, middle, barrier, keys):
     """keys = sign * (gradient - middle) + barrier; return the integer of the largest."""
-    most = _LOWEST
+    most = _SMALLEST_KEY
     for n in range(gradient.shape[0]):
         key = np.float32(sign * (gradient[n] - middle)) + barrier[n]
         keys[n] = key

@@ -8,7 +8,7 @@ from .objective import hamming_distances, hinge_distances
 
 __all__ = ["nearest_codewords", "reassign"]
 
-_IMPROVEMENT_TOL = 1e-12
+_IMPROVEMENT_TOL = 1e-12  # a smaller gain is rounding
 
 
 def nearest_codewords(scores: np.ndarray, codewords: np.ndarray) -> np.ndarray:

@@ -20,9 +20,9 @@ __all__ = ["SMALLEST_TOL", "Attempt", "active_rows", "harder", "learn_weights", 
 SMALLEST_TOL = 1e-8  # of an SVM; below it rounding decides, not the solver
 _ACTIVE_BEYOND_MARGIN = 0.05  # rows up to this far outside the margin are active
 _SAMPLE_ABOVE_ROWS = 1500  # up to this many rows, all are active at all times
-_JOIN_AT_LEAST = 4000  # active rows that may be added in one step
+_MIN_JOINING_LIMIT = 4000  # rows that may become active in one step, even if few are
 _SAMPLE_SIZES = (750, 4000)  # smallest and largest sample on which the first kernel weights are learned
-_WEIGHT_STEPS = 6  # of the kernel weights on a sample, at most
+_MAX_WEIGHT_STEPS = 6  # of the kernel weights on a sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def active_rows(coefficients: np.ndarray, margins: np.ndarray) -> np.ndarray:
     active = coefficients != 0.0
     n_supporting = int(active.sum())
     others = np.flatnonzero(~active & (margins < 1.0 + _ACTIVE_BEYOND_MARGIN))
-    n_joining = max(3 * n_supporting, _JOIN_AT_LEAST)
+    n_joining = max(3 * n_supporting, _MIN_JOINING_LIMIT)
     if len(others) > n_joining:
         others = others[np.linspace(0, len(others) - 1, n_joining).astype(np.int64)]
     active[others] = True
@@ -103,7 +103,7 @@ def solve(problem: Problem, bank: KernelBank, upper: np.ndarray, rows: np.ndarra
 def learn_weights(problem: Problem, bank: KernelBank, upper: np.ndarray, attempt: Attempt) -> Attempt:
     """Solve an SVM on all rows of a bank in turn with its kernel weights; return where to go on from."""
     rows = np.arange(bank.n_rows)
-    for _ in range(_WEIGHT_STEPS):
+    for _ in range(_MAX_WEIGHT_STEPS):
         coefficients = solve(problem, bank, upper, rows, attempt).coefficients
         norms = squared_norms(bank.quadratic_forms(coefficients), attempt.weights)
         weights = kernel_weights(norms, problem.kernel_norm, attempt.weights)

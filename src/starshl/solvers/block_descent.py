@@ -25,10 +25,8 @@ from .solution import Solution, Start
 __all__ = ["BlockDescent", "Problem"]
 
 # LIBSVM checks its own running gradient, so its violation may be a little above what it was asked for.
-_HELD_WITHIN = 2.0  # tolerances, for an SVM to hold
-_WEIGHTS_TRUSTED_WITHIN = (
-    0.05  # KKT violation over all rows, up to which kernel weights learned from an SVM are taken for good
-)
+_SVM_TOL_FACTOR = 2.0  # an SVM holds up to this many tolerances
+_WEIGHTS_MAX_VIOLATION = 0.05  # largest KKT violation over all rows at which kernel weights of an SVM count as final
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +138,7 @@ class _Run:
                 waiting.remove(bit)
         moved = np.abs(state.weights - weights_before).max(axis=1)
         # The SVM of a bit depends on the others through its labels alone, which change with assignments and codewords.
-        is_close = state.violation <= max(_WEIGHTS_TRUSTED_WITHIN, self.problem.svm.tol)
+        is_close = state.violation <= max(_WEIGHTS_MAX_VIOLATION, self.problem.svm.tol)
         self.is_settled = (moved <= self.problem.tol) & is_close & (n_changes == 0)
         return n_changes == 0 and bool(self.is_settled.all())
 
@@ -207,7 +205,7 @@ class _Run:
     def _update_codewords(self, bit: int) -> int:
         """Set one bit of every codeword to its minimizer; return how many changed."""
         state, problem = self.state, self.problem
-        if not problem.update_codewords or state.violation[bit] > _HELD_WITHIN * problem.svm.tol:
+        if not problem.update_codewords or state.violation[bit] > _SVM_TOL_FACTOR * problem.svm.tol:
             return 0
         plus, minus = hinge_sums(
             state.scores[self.rows, bit],

@@ -7,8 +7,8 @@ import numpy as np
 __all__ = ["UNWEIGHTED_ABOVE", "kernel_weights"]
 
 UNWEIGHTED_ABOVE = 1e3  # norms beyond this are treated as infinity: all weights are one
-_FLOOR_BELOW = 1.05
-_FLOOR = 1e-8
+_FLOOR_BELOW_NORM = 1.05
+_WEIGHT_FLOOR = 1e-8
 
 
 def kernel_weights(squared_norms: np.ndarray, p: float, current: np.ndarray) -> np.ndarray:
@@ -27,7 +27,7 @@ def kernel_weights(squared_norms: np.ndarray, p: float, current: np.ndarray) -> 
         return current.copy()
     raw = (squared_norms / largest) ** (1.0 / (p + 1.0))
     weights = raw / np.linalg.norm(raw, ord=p)
-    if p < _FLOOR_BELOW:
-        weights = np.maximum(weights, _FLOOR)
+    if p < _FLOOR_BELOW_NORM:
+        weights = np.maximum(weights, _WEIGHT_FLOOR)
         weights /= np.linalg.norm(weights, ord=p)
     return weights

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 __all__ = ["Proposal", "propose", "quadratic_forms"]
 
 _MAX_ROUNDS = 30  # of solving, each with more active rows or a tighter tolerance
-_ROUNDING_SLACK = 1e-12
+_ROUNDING_SLACK = 1e-12  # relative
 # The last pass must end with weights and coefficients that belong together; in float32 that may cost a rounding error.
-_LAST_SLACK = 1e-7
-_WEIGHTS_AT_REST = 0.01  # change of kernel weights, below which there is next to nothing left to gain
+_LAST_PASS_SLACK = 1e-7
+_SMALL_WEIGHT_CHANGE = 0.01  # of kernel weights; below it there is next to nothing left to gain
 _EXPANSION_ERROR = 0.05  # of an expansion, as a share of the SVM tolerance
 
 
@@ -68,7 +68,7 @@ def propose(
         attempts = _learn_on_sample(problem, state, rows, attempts)
     if last:
         attempts = [_at_the_end(state, attempt) for attempt in attempts]
-    slack = 1.0 + (_LAST_SLACK if last else _ROUNDING_SLACK)
+    slack = 1.0 + (_LAST_PASS_SLACK if last else _ROUNDING_SLACK)
     for _ in range(_MAX_ROUNDS):
         unfinished = []
         for attempt, proposal in zip(attempts, _try_all(problem, state, rows, attempts), strict=True):
@@ -105,9 +105,9 @@ def _first_attempt(problem: Problem, state: State, rows: np.ndarray, bit: int, l
 
 
 def _at_the_end(state: State, attempt: Attempt) -> Attempt:
-    """Ask for a tighter tolerance at once where the weights hardly moved, for there is next to nothing to be gained."""
+    """Ask for a tighter tolerance at once where the weights barely moved, because there is little left to gain."""
     moved = np.abs(state.weights[attempt.bit] - state.used_weights[attempt.bit]).max()
-    return replace(attempt, tol=attempt.tol / 10.0) if moved < _WEIGHTS_AT_REST else attempt
+    return replace(attempt, tol=attempt.tol / 10.0) if moved < _SMALL_WEIGHT_CHANGE else attempt
 
 
 def _learn_on_sample(problem: Problem, state: State, rows: np.ndarray, attempts: Sequence[Attempt]) -> list[Attempt]:
@@ -177,7 +177,7 @@ def _evaluate(
 
 
 def _constant(label: float, problem: Problem, weights: np.ndarray) -> Proposal:
-    """One label only: the constant function costs nothing, and no SVM is needed to find it."""
+    """Return the constant function for rows of one label: it costs nothing and needs no SVM."""
     n_rows = problem.bank.n_rows
     forms = np.zeros(problem.bank.n_kernels)
     return Proposal(np.zeros(n_rows), label, np.full(n_rows, label), forms, weights, 0.0, 0.0, is_constant=True)

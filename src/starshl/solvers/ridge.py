@@ -8,7 +8,9 @@ from scipy.linalg import cho_factor, cho_solve
 from .._threads import single_threaded_blas
 from ..linalg import gram, project
 
-__all__ = ["FeatureRidge", "KernelRidge", "ridge_solve", "share_of_diagonal"]
+__all__ = ["FeatureRidge", "KernelRidge", "least_squares", "ridge_solve", "share_of_diagonal"]
+
+_EQUAL_COLUMNS_RIDGE = 1e-6  # share of the mean square of a feature: just enough where features are equal
 
 
 def share_of_diagonal(share: float, diagonal: np.ndarray) -> float:
@@ -29,6 +31,15 @@ def ridge_solve(A: np.ndarray, B: np.ndarray, ridge: float) -> np.ndarray:
     r"""Return :math:`\arg\min_W \|B - A W\|^2 + \rho\|W\|^2 = (A^\top A + \rho I)^{-1} A^\top B`."""
     with single_threaded_blas():
         return cho_solve(_ridged_factor(gram(A), ridge), gram(A, B))
+
+
+def least_squares(features: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return coefficients of shape (n_targets, n_features) and intercepts of least squares; features may be equal."""
+    # In units of the features, which may be of any size.
+    size = np.sqrt(np.mean(np.square(features, dtype=np.float64))) or 1.0
+    regression = FeatureRidge(features / size, _EQUAL_COLUMNS_RIDGE * len(features))
+    coefficients, intercept = regression.split(regression.solve(targets))
+    return coefficients / size, intercept
 
 
 class FeatureRidge:

@@ -14,8 +14,10 @@ from .result import DualSolution
 
 __all__ = ["PairwiseAscent", "feasible_start"]
 
-_SUM_TOL = 1e-12  # sum of coefficients, relative to one side's, that rounding explains
-_BOUND_TOL = 1e-12  # distance of a coefficient from its bound, relative to the bounds' distance, likewise
+# Up to these, a difference is rounding: between the sums of positive and negative coefficients, relative to one of
+# them, and between a coefficient and its bound, relative to the distance of the two bounds.
+_SUM_TOL = 1e-12
+_BOUND_TOL = 1e-12
 
 
 class PairwiseAscent:

@@ -1,0 +1,47 @@
+"""Rows of numbers, dense or sparse: the products and norms from which kernels on vectors are computed."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array, issparse
+
+from .._types import Rows
+
+__all__ = ["Rows", "as_floats", "distinct_rows", "inner_products", "squared_norms"]
+
+
+def as_floats(rows: ArrayLike | Rows) -> Rows:
+    """Return rows as float32 if they are, as float64 otherwise."""
+    rows = csr_array(rows) if issparse(rows) else np.asarray(rows)
+    return rows if rows.dtype == np.float32 else rows.astype(np.float64, copy=False)
+
+
+def squared_norms(rows: Rows) -> np.ndarray:
+    """Return the squared norms of rows, in float64."""
+    if isinstance(rows, np.ndarray):
+        return np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+    return np.asarray(rows.astype(np.float64).power(2).sum(axis=1)).ravel()
+
+
+def inner_products(A: Rows, B: Rows) -> np.ndarray:
+    """Return the inner products of all rows of A with all rows of B, a dense C-ordered (n_A, n_B) array."""
+    products = A @ B.T
+    return np.ascontiguousarray(products if isinstance(products, np.ndarray) else products.toarray())
+
+
+def distinct_rows(rows: Rows) -> tuple[Rows, np.ndarray]:
+    """Return the distinct rows in float64 and, for each row, which of them it equals."""
+    rows = rows.astype(np.float64)
+    if isinstance(rows, np.ndarray):
+        distinct, number = np.unique(np.asarray(rows), axis=0, return_inverse=True)
+        return distinct, number.ravel()
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+    keys = [(rows.indices[start:stop].tobytes(), rows.data[start:stop].tobytes()) for start, stop in ends]
+    first: dict[tuple[bytes, bytes], int] = {}
+    for row, key in enumerate(keys):
+        first.setdefault(key, row)
+    _, number = np.unique([first[key] for key in keys], return_inverse=True)
+    return rows[list(first.values())], number

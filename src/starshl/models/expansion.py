@@ -1,0 +1,42 @@
+"""The hash functions of all bits as kernel expansions over their support rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..kernels import Kernel, Rows
+from .samples import Samples
+
+__all__ = ["Expansion"]
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    r"""The functions :math:`f_b(x) = \sum_m \theta_{bm} \sum_s \eta_{bs} k_m(x_s, x) + \beta_b`.
+
+    Parameters
+    ----------
+    samples_of : the kind of samples that the functions take
+    kernels : fitted kernels, none if they are precomputed
+    weights : array of shape (n_bits, n_kernels)
+    support : array of shape (n_support,), where the support rows stand among the training rows
+    kept : what :meth:`starshl.models.samples.Samples.keep` returned for these rows
+    coefficients : array of shape (n_bits, n_support)
+    intercept : array of shape (n_bits,)
+    """
+
+    samples_of: type[Samples]
+    kernels: Sequence[Kernel]
+    weights: np.ndarray
+    support: np.ndarray
+    kept: Rows
+    coefficients: np.ndarray
+    intercept: np.ndarray
+
+    def scores(self, samples: Samples) -> np.ndarray:
+        """Return f_b(x), shape (n_samples, n_bits)."""
+        scores = samples.expand(self.kernels, self.support, self.kept, self.weights, self.coefficients)
+        return scores + self.intercept.astype(scores.dtype)
