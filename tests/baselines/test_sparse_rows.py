@@ -36,7 +36,7 @@ def test_sparse_and_dense_rows_give_the_same_codes(rows, hasher, dtype):
 
 def test_the_facts_name_the_methods_that_take_sparse_rows(rows):
     named = {method.name for method in configurations() if method.facts.sparse}
-    assert named == {"LSHash", "Super-bit LSH", "PCAHash", "ITQ", "RandomRotation", "SignBinarizer"}
+    assert named == {"StarSHL", "LSHash", "Super-bit LSH", "PCAHash", "ITQ", "RandomRotation", "SignBinarizer"}
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,8 @@ def test_compress_refuses_sparse_rows_with_a_way_out():
     X, y = like_tf_idf()
     with pytest.raises(ValueError, match="TruncatedSVD"):
         StarSHL(4, random_state=0).fit(csr_array(X), y).compress()
+    with pytest.raises(ValueError, match=r"dense rows.*toarray"):
+        StarSHL(4, random_state=0).fit(X, y).compress(X=csr_array(X))
 
 
 def test_fitting_leaves_the_given_matrix_as_it_was():

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils.validation import check_random_state
 
 from .._threads import single_threaded_blas
@@ -89,6 +90,8 @@ def compress_expansion(
     n_support = _check_n_support(expansion, n_support)
     may_move = expansion.samples_of is Vectors and all(map(is_built_in, expansion.kernels))
     fit = _with_moved_rows if may_move else _with_chosen_rows
+    if further is not None and issparse(further.values):
+        raise ValueError("X is a sparse matrix; compress compares scores on dense rows. Give some rows as X.toarray().")
     rows = _Rows(expansion.kept, expansion.kept[:0] if further is None else further.values)
     with single_threaded_blas():
         small = fit(expansion, rows, n_support, check_random_state(random_state))
