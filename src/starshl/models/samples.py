@@ -284,7 +284,9 @@ def _check_scale(rows: Rows, fitting: bool) -> Rows:
 
 
 def _read_precomputed(estimator: StarSHL, X: SamplesLike, fitting: bool) -> np.ndarray:
-    if np.ndim(X) != 3:
+    # Not np.ndim, which asks objects that only convert to arrays.
+    n_axes = len(X.shape) if hasattr(X, "shape") else np.asarray(X).ndim
+    if n_axes != 3:
         samples = check_rows(estimator, X, fitting=fitting)[None]
     else:
         samples = np.asarray(X)
