@@ -224,10 +224,11 @@ def test_a_hasher_that_cannot_be_loaded_again_gets_no_collection(tmp_path, rows)
 def test_a_hasher_that_cannot_be_loaded_again_replaces_none(folder, rows):
     other = CallableHashers.fitted(rows)
     with Collection(folder) as collection:
-        before = state_of(collection)
+        before, files = state_of(collection), sorted(folder.iterdir())
         with pytest.raises(ValueError, match="kernels given as functions"):
             collection.replace_hasher(other, np.arange(60), rows)
         assert state_of(collection) == before
+        assert sorted(folder.iterdir()) == files
         collection.replace_hasher(other, np.arange(60), rows, kernels=[CallableHashers.kernel])
         assert collection.codes(np.arange(60)) == other.encode(rows)
         assert collection.search(rows[:1], k=3) == collection.search(items=[0], k=3)

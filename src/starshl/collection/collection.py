@@ -19,7 +19,7 @@ from ..codes import BinaryCodes
 from ..index.base import check_ids, next_ids
 from .entries import metadata_of, reference_texts
 from .export import write_rows
-from .folder import Kernels, appearing_folder, load_model, save_model
+from .folder import Kernels, appearing_folder, save_model
 from .search import Hit, Queries, search_nearest, search_within
 from .session import DATABASE, Session
 from .store import Row, Store
@@ -100,9 +100,7 @@ class Collection:
         """
         check_is_fitted(hasher)
         with appearing_folder(Path(folder)) as draft:
-            model = save_model(draft, hasher)
-            # A hasher that cannot be loaded again must not get a collection.
-            load_model(draft, model, kernels)
+            model = save_model(draft, hasher, kernels)
             Store.create(draft / DATABASE, model, hasher.n_bits_)
         return cls(folder, kernels=kernels, n_jobs=n_jobs)
 
@@ -264,8 +262,7 @@ class Collection:
             codes = hasher.encode_database(X, y)
             if len(codes) != len(ids):
                 raise ValueError(f"There are {len(ids)} ids and {len(codes)} rows in X; give one row per id.")
-            model = save_model(self.folder, hasher)
-            load_model(self.folder, model, kernels)
+            model = save_model(self.folder, hasher, kernels)
             self._session.use_kernels(model, kernels)
             change.store.set_fact("model", model)
             change.store.set_fact("n_bits", codes.n_bits)

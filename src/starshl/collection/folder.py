@@ -71,10 +71,18 @@ def lock_for_writing(path: Path) -> int:
     return handle
 
 
-def save_model(folder: Path, hasher: BaseHasher) -> str:
-    """Save the hasher under a name made from its contents, so that the database names exactly this one."""
+def save_model(folder: Path, hasher: BaseHasher, kernels: Kernels) -> str:
+    """Save the hasher under a name made from its contents, so that the database names exactly this one.
+
+    A hasher that these kernels cannot load again is refused, and no file of it is left.
+    """
     draft = folder / _DRAFT
     hasher.save(draft)
+    try:
+        load(draft, kernels=kernels)
+    except BaseException:
+        draft.unlink()
+        raise
     name = _name_of(draft)
     os.replace(draft, folder / name)
     # Flushed before the database names it, or a power cut could leave a database that names a missing model.
