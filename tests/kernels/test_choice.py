@@ -8,11 +8,15 @@ from starshl.kernels import (
     CallableKernel,
     Gaussian,
     Kernel,
+    ScaledCauchy,
+    ScaledGaussian,
+    ShiftedCosine,
     SpectrumKernel,
     check_gram,
     is_built_in,
     paper_kernels,
     resolve_kernels,
+    rich_kernels,
     scaled_kernels,
 )
 
@@ -24,6 +28,13 @@ def rng():
 def test_words_stand_for_lists_of_kernels():
     assert resolve_kernels("paper") == paper_kernels()
     assert resolve_kernels("scaled") == scaled_kernels()
+    assert resolve_kernels("rich") == rich_kernels()
+
+
+def test_the_rich_list_has_gaussians_a_cauchy_kernel_and_shifted_cosines():
+    gaussians = [ScaledGaussian(2**-1.5), ScaledGaussian(0.5), ScaledGaussian(2**-0.5), ScaledGaussian(1.0)]
+    cosines = [ShiftedCosine(4), ShiftedCosine(8), ShiftedCosine(16)]
+    assert rich_kernels() == [*gaussians, ScaledCauchy(0.5), *cosines]
 
 
 def test_a_single_kernel_or_function_is_a_list_of_one():

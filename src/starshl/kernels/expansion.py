@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from .._threads import run_all, single_threaded_blas, tiles
+from .._types import Rows
 from .bank import checked_block
 from .base import Kernel
 from .mix import KernelMix
@@ -15,7 +16,7 @@ from .pairs import PairTable, squared_distances
 from .rows import squared_norms
 from .vectors import VectorKernel
 
-__all__ = ["expand_grams", "expand_over_rows"]
+__all__ = ["expand_grams", "expand_mixture", "expand_over_rows"]
 
 _QUERY_TILE = 256  # rows that are encoded together
 _SUPPORT_TILE = 512  # rows that they meet at a time
@@ -55,6 +56,44 @@ def expand_over_rows(
         fill = _plain_expansion(kernels, samples, support, columns, scores)
     with single_threaded_blas():
         run_all([partial(fill, rows) for rows in tiles(n_samples, _QUERY_TILE)], n_jobs)
+    return scores
+
+
+def expand_mixture(
+    kernels: Sequence[Kernel],
+    samples: Rows,
+    support: Rows,
+    weights: np.ndarray,
+    coefficients: np.ndarray,
+    n_jobs: int | None = None,
+) -> np.ndarray:
+    """Return sum_s coefficients[c, s] sum_m weights[m] k_m(support_s, x) for each sample x and column c.
+
+    All columns share the weights, so the kernels are summed first and multiplied once. Shape
+    (n_samples, n_columns), in the precision of the samples.
+    """
+    dtype = samples.dtype if samples.dtype == np.float32 else np.float64
+    used = np.flatnonzero(weights).tolist()
+    kernels, weights = [kernels[m] for m in used], np.asarray(weights)[used]
+    columns = np.asarray(coefficients, dtype=dtype).T
+    scores = np.zeros((samples.shape[0], len(coefficients)), dtype=dtype)
+    if support.shape[0] == 0 or len(used) == 0:
+        return scores  # a user's function need not take an empty block
+
+    def fill(rows: slice) -> None:
+        block = samples[rows]
+        table = PairTable(block, support)
+        total = np.zeros((block.shape[0], support.shape[0]), dtype=dtype)
+        for kernel, weight in zip(kernels, weights, strict=True):
+            if isinstance(kernel, VectorKernel):
+                values = kernel.evaluate(table)
+            else:
+                values = checked_block(kernel, kernel(block, support), *total.shape)
+            total += total.dtype.type(weight) * values.astype(dtype, copy=False)
+        scores[rows] = total @ columns
+
+    with single_threaded_blas():
+        run_all([partial(fill, rows) for rows in tiles(samples.shape[0], _QUERY_TILE)], n_jobs)
     return scores
 
 

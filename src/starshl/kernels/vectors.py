@@ -1,4 +1,4 @@
-"""The kernels of the paper: normalized linear, normalized polynomial and Gaussian, on rows of a matrix."""
+"""Kernels on rows of a matrix: the paper's cosines, polynomials and Gaussians; shifted cosines and Cauchy kernels."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from .pairs import PairTable
 from .rows import as_floats, squared_norms
 
 __all__ = [
+    "Cauchy",
     "Gaussian",
     "NormalizedLinear",
     "NormalizedPolynomial",
+    "ScaledCauchy",
     "ScaledGaussian",
+    "ShiftedCosine",
     "VectorKernel",
 ]
 
@@ -76,6 +79,26 @@ class NormalizedPolynomial(VectorKernel):
 
 
 @dataclass(frozen=True)
+class ShiftedCosine(VectorKernel):
+    """((1 + cosine of the angle between two rows) / 2)^power; the cosine is zero wherever a row is zero."""
+
+    power: int = 4
+    largest_diagonal: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        check_integer(self.power, "power", low=1)
+
+    def evaluate(self, table: PairTable) -> np.ndarray:
+        halves = NormalizedLinear().evaluate(table)
+        halves += 1
+        halves /= 2
+        return halves**self.power
+
+    def diagonal(self, samples: KernelSamples) -> np.ndarray:
+        return np.where(squared_norms(as_floats(samples)) > 0, 1.0, 0.5**self.power)
+
+
+@dataclass(frozen=True)
 class Gaussian(VectorKernel):
     """exp(-|a - b|^2 / (2 sigma^2)), with an absolute bandwidth sigma."""
 
@@ -86,11 +109,8 @@ class Gaussian(VectorKernel):
         check_number(self.sigma, "sigma", low=0, strict=True)
 
     def evaluate(self, table: PairTable) -> np.ndarray:
-        distances = table.squared_distances
-        # An infinite factor would turn the distance zero of equal rows into NaN.
-        factor = min(0.5 / self.sigma / self.sigma, float(np.finfo(distances.dtype).max))
         with np.errstate(over="ignore"):
-            return np.exp(distances * distances.dtype.type(-factor))
+            return np.exp(_times(table.squared_distances, -0.5 / self.sigma / self.sigma))
 
     def diagonal(self, samples: KernelSamples) -> np.ndarray:
         return np.ones(np.shape(samples)[0])
@@ -113,6 +133,49 @@ class ScaledGaussian(MedianKernel):
 
     def __call__(self, A: KernelSamples, B: KernelSamples) -> np.ndarray:
         raise TypeError("A ScaledGaussian has no bandwidth before fit; evaluate the kernel that fit returns.")
+
+
+@dataclass(frozen=True)
+class Cauchy(VectorKernel):
+    """1 / (1 + |a - b|^2 / scale^2), with an absolute scale; far rows keep more of it than of a Gaussian."""
+
+    scale: float = 1.0
+    largest_diagonal: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        check_number(self.scale, "scale", low=0, strict=True)
+
+    def evaluate(self, table: PairTable) -> np.ndarray:
+        with np.errstate(over="ignore"):
+            return 1 / (1 + _times(table.squared_distances, 1.0 / self.scale / self.scale))
+
+    def diagonal(self, samples: KernelSamples) -> np.ndarray:
+        return np.ones(np.shape(samples)[0])
+
+
+@dataclass(frozen=True)
+class ScaledCauchy(MedianKernel):
+    """A Cauchy kernel whose scale is ``factor`` times the median distance between training rows."""
+
+    factor: float = 1.0
+    takes_sparse: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_number(self.factor, "factor", low=0, strict=True)
+
+    def fit(
+        self, samples: KernelSamples, sample_weight: np.ndarray | None = None, median: float | None = None
+    ) -> Cauchy:
+        return Cauchy(self.factor * (median or median_distance(samples, sample_weight)))
+
+    def __call__(self, A: KernelSamples, B: KernelSamples) -> np.ndarray:
+        raise TypeError("A ScaledCauchy has no scale before fit; evaluate the kernel that fit returns.")
+
+
+def _times(distances: np.ndarray, rate: float) -> np.ndarray:
+    """Return rate * distances; an infinite rate would turn the distance zero of equal rows into NaN."""
+    largest = float(np.finfo(distances.dtype).max)
+    return distances * distances.dtype.type(np.clip(rate, -largest, largest))
 
 
 def _rescale(products: np.ndarray, row_scales: np.ndarray, column_scales: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from .assignments import nearest_codewords
 from .attempts import SMALLEST_TOL
 from .block_descent import BlockDescent, Problem
+from .cholesky import RidgeFactor
 from .kernel_weights import kernel_weights
 from .objective import hamming_distances, hinge_distances
 from .protocols import KernelBank, SvmSolver
@@ -19,6 +20,7 @@ __all__ = [
     "LibSVM",
     "PairwiseAscent",
     "Problem",
+    "RidgeFactor",
     "Solution",
     "Start",
     "SvmSolver",
