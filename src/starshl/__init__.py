@@ -13,14 +13,16 @@ if TYPE_CHECKING:
     from .catalog import load
     from .codes import BinaryCodes
     from .collection import Collection
+    from .graphs import NeighborGraph
     from .index import make_index
     from .models import StarSHL
 
-__all__ = ["BinaryCodes", "Collection", "StarSHL", "__version__", "binarize", "load", "make_index"]
+__all__ = ["BinaryCodes", "Collection", "NeighborGraph", "StarSHL", "__version__", "binarize", "load", "make_index"]
 
 _HOMES = {
     "BinaryCodes": "starshl.codes",
     "Collection": "starshl.collection",
+    "NeighborGraph": "starshl.graphs",
     "StarSHL": "starshl.models",
     "binarize": "starshl.binarization",
     "load": "starshl.catalog",

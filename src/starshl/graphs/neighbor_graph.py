@@ -1,0 +1,224 @@
+"""NeighborGraph: every row joined to its nearest neighbors, computed once and used by every fit on the same rows."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from sklearn.base import BaseEstimator
+
+from .._threads import using_threads
+from .._types import SamplesLike
+from .._validation import check_integer, check_n_jobs, check_rows
+from ..bundle import read_bundle, write_bundle
+from ..exceptions import BundleFormatError
+from ..kernels import check_gram
+from .coordinates import principal_coordinates
+from .neighbors import nearest_by_kernel, nearest_neighbors
+
+__all__ = ["NeighborGraph"]
+
+_KIND = "NeighborGraph"
+_LEAST_SIGMA = 0.1  # of the median: identical rows have sigma 0, and a much smaller floor makes islands of them
+_LEAST_WEIGHT = 1e-12  # below, an edge is rounding: a far outlier has no neighbors
+
+
+class NeighborGraph:
+    r"""A weighted graph in which every row is joined to its nearest neighbors.
+
+    .. math:: w_{ij} = \exp(-d_{ij}^2 / (\sigma_i \sigma_j)), \qquad W \leftarrow (W + W^T) / 2
+
+    with :math:`\sigma_i` the distance of row i to the farthest of its neighbors (Zelnik-Manor and Perona 2004,
+    "Self-tuning spectral clustering"). Make one with :meth:`of_rows` or :meth:`of_kernel`. It does not depend on
+    labels: compute it once, save it, and pass it to every ``fit(graph=...)`` and :func:`~starshl.spread_labels` on
+    the same rows in the same order. What they compute from the graph alone is kept on it for the next call.
+
+    Attributes
+    ----------
+    weights : csr_array of shape (n_rows, n_rows), symmetric, without a diagonal
+    degrees : array of shape (n_rows,)
+        Sums of the weights; 0 for a row without neighbors, such as a far outlier.
+    normalized : csr_array of shape (n_rows, n_rows)
+        S = D^-1/2 W D^-1/2 with the degrees D.
+    components : int array of shape (n_rows,)
+        The connected component of each row, numbered from 0 in the order of their first rows.
+    n_rows, n_neighbors, n_connected_components : int
+
+    Examples
+    --------
+    >>> graph = NeighborGraph.of_rows([[0.0], [1.0], [2.0], [50.0], [51.0]], n_neighbors=1)
+    >>> graph.n_connected_components, graph.components.tolist()
+    (2, [0, 0, 0, 1, 1])
+    """
+
+    def __init__(self, weights: csr_array, n_neighbors: int):
+        self.weights = csr_array(weights)
+        self.n_neighbors = n_neighbors
+        self.n_rows = int(self.weights.shape[0])
+        self.cache: dict[str, Any] = {}
+        """What was computed from the graph and does not depend on labels; not part of a saved file."""
+
+    @classmethod
+    def of_rows(cls, X: SamplesLike, n_neighbors: int = 7, n_components: int = 50, n_jobs: int | None = None) -> Self:
+        """Return the graph of Euclidean neighbors among the leading principal components of the rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_rows, n_features)
+        n_neighbors : int, default=7
+            Neighbors of a row, not counting itself.
+        n_components : int, default=50
+            Rows with more features are reduced to so many principal components first.
+        n_jobs : int, default=None
+            Number of threads; the graph does not depend on it.
+        """
+        n_neighbors = check_integer(n_neighbors, "n_neighbors", low=1)
+        n_components = check_integer(n_components, "n_components", low=1)
+        rows = check_rows(_Reader(), X, fitting=True, accept_sparse=True)
+        with using_threads(check_n_jobs(n_jobs)):
+            coordinates = principal_coordinates(rows, n_components)
+            return cls._of_neighbors(*nearest_neighbors(coordinates, min(n_neighbors, len(coordinates) - 1)))
+
+    @classmethod
+    def of_kernel(cls, kernel: ArrayLike, n_neighbors: int = 7, n_jobs: int | None = None) -> Self:
+        """Return the graph of neighbors in the distance of a kernel, d^2 = K_ii + K_jj - 2 K_ij.
+
+        Parameters
+        ----------
+        kernel : array of shape (n_rows, n_rows), or several of them
+            Kernel values between all rows. Of several kernels, each is divided by its mean diagonal, then their mean
+            is taken.
+        n_neighbors : int, default=7
+        n_jobs : int, default=None
+            Number of threads; the graph does not depend on it.
+        """
+        n_neighbors = check_integer(n_neighbors, "n_neighbors", low=1)
+        mean = mean_kernel(kernel)
+        with using_threads(check_n_jobs(n_jobs)):
+            return cls._of_neighbors(*nearest_by_kernel(mean, min(n_neighbors, len(mean) - 1)))
+
+    @classmethod
+    def _of_neighbors(cls, distances: np.ndarray, neighbors: np.ndarray) -> Self:
+        n_rows, n_neighbors = neighbors.shape
+        sigma = np.sqrt(distances[:, -1])
+        sigma = np.maximum(sigma, _LEAST_SIGMA * (np.median(sigma[sigma > 0]) if sigma.any() else 1.0))
+        values = np.exp(-distances / (sigma[:, None] * sigma[neighbors]))
+        values[values < _LEAST_WEIGHT] = 0.0
+        ends = np.arange(0, n_rows * n_neighbors + 1, n_neighbors)
+        one_way = csr_array((values.ravel(), neighbors.ravel(), ends), shape=(n_rows, n_rows))
+        weights = csr_array((one_way + one_way.T) / 2)
+        weights.eliminate_zeros()
+        weights.sort_indices()
+        return cls(weights, n_neighbors)
+
+    @cached_property
+    def degrees(self) -> np.ndarray:
+        return np.asarray(self.weights.sum(axis=1)).ravel()
+
+    @cached_property
+    def normalized(self) -> csr_array:
+        roots = np.sqrt(self.degrees)
+        scale = np.divide(1.0, roots, out=np.zeros(self.n_rows), where=roots > 0)
+        rows = np.repeat(np.arange(self.n_rows), np.diff(self.weights.indptr))
+        values = self.weights.data * scale[rows] * scale[self.weights.indices]
+        return csr_array((values, self.weights.indices, self.weights.indptr), shape=self.weights.shape)
+
+    @cached_property
+    def components(self) -> np.ndarray:
+        return connected_components(self.weights, directed=False)[1].astype(np.int64)
+
+    @property
+    def n_connected_components(self) -> int:
+        return int(self.components.max()) + 1
+
+    def require_rows(self, n_rows: int) -> None:
+        """Refuse rows that are not those of the graph."""
+        if n_rows != self.n_rows:
+            raise ValueError(
+                f"The graph has {self.n_rows} rows, and X has {n_rows}. Pass the graph of these very rows, labeled and "
+                "unlabeled, in the same order, or no graph: it is then computed."
+            )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the graph to a file that holds numbers only, never code."""
+        arrays = {
+            "values": self.weights.data,
+            "columns": self.weights.indices.astype(np.int64),
+            "ends": self.weights.indptr.astype(np.int64),
+        }
+        write_bundle(path, {"kind": _KIND, "n_neighbors": self.n_neighbors}, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a graph written by :meth:`save`."""
+        header, arrays = read_bundle(path)
+        if header.get("kind") != _KIND:
+            raise BundleFormatError(
+                f"{os.fspath(path)!r} holds no neighbor graph. Open a hasher with starshl.load; save the graph again."
+            )
+        n_neighbors = header.get("n_neighbors")
+        weights = _checked_weights(arrays)
+        if weights is None or type(n_neighbors) is not int or n_neighbors < 1:
+            raise BundleFormatError(
+                f"{os.fspath(path)!r} is damaged: its arrays are not the edges of a neighbor graph. Save it again."
+            )
+        return cls(weights, n_neighbors)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"weights": self.weights, "n_neighbors": self.n_neighbors, "n_rows": self.n_rows, "cache": {}}
+
+    def __repr__(self) -> str:
+        return (
+            f"NeighborGraph({self.n_rows} rows, {self.n_neighbors} neighbors, "
+            f"{self.n_connected_components} connected component{'s'[: self.n_connected_components != 1]})"
+        )
+
+
+class _Reader(BaseEstimator):
+    """What the check of rows asks for: an object that remembers the features."""
+
+    def __repr__(self) -> str:
+        return _KIND
+
+
+def mean_kernel(kernels: ArrayLike) -> np.ndarray:
+    """Return the mean of square kernel matrices, each over its mean diagonal, in float64; refuse anything else."""
+    stack = np.asarray(kernels)
+    stack = stack[None] if stack.ndim == 2 else stack
+    if stack.ndim != 3 or stack.shape[1] != stack.shape[2] or stack.shape[0] < 1 or stack.shape[1] < 2:
+        raise ValueError(
+            f"The kernel has shape {np.asarray(kernels).shape}; it must be (n_rows, n_rows), or "
+            "(n_kernels, n_rows, n_rows) for several kernels, with two rows or more. Compute it between all rows."
+        )
+    mean = np.zeros(stack.shape[1:])
+    for position, gram in enumerate(stack):
+        if not np.isfinite(gram).all():
+            raise ValueError(f"Kernel {position} contains NaN or infinity; kernel values must be finite numbers.")
+        check_gram(gram, f"Kernel {position}", np.random.RandomState(0))
+        gram = gram.astype(np.float64, copy=False)
+        mean += gram / ((np.trace(gram) / len(gram) or 1.0) * len(stack))
+    return mean
+
+
+def _checked_weights(arrays: dict[str, np.ndarray]) -> csr_array | None:
+    """Return the weights of a file, or None: compiled products read wherever an index points."""
+    if arrays.keys() != {"values", "columns", "ends"}:
+        return None
+    values, columns, ends = arrays["values"], arrays["columns"], arrays["ends"]
+    n_rows = ends.size - 1
+    if ends.dtype != np.int64 or ends.ndim != 1 or n_rows < 2 or ends[0] != 0 or ends[-1] != values.size:
+        return None
+    if np.any(np.diff(ends) < 0) or values.dtype != np.float64 or not np.isfinite(values).all() or np.any(values <= 0):
+        return None
+    if columns.dtype != np.int64 or columns.shape != values.shape or values.ndim != 1:
+        return None
+    if columns.size and (columns.min() < 0 or columns.max() >= n_rows):
+        return None
+    weights = csr_array((values, columns, ends), shape=(n_rows, n_rows))
+    is_canonical = weights.has_canonical_format and not weights.diagonal().any()
+    return weights if is_canonical and (weights != weights.T).nnz == 0 else None
