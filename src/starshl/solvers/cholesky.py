@@ -1,28 +1,37 @@
-"""RidgeFactor: solves with a kernel matrix plus a ridge, and the diagonal of its inverse."""
+"""RidgeFactor: solves with a kernel matrix plus a ridge, and the diagonal of its inverse.
+
+The matrix is cut into fixed blocks. Each is one long matrix product, on one BLAS thread, and threads share out the
+blocks; so the bytes do not depend on the number of threads.
+"""
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.linalg import get_lapack_funcs
+from functools import partial
 
-from .._threads import single_threaded_blas
+import numpy as np
+from scipy.linalg import get_blas_funcs, get_lapack_funcs
+
+from .._threads import run_all, single_threaded_blas, tiles
 
 __all__ = ["RidgeFactor"]
 
-# Share of the mean diagonal. Below it float32 Cholesky factors of kernel matrices fail or lose their last digits.
+_BLOCK = 256  # rows
+# Share of the mean diagonal. Below it, float32 factors of kernel matrices fail or lose their last digits.
 _SMALLEST_FLOAT32_RIDGE = 1e-5
 
 
 class RidgeFactor:
     r"""The Cholesky factor of :math:`A = K + \mathrm{diag}(d)`, in the precision of K where that is safe.
 
-    float64 is used for a float32 matrix if a ridge is below 1e-5 of the mean diagonal, or if float32 fails.
+    A float32 matrix is factored in float64 if a ridge is below 1e-5 of its mean diagonal, or if float32 fails.
+    O(n^3 / 3) to factor, and as much again for the diagonal of the inverse; both happen in place.
 
     Parameters
     ----------
-    gram : array of shape (n, n), float32 or float64, C-contiguous, positive semidefinite
+    gram : array of shape (n, n), float32 or float64, positive semidefinite
     diagonal : float or array of shape (n,), the ridge :math:`d > 0`
-    overwrite : whether the lower triangle and the diagonal of ``gram`` may be destroyed, which saves a copy
+    overwrite : whether the factor may take the memory of ``gram``; otherwise it is copied
+    n_jobs : number of threads
 
     Examples
     --------
@@ -33,55 +42,153 @@ class RidgeFactor:
     [0.666667, 0.666667]
     """
 
-    def __init__(self, gram: np.ndarray, diagonal: np.ndarray | float, *, overwrite: bool = False):
-        self.n_rows = len(gram)
-        own = np.diag(gram).astype(np.float64)
-        ridge = np.broadcast_to(np.asarray(diagonal, dtype=np.float64), own.shape)
-        is_safe = gram.dtype == np.float64 or ridge.min() >= _SMALLEST_FLOAT32_RIDGE * own.mean()
+    def __init__(
+        self,
+        gram: np.ndarray,
+        diagonal: np.ndarray | float,
+        *,
+        overwrite: bool = False,
+        n_jobs: int | None = None,
+    ):
+        self.n_rows, self.n_jobs = len(gram), n_jobs
+        self._blocks = tiles(self.n_rows, _BLOCK)
         self._inverse_diagonal: np.ndarray | None = None
-        with single_threaded_blas():
-            factor = self._factor(gram if overwrite and is_safe else gram.copy(), own + ridge) if is_safe else None
-            if factor is None and gram.dtype == np.float32:
-                # The factor is in the lower triangle, so the upper one still holds the matrix.
-                factor = self._factor(np.triu(gram).T.astype(np.float64, order="C"), own + ridge)
-        if factor is None:
-            raise np.linalg.LinAlgError(
-                f"A kernel matrix of {self.n_rows} rows with a ridge of {ridge.min():.1e} is not positive definite. "
-                "It needs a positive semidefinite kernel and a ridge above its rounding errors; use a larger ridge, "
-                "or float64 rows."
-            )
-        self._L = factor
+        self._L = gram if overwrite and gram.flags.c_contiguous and gram.flags.writeable else gram.copy(order="C")
+        self._factor(np.asarray(diagonal, dtype=np.float64))
 
     @property
     def dtype(self) -> np.dtype:
         """The precision of the factor."""
         return self._L.dtype
 
-    @staticmethod
-    def _factor(matrix: np.ndarray, diagonal: np.ndarray) -> np.ndarray | None:
-        """Return L in the lower triangle of the matrix, or None if the matrix is not positive definite."""
-        matrix[np.diag_indices_from(matrix)] = diagonal
-        (potrf,) = get_lapack_funcs(("potrf",), (matrix,))
-        # The transpose is what Fortran takes for the matrix, so its upper triangle is our lower one.
-        _, info = potrf(matrix.T, lower=False, overwrite_a=True, clean=False)
-        return matrix if info == 0 else None
+    def _factor(self, ridge: np.ndarray) -> None:
+        own = np.diag(self._L).astype(np.float64)
+        if self.dtype == np.float32 and np.min(ridge) < _SMALLEST_FLOAT32_RIDGE * own.mean():
+            self._L = self._L.astype(np.float64)
+        corners = [self._L[block, block].copy() for block in self._blocks]
+        np.fill_diagonal(self._L, own + ridge)
+        with single_threaded_blas():
+            succeeds = _factor_in_place(self._L, self.n_jobs)
+            if not succeeds and self.dtype == np.float32:
+                self._L = _restored(self._L, corners)
+                np.fill_diagonal(self._L, own + ridge)
+                succeeds = _factor_in_place(self._L, self.n_jobs)
+        if not succeeds:
+            raise np.linalg.LinAlgError(
+                f"A kernel matrix of {self.n_rows} rows with a ridge of {np.min(ridge):.1e} is not positive definite. "
+                "It needs a positive semidefinite kernel and a ridge above its rounding errors; use a larger ridge, "
+                "or float64 rows."
+            )
 
     def solve(self, B: np.ndarray) -> np.ndarray:
         """Return A^-1 B in float64, for B of shape (n,) or (n, n_columns)."""
+        columns = np.array(B, dtype=self.dtype).reshape(self.n_rows, -1)
         with single_threaded_blas():
-            if self._inverse_diagonal is not None:
-                inverse = np.tril(self._L)
-                return (inverse.T @ (inverse @ B.astype(self.dtype))).astype(np.float64)
-            (potrs,) = get_lapack_funcs(("potrs",), (self._L,))
-            solution, _ = potrs(self._L.T, B.astype(self.dtype), lower=False)
-            return solution.astype(np.float64)
+            if self._inverse_diagonal is None:
+                _substitute(self._L, columns)
+            else:
+                columns = _multiply_by_inverse(self._L, columns, self.n_jobs)
+        return columns.astype(np.float64).reshape(np.shape(B))
 
     def inverse_diagonal(self) -> np.ndarray:
-        """Return the diagonal of A^-1 in float64: the column sums of squares of L^-1."""
+        """Return the diagonal of A^-1 in float64: the column sums of squares of L^-1, which replaces L."""
         if self._inverse_diagonal is None:
             with single_threaded_blas():
-                (trtri,) = get_lapack_funcs(("trtri",), (self._L,))
-                trtri(self._L.T, lower=False, overwrite_c=True)
-                inverse = np.tril(self._L)
-                self._inverse_diagonal = np.einsum("ij,ij->j", inverse, inverse, dtype=np.float64)
+                _invert_in_place(self._L, self.n_jobs)
+                sums = run_all([partial(_column_squares, self._L, block) for block in self._blocks], self.n_jobs)
+            self._inverse_diagonal = np.concatenate(sums)
         return self._inverse_diagonal
+
+
+def _factor_in_place(A: np.ndarray, n_jobs: int | None) -> bool:
+    """Turn the lower triangle of A into its Cholesky factor; return whether A is positive definite.
+
+    Column by column of blocks, each from all columns to its left. What lies above the blocks of the diagonal stays.
+    """
+    blocks = tiles(len(A), _BLOCK)
+    for number, columns in enumerate(blocks):
+        done = A[columns, : columns.start]
+        try:
+            corner = np.linalg.cholesky(A[columns, columns] - done @ done.T)
+        except np.linalg.LinAlgError:
+            return False
+        A[columns, columns] = corner
+        run_all([partial(_fill_below, A, rows, columns) for rows in blocks[number + 1 :]], n_jobs)
+    return True
+
+
+def _fill_below(A: np.ndarray, rows: slice, columns: slice) -> None:
+    done = slice(0, columns.start)
+    block = A[rows, columns] - A[rows, done] @ A[columns, done].T
+    # A product with the inverse of the corner would be faster, and lose digits where the ridge is small.
+    A[rows, columns] = _solve_lower(A[columns, columns], block.T).T
+
+
+def _solve_lower(L: np.ndarray, B: np.ndarray, *, transposed: bool = False) -> np.ndarray:
+    """Return L^-1 B or L^-T B; L is a block of the diagonal."""
+    (trsm,) = get_blas_funcs(("trsm",), (L,))
+    return trsm(1.0, np.ascontiguousarray(L).T, B, lower=False, trans_a=not transposed, overwrite_b=True)
+
+
+def _restored(A: np.ndarray, corners: list[np.ndarray]) -> np.ndarray:
+    """Return the matrix in float64 from what a factorization in place has left above the diagonal."""
+    restored = np.array(A.T, dtype=np.float64, order="C")
+    for block, corner in zip(tiles(len(A), _BLOCK), corners, strict=True):
+        restored[block, block] = corner
+    return restored
+
+
+def _substitute(L: np.ndarray, columns: np.ndarray) -> None:
+    """Turn columns into L^-T L^-1 columns."""
+    blocks = tiles(len(L), _BLOCK)
+    for block in blocks:
+        above = slice(0, block.start)
+        columns[block] = _solve_lower(L[block, block], columns[block] - L[block, above] @ columns[above])
+    for block in reversed(blocks):
+        below = slice(block.stop, None)
+        remainder = columns[block] - L[below, block].T @ columns[below]
+        columns[block] = _solve_lower(L[block, block], remainder, transposed=True)
+
+
+def _invert_in_place(L: np.ndarray, n_jobs: int | None) -> None:
+    """Turn L into X = L^-1: row by row of blocks, X_ij = -X_ii sum_k L_ik X_kj over j <= k < i.
+
+    A row of L is needed for the same row of X only.
+    """
+    (trtri,) = get_lapack_funcs(("trtri",), (L,))
+    blocks = tiles(len(L), _BLOCK)
+    for number, rows in enumerate(blocks):
+        corner = np.ascontiguousarray(trtri(np.ascontiguousarray(L[rows, rows]).T, lower=False)[0].T)
+        old = L[rows, : rows.start].copy()
+        run_all([partial(_fill_inverse, L, old, corner, rows, columns) for columns in blocks[:number]], n_jobs)
+        L[rows, rows] = corner
+
+
+def _fill_inverse(X: np.ndarray, old: np.ndarray, corner: np.ndarray, rows: slice, columns: slice) -> None:
+    between = slice(columns.start, rows.start)
+    X[rows, columns] = -corner @ (old[:, between] @ X[between, columns])
+
+
+def _multiply_by_inverse(X: np.ndarray, columns: np.ndarray, n_jobs: int | None) -> np.ndarray:
+    """Return X' X columns, where X is L^-1."""
+    blocks = tiles(len(X), _BLOCK)
+    half = np.concatenate(run_all([partial(_times_row, X, block, columns) for block in blocks], n_jobs))
+    return np.concatenate(run_all([partial(_times_column, X, block, half) for block in blocks], n_jobs))
+
+
+def _times_row(X: np.ndarray, block: slice, columns: np.ndarray) -> np.ndarray:
+    return X[block, : block.stop] @ columns[: block.stop]
+
+
+def _times_column(X: np.ndarray, block: slice, columns: np.ndarray) -> np.ndarray:
+    return X[block.start :, block].T @ columns[block.start :]
+
+
+def _column_squares(X: np.ndarray, columns: slice) -> np.ndarray:
+    """Return the column sums of squares of a lower triangle, in float64."""
+    sums = np.zeros(columns.stop - columns.start)
+    for rows in tiles(len(X), _BLOCK):
+        if rows.start >= columns.start:
+            block = X[rows, columns]
+            sums += np.einsum("ij,ij->j", block, block, dtype=np.float64)
+    return sums
