@@ -10,7 +10,17 @@ import pytest
 import starshl
 
 ROOT = Path(__file__).parent.parent
-NAMES = ["BinaryCodes", "Collection", "NeighborGraph", "StarSHL", "__version__", "binarize", "load", "make_index"]
+NAMES = [
+    "BinaryCodes",
+    "Collection",
+    "NeighborGraph",
+    "StarSHL",
+    "__version__",
+    "binarize",
+    "load",
+    "make_index",
+    "spread_labels",
+]
 
 
 def test_the_root_exports_what_people_use():

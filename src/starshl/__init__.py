@@ -13,11 +13,21 @@ if TYPE_CHECKING:
     from .catalog import load
     from .codes import BinaryCodes
     from .collection import Collection
-    from .graphs import NeighborGraph
+    from .graphs import NeighborGraph, spread_labels
     from .index import make_index
     from .models import StarSHL
 
-__all__ = ["BinaryCodes", "Collection", "NeighborGraph", "StarSHL", "__version__", "binarize", "load", "make_index"]
+__all__ = [
+    "BinaryCodes",
+    "Collection",
+    "NeighborGraph",
+    "StarSHL",
+    "__version__",
+    "binarize",
+    "load",
+    "make_index",
+    "spread_labels",
+]
 
 _HOMES = {
     "BinaryCodes": "starshl.codes",
@@ -27,6 +37,7 @@ _HOMES = {
     "binarize": "starshl.binarization",
     "load": "starshl.catalog",
     "make_index": "starshl.index",
+    "spread_labels": "starshl.graphs",
 }
 
 

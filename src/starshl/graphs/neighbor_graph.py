@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.base import BaseEstimator
 
 from .._threads import using_threads
-from .._types import SamplesLike
+from .._types import Rows, SamplesLike
 from .._validation import check_integer, check_n_jobs, check_rows
 from ..bundle import read_bundle, write_bundle
 from ..exceptions import BundleFormatError
@@ -79,7 +79,7 @@ class NeighborGraph:
         """
         n_neighbors = check_integer(n_neighbors, "n_neighbors", low=1)
         n_components = check_integer(n_components, "n_components", low=1)
-        rows = check_rows(_Reader(), X, fitting=True, accept_sparse=True)
+        rows = read_rows(X)
         with using_threads(check_n_jobs(n_jobs)):
             coordinates = principal_coordinates(rows, n_components)
             return cls._of_neighbors(*nearest_neighbors(coordinates, min(n_neighbors, len(coordinates) - 1)))
@@ -177,6 +177,11 @@ class NeighborGraph:
             f"NeighborGraph({self.n_rows} rows, {self.n_neighbors} neighbors, "
             f"{self.n_connected_components} connected component{'s'[: self.n_connected_components != 1]})"
         )
+
+
+def read_rows(X: SamplesLike) -> Rows:
+    """Return rows of finite numbers, dense or sparse."""
+    return check_rows(_Reader(), X, fitting=True, accept_sparse=True)
 
 
 class _Reader(BaseEstimator):

@@ -1,0 +1,212 @@
+"""Labels of few rows spread to all: over the neighbor graph, then checked row by row with a plain kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import softmax
+
+from .._threads import using_threads
+from .._types import LabelsLike, SamplesLike
+from .._validation import check_labels, check_n_jobs
+from .class_shares import check_class_shares, shift_to_shares
+from .diffusion import graph_scores
+from .neighbor_graph import NeighborGraph, mean_kernel, read_rows
+from .plain_ridge import KernelPlain, PlainKernel, RowsPlain, leave_one_out, scores_from_labeled
+from .plain_sample import LARGEST_EXACT, sampled_scores
+from .trust import edge_agreement, leave_one_out_on_graph, pseudo_label_ridge, spread_temperature
+
+__all__ = ["Spread", "SpreadLabels", "spread_index", "spread_labels"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Class indices spread to all rows.
+
+    Parameters
+    ----------
+    index : array of shape (n_rows,), the class of every row; given ones are kept
+    scores : array of shape (n_rows, n_classes), what the other rows say of each row
+    probabilities : array of shape (n_rows, n_classes)
+    agreement : how much neighbors agree beyond chance, 1 at most
+    pseudo_ridge : ridge of pseudo-labeled rows where labeled ones have .1
+    note : one line that says what was chosen and why
+    """
+
+    index: np.ndarray
+    scores: np.ndarray
+    probabilities: np.ndarray
+    agreement: float
+    pseudo_ridge: float
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadLabels:
+    """What :func:`spread_labels` returns.
+
+    Parameters
+    ----------
+    labels : array of shape (n_rows,), given labels where there are any
+    confidences : array of shape (n_rows,)
+        Estimated probability that the label is right; 1 for given labels.
+    probabilities : array of shape (n_rows, n_classes), in the order of ``classes``
+    classes : array of shape (n_classes,)
+    agreement : float
+        How much more often than by chance neighbors share a label, 1 at most. Below .6 or so unlabeled rows can
+        hardly help.
+    graph : the NeighborGraph, for the next call
+    note : one line that says what was chosen and why
+    """
+
+    labels: np.ndarray
+    confidences: np.ndarray
+    probabilities: np.ndarray
+    classes: np.ndarray
+    agreement: float
+    graph: NeighborGraph
+    note: str
+
+
+def spread_labels(
+    X: SamplesLike | None,
+    y: LabelsLike,
+    *,
+    graph: NeighborGraph | None = None,
+    kernel: ArrayLike | None = None,
+    class_shares: Mapping[Any, float] | ArrayLike | None = None,
+    n_jobs: int | None = None,
+) -> SpreadLabels:
+    """Return a label and a confidence for every row, from the labels of a few.
+
+    Labels spread over the graph of nearest neighbors. Each unlabeled row is then judged again by all others with a
+    plain kernel, in which spread labels count the less, the less neighbors agree.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_rows, n_features)
+        All rows, labeled or not. None if ``kernel`` is given.
+    y : array of shape (n_rows,)
+        Labels; unlabeled is -1 in an integer y, NaN in a float y, None or NaN in an object y, and the empty text
+        among strings.
+    graph : NeighborGraph, default=None
+        The graph of these rows, if you have it. New labels on the same graph are answered in a fraction of the time.
+    kernel : array of shape (n_rows, n_rows) or (n_kernels, n_rows, n_rows), default=None
+        Kernel values between all rows, for samples that are not vectors.
+    class_shares : mapping from class to share, or array in the order of the classes, default=None
+        Shares of the classes among all rows, if you know them. They help where classes are unbalanced.
+    n_jobs : int, default=None
+        Number of threads; the result does not depend on it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]])
+    >>> spread_labels(X, ["left", "", "", "", "", "right"]).labels.tolist()
+    ['left', 'left', 'left', 'right', 'right', 'right']
+    """
+    with using_threads(check_n_jobs(n_jobs)):
+        plain, graph = _plain_and_graph(X, kernel, graph)
+        labels = check_labels(y, graph.n_rows)
+        if not labels.labeled.any():
+            raise ValueError("No row has a label, so there is nothing to spread. Label one row of each class at least.")
+        shares = None if class_shares is None else check_class_shares(class_shares, labels.classes)
+        spread = spread_index(plain, graph, labels.index, len(labels.classes), shares)
+    confidences = spread.probabilities[np.arange(graph.n_rows), spread.index]
+    return SpreadLabels(
+        labels=labels.classes[spread.index].astype(labels.dtype),
+        confidences=np.where(labels.labeled, 1.0, confidences),
+        probabilities=spread.probabilities,
+        classes=labels.classes,
+        agreement=spread.agreement,
+        graph=graph,
+        note=spread.note,
+    )
+
+
+def _plain_and_graph(
+    X: SamplesLike | None, kernel: ArrayLike | None, graph: NeighborGraph | None
+) -> tuple[PlainKernel, NeighborGraph]:
+    if (X is None) == (kernel is None):
+        given = "neither X nor a kernel" if X is None else "both X and a kernel"
+        raise ValueError(f"There is {given}. Give the rows as X, or X=None and a kernel between all samples.")
+    if kernel is not None:
+        mean = mean_kernel(kernel)
+        graph = NeighborGraph.of_kernel(mean) if graph is None else graph
+        graph.require_rows(len(mean))
+        return KernelPlain(mean), graph
+    assert X is not None
+    rows = read_rows(X)
+    graph = NeighborGraph.of_rows(rows) if graph is None else graph
+    graph.require_rows(rows.shape[0])
+    return RowsPlain(rows), graph
+
+
+def spread_index(
+    plain: PlainKernel, graph: NeighborGraph, index: np.ndarray, n_classes: int, shares: np.ndarray | None = None
+) -> Spread:
+    """Return class indices for all rows from those given, -1 for none."""
+    labeled = np.flatnonzero(index >= 0)
+    if n_classes == 1 or len(labeled) == len(index):
+        return _nothing_to_spread(index, n_classes)
+    targets = np.eye(n_classes)[index[labeled]] - 1.0 / n_classes
+    on_graph = graph_scores(graph, labeled, targets)
+    unreached = ~np.isin(graph.components, graph.components[labeled])
+    if unreached.any():
+        on_graph[unreached] = scores_from_labeled(plain, labeled, targets)[unreached]
+    pseudo = _assign(on_graph, index, shares)
+    agreement = edge_agreement(graph, pseudo)
+    ridge = pseudo_label_ridge(agreement)
+    scores = _scores_of_others(plain, graph, index, pseudo, n_classes, ridge, on_graph)
+    without_label = leave_one_out_on_graph(graph, labeled, targets)
+    temperature = spread_temperature(scores, index, on_graph, without_label, ridge)
+    final = scores if shares is None else shift_to_shares(scores, shares)
+    probabilities = softmax(temperature * final, axis=1)
+    probabilities[labeled] = np.eye(n_classes)[index[labeled]]
+    note = _note(graph, len(labeled), agreement, ridge, int(unreached.sum()))
+    return Spread(_assign(final, index, None), final, probabilities, agreement, ridge, note)
+
+
+def _nothing_to_spread(index: np.ndarray, n_classes: int) -> Spread:
+    index = np.where(index >= 0, index, 0)
+    certain = np.eye(n_classes)[index]
+    note = "every row has a label" if n_classes > 1 else "there is one class only, and every row got it"
+    return Spread(index, certain, certain, 1.0, pseudo_label_ridge(1.0), note)
+
+
+def _assign(scores: np.ndarray, index: np.ndarray, shares: np.ndarray | None) -> np.ndarray:
+    scores = scores if shares is None else shift_to_shares(scores, shares)
+    return np.where(index >= 0, index, scores.argmax(axis=1))
+
+
+def _scores_of_others(
+    plain: PlainKernel,
+    graph: NeighborGraph,
+    index: np.ndarray,
+    pseudo: np.ndarray,
+    n_classes: int,
+    ridge: float,
+    on_graph: np.ndarray,
+) -> np.ndarray:
+    """Return what all others say of each row with the plain kernel; on a sample of them if there are too many."""
+    labeled = np.flatnonzero(index >= 0)
+    targets = np.eye(n_classes)[pseudo] - 1.0 / n_classes
+    if plain.n_rows <= LARGEST_EXACT:
+        return leave_one_out(plain, graph, labeled, targets, ridge)
+    return sampled_scores(plain, labeled, targets, ridge, on_graph)
+
+
+def _note(graph: NeighborGraph, n_labeled: int, agreement: float, ridge: float, n_unreached: int) -> str:
+    trust = {1.0: "they are trusted", 30.0: "the given labels decide nearly alone"}.get(ridge, "they count for less")
+    note = (
+        f"spread {n_labeled:,} labels to {graph.n_rows - n_labeled:,} rows over {graph.n_neighbors} neighbors each; "
+        f"neighbors agree on the spread labels to {agreement:.2f} (0 is chance, 1 always), so {trust} "
+        f"(ridge {ridge:g}, labeled rows 0.1)"
+    )
+    if n_unreached:
+        note += f"; {n_unreached:,} rows are not connected to a label and follow the plain kernel"
+    return note

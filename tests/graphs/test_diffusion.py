@@ -1,0 +1,76 @@
+"""The diffusion kernel against dense linear algebra."""
+
+import numpy as np
+import pytest
+
+from starshl import NeighborGraph
+from starshl.graphs.diffusion import diffusion_columns, diffusion_gram, graph_scores
+from starshl.graphs.trust import leave_one_out_on_graph
+
+
+def dense_kernel(graph):
+    phi = np.sqrt(graph.degrees / graph.degrees.sum())
+    inverse = np.linalg.inv(np.eye(graph.n_rows) - 0.99 * graph.normalized.toarray())
+    return inverse - np.outer(phi, phi) / (1 - 0.99)
+
+
+def connected():
+    return np.random.default_rng(0).standard_normal((90, 4))
+
+
+def two_islands():
+    rng = np.random.default_rng(1)
+    return np.concatenate([rng.standard_normal((50, 3)), rng.standard_normal((40, 3)) + 100])
+
+
+def with_outlier():
+    rows = connected()
+    rows[5] = 1e4
+    return rows
+
+
+@pytest.fixture(params=[connected, two_islands, with_outlier])
+def graph(request):
+    return NeighborGraph.of_rows(request.param())
+
+
+def test_columns_agree_with_a_dense_inverse(graph):
+    rows = np.array([3, 5, 60, 89])
+    # The tolerance of the residual is 1e-4 of the right-hand side; the inverse enlarges it up to 100 times.
+    assert np.allclose(diffusion_columns(graph, rows), dense_kernel(graph)[rows], atol=5e-3)
+
+
+def test_scores_agree_with_dense_ridge_regression(graph):
+    labeled = np.array([1, 5, 20, 55, 70, 80])
+    targets = np.random.default_rng(2).standard_normal((6, 3))
+    kernel = dense_kernel(graph)
+    kernel /= np.mean(np.diag(kernel)[labeled])
+    dual = np.linalg.solve(kernel[np.ix_(labeled, labeled)] + 0.1 * np.eye(6), targets)
+    assert np.allclose(graph_scores(graph, labeled, targets), kernel[:, labeled] @ dual, atol=2e-2)
+
+
+def test_leaving_out_a_label_agrees_with_a_fit_without_it(graph):
+    labeled = np.array([1, 7, 20, 55, 70])
+    targets = np.random.default_rng(3).standard_normal((5, 2))
+    gram = diffusion_gram(graph, labeled) + 0.1 * np.eye(5)
+    found = leave_one_out_on_graph(graph, labeled, targets)
+    for out in range(5):
+        rest = np.delete(np.arange(5), out)
+        dual = np.linalg.solve(gram[np.ix_(rest, rest)], targets[rest])
+        assert np.allclose(found[out], gram[out, rest] @ dual)
+
+
+def test_a_new_label_costs_one_column_and_changes_no_other(graph):
+    first = diffusion_columns(graph, np.array([4, 9])).copy()
+    kept = graph.cache["diffusion_columns"]
+    identity = id(kept[4])
+    again = diffusion_columns(graph, np.array([9, 30, 4]))
+    assert sorted(kept) == [4, 9, 30]
+    assert id(kept[4]) == identity
+    assert np.array_equal(again[[2, 0]], first)
+
+
+def test_columns_do_not_depend_on_what_else_is_computed(graph):
+    together = diffusion_columns(graph, np.array([2, 6, 8]))
+    fresh = NeighborGraph(graph.weights, graph.n_neighbors)
+    assert np.array_equal(diffusion_columns(fresh, np.array([6]))[0], together[1])
