@@ -2,14 +2,17 @@
 
 A stretch stays in the fastest cache while every kernel is computed on it. Gaussians come in order of rising rate. One
 whose rate is 2^s times that of the one before is the latter squared s times; and where one is below e^-cutoff on a
-whole stretch, so are all that follow: narrow Gaussians cost next to nothing.
+whole stretch, so are all that follow: narrow Gaussians cost next to nothing. Shifted cosines come in order of rising
+power and are squared in the same way.
 
 Arguments that all functions share: ``squared`` holds squared distances, (n_rows, n_columns). ``rows`` and ``columns``
-are (norms, scales): squared norms, and one factor per dot-product kernel and row. ``mixture`` is (dots, gaussians,
-cutoff). ``dots`` is (biases, degrees, weights): kernel p is ((a.b + biases[p]) * row_scales[p] *
-column_scales[p])^degrees[p]. ``gaussians`` is (rates, squarings, weights): kernel m is exp(-rates[m] * squared);
-squarings[m] is s as above, or -1 where no power of two fits. All arrays must be contiguous, or the loops are not
-vectorized.
+are (norms, scales): squared norms, and one factor per dot-product kernel and row; the last one is 1 / (2 |row|), for
+shifted cosines. ``mixture`` is (dots, cosines, cauchys, gaussians, cutoff). ``dots`` is (biases, degrees, weights):
+kernel p is ((a.b + biases[p]) * row_scales[p] * column_scales[p])^degrees[p]. ``cosines`` is (powers, squarings,
+weights): kernel q is ((1 + cosine) / 2)^powers[q]. ``cauchys`` is (rates, weights): kernel c is
+1 / (1 + rates[c] * squared). ``gaussians`` is (rates, squarings, weights): kernel m is exp(-rates[m] * squared).
+squarings[m] is s as above, or -1 where no power of two fits; that of the first shifted cosine counts from power one.
+All arrays must be contiguous, or the loops are not vectorized.
 """
 
 import numpy as np
@@ -48,6 +51,18 @@ def sum_block(squared, rows, columns, mixture, top, left, out):
                 out[top + i, left + j] = out[top + j, left + i]  # rounding is not symmetric, a kernel must be
 
 
+@njit(cache=True, nogil=True)
+def sum_between(squared, rows, columns, mixture, out):
+    """Fill ``out`` with the weighted sum of all kernels between two blocks of rows."""
+    n_rows, n_columns = squared.shape
+    values = np.empty(_STRETCH, squared.dtype)
+    for i in range(n_rows):
+        for start in range(0, n_columns, _STRETCH):
+            stop = min(start + _STRETCH, n_columns)
+            table, total = squared[i, start:stop], out[i, start:stop]
+            _sum_stretch(table, rows, i, columns, start, mixture, values[: stop - start], total)
+
+
 @njit(nogil=True)
 def _copy(source, target):
     for j in range(target.shape[0]):
@@ -63,12 +78,15 @@ def _transpose(band, mirrored):
 
 @njit(cache=True, nogil=True)
 def evaluate_each(squared, rows, columns, mixture, out):
-    """Fill out[k] with kernel k of a block of rows: dot-product kernels first, then Gaussians by rate."""
+    """Fill out[k] with kernel k of a block of rows: first dots, then cosines, Cauchy kernels and Gaussians."""
     n_rows, n_columns = squared.shape
     row_norms, row_scales = rows
     column_norms, column_scales = columns
-    dots, gaussians, cutoff = mixture
-    n_dots, n_kernels = dots[0].shape[0], dots[0].shape[0] + gaussians[0].shape[0]
+    dots, cosines, cauchys, gaussians, cutoff = mixture
+    n_dots = dots[0].shape[0]
+    first_cauchy = n_dots + cosines[0].shape[0]
+    first_gaussian = first_cauchy + cauchys[0].shape[0]
+    n_kernels = first_gaussian + gaussians[0].shape[0]
     rates, squarings, _ = gaussians
     for i in range(n_rows):
         for start in range(0, n_columns, _STRETCH):
@@ -79,10 +97,23 @@ def evaluate_each(squared, rows, columns, mixture, out):
                     table, row_norms[i], column_norms[start:stop], dots[0][p], row_scales[p, i],
                     column_scales[p, start:stop], dots[1][p], out[p, i, start:stop],
                 )  # fmt: skip
-            nearest = _smallest(table)
-            for k in range(n_dots, n_kernels):
+            for k in range(n_dots, first_cauchy):
                 values = out[k, i, start:stop]
-                m = k - n_dots
+                power, n_squarings = cosines[0][k - n_dots], cosines[1][k - n_dots]
+                if k == n_dots or n_squarings < 0:
+                    _half_cosine(
+                        table, row_norms[i], column_norms[start:stop], row_scales[n_dots, i],
+                        column_scales[n_dots, start:stop], values,
+                    )  # fmt: skip
+                else:
+                    _copy(out[k - 1, i, start:stop], values)
+                _raise(values, power, n_squarings)
+            for k in range(first_cauchy, first_gaussian):
+                _cauchy(table, cauchys[0][k - first_cauchy], out[k, i, start:stop])
+            nearest = _smallest(table)
+            for k in range(first_gaussian, n_kernels):
+                values = out[k, i, start:stop]
+                m = k - first_gaussian
                 if rates[m] * nearest >= cutoff:
                     values[:] = 0
                 else:
@@ -109,14 +140,15 @@ def _dot(values, factors):
 @njit(nogil=True)
 def _sum_stretch(table, rows, row, columns, start, mixture, values, total):
     """Fill ``total`` with the weighted sum over one row and the stretch of columns that begins at ``start``."""
-    dots, gaussians, cutoff = mixture
+    dots, cosines, cauchys, gaussians, cutoff = mixture
     biases, degrees, dot_weights = dots
+    n_dots = dot_weights.shape[0]
     rates, squarings, weights = gaussians
     stop = start + table.shape[0]
     row_norm, row_scales = rows[0][row], rows[1]
     column_norms, column_scales = columns[0][start:stop], columns[1]
     total[:] = 0
-    for p in range(dot_weights.shape[0]):
+    for p in range(n_dots):
         if dot_weights[p] != 0:
             factors = column_scales[p, start:stop]
             if degrees[p] == 2:
@@ -126,6 +158,15 @@ def _sum_stretch(table, rows, row, columns, start, mixture, values, total):
             else:
                 _dot_kernel(table, row_norm, column_norms, biases[p], row_scales[p, row], factors, degrees[p], values)
                 _add(dot_weights[p], values, total)
+    for q in range(cosines[0].shape[0]):
+        power, n_squarings, weight = cosines[0][q], cosines[1][q], cosines[2][q]
+        if q == 0 or n_squarings < 0:
+            scale, factors = row_scales[n_dots, row], column_scales[n_dots, start:stop]
+            _half_cosine(table, row_norm, column_norms, scale, factors, values)
+        _raise(values, power, n_squarings)
+        _add(weight, values, total)
+    for c in range(cauchys[0].shape[0]):
+        _add_cauchy(table, cauchys[0][c], cauchys[1][c], total)
     nearest = _smallest(table)
     for m in range(rates.shape[0]):
         if rates[m] * nearest >= cutoff:
@@ -145,6 +186,39 @@ def _dot_kernel(table, row_norm, column_norms, bias, row_scale, column_scales, d
     elif degree > 2:
         for j in range(table.shape[0]):
             values[j] = values[j] ** degree
+
+
+@njit(nogil=True, fastmath={"contract"})
+def _half_cosine(table, row_norm, column_norms, row_scale, column_scales, values):
+    """Fill ``values`` with (1 + cosine) / 2; the cosine is twice the dot product times both scales, 1 / (2 |row|)."""
+    half = table.dtype.type(0.5)
+    for j in range(table.shape[0]):
+        values[j] = half + (row_norm + (column_norms[j] - table[j])) * (row_scale * column_scales[j])
+
+
+@njit(nogil=True)
+def _raise(values, power, n_squarings):
+    """Square some values n_squarings times or, if that is -1, raise them to a power."""
+    if n_squarings < 0:
+        for j in range(values.shape[0]):
+            values[j] = values[j] ** power
+    for _ in range(n_squarings):
+        for j in range(values.shape[0]):
+            values[j] *= values[j]
+
+
+@njit(nogil=True, fastmath={"contract"})
+def _cauchy(table, rate, values):
+    one = table.dtype.type(1.0)
+    for j in range(table.shape[0]):
+        values[j] = one / (one + rate * table[j])
+
+
+@njit(nogil=True, fastmath={"contract"})
+def _add_cauchy(table, rate, weight, total):
+    one = table.dtype.type(1.0)
+    for j in range(table.shape[0]):
+        total[j] += weight / (one + rate * table[j])
 
 
 @njit(nogil=True, fastmath={"contract"})

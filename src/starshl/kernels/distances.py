@@ -64,11 +64,11 @@ class DistanceTiles:
 
     def between(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return the squared distances between rows given by their indices, in rising order."""
-        if self.stored is None:
-            return self._compute(rows, columns)
         first, second = rows[0] // TILE, columns[0] // TILE
         if first <= second and _is_block(rows, self.blocks[first]) and _is_block(columns, self.blocks[second]):
             return self.tile(first, second)
+        if self.stored is None:
+            return self._compute(rows, columns)
         out = np.empty((len(rows), len(columns)), dtype=self.rows.dtype)
         gather(self.stored, self.n_blocks, rows, columns, out)
         return out

@@ -72,29 +72,61 @@ def expand_mixture(
     All columns share the weights, so the kernels are summed first and multiplied once. Shape
     (n_samples, n_columns), in the precision of the samples.
     """
-    dtype = samples.dtype if samples.dtype == np.float32 else np.float64
+    dtype = np.dtype(samples.dtype if samples.dtype == np.float32 else np.float64)
     used = np.flatnonzero(weights).tolist()
-    kernels, weights = [kernels[m] for m in used], np.asarray(weights)[used]
-    columns = np.asarray(coefficients, dtype=dtype).T
-    scores = np.zeros((samples.shape[0], len(coefficients)), dtype=dtype)
+    kernels, weights = [kernels[m] for m in used], np.asarray(weights, dtype=dtype)[used]
+    columns = np.ascontiguousarray(np.asarray(coefficients, dtype=dtype).T)
+    scores = np.zeros((samples.shape[0], columns.shape[1]), dtype=dtype)
     if support.shape[0] == 0 or len(used) == 0:
         return scores  # a user's function need not take an empty block
+    if KernelMix.covers(kernels, samples, support):
+        between = _fused_sum(kernels, weights, samples.astype(dtype, copy=False), support.astype(dtype, copy=False))
+    else:
+        between = _plain_sum(kernels, weights, samples, support)
 
     def fill(rows: slice) -> None:
-        block = samples[rows]
-        table = PairTable(block, support)
-        total = np.zeros((block.shape[0], support.shape[0]), dtype=dtype)
-        for kernel, weight in zip(kernels, weights, strict=True):
-            if isinstance(kernel, VectorKernel):
-                values = kernel.evaluate(table)
-            else:
-                values = checked_block(kernel, kernel(block, support), *total.shape)
-            total += total.dtype.type(weight) * values.astype(dtype, copy=False)
-        scores[rows] = total @ columns
+        for piece in tiles(support.shape[0], _SUPPORT_TILE):
+            scores[rows] += between(rows, piece) @ columns[piece]
 
     with single_threaded_blas():
         run_all([partial(fill, rows) for rows in tiles(samples.shape[0], _QUERY_TILE)], n_jobs)
     return scores
+
+
+def _plain_sum(
+    kernels: Sequence[Kernel], weights: np.ndarray, samples: Rows, support: Rows
+) -> Callable[[slice, slice], np.ndarray]:
+    """Return a function of some samples and some support rows: the weighted sum of all kernels between them."""
+
+    def between(rows: slice, piece: slice) -> np.ndarray:
+        block, others = samples[rows], support[piece]
+        table = PairTable(block, others)
+        total = np.zeros((block.shape[0], others.shape[0]), dtype=weights.dtype)
+        for kernel, weight in zip(kernels, weights, strict=True):
+            if isinstance(kernel, VectorKernel):
+                values = kernel.evaluate(table)
+            else:
+                values = checked_block(kernel, kernel(block, others), *total.shape)
+            total += weight * values.astype(total.dtype, copy=False)
+        return total
+
+    return between
+
+
+def _fused_sum(
+    kernels: Sequence[Kernel], weights: np.ndarray, samples: Rows, support: Rows
+) -> Callable[[slice, slice], np.ndarray]:
+    """Return a function that does the same by the compiled loops."""
+    mix = KernelMix(kernels, weights.dtype)
+    weighted = mix.weighted(weights)
+    scales, own_scales = mix.scales(support), mix.scales(samples)
+    norms, own_norms = squared_norms(support), squared_norms(samples)
+
+    def between(rows: slice, piece: slice) -> np.ndarray:
+        squared = squared_distances(samples[rows], support[piece], (own_norms[rows], norms[piece]))
+        return mix.sum_between(squared, own_scales.take(rows), scales.take(piece), weighted)
+
+    return between
 
 
 def _plain_expansion(

@@ -9,19 +9,20 @@ from typing import TypeAlias
 import numpy as np
 
 from .._types import Rows
-from ._fused_loops import evaluate_each, sum_block
+from ._fused_loops import evaluate_each, sum_between, sum_block
 from .base import Kernel
 from .rows import squared_norms
-from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial
+from .vectors import Cauchy, Gaussian, NormalizedLinear, NormalizedPolynomial, ShiftedCosine
 
 __all__ = ["KernelMix", "RowScales", "WeightedSum"]
 
-WeightedSum: TypeAlias = tuple[
-    tuple[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray], float
-]
-"""Biases, degrees and weights of the dot-product kernels, rates, squarings and weights of the Gaussians, the cutoff."""
+_Arrays: TypeAlias = tuple[np.ndarray, ...]
+WeightedSum: TypeAlias = tuple[_Arrays, _Arrays, _Arrays, _Arrays, float]
+"""Parameters and weights of dot-product kernels, shifted cosines, Cauchy kernels and Gaussians, and the cutoff."""
 
 _MAX_SQUARINGS = 4  # one after the other
+_OF_DISTANCES = (Gaussian, Cauchy)
+_OF_DOT_PRODUCTS = (NormalizedLinear, NormalizedPolynomial, ShiftedCosine)
 _FLOAT32_NORM_RATIO = 100.0  # of the longest row to the shortest, up to which float32 has digits enough
 # A Gaussian of e^-cutoff or less is no different from zero beside a diagonal of one.
 _CUTOFF = {np.dtype(np.float32): 23.0, np.dtype(np.float64): 46.0}
@@ -29,7 +30,7 @@ _CUTOFF = {np.dtype(np.float32): 23.0, np.dtype(np.float64): 46.0}
 
 @dataclass(frozen=True, slots=True)
 class RowScales:
-    """Squared norms of rows, and what normalizes each dot-product kernel on them, (n_dots, n_rows)."""
+    """Squared norms of rows, and what normalizes dot-product kernels and cosines on them, (n_dots + 1, n_rows)."""
 
     norms: np.ndarray
     scales: np.ndarray
@@ -49,18 +50,22 @@ class KernelMix:
     def __init__(self, kernels: Sequence[Kernel], dtype: np.dtype):
         self.n_kernels = len(kernels)
         self.dtype = np.dtype(dtype)
-        self.dots = [m for m, kernel in enumerate(kernels) if not isinstance(kernel, Gaussian)]
+        self.dots = [
+            m for m, kernel in enumerate(kernels) if isinstance(kernel, NormalizedLinear | NormalizedPolynomial)
+        ]
         self.biases = np.array([getattr(kernels[m], "bias", 0.0) for m in self.dots], dtype=self.dtype)
         self.degrees = np.array([getattr(kernels[m], "degree", 1) for m in self.dots], dtype=np.int64)
+        powers = {m: kernel.power for m, kernel in enumerate(kernels) if isinstance(kernel, ShiftedCosine)}
+        self.cosines = sorted(powers, key=powers.__getitem__)
+        self.powers = np.array([powers[m] for m in self.cosines], dtype=np.int64)
         largest = float(np.finfo(self.dtype).max)
-        rates = {
-            m: min(0.5 / kernel.sigma / kernel.sigma, largest)
-            for m, kernel in enumerate(kernels)
-            if isinstance(kernel, Gaussian)
-        }
+        cauchys = {m: kernel.scale for m, kernel in enumerate(kernels) if isinstance(kernel, Cauchy)}
+        self.cauchys = list(cauchys)
+        self.cauchy_rates = np.array([min(1.0 / s / s, largest) for s in cauchys.values()], dtype=self.dtype)
+        sigmas = {m: kernel.sigma for m, kernel in enumerate(kernels) if isinstance(kernel, Gaussian)}
+        rates = {m: min(0.5 / sigma / sigma, largest) for m, sigma in sigmas.items()}
         self.gaussians = sorted(rates, key=rates.__getitem__)
-        self.rates = np.array([rates[m] for m in self.gaussians], dtype=self.dtype)
-        self.squarings = _squarings([rates[m] for m in self.gaussians])
+        self.rates = np.array([rates[m] for m in self.gaussians], dtype=np.float64)
         self.cutoff = self.dtype.type(_CUTOFF[self.dtype])
 
     @staticmethod
@@ -69,10 +74,10 @@ class KernelMix:
 
         Dot products are recovered from distances, which costs digits where norms differ widely; float32 has few.
         """
-        if not all(type(kernel) in (Gaussian, NormalizedLinear, NormalizedPolynomial) for kernel in kernels):
+        if not all(type(kernel) in _OF_DISTANCES + _OF_DOT_PRODUCTS for kernel in kernels):
             return False
         is_narrow = any(block.dtype == np.float32 for block in blocks)
-        if not is_narrow or all(isinstance(kernel, Gaussian) for kernel in kernels):
+        if not is_narrow or all(isinstance(kernel, _OF_DISTANCES) for kernel in kernels):
             return True
         norms = np.concatenate([squared_norms(block) for block in blocks])
         positive = norms[norms > 0]
@@ -81,14 +86,15 @@ class KernelMix:
     def scales(self, rows: Rows) -> RowScales:
         """Return what the dot-product kernels need to know of some rows."""
         norms = squared_norms(rows)
-        shifted = norms + self.biases[:, None].astype(np.float64)
+        shifted = norms + np.append(self.biases, 0.0).astype(np.float64)[:, None]
         scales = np.divide(1.0, np.sqrt(shifted), out=np.zeros_like(shifted), where=shifted > 0)
+        scales[-1] /= 2.0
         return RowScales(norms.astype(self.dtype), scales.astype(self.dtype))
 
     @property
     def order(self) -> list[int]:
         """The positions of the kernels in the order of :meth:`evaluate`."""
-        return [*self.dots, *self.gaussians]
+        return [*self.dots, *self.cosines, *self.cauchys, *self.gaussians]
 
     def evaluate(self, squared: np.ndarray, rows: RowScales, columns: RowScales, out: np.ndarray) -> None:
         """Fill ``out`` with every kernel over a block of squared distances, (n_kernels, n_rows, n_columns).
@@ -110,17 +116,36 @@ class KernelMix:
         """Write a weighted sum over a block to out[top:, left:] and, mirrored, to out[left:, top:]."""
         sum_block(squared, rows.arrays, columns.arrays, weighted, top, left, out)
 
+    def sum_between(
+        self, squared: np.ndarray, rows: RowScales, columns: RowScales, weighted: WeightedSum
+    ) -> np.ndarray:
+        """Return a weighted sum over a block of squared distances."""
+        total = np.empty_like(squared)
+        sum_between(squared, rows.arrays, columns.arrays, weighted, total)
+        return total
+
     def weighted(self, weights: np.ndarray) -> WeightedSum:
-        """Return the argument of the compiled loops that says which sum is asked for."""
+        """Return the argument of the compiled loops that says which sum is asked for; weights of zero cost nothing."""
         weights = np.asarray(weights, dtype=self.dtype)
         dots = (self.biases, self.degrees, weights[self.dots])
-        return dots, (self.rates, self.squarings, weights[self.gaussians]), self.cutoff
+        cauchys = (self.cauchy_rates, weights[self.cauchys])
+        powers, cosine_weights = _nonzero(self.powers, weights[self.cosines])
+        rates, gaussian_weights = _nonzero(self.rates, weights[self.gaussians])
+        # The loops begin with the cosine itself, of power one.
+        cosines = powers, _squarings([1.0, *powers])[1:], cosine_weights
+        gaussians = rates.astype(self.dtype), _squarings(rates.tolist()), gaussian_weights
+        return dots, cosines, cauchys, gaussians, self.cutoff
+
+
+def _nonzero(parameters: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    used = np.flatnonzero(weights)
+    return parameters[used], weights[used]
 
 
 def _squarings(rates: list[float]) -> np.ndarray:
-    """Return for each rate how often the Gaussian before it must be squared to give its own, or -1.
+    """Return for each rate how often the kernel before it must be squared to give its own, or -1.
 
-    Squaring doubles the relative error, so after a few squarings an exponential is computed anew.
+    Squaring doubles the relative error, so after a few squarings a kernel is computed anew.
     """
     steps = np.full(len(rates), -1, dtype=np.int64)
     n_squared = 0

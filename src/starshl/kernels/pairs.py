@@ -32,6 +32,14 @@ class PairTable:
         return inner_products(self.A, self.B)
 
     @cached_property
+    def cosines(self) -> np.ndarray:
+        """Cosines of the angles between rows, zero wherever a row is zero."""
+        lengths = (np.sqrt(norms) for norms in self.norms)
+        scales = (np.divide(1.0, own, out=np.zeros_like(own), where=own > 0) for own in lengths)
+        rows, columns = (own.astype(self.inner.dtype) for own in scales)
+        return self.inner * rows[:, None] * columns
+
+    @cached_property
     def squared_distances(self) -> np.ndarray:
         return _as_distances(self.inner.copy(), self.A, self.B, self.norms)
 

@@ -61,17 +61,25 @@ class VectorBank:
         return [m for m, share in zip(mix.gaussians, shares, strict=True) if share <= _SPARSE_SHARE]
 
     def combine(self, weights: np.ndarray, rows: np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
-        """Return sum_m weights[m] K_m over all rows, or over the rows given in rising order."""
+        """Return sum_m weights[m] K_m over all rows, or over the rows given in rising order.
+
+        All rows are shared out among the threads of the bank; some rows are those of one bit, and so of one thread.
+        """
+        n_jobs = self.n_jobs if rows is None else 1
         rows = np.arange(self.n_rows) if rows is None else rows
         combined = np.empty((len(rows), len(rows)), dtype=self.dtype) if out is None else out
         weighted = self.mix.weighted(weights[self.wide])
         pieces = tiles(len(rows), TILE)
-        for number, first in enumerate(pieces):
-            for second in pieces[number:]:
-                above, left = rows[first], rows[second]
-                squared = self.distances.between(above, left)
-                scales = self.scales.take(above), self.scales.take(left)
-                self.mix.add_up(squared, *scales, weighted, first.start, second.start, combined)
+
+        def fill(first: slice, second: slice) -> None:
+            above, left = rows[first], rows[second]
+            squared = self.distances.between(above, left)
+            scales = self.scales.take(above), self.scales.take(left)
+            self.mix.add_up(squared, *scales, weighted, first.start, second.start, combined)
+
+        pairs = [(first, second) for number, first in enumerate(pieces) for second in pieces[number:]]
+        with single_threaded_blas():
+            run_all([partial(fill, *pair) for pair in pairs], n_jobs)
         self.close.add_to(combined, weights[self.narrow], rows)
         return combined
 

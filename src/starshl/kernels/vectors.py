@@ -46,8 +46,7 @@ class NormalizedLinear(VectorKernel):
     largest_diagonal: ClassVar[float] = 1.0
 
     def evaluate(self, table: PairTable) -> np.ndarray:
-        scales = [np.divide(1.0, np.sqrt(norms), out=np.zeros_like(norms), where=norms > 0) for norms in table.norms]
-        return _rescale(table.inner, *scales)
+        return table.cosines.copy()
 
     def diagonal(self, samples: KernelSamples) -> np.ndarray:
         return (squared_norms(as_floats(samples)) > 0).astype(np.float64)
@@ -68,7 +67,7 @@ class NormalizedPolynomial(VectorKernel):
     def evaluate(self, table: PairTable) -> np.ndarray:
         # Normalizing before taking the power keeps large rows from overflowing.
         cosines = _rescale(table.inner + table.inner.dtype.type(self.bias), *map(self._scale, table.norms))
-        return cosines**self.degree
+        return _power(cosines, self.degree)
 
     def _scale(self, norms: np.ndarray) -> np.ndarray:
         shifted = norms + self.bias
@@ -89,10 +88,9 @@ class ShiftedCosine(VectorKernel):
         check_integer(self.power, "power", low=1)
 
     def evaluate(self, table: PairTable) -> np.ndarray:
-        halves = NormalizedLinear().evaluate(table)
-        halves += 1
+        halves = table.cosines + 1
         halves /= 2
-        return halves**self.power
+        return _power(halves, self.power)
 
     def diagonal(self, samples: KernelSamples) -> np.ndarray:
         return np.where(squared_norms(as_floats(samples)) > 0, 1.0, 0.5**self.power)
@@ -176,6 +174,19 @@ def _times(distances: np.ndarray, rate: float) -> np.ndarray:
     """Return rate * distances; an infinite rate would turn the distance zero of equal rows into NaN."""
     largest = float(np.finfo(distances.dtype).max)
     return distances * distances.dtype.type(np.clip(rate, -largest, largest))
+
+
+def _power(values: np.ndarray, power: int) -> np.ndarray:
+    """Return values^power by repeated squaring, which is many times faster than NumPy's own power."""
+    result, square = None, values
+    while True:
+        if power % 2:
+            result = square if result is None else result * square
+        power //= 2
+        if power == 0:
+            assert result is not None
+            return result
+        square = square * square
 
 
 def _rescale(products: np.ndarray, row_scales: np.ndarray, column_scales: np.ndarray) -> np.ndarray:
