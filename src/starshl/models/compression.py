@@ -8,6 +8,7 @@ move: the best are chosen, one by one, and the kernels stay.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -81,11 +82,16 @@ class _Rows:
 
 
 def compress_expansion(
-    expansion: Expansion, n_support: int | None, further: Samples | None, random_state: Seed
+    expansion: Expansion,
+    n_support: int | None,
+    further: Samples | None,
+    random_state: Seed,
+    codes_of: Callable[[np.ndarray], BinaryCodes] = BinaryCodes.from_scores,
 ) -> Compressed:
     """Return an expansion of ``n_support`` support rows whose scores are near those of the given one.
 
-    ``further`` are samples, besides the support rows, on which the scores are compared.
+    ``further`` are samples, besides the support rows, on which the scores are compared. ``codes_of`` makes codes of
+    the scores.
     """
     n_support = _check_n_support(expansion, n_support)
     may_move = expansion.samples_of is Vectors and all(map(is_built_in, expansion.kernels))
@@ -98,7 +104,7 @@ def compress_expansion(
         norms = _norms(small.coefficients, _mean_kernel(small, small.kept))
         seen, unseen = rows.split(np.random.RandomState(0))
         trial = fit(expansion, seen, n_support, np.random.RandomState(0))
-    compressed = Compressed(small, norms, _agreement(expansion, trial, unseen.all))
+    compressed = Compressed(small, norms, _agreement(expansion, trial, unseen.all, codes_of))
     if compressed.agreement < _WARN_BELOW_AGREEMENT:
         warnings.warn(
             f"With {len(small.kept)} of {len(expansion.kept)} support rows, only about {compressed.agreement:.1%} "
@@ -141,7 +147,7 @@ def _with_moved_rows(expansion: Expansion, rows: _Rows, n_support: int, rng: np.
     return replace(
         expansion,
         kernels=[kernel],
-        weights=np.ones((len(coefficients), 1)),
+        weights=np.ones((*expansion.weights.shape[:-1], 1)),
         support=np.arange(len(centers)),
         kept=centers,
         coefficients=coefficients,
@@ -150,7 +156,7 @@ def _with_moved_rows(expansion: Expansion, rows: _Rows, n_support: int, rng: np.
 
 
 def _with_chosen_rows(expansion: Expansion, rows: _Rows, n_support: int, rng: np.random.RandomState) -> Expansion:
-    weights = np.tile(expansion.weights.mean(axis=0), (len(expansion.weights), 1))
+    weights = np.broadcast_to(expansion.mean_weights, expansion.weights.shape).copy()
     candidates = replace(expansion, weights=weights, kept=rows.support)
     targets, values = _targets(expansion, rows.all), _mean_kernel(candidates, rows.all)
     chosen = choose_columns(values, targets, n_support)
@@ -173,7 +179,7 @@ def _noisy_copies(rows: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
 def _mean_kernel(expansion: Expansion, rows: np.ndarray) -> np.ndarray:
     """Return the kernel of an expansion whose bits share one, (n_rows, n_support), in float64."""
     values = np.zeros((len(rows), len(expansion.kept)))
-    for kernel, weight in zip(expansion.kernels, expansion.weights[0], strict=True):
+    for kernel, weight in zip(expansion.kernels, expansion.mean_weights, strict=True):
         values += weight * kernel(rows, expansion.kept)
     return values
 
@@ -183,7 +189,9 @@ def _norms(coefficients: np.ndarray, gram: np.ndarray) -> np.ndarray:
     return np.sqrt(np.maximum(np.einsum("bs,bs->b", coefficients @ gram, coefficients), 0.0))
 
 
-def _agreement(expansion: Expansion, small: Expansion, rows: np.ndarray) -> float:
+def _agreement(
+    expansion: Expansion, small: Expansion, rows: np.ndarray, codes_of: Callable[[np.ndarray], BinaryCodes]
+) -> float:
     """Return the share of code bits on some rows in which two expansions agree."""
-    codes = [BinaryCodes.from_scores(each.scores(each.samples_of(rows))).to_signs() for each in (expansion, small)]
+    codes = [codes_of(each.scores(each.samples_of(rows))).to_signs() for each in (expansion, small)]
     return float(np.mean(codes[0] == codes[1]))

@@ -1,4 +1,4 @@
-"""The hash functions of all bits as kernel expansions over their support rows."""
+"""The functions of all bits, or of all classes, as kernel expansions over their support rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Expansion:
     ----------
     samples_of : the kind of samples that the functions take
     kernels : fitted kernels, none if they are precomputed
-    weights : array of shape (n_bits, n_kernels)
+    weights : array of shape (n_bits, n_kernels), or (n_kernels,) if all functions share them
     support : array of shape (n_support,), where the support rows stand among the training rows
     kept : what :meth:`starshl.models.samples.Samples.keep` returned for these rows
     coefficients : array of shape (n_bits, n_support)
@@ -41,3 +41,8 @@ class Expansion:
         """Return f_b(x), shape (n_samples, n_bits)."""
         scores = samples.expand(self.kernels, self.support, self.kept, self.weights, self.coefficients)
         return scores + self.intercept.astype(scores.dtype)
+
+    @property
+    def mean_weights(self) -> np.ndarray:
+        """The kernel weights of the mean function, (n_kernels,)."""
+        return self.weights if self.weights.ndim == 1 else self.weights.mean(axis=0)

@@ -24,13 +24,14 @@ from ..kernels import (
     check_gram,
     distinct_rows,
     expand_grams,
+    expand_mixture,
     expand_over_rows,
     make_bank,
 )
 from .clusters import kernel_k_means
 
 if TYPE_CHECKING:
-    from .star_shl import StarSHL
+    from .kernel_hasher import KernelHasher
 
 __all__ = [
     "SAMPLE_TYPES",
@@ -56,7 +57,7 @@ class Samples(ABC):
 
     @classmethod
     @abstractmethod
-    def read(cls, estimator: StarSHL, X: SamplesLike, *, fitting: bool) -> Self:
+    def read(cls, estimator: KernelHasher, X: SamplesLike, *, fitting: bool) -> Self:
         """Check what a user gave to an estimator."""
 
     @staticmethod
@@ -96,11 +97,13 @@ class Samples(ABC):
         weights: np.ndarray,
         coefficients: np.ndarray,
     ) -> np.ndarray:
-        """Return the kernel expansions of all bits on these samples, without their bias.
+        """Return the kernel expansions of all functions on these samples, without their bias.
 
         ``support`` numbers the training rows with a coefficient and ``kept`` is what :meth:`keep` returned for them.
+        One row of weights is shared by all functions.
         """
-        return expand_over_rows(kernels, self.values, kept, weights, coefficients)
+        expand = expand_mixture if weights.ndim == 1 else expand_over_rows
+        return expand(kernels, self.values, kept, weights, coefficients)
 
     def diagonals(self, kernels: Sequence[Kernel]) -> np.ndarray:
         """Return k_m(x, x) for all kernels and samples, shape (n_kernels, n)."""
@@ -120,7 +123,7 @@ class Vectors(Samples):
     kind = "vectors"
 
     @classmethod
-    def read(cls, estimator: StarSHL, X: SamplesLike, *, fitting: bool) -> Self:
+    def read(cls, estimator: KernelHasher, X: SamplesLike, *, fitting: bool) -> Self:
         """Check rows; those to be hashed may be sparse, whatever those of the fit were, if the kernels take both."""
         accept_sparse = not fitting and take_sparse(estimator.kernels_)
         rows = check_rows(estimator, X, fitting=fitting, accept_sparse=accept_sparse)
@@ -152,7 +155,7 @@ class SparseVectors(Vectors):
     kind = "sparse_vectors"
 
     @classmethod
-    def read(cls, estimator: StarSHL, X: SamplesLike, *, fitting: bool) -> Self:
+    def read(cls, estimator: KernelHasher, X: SamplesLike, *, fitting: bool) -> Self:
         return cls(_check_scale(check_rows(estimator, X, fitting=fitting, accept_sparse=True), fitting))
 
     @staticmethod
@@ -180,7 +183,7 @@ class Objects(Samples):
     kind = "objects"
 
     @classmethod
-    def read(cls, estimator: StarSHL, X: SamplesLike, *, fitting: bool) -> Self:
+    def read(cls, estimator: KernelHasher, X: SamplesLike, *, fitting: bool) -> Self:
         if isinstance(X, (str, bytes)) or not hasattr(X, "__len__"):
             raise ValueError(f"X is a {type(X).__name__}; give a list or a one-dimensional array of samples.")
         items = list(cast("Iterable[Any]", X))
@@ -203,7 +206,7 @@ class Precomputed(Samples):
     kind = "precomputed"
 
     @classmethod
-    def read(cls, estimator: StarSHL, X: SamplesLike, *, fitting: bool) -> Self:
+    def read(cls, estimator: KernelHasher, X: SamplesLike, *, fitting: bool) -> Self:
         return cls(_read_precomputed(estimator, X, fitting))
 
     @classmethod
@@ -237,6 +240,7 @@ class Precomputed(Samples):
         weights: np.ndarray,
         coefficients: np.ndarray,
     ) -> np.ndarray:
+        weights = np.broadcast_to(weights, (len(coefficients), len(self.values)))
         return expand_grams(self.values[:, :, support], weights, coefficients)
 
     def diagonals(self, kernels: Sequence[Kernel]) -> np.ndarray:
@@ -283,7 +287,7 @@ def _check_scale(rows: Rows, fitting: bool) -> Rows:
     return rows
 
 
-def _read_precomputed(estimator: StarSHL, X: SamplesLike, fitting: bool) -> np.ndarray:
+def _read_precomputed(estimator: KernelHasher, X: SamplesLike, fitting: bool) -> np.ndarray:
     # Not np.ndim, which asks objects that only convert to arrays.
     n_axes = len(X.shape) if hasattr(X, "shape") else np.asarray(X).ndim
     if n_axes != 3:
@@ -306,9 +310,9 @@ def _read_precomputed(estimator: StarSHL, X: SamplesLike, fitting: bool) -> np.n
             )
         if samples.shape[1] < 2 or samples.shape[0] < 1:
             raise ValueError(f"X has shape {np.shape(X)}; at least one kernel and two rows are needed.")
-    elif samples.shape[0] != estimator.kernel_weights_.shape[1] or samples.shape[2] != estimator.n_features_in_:
+    elif samples.shape[0] != estimator.kernel_weights_.shape[-1] or samples.shape[2] != estimator.n_features_in_:
         raise ValueError(
-            f"X has shape {np.shape(X)}; this hasher was fitted on {estimator.kernel_weights_.shape[1]} kernels and "
+            f"X has shape {np.shape(X)}; this hasher was fitted on {estimator.kernel_weights_.shape[-1]} kernels and "
             f"{estimator.n_features_in_} rows, so it needs kernel values of shape (n_kernels, n, n_train)."
         )
     return samples

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import fields
 from typing import Any, Self
@@ -11,28 +9,27 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from .._types import LabelsLike, SamplesLike, Seed
-from .._validation import check_choice, check_labels
-from ..base import BaseHasher, all_or_nothing
+from .._validation import check_labels
+from ..base import all_or_nothing
 from ..facts import Facts
 from ..kernels import KernelsLike, resolve_kernels
-from ..solvers import Solution, hamming_distances, hinge_distances
+from ..solvers import Solution, hinge_distances
 from .bound import GeneralizationBound, generalization_bound
 from .compression import Compressed, compress_expansion
 from .decoding import nearest_classes
-from .expansion import Expansion
-from .samples import SAMPLE_TYPES, Samples, sample_type, take_sparse
+from .kernel_hasher import KernelHasher
+from .samples import Samples, sample_type
 from .settings import Settings
-from .storage import pack_model, unpack_model
+from .state_checks import check_star_shl
 from .training import TrainingSet, choose_start, descend, fit_bank, warn_about
 
 __all__ = ["StarSHL"]
 
 
-class StarSHL(BaseHasher):
+class StarSHL(KernelHasher):
     """Learn a B-bit code for every sample and a B-bit codeword for every class (*SHL).
 
     Bit b is the sign of a kernel SVM whose kernel is a learned mixture. Training alternates between SVMs,
@@ -144,7 +141,7 @@ class StarSHL(BaseHasher):
         sparse=True,
     )
 
-    agreement_: float
+    _state_check = staticmethod(check_star_shl)
 
     def __init__(
         self,
@@ -264,13 +261,6 @@ class StarSHL(BaseHasher):
         predicted = self.classes_[self._predict_index(scores[labels.labeled])]
         return float(np.mean(predicted == given))
 
-    def codeword_distances(self, X: SamplesLike, metric: str = "hamming") -> np.ndarray:
-        """Return the distance of each sample to each codeword, (n, n_codewords), "hamming" or "hinge"."""
-        check_choice(metric, "metric", ("hamming", "hinge"))
-        scores = self.decision_function(X)
-        distances = hamming_distances if metric == "hamming" else hinge_distances
-        return distances(scores, self.codewords_)
-
     def generalization_bound(
         self, X: SamplesLike, y: LabelsLike, rho: float = 1.0, delta: float = 0.05
     ) -> GeneralizationBound:
@@ -372,9 +362,6 @@ class StarSHL(BaseHasher):
             predicted[labels.labeled] = labels.classes[labels.index[labels.labeled]]
         self.transduction_ = predicted
 
-    def _read(self, X: SamplesLike) -> Samples:
-        return SAMPLE_TYPES[self.sample_kind_].read(self, X, fitting=False)
-
     def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return f_b(x), whose sign is bit b."""
         return self._scores_of(self._read(X))
@@ -382,50 +369,9 @@ class StarSHL(BaseHasher):
     def _scores_of(self, samples: Samples) -> np.ndarray:
         return self._expansion.scores(samples)
 
-    @property
-    def _expansion(self) -> Expansion:
-        return Expansion(
-            samples_of=SAMPLE_TYPES[self.sample_kind_],
-            kernels=self.kernels_,
-            weights=self.kernel_weights_,
-            support=self.support_,
-            kept=self.support_samples_,
-            coefficients=self.dual_coef_[:, self.support_],
-            intercept=self.intercept_,
-        )
-
     def _kernel_diagonals(self, X: SamplesLike) -> np.ndarray:
         """Return k_m(x, x) for all kernels and rows, shape (n_kernels, n)."""
         return self._read(X).diagonals(self.kernels_)
 
     def _predict_index(self, scores: np.ndarray) -> np.ndarray:
         return nearest_classes(scores, self.codewords_, self.codeword_counts_)
-
-    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        return pack_model(self._packable_params(), self._learned_state())
-
-    @classmethod
-    def _unpack(
-        cls,
-        header: dict[str, Any],
-        arrays: dict[str, np.ndarray],
-        kernels: KernelsLike | None = None,
-        steps: Sequence[Any] | None = None,
-    ) -> Self:
-        cls._refuse_given(steps=steps)
-        params, state = unpack_model(header, arrays, kernels)
-        hasher = cls(**params)
-        hasher._settings()  # refuses those that no fit can have had
-        hasher._restore_state(state)
-        return hasher
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        is_precomputed = isinstance(self.kernels, str) and self.kernels == "precomputed"
-        tags.input_tags.pairwise = is_precomputed
-        with suppress(ValueError):  # of kernels that fit will refuse
-            tags.input_tags.sparse = not is_precomputed and take_sparse(resolve_kernels(self.kernels))
-        # With labels it is a classifier, and cross-validation then keeps every class in every fold.
-        tags.estimator_type = "classifier"
-        tags.classifier_tags = ClassifierTags()
-        return tags

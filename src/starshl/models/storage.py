@@ -1,4 +1,4 @@
-"""StarSHL in a model file: kernels by name and fields, only the rows that matter, never code."""
+"""Kernel hashers in a model file: kernels by name and fields, only the rows that matter, never code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from .._types import Rows
 from ..bundle import pack_values, unpack_values
 from ..exceptions import BundleFormatError
 from ..kernels import BUILT_IN_KERNELS, CallableKernel, Kernel, KernelsLike, is_built_in, resolve_kernels
-from .samples import SAMPLE_TYPES, Precomputed, SparseVectors, take_sparse
+from .samples import SAMPLE_TYPES
+from .state_checks import StateCheck, mismatch
 
 __all__ = ["pack_model", "unpack_model"]
 
@@ -39,7 +40,7 @@ def pack_model(params: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[dic
         params["kernels"] = "listed"
     header["kernels"] = [_pack_kernel(kernel, f"kernel.{m}.", arrays, kept) for m, kernel in enumerate(kernels)]
     for name in ("codewords", "kernel_weights"):
-        if isinstance(params[name], (list, tuple)):
+        if isinstance(params.get(name), (list, tuple)):
             params[name] = np.asarray(params[name])
     support = SAMPLE_TYPES[state["sample_kind_"]].pack(kept)
     for name, values in (("params", params), ("fitted", state), ("support", support)):
@@ -49,9 +50,12 @@ def pack_model(params: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[dic
 
 
 def unpack_model(
-    header: Mapping[str, Any], arrays: Arrays, kernels: KernelsLike | None
+    header: Mapping[str, Any], arrays: Arrays, kernels: KernelsLike | None, check_state: StateCheck
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the settings and learned attributes; ``kernels`` stands in for functions that the file could not hold."""
+    """Return the settings and learned attributes; ``kernels`` stands in for functions that the file could not hold.
+
+    ``check_state`` refuses attributes that do not belong to one model.
+    """
     params = unpack_values(header["params"], arrays, "params.")
     state = unpack_values(header["fitted"], arrays, "fitted.")
     kept = _unpack_support(unpack_values(header["support"], arrays, "support."), state)
@@ -68,8 +72,8 @@ def unpack_model(
     elif kernels is not None:
         raise ValueError("This model was fitted with built-in kernels, which are in the file. Load it without kernels.")
     n_train = header["n_train"]
-    _check_state(state, params["n_bits"], n_train)
-    coefficients = np.zeros((params["n_bits"], n_train))
+    check_state(state, params["n_bits"], n_train)
+    coefficients = np.zeros((len(state["dual_coef_"]), n_train))
     coefficients[:, state["support_"]] = state["dual_coef_"]
     return params, state | {"dual_coef_": coefficients, "support_samples_": kept}
 
@@ -77,58 +81,13 @@ def unpack_model(
 def _unpack_support(values: dict[str, Any], state: Mapping[str, Any]) -> Rows:
     samples_of = SAMPLE_TYPES.get(state["sample_kind_"])
     if samples_of is None:
-        raise _mismatch("sample_kind_")
+        raise mismatch("sample_kind_")
     kept = None
     if all(isinstance(value, np.ndarray) for value in values.values()):
         kept = samples_of.unpack(values, len(state["support_"]), state.get("n_features_in_", 0))
     if kept is None:
-        raise _mismatch("support_samples_")
+        raise mismatch("support_samples_")
     return kept
-
-
-def _check_state(state: Mapping[str, Any], n_bits: int, n_train: int) -> None:
-    """Refuse arrays that do not belong to one model, before any of them is used as an index."""
-    n_codewords, n_support = len(state["classes_"]), len(state["support_"])
-    # Precomputed kernels are not in the file: only the weights say how many there were.
-    n_kernels = len(state["kernels_"]) or state["kernel_weights_"].shape[-1]
-    shapes = {
-        "classes_": (n_codewords,),
-        "codewords_": (n_codewords, n_bits),
-        "codeword_counts_": (n_codewords,),
-        "kernel_weights_": (n_bits, n_kernels),
-        "intercept_": (n_bits,),
-        "norms_": (n_bits,),
-        "support_": (n_support,),
-        "dual_coef_": (n_bits, n_support),
-        "assignments_": (n_train,),
-        "transduction_": (n_train,),
-    }
-    wrong = [name for name, shape in shapes.items() if np.shape(state[name]) != shape]
-    numbers = ("codewords_", "codeword_counts_", "kernel_weights_", "intercept_", "norms_", "dual_coef_")
-    wrong += [name for name in numbers if not np.isfinite(state[name]).all()]
-    if not np.isin(state["codewords_"], (-1, 1)).all():
-        wrong.append("codewords_")
-    if not _are_indices(state["support_"], n_train) or np.any(np.diff(state["support_"]) <= 0):
-        wrong.append("support_")
-    if not _are_indices(state["assignments_"], n_codewords):
-        wrong.append("assignments_")
-    samples_of = SAMPLE_TYPES[state["sample_kind_"]]
-    if (samples_of is Precomputed) != (len(state["kernels_"]) == 0):
-        wrong.append("sample_kind_")
-    if samples_of is SparseVectors and not take_sparse(state["kernels_"]):
-        wrong.append("sample_kind_")
-    if state["n_bits_"] != n_bits:
-        wrong.append("n_bits_")
-    if wrong:
-        raise _mismatch(wrong[0])
-
-
-def _are_indices(values: np.ndarray, size: int) -> bool:
-    return values.dtype.kind == "i" and bool(np.all((values >= 0) & (values < size)))
-
-
-def _mismatch(name: str) -> BundleFormatError:
-    return BundleFormatError(f"The model file is damaged: its {name} does not match the rest of the model.")
 
 
 def _pack_kernel(kernel: Kernel, prefix: str, arrays: Arrays, support: Rows | None = None) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from .initial import check_assignments, initial_codewords, initial_weights
 from .samples import Samples
 from .settings import Settings
 
-__all__ = ["TrainingSet", "choose_start", "descend", "fit_bank", "warn_about"]
+__all__ = ["TrainingSet", "choose_start", "descend", "fit_bank", "warn_about", "warn_about_classes", "warn_about_length"]
 
 _SMALLEST_FLOAT32_TOL = 1e-4  # below it the rounding of kernels, not the tolerance, would end a descent
 _CALLER_OF_FIT = 4  # stack level, seen from a function that fit calls
@@ -97,18 +97,35 @@ def _choose_classes(settings: Settings, labels: PartialLabels) -> np.ndarray:
             f"n_codewords is {settings.n_codewords}, but y has {n_classes} classes, each of which gets one codeword. "
             "Leave n_codewords out when y has labels."
         )
-    if n_classes == 1:
-        unlabeled = int(np.sum(~labels.labeled))
-        is_marked = unlabeled > 0 and labels.dtype.kind in "iu"
-        marked = f" The {unlabeled} rows of y that are -1 count as unlabeled. If -1 is a class, name it otherwise, for "
-        marked += "example 0."
-        warnings.warn(
-            f"y has one class only ({labels.classes.tolist()[0]!r}), so every code will be that class's codeword. "
-            f"Give rows of two classes or more, or no labels and n_codewords.{marked if is_marked else ''}",
-            UserWarning,
-            stacklevel=_CALLER_OF_FIT + 1,
-        )
+    warn_about_classes(labels)
     return labels.classes
+
+
+def warn_about_classes(labels: PartialLabels, stacklevel: int = _CALLER_OF_FIT + 2) -> None:
+    """Warn if all labeled rows are of one class."""
+    if len(labels.classes) > 1:
+        return
+    unlabeled = int(np.sum(~labels.labeled))
+    is_marked = unlabeled > 0 and labels.dtype.kind in "iu"
+    marked = f" The {unlabeled} rows of y that are -1 count as unlabeled. If -1 is a class, name it otherwise, for "
+    marked += "example 0."
+    warnings.warn(
+        f"y has one class only ({labels.classes.tolist()[0]!r}), so every code will be that class's codeword. "
+        f"Give rows of two classes or more, or no labels and n_codewords.{marked if is_marked else ''}",
+        UserWarning,
+        stacklevel=stacklevel,
+    )
+
+
+def warn_about_length(n_codewords: int, n_bits: int, stacklevel: int = _CALLER_OF_FIT + 1) -> None:
+    """Warn if there are more classes than codes."""
+    if n_codewords > 2**n_bits:
+        warnings.warn(
+            f"{n_codewords} codewords do not fit into {n_bits} bits, which make {2**n_bits} codes: some classes share "
+            f"one. Use n_bits >= {int(np.ceil(np.log2(n_codewords)))}.",
+            UserWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def fit_bank(
@@ -132,13 +149,7 @@ def choose_start(
 ) -> Start:
     """Return where the descent starts: codewords, kernel weights and assignments."""
     n_bits, norm, n_codewords = settings.n_bits, float(settings.kernel_norm), len(training.classes)
-    if n_codewords > 2**n_bits:
-        warnings.warn(
-            f"{n_codewords} codewords do not fit into {n_bits} bits, which make {2**n_bits} codes: some classes share "
-            f"one. Use n_bits >= {int(np.ceil(np.log2(n_codewords)))}.",
-            UserWarning,
-            stacklevel=_CALLER_OF_FIT,
-        )
+    warn_about_length(n_codewords, n_bits)
     distinct = settings.codeword_constraint == "distinct"
     codewords = initial_codewords(settings.codewords, n_codewords, n_bits, rng, distinct=distinct)
     weights = initial_weights(settings.kernel_weights, n_bits, bank.n_kernels, norm, rng)

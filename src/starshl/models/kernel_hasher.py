@@ -1,0 +1,97 @@
+"""KernelHasher: what hashers over a kernel mixture share, whatever their loss."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils import ClassifierTags, Tags
+
+from .._types import SamplesLike
+from .._validation import check_choice
+from ..base import BaseHasher
+from ..kernels import Kernel, KernelsLike, resolve_kernels
+from ..solvers import hamming_distances, hinge_distances
+from .expansion import Expansion
+from .samples import SAMPLE_TYPES, Samples, take_sparse
+from .state_checks import StateCheck
+from .storage import pack_model, unpack_model
+
+__all__ = ["KernelHasher"]
+
+
+class KernelHasher(BaseHasher):
+    """A hasher whose functions are kernel expansions over training rows, with a codeword for each class."""
+
+    kernels: KernelsLike
+
+    classes_: np.ndarray
+    codewords_: np.ndarray
+    kernels_: list[Kernel]
+    kernel_weights_: np.ndarray
+    dual_coef_: np.ndarray
+    intercept_: np.ndarray
+    sample_kind_: str
+    support_: np.ndarray
+    support_samples_: Any
+    agreement_: float
+
+    _state_check: ClassVar[StateCheck]
+
+    @abstractmethod
+    def _settings(self) -> object:
+        """Return the checked parameters, or refuse those that no fit can have had."""
+
+    def codeword_distances(self, X: SamplesLike, metric: str = "hamming") -> np.ndarray:
+        """Return the distance of each sample to each codeword, (n, n_codewords), "hamming" or "hinge"."""
+        check_choice(metric, "metric", ("hamming", "hinge"))
+        scores = self.decision_function(X)
+        distances = hamming_distances if metric == "hamming" else hinge_distances
+        return distances(scores, self.codewords_)
+
+    def _read(self, X: SamplesLike) -> Samples:
+        return SAMPLE_TYPES[self.sample_kind_].read(self, X, fitting=False)
+
+    @property
+    def _expansion(self) -> Expansion:
+        return Expansion(
+            samples_of=SAMPLE_TYPES[self.sample_kind_],
+            kernels=self.kernels_,
+            weights=self.kernel_weights_,
+            support=self.support_,
+            kept=self.support_samples_,
+            coefficients=self.dual_coef_[:, self.support_],
+            intercept=self.intercept_,
+        )
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return pack_model(self._packable_params(), self._learned_state())
+
+    @classmethod
+    def _unpack(
+        cls,
+        header: dict[str, Any],
+        arrays: dict[str, np.ndarray],
+        kernels: KernelsLike | None = None,
+        steps: Sequence[Any] | None = None,
+    ) -> Self:
+        cls._refuse_given(steps=steps)
+        params, state = unpack_model(header, arrays, kernels, cls._state_check)
+        hasher = cls(**params)
+        hasher._settings()  # refuses those that no fit can have had
+        hasher._restore_state(state)
+        return hasher
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        is_precomputed = isinstance(self.kernels, str) and self.kernels == "precomputed"
+        tags.input_tags.pairwise = is_precomputed
+        with suppress(ValueError):  # of kernels that fit will refuse
+            tags.input_tags.sparse = not is_precomputed and take_sparse(resolve_kernels(self.kernels))
+        # With labels it is a classifier, and cross-validation then keeps every class in every fold.
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags()
+        return tags

@@ -1,0 +1,85 @@
+"""From class scores to codes: bits are expected codeword bits under the posterior of the classes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["bit_scores", "choose_database_temperature", "posterior", "precision_among"]
+
+# How many times softer the codes of unlabeled items may be than those of queries.
+_SOFTENINGS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
+_N_QUERIES, _N_ITEMS = 500, 2000  # rows on which they are compared
+_FEWEST_ROWS = 20  # that can tell anything about precision
+_N_NEAREST = 10
+
+
+def posterior(scores: np.ndarray, temperature: float) -> np.ndarray:
+    """Return softmax(temperature * scores) of each row, in the precision of the scores."""
+    values = scores - scores.max(axis=1, keepdims=True)
+    values *= values.dtype.type(temperature)
+    np.exp(values, out=values)
+    values /= values.sum(axis=1, keepdims=True)
+    return values
+
+
+def bit_scores(scores: np.ndarray, codewords: np.ndarray, temperature: float | None) -> np.ndarray:
+    r"""Return the expected codeword bits :math:`\sum_g \mathrm{softmax}(T h)_g\, \mu_{gb}`, shape (n, n_bits).
+
+    Without a temperature the class scores themselves stand in for the posterior: ridge regression onto codewords.
+    """
+    shares = scores if temperature is None else posterior(scores, temperature)
+    return shares @ codewords.astype(shares.dtype)
+
+
+def choose_database_temperature(
+    scores: np.ndarray, index: np.ndarray, codewords: np.ndarray, temperature: float, seed: int
+) -> float:
+    """Return the temperature for codes of unlabeled items, at most that of queries.
+
+    Queries keep their temperature. Sharp codes on both sides make every wrong item as near as a right one, so items
+    are softened: by the factor whose precision at 10 is largest when rows, scored without themselves, are both
+    queries and items.
+    """
+    order = np.random.RandomState(seed).permutation(len(scores))[:_N_ITEMS]
+    if len(order) < _FEWEST_ROWS or len(codewords) < 2:
+        return temperature
+    scores, index = scores[order], index[order]
+    queries = bit_scores(scores[:_N_QUERIES], codewords, temperature) >= 0
+    precisions = [
+        precision_among(queries, bit_scores(scores, codewords, temperature / softening) >= 0, index)
+        for softening in _SOFTENINGS
+    ]
+    return temperature / _SOFTENINGS[int(np.argmax(precisions))]
+
+
+def precision_among(queries: np.ndarray, items: np.ndarray, index: np.ndarray) -> float:
+    """Return the expected precision at 10, over orders of ties, where query n is item n and does not count.
+
+    Parameters
+    ----------
+    queries, items : bool arrays of shape (n_queries, n_bits) and (n_items, n_bits)
+    index : array of shape (n_items,), the class of each item
+    """
+    n_queries, n_bits = queries.shape
+    own = np.arange(n_queries)
+    packed, group = np.unique(np.packbits(items, axis=1), axis=0, return_inverse=True)
+    group = group.ravel()
+    codes = np.unpackbits(packed, axis=1, count=n_bits).astype(np.float32)
+    by_class = np.zeros((index.max() + 1, len(codes)))
+    np.add.at(by_class, (index, group), 1.0)
+    bits = queries.astype(np.float32)
+    # |q - c| = |q| + |c| - 2 q.c for bits of 0 and 1.
+    distances = (bits.sum(axis=1)[:, None] + codes.sum(axis=1) - 2 * bits @ codes.T).astype(np.int64)
+    cells = (own[:, None] * (n_bits + 1) + distances).ravel()
+    shape = n_queries, n_bits + 1
+
+    def per_distance(counts: np.ndarray) -> np.ndarray:
+        table = np.bincount(cells, counts.ravel(), minlength=shape[0] * shape[1]).reshape(shape)
+        table[own, distances[own, group[:n_queries]]] -= 1.0
+        return table
+
+    found = per_distance(np.broadcast_to(by_class.sum(axis=0), distances.shape))
+    relevant = per_distance(by_class[index[:n_queries]])
+    taken = np.clip(_N_NEAREST - (np.cumsum(found, axis=1) - found), 0.0, found)
+    hits = np.divide(relevant * taken, found, out=np.zeros(shape), where=found > 0)
+    return float(hits.sum(axis=1).mean() / min(_N_NEAREST, len(items) - 1))

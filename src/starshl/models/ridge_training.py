@@ -1,0 +1,177 @@
+"""From checked input to class scores: the steps of ``StarRidge.fit``, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from .._threads import single_threaded_blas
+from .._validation import PartialLabels, check_choice, check_integer, check_n_jobs, check_number
+from ..kernels import GramBank, Kernel, KernelsLike, MemoryPlan, VectorBank, compute_grams, fit_kernels
+from ..solvers.cholesky import RidgeFactor
+from ..solvers.leave_one_out import Mixture, fit_mixture, fit_temperature, leave_one_out_scores, one_hot
+from .samples import Samples
+
+__all__ = ["RidgeSettings", "RidgeSolution", "RidgeTrainingSet", "Targets", "label_targets", "solve_exactly"]
+
+_SEARCH_ROWS = 700  # from which weights, ridge and temperature are learned; more rows change precision by .001
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RidgeSettings:
+    """The parameters of :class:`starshl.StarRidge` that training reads, each within its range."""
+
+    n_bits: int
+    kernels: KernelsLike
+    n_codewords: int | None
+    head: Literal["posterior", "linear"]
+    unlabeled: Literal["graph", "ignore"]
+    max_exact_rows: int
+    n_landmarks: int | None
+    n_jobs: int | None
+    max_memory: float | None
+
+    def __post_init__(self) -> None:
+        check_integer(self.n_bits, "n_bits", low=1)
+        check_choice(self.head, "head", ("posterior", "linear"))
+        check_choice(self.unlabeled, "unlabeled", ("graph", "ignore"))
+        check_integer(self.max_exact_rows, "max_exact_rows", low=1)
+        check_n_jobs(self.n_jobs)
+        if self.n_landmarks is not None:
+            check_integer(self.n_landmarks, "n_landmarks", low=1)
+        if self.n_codewords is not None:
+            check_integer(self.n_codewords, "n_codewords", low=1)
+        if self.max_memory is not None:
+            check_number(self.max_memory, "max_memory", low=0, strict=True)
+
+    @property
+    def is_precomputed(self) -> bool:
+        """Whether X holds kernel values."""
+        return isinstance(self.kernels, str) and self.kernels == "precomputed"
+
+    @property
+    def memory_plan(self) -> MemoryPlan:
+        return MemoryPlan(self.max_memory, self.n_jobs)
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What each row of X is fitted to.
+
+    Parameters
+    ----------
+    index : array of shape (n_rows,), the class of each row, -1 where a row is left out of the fit
+    ridge_scale : array of shape (n_rows,), the multiplier of its ridge: 1 is a labeled row, more is a row that is
+        trusted less; 1 / ridge_scale is its weight in the losses
+    note : one line for ``choice_``
+    """
+
+    index: np.ndarray
+    ridge_scale: np.ndarray
+    note: str
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Where the rows of the fit stand among all rows."""
+        return np.flatnonzero(self.index >= 0)
+
+
+def label_targets(labels: PartialLabels, weights: np.ndarray) -> Targets:
+    """Return the targets of labeled rows alone: a row of weight w has 1 / w of the ridge."""
+    used = labels.labeled & (weights > 0)
+    index = np.where(used, labels.index, -1)
+    ridge_scale = np.divide(1.0, weights, out=np.ones_like(weights), where=used)
+    n_unlabeled = int(np.sum(~labels.labeled & (weights > 0)))
+    note = f"{n_unlabeled:,} unlabeled rows were left out" if n_unlabeled else ""
+    return Targets(index, ridge_scale, note)
+
+
+@dataclass(frozen=True, slots=True)
+class RidgeTrainingSet:
+    """The rows of a fit: samples, fitted kernels between them, class indices and ridge multipliers."""
+
+    samples: Samples
+    kernels: list[Kernel]
+    index: np.ndarray
+    ridge_scale: np.ndarray
+    n_classes: int
+
+    @classmethod
+    def take(
+        cls, samples: Samples, kernels: str | Sequence[Kernel], targets: Targets, n_classes: int
+    ) -> RidgeTrainingSet:
+        """Return the rows that have a target, with kernels fitted on them."""
+        rows = targets.rows
+        chosen = samples if len(rows) == len(samples) else samples.take(rows)
+        scale = targets.ridge_scale[rows]
+        fitted = [] if isinstance(kernels, str) else fit_kernels(kernels, chosen.values, 1.0 / scale)
+        return cls(chosen, fitted, targets.index[rows], scale, n_classes)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Weights of the rows in the losses."""
+        return 1.0 / self.ridge_scale
+
+
+@dataclass(frozen=True, slots=True)
+class RidgeSolution:
+    """Class scores as kernel expansions over the rows of the fit, and what they are without each row itself.
+
+    Parameters
+    ----------
+    mixture : kernel weights, constant, ridge
+    temperature : refitted on all rows
+    dual : array of shape (n_classes, n_rows)
+    intercept : array of shape (n_classes,)
+    scores : array of shape (n_rows, n_classes), leave-one-out
+    """
+
+    mixture: Mixture
+    temperature: float
+    dual: np.ndarray
+    intercept: np.ndarray
+    scores: np.ndarray
+
+
+def solve_exactly(training: RidgeTrainingSet, plan: MemoryPlan, seed: int) -> RidgeSolution:
+    """Return the solution of kernel ridge regression on all rows, by one Cholesky factorization."""
+    bank = training.samples.bank(training.kernels, plan)
+    mixture = search_mixture(training, bank, plan, seed)
+    gram = bank.combine(mixture.weights)
+    gram += gram.dtype.type(mixture.constant)
+    factor = RidgeFactor(gram, mixture.ridge * training.ridge_scale, overwrite=True)
+    targets = one_hot(training.index, training.n_classes)
+    dual = factor.solve(targets)
+    scores = leave_one_out_scores(targets, dual, factor.inverse_diagonal())
+    temperature = fit_temperature(scores, training.index, training.weights)
+    return RidgeSolution(mixture, temperature, dual.T, mixture.constant * dual.sum(axis=0), scores)
+
+
+def search_mixture(
+    training: RidgeTrainingSet, bank: GramBank | VectorBank | None, plan: MemoryPlan, seed: int
+) -> Mixture:
+    """Return kernel weights, ridge and temperature, learned from at most 700 rows.
+
+    ``bank`` is that of all rows, if there is one: on few rows it serves the search, too.
+    """
+    rows = _search_rows(training.index, seed)
+    if bank is None or len(rows) < len(training.index):
+        bank = training.samples.take(rows).bank(training.kernels, plan)
+    grams = bank.grams if isinstance(bank, GramBank) else compute_grams(bank.kernels, bank.rows, plan.n_jobs)
+    with single_threaded_blas():
+        return fit_mixture(
+            grams, training.index[rows], training.n_classes, training.ridge_scale[rows], training.weights[rows]
+        )
+
+
+def _search_rows(index: np.ndarray, seed: int) -> np.ndarray:
+    """Return the rows of the search, in rising order: random ones, from each class in proportion."""
+    if len(index) <= _SEARCH_ROWS:
+        return np.arange(len(index))
+    shuffled = np.random.RandomState(seed).permutation(len(index))
+    by_class = shuffled[np.argsort(index[shuffled], kind="stable")]
+    steps = (np.arange(_SEARCH_ROWS) * len(index)) // _SEARCH_ROWS
+    return np.sort(by_class[steps])

@@ -1,0 +1,384 @@
+"""StarRidge: codewords, a kernel mixture and squared loss; every length and codebook from one factorization."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from .._threads import using_threads
+from .._types import LabelsLike, SamplesLike, Seed
+from .._validation import PartialLabels, check_labels, check_weights
+from ..base import all_or_nothing
+from ..codes import BinaryCodes
+from ..facts import Facts
+from ..kernels import KernelsLike, resolve_kernels
+from ..supervision import require_labels
+from .compression import compress_expansion
+from .initial import initial_codewords
+from .kernel_hasher import KernelHasher
+from .posterior import bit_scores, choose_database_temperature, posterior
+from .ridge_training import (
+    RidgeSettings,
+    RidgeSolution,
+    RidgeTrainingSet,
+    Targets,
+    label_targets,
+    solve_exactly,
+)
+from .samples import Samples, sample_type
+from .state_checks import check_star_ridge
+from .training import warn_about_classes, warn_about_length
+
+__all__ = ["StarRidge"]
+
+_SEEDS = np.iinfo(np.int32).max
+
+
+class StarRidge(KernelHasher):
+    r"""Learn class scores by kernel ridge regression, and write them as codes of any length.
+
+    Every class has a codeword :math:`\mu_g`, a row of signs. One kernel ridge regression onto the classes gives
+    scores :math:`h(x)`; kernel weights, ridge and temperature T minimize the log loss of softmax(T h) over rows that
+    are each scored without themselves. Bit b of a code is the sign of the expected codeword bit
+
+    .. math:: \sum_g \mathrm{softmax}(T h(x))_g\, \mu_{gb}.
+
+    No step but the last one knows the length of the code, so :meth:`with_bits` gives other lengths in milliseconds.
+    Unlabeled is -1 in an integer y, NaN in a float y, None or NaN in an object y, and the empty text among strings.
+
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the codes.
+    kernels : {"rich", "scaled", "paper", "precomputed"} or list, default="rich"
+        "rich": Gaussians of 0.35, 0.5, 0.7 and 1 median distances between training rows, a Cauchy kernel, and powers
+        of the shifted cosine; "scaled" and "paper" as for :class:`starshl.StarSHL`; a list of kernel objects of
+        :mod:`starshl.kernels` or functions of two samples of any type; "precomputed": X holds kernel values,
+        (n, n_train) or (n_kernels, n, n_train).
+    codewords : {"separated", "random"} or array of shape (n_classes, n_bits), default="separated"
+        Codewords far apart, random, or given.
+    n_codewords : int, default=None
+        The number of classes, which may be left out.
+    head : {"posterior", "linear"}, default="posterior"
+        "linear" leaves out the softmax: ridge regression onto codewords.
+    unlabeled : {"graph", "ignore"}, default="graph"
+        What unlabeled rows are for; "ignore" leaves them out of the fit.
+    max_exact_rows : int, default=20000
+        Largest number of rows whose kernel matrix is factorized.
+    n_landmarks : int, default=None
+        Number of landmarks above that.
+    n_jobs : int, default=None
+        Threads; None is one, -1 all. Results do not depend on it.
+    max_memory : float, default=None
+        GiB that kernels may take during a fit; None is three quarters of what is free.
+    random_state : int, RandomState or None, default=None
+        Seeds the codewords and the choice of the rows from which kernel weights are learned.
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    codewords_ : array of shape (n_classes, n_bits), int8
+    kernels_ : list of fitted kernels
+    kernel_weights_ : array of shape (n_kernels,), shared by all classes and bits; zero for kernels that were dropped
+    ridge_ : the ridge of a labeled row of weight one, for kernel weights that sum to one
+    temperature_ : T above, for queries
+    database_temperature_ : T for items without a label, chosen by leave-one-out precision
+    dual_coef_ : array of shape (n_classes, n_train)
+    intercept_ : array of shape (n_classes,)
+    support_ : indices of the training rows that the fit used
+    support_samples_ : these rows
+    training_scores_ : array of shape (n_train, n_classes), class scores of the training rows, each without itself
+    assignments_ : class index of every training row
+    labeled_ : whether each training row came with a label
+    transduction_ : label of every training row; given labels are kept
+    choice_ : one line that says what the fit chose and why
+    codebook_seed_ : seed of the codewords
+    agreement_ : share of code bits that :meth:`compress` did not change; only after it
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from starshl import StarRidge
+    >>> X, y = load_digits(return_X_y=True)
+    >>> hasher = StarRidge(32, random_state=0).fit(X[:900], y[:900])
+    >>> hasher.score(X[900:], y[900:]) > 0.95
+    True
+    >>> hasher.with_bits(8).encode(X[900:]).nbytes  # one byte per image, no second fit
+    897
+    """
+
+    facts = Facts(
+        paper="this package: the squared-loss form of *SHL with a posterior head",
+        year=2026,
+        labels="some",
+        cost="n^3 / 3, for any number of bits",
+        samples="vectors, kernels on any samples, or precomputed kernels",
+        sparse=True,
+    )
+
+    _state_check = staticmethod(check_star_ridge)
+
+    def __init__(
+        self,
+        n_bits: int = 32,
+        *,
+        kernels: KernelsLike = "rich",
+        codewords: str | ArrayLike = "separated",
+        n_codewords: int | None = None,
+        head: str = "posterior",
+        unlabeled: str = "graph",
+        max_exact_rows: int = 20_000,
+        n_landmarks: int | None = None,
+        n_jobs: int | None = None,
+        max_memory: float | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
+    ):
+        self.n_bits = n_bits
+        self.kernels = kernels
+        self.codewords = codewords
+        self.n_codewords = n_codewords
+        self.head = head
+        self.unlabeled = unlabeled
+        self.max_exact_rows = max_exact_rows
+        self.n_landmarks = n_landmarks
+        self.n_jobs = n_jobs
+        self.max_memory = max_memory
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @all_or_nothing
+    def fit(self, X: SamplesLike, y: LabelsLike = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn class scores and codewords.
+
+        Parameters
+        ----------
+        X : array or CSR array of shape (n, n_features), list of samples, or kernel values (see ``kernels``)
+        y : array of shape (n,)
+            Labels; unlabeled rows are marked as described above.
+        sample_weight : array of shape (n,), default=None
+            A row of weight w has 1 / w of the ridge and w of the loss; one of weight 0 is absent.
+        """
+        settings = self._settings()
+        kernels = "precomputed" if settings.is_precomputed else resolve_kernels(self.kernels)
+        samples = sample_type(kernels, X).read(self, X, fitting=True)
+        labels, weights = self._read_labels(y, sample_weight, len(samples))
+        codebook_seed, search_seed = (int(seed) for seed in check_random_state(self.random_state).randint(_SEEDS, size=2))
+        targets = label_targets(labels, weights)
+        training = RidgeTrainingSet.take(samples, kernels, targets, len(labels.classes))
+        solution = solve_exactly(training, settings.memory_plan, search_seed)
+
+        self.classes_ = labels.classes
+        self.head_ = settings.head
+        self.codebook_seed_ = codebook_seed
+        self._store(samples, training, targets, solution)
+        self._store_training_rows(samples, labels, targets, solution)
+        self._set_codewords(settings.n_bits, self.codewords)
+        return self
+
+    def with_bits(self, n_bits: int, codewords: str | ArrayLike | None = None) -> Self:
+        """Return a fitted hasher of another length or with other codewords, in milliseconds.
+
+        It shares the arrays of this one. The codes are those of a fit with ``n_bits`` and the same seed.
+
+        Parameters
+        ----------
+        n_bits : int
+        codewords : {"separated", "random"} or array of shape (n_classes, n_bits), default=None
+            None is the setting of this hasher, or "separated" if that was an array.
+        """
+        check_is_fitted(self)
+        if codewords is None:
+            codewords = self.codewords if isinstance(self.codewords, str) else "separated"
+        other: Self = clone(self).set_params(n_bits=n_bits, codewords=codewords)
+        settings = other._settings()
+        for name, value in self._learned_state().items():
+            setattr(other, name, value)
+        other._set_codewords(settings.n_bits, codewords)
+        return other
+
+    def predict(self, X: SamplesLike) -> np.ndarray:
+        """Return the most probable class, also where several classes share a codeword."""
+        return self.classes_[self.class_scores(X).argmax(axis=1)]
+
+    def predict_proba(self, X: SamplesLike) -> np.ndarray:
+        """Return the probability of each class, shape (n, n_classes), in the order of ``classes_``."""
+        return posterior(self.class_scores(X), self.temperature_)
+
+    def class_scores(self, X: SamplesLike) -> np.ndarray:
+        """Return the scores h of the classes, near 1 for the class of a sample, shape (n, n_classes)."""
+        check_is_fitted(self)
+        with using_threads(self.n_jobs):
+            scores = self._class_scores(X)
+        if not np.isfinite(scores).all():
+            raise ValueError(
+                "Some class scores are not finite numbers: entries of X are too large. Rescale the features, for "
+                "example with sklearn.preprocessing.StandardScaler."
+            )
+        return scores
+
+    def score(self, X: SamplesLike, y: LabelsLike = None) -> float:
+        """Return the accuracy over labeled rows or, without labels, the mean log probability of the chosen class."""
+        shares = self.predict_proba(X)
+        labels = check_labels(y, len(shares))
+        if not labels.labeled.any():
+            return float(np.mean(np.log(shares.max(axis=1))))
+        predicted = self.classes_[shares[labels.labeled].argmax(axis=1)]
+        return float(np.mean(predicted == labels.classes[labels.index[labels.labeled]]))
+
+    def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
+        """Return the codes of items: the codeword of the label where a known class is given, else a softer code.
+
+        Parameters
+        ----------
+        X : samples as for ``fit``
+        y : array of shape (n_samples,), default=None
+            Labels of the items, where they are known. A label that is no class of the fit counts as unlabeled.
+        """
+        codes = self._codes(self.class_scores(X), self.database_temperature_)
+        if y is None:
+            return codes
+        known, index = self._known_labels(check_labels(y, len(codes)))
+        return _with_codewords(codes, known, self.codewords_[index])
+
+    @property
+    def training_codes_(self) -> BinaryCodes:
+        """Codes of the training rows as items: codewords of labels, and leave-one-out codes where unlabeled."""
+        check_is_fitted(self)
+        codes = self._codes(self.training_scores_, self.database_temperature_)
+        return _with_codewords(codes, self.labeled_, self.codewords_[self.assignments_[self.labeled_]])
+
+    def compress(self, n_support: int | None = None, X: SamplesLike | None = None, random_state: Seed = 0) -> Self:
+        """Return a fitted hasher that encodes faster, because it has fewer support rows; this one stays as it is.
+
+        The class scores are learned anew over fewer rows; see :meth:`starshl.StarSHL.compress` for how, and for the
+        parameters. Classes, codewords, temperatures and everything about the training rows are kept.
+        ``agreement_`` estimates the share of code bits that are as before.
+        """
+        check_is_fitted(self)
+        further = None if X is None else self._read(X)
+        compressed = compress_expansion(
+            self._expansion, n_support, further, random_state, lambda scores: self._codes(scores, self.temperature_)
+        )
+        small: Self = clone(self)
+        learned = compressed.learned()
+        del learned["norms_"]
+        for name, value in (self._learned_state() | learned).items():
+            setattr(small, name, value)
+        return small
+
+    def _settings(self) -> RidgeSettings:
+        return RidgeSettings(**{each.name: getattr(self, each.name) for each in fields(RidgeSettings)})
+
+    def _read_labels(
+        self, y: LabelsLike, sample_weight: ArrayLike | None, n_rows: int
+    ) -> tuple[PartialLabels, np.ndarray]:
+        """Return labels over the classes that have a row of positive weight, and the weights."""
+        all_labels, weights = require_labels(self, y, n_rows, partial=True), check_weights(sample_weight, n_rows)
+        seen = np.unique(all_labels.index[(weights > 0) & all_labels.labeled])
+        if len(seen) == 0:
+            raise ValueError("Every labeled row has a sample_weight of zero. Give some labeled row a positive weight.")
+        renumbered = np.full(len(all_labels.classes) + 1, -1)
+        renumbered[seen] = np.arange(len(seen))
+        labels = PartialLabels(all_labels.classes[seen], renumbered[all_labels.index], all_labels.dtype)
+        if self.n_codewords not in (None, len(seen)):
+            raise ValueError(
+                f"n_codewords is {self.n_codewords}, but y has {len(seen)} classes, each of which gets one codeword. "
+                "Leave n_codewords out when y has labels."
+            )
+        warn_about_classes(labels, stacklevel=5)
+        return labels, weights
+
+    def _store(
+        self, samples: Samples, training: RidgeTrainingSet, targets: Targets, solution: RidgeSolution
+    ) -> None:
+        self.sample_kind_ = samples.kind
+        self.kernels_ = training.kernels
+        self.kernel_weights_ = solution.mixture.weights
+        self.ridge_ = solution.mixture.ridge
+        self.temperature_ = solution.temperature
+        self.support_ = targets.rows
+        self.support_samples_ = samples.keep(self.support_)
+        self.dual_coef_ = np.zeros((len(solution.dual), len(samples)))
+        self.dual_coef_[:, self.support_] = solution.dual
+        self.intercept_ = solution.intercept
+        self.choice_ = _describe(training, targets, solution)
+
+    def _store_training_rows(
+        self, samples: Samples, labels: PartialLabels, targets: Targets, solution: RidgeSolution
+    ) -> None:
+        """Set what is about the training rows, also those that the fit left out."""
+        scores = np.empty((len(samples), len(self.classes_)), dtype=np.float32)
+        scores[self.support_] = solution.scores
+        left_out = np.flatnonzero(targets.index < 0)
+        if len(left_out):
+            scores[left_out] = self._expansion.scores(samples.queries(left_out))
+        self.training_scores_ = scores
+        self.labeled_ = labels.labeled
+        self.assignments_ = np.where(labels.labeled, labels.index, scores.argmax(axis=1))
+        self.transduction_ = self.classes_[self.assignments_].astype(labels.dtype)
+
+    def _set_codewords(self, n_bits: int, codewords: str | ArrayLike) -> None:
+        """Set the codewords, and everything else that depends on them."""
+        warn_about_length(len(self.classes_), n_bits, stacklevel=5)
+        rng = np.random.RandomState(self.codebook_seed_)
+        self.codewords_ = initial_codewords(codewords, len(self.classes_), n_bits, rng, distinct=True)
+        self.n_bits_ = n_bits
+        self.database_temperature_ = self.temperature_
+        if self.head_ == "posterior":
+            known = self.labeled_
+            self.database_temperature_ = choose_database_temperature(
+                self.training_scores_[known],
+                self.assignments_[known],
+                self.codewords_,
+                self.temperature_,
+                self.codebook_seed_,
+            )
+
+    def _class_scores(self, X: SamplesLike) -> np.ndarray:
+        return self._expansion.scores(self._read(X))
+
+    def _scores(self, X: SamplesLike) -> np.ndarray:
+        """Return the expected codeword bits, whose signs are the code."""
+        return self._bit_scores(self._class_scores(X), self.temperature_)
+
+    def _bit_scores(self, scores: np.ndarray, temperature: float) -> np.ndarray:
+        return bit_scores(scores, self.codewords_, temperature if self.head_ == "posterior" else None)
+
+    def _codes(self, scores: np.ndarray, temperature: float) -> BinaryCodes:
+        return BinaryCodes.from_scores(self._bit_scores(scores, temperature))
+
+    def _known_labels(self, labels: PartialLabels) -> tuple[np.ndarray, np.ndarray]:
+        """Return which items have a label of the fit, and its index among ``classes_`` for those."""
+        positions = {label: position for position, label in enumerate(self.classes_.tolist())}
+        of_class = np.array([positions.get(label, -1) for label in labels.classes.tolist()] + [-1])
+        index = of_class[labels.index]
+        return index >= 0, index[index >= 0]
+
+
+def _with_codewords(codes: BinaryCodes, rows: np.ndarray, codewords: np.ndarray) -> BinaryCodes:
+    """Return the codes with those of some rows replaced."""
+    packed = codes.packed.copy()
+    packed[rows] = BinaryCodes.from_signs(codewords).packed
+    return BinaryCodes(packed, codes.n_bits)
+
+
+def _describe(training: RidgeTrainingSet, targets: Targets, solution: RidgeSolution) -> str:
+    """Return the line of ``choice_``."""
+    mixture, n_rows = solution.mixture, len(training.index)
+    accuracy = float(np.average(solution.scores.argmax(axis=1) == training.index, weights=training.weights))
+    n_kernels = int(np.count_nonzero(mixture.weights))
+    parts = [
+        f"{n_rows:,} rows of {training.n_classes} classes",
+        f"{n_kernels} of {len(mixture.weights)} kernels",
+        f"ridge {mixture.ridge:.2g}",
+        f"temperature {solution.temperature:.3g}",
+        f"leave-one-out accuracy {accuracy:.3f}",
+    ]
+    return "; ".join([*parts, targets.note] if targets.note else parts)

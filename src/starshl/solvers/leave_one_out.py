@@ -1,0 +1,202 @@
+r"""Kernel weights, ridge and temperature by leave-one-out likelihood.
+
+Kernel ridge regression of one-hot class vectors Y has scores that each row would get from a fit without it:
+
+.. math:: A = \Big(\sum_m \theta_m K_m + 1 + \lambda D\Big)^{-1}, \qquad \alpha = A Y, \qquad
+          h_n = Y_n - \alpha_n / A_{nn},
+
+where D holds one multiplier of the ridge per row. They cost one factorization, so what a fit has to choose can be
+chosen by the log loss of softmax(T h), with its gradient.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.optimize import brentq, minimize
+from scipy.special import logsumexp
+
+from .._threads import single_threaded_blas
+
+__all__ = [
+    "SMALLEST_RIDGE",
+    "LeaveOneOutLoss",
+    "Mixture",
+    "fit_mixture",
+    "fit_temperature",
+    "leave_one_out_scores",
+    "one_hot",
+]
+
+SMALLEST_RIDGE = 1e-5  # relative to the diagonal of the kernels: at 1e-6 a Cholesky factorization in float32 fails
+_TEMPERATURES = (1.0, 200.0)  # outside, codes hardly depend on the temperature
+_START_RIDGE, _START_TEMPERATURE = 0.1, 5.0  # a start at a ridge of 1e-3 can end in a worse optimum
+_PENALTY = 1e-5  # of the squared logarithms of the kernel weights, which keeps useless kernels from running away
+_N_STEPS = 15  # of L-BFGS; the loss hardly changes after them
+_SMALLEST_SHARE = 0.005  # of the sum of the weights, below which a kernel is dropped
+_LOG_WEIGHTS = (-25.0, 10.0)
+_LOG_RIDGES = (np.log(SMALLEST_RIDGE), np.log(1e4))
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """What the search found: the kernel sum_m weights[m] K_m + constant, its ridge and the temperature.
+
+    ``loss`` is the mean log loss of the rows of the search, each without itself, and ``accuracy`` their accuracy.
+    """
+
+    weights: np.ndarray
+    constant: float
+    ridge: float
+    temperature: float
+    loss: float
+    accuracy: float
+
+
+def one_hot(index: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return one row per sample with a one in the column of its class.
+
+    Examples
+    --------
+    >>> one_hot(np.array([1, 0]), 2)
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    targets = np.zeros((len(index), n_classes))
+    targets[np.arange(len(index)), index] = 1.0
+    return targets
+
+
+def leave_one_out_scores(targets: np.ndarray, dual: np.ndarray, inverse_diagonal: np.ndarray) -> np.ndarray:
+    r"""Return :math:`h_n = Y_n - \alpha_n / A_{nn}`, what a fit without row n predicts for it."""
+    return targets - dual / inverse_diagonal[:, None]
+
+
+class LeaveOneOutLoss:
+    r"""The weighted mean log loss of softmax(T h) over the logarithms of :math:`\theta`, :math:`\lambda` and T.
+
+    Parameters
+    ----------
+    grams : array of shape (n_kernels, n, n)
+    index : array of shape (n,), the class of each row
+    n_classes : int
+    ridge_scale : array of shape (n,), the diagonal of D
+    weights : array of shape (n,), weights of the rows in the loss
+    """
+
+    def __init__(
+        self, grams: np.ndarray, index: np.ndarray, n_classes: int, ridge_scale: np.ndarray, weights: np.ndarray
+    ):
+        self.n_kernels, self.n_rows = grams.shape[:2]
+        self.flat = np.ascontiguousarray(grams, dtype=np.float64).reshape(self.n_kernels, -1)
+        self.index = index
+        self.targets = one_hot(index, n_classes)
+        self.ridge_scale = ridge_scale
+        self.weights = weights / weights.sum()
+
+    def scores(self, theta: np.ndarray, ridge: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return the leave-one-out scores, A, alpha and the diagonal of A."""
+        matrix = (theta @ self.flat).reshape(self.n_rows, self.n_rows)
+        matrix += 1.0
+        matrix.flat[:: self.n_rows + 1] += ridge * self.ridge_scale
+        inverse = _inverse(matrix)
+        dual = inverse @ self.targets
+        diagonal = inverse.diagonal().copy()
+        return leave_one_out_scores(self.targets, dual, diagonal), inverse, dual, diagonal
+
+    def __call__(self, logs: np.ndarray) -> tuple[float, np.ndarray]:
+        r"""Return the loss and its gradient.
+
+        With a = diag A, g the derivative of the loss by h, :math:`P = -g / a` and :math:`r_n = g_n \alpha_n / a_n^2`,
+
+        .. math:: \partial / \partial \theta_m = -\langle A P \alpha^\top + A\,\mathrm{diag}(r) A,\ K_m \rangle,
+
+        and the same with D in the place of :math:`K_m` for :math:`\lambda`.
+        """
+        theta, (ridge, temperature) = np.exp(logs[:-2]), np.exp(logs[-2:])
+        scores, inverse, dual, diagonal = self.scores(theta, ridge)
+        tempered = temperature * scores
+        totals = logsumexp(tempered, axis=1, keepdims=True)
+        loss = float(self.weights @ (totals[:, 0] - tempered[np.arange(self.n_rows), self.index]))
+        errors = self.weights[:, None] * (np.exp(tempered - totals) - self.targets)
+
+        by_score = temperature * errors
+        by_dual = -by_score / diagonal[:, None]
+        by_diagonal = np.sum(by_score * dual, axis=1) / diagonal**2
+        slope = (inverse * by_diagonal) @ inverse
+        slope += (inverse @ by_dual) @ dual.T
+        by_theta = -(self.flat @ slope.reshape(-1))
+        by_ridge = -float(slope.diagonal() @ self.ridge_scale)
+        by_temperature = float(np.sum(errors * scores))
+        gradient = np.concatenate([theta * by_theta, [ridge * by_ridge, temperature * by_temperature]])
+        gradient[:-2] += 2 * _PENALTY * logs[:-2]
+        return loss + _PENALTY * float(logs[:-2] @ logs[:-2]), gradient
+
+
+def fit_mixture(
+    grams: np.ndarray, index: np.ndarray, n_classes: int, ridge_scale: np.ndarray, weights: np.ndarray
+) -> Mixture:
+    """Return the kernel weights (summing to one), constant, ridge and temperature of least leave-one-out log loss.
+
+    Kernels count in units of their mean diagonal. See :class:`LeaveOneOutLoss` for the parameters.
+    """
+    sizes = np.array([float(np.mean(gram.diagonal())) for gram in grams])
+    sizes[sizes <= 0] = 1.0
+    if np.any(sizes != 1.0):
+        grams = grams / sizes[:, None, None]
+    loss = LeaveOneOutLoss(grams, index, n_classes, ridge_scale, weights)
+    n_kernels = len(grams)
+    start = np.log([*np.full(n_kernels, 1.0 / n_kernels), _START_RIDGE, _START_TEMPERATURE])
+    bounds = [_LOG_WEIGHTS] * n_kernels + [_LOG_RIDGES, tuple(np.log(_TEMPERATURES))]
+    with single_threaded_blas():
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _N_STEPS})
+        theta, (ridge, temperature) = np.exp(found.x[:-2]), np.exp(found.x[-2:])
+        scores = loss.scores(theta, ridge)[0]
+    accuracy = float(loss.weights @ (scores.argmax(axis=1) == index))
+    theta[theta < _SMALLEST_SHARE * theta.sum()] = 0.0
+    total = float(theta.sum())
+    return Mixture(
+        weights=theta / total / sizes,
+        constant=1.0 / total,
+        ridge=max(float(ridge) / total, SMALLEST_RIDGE),
+        temperature=float(temperature),
+        loss=float(found.fun),
+        accuracy=accuracy,
+    )
+
+
+def fit_temperature(scores: np.ndarray, index: np.ndarray, weights: np.ndarray) -> float:
+    r"""Return the T of least weighted log loss of softmax(T h), within limits.
+
+    The loss is convex in T; its derivative is the mean of :math:`\sum_g p_g h_g - h_y`.
+    """
+    scores = scores.astype(np.float64, copy=False)
+    above_own = scores - scores[np.arange(len(scores)), index][:, None]
+    shifts = scores.max(axis=1, keepdims=True)
+    weights = weights / weights.sum()
+
+    def slope(temperature: float) -> float:
+        posterior = np.exp(temperature * (scores - shifts))
+        return float(weights @ (np.sum(posterior * above_own, axis=1) / posterior.sum(axis=1)))
+
+    low, high = _TEMPERATURES
+    if slope(low) >= 0:
+        return low
+    if slope(high) <= 0:
+        return high
+    return float(brentq(slope, low, high, rtol=1e-9))
+
+
+def _inverse(matrix: np.ndarray) -> np.ndarray:
+    """Return the inverse of a positive definite matrix, which is overwritten."""
+    factor, info = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
+    if info == 0:
+        inverse, info = dpotri(factor, lower=1, overwrite_c=1)
+    if info != 0:
+        raise np.linalg.LinAlgError("The kernel matrix plus its ridge is not positive definite.")
+    upper = np.triu(inverse.T, 1)  # C order, where LAPACK's lower triangle is the upper one
+    full = upper + upper.T
+    full.flat[:: len(full) + 1] = inverse.diagonal()
+    return full
