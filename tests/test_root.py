@@ -14,6 +14,7 @@ NAMES = [
     "BinaryCodes",
     "Collection",
     "NeighborGraph",
+    "StarRidge",
     "StarSHL",
     "__version__",
     "binarize",

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from .collection import Collection
     from .graphs import NeighborGraph, spread_labels
     from .index import make_index
-    from .models import StarSHL
+    from .models import StarRidge, StarSHL
 
 __all__ = [
     "BinaryCodes",
     "Collection",
     "NeighborGraph",
+    "StarRidge",
     "StarSHL",
     "__version__",
     "binarize",
@@ -33,6 +34,7 @@ _HOMES = {
     "BinaryCodes": "starshl.codes",
     "Collection": "starshl.collection",
     "NeighborGraph": "starshl.graphs",
+    "StarRidge": "starshl.models",
     "StarSHL": "starshl.models",
     "binarize": "starshl.binarization",
     "load": "starshl.catalog",

@@ -18,6 +18,7 @@ __all__ = ["METHODS", "WRAPPERS", "Configuration", "configurations", "get_class"
 
 METHODS = {
     "StarSHL": "starshl.models.star_shl",
+    "StarRidge": "starshl.models.star_ridge",
     "LSHash": "starshl.baselines.lsh",
     "ITQ": "starshl.baselines.itq",
     "SDH": "starshl.baselines.sdh",

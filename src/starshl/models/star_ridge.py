@@ -169,7 +169,9 @@ class StarRidge(KernelHasher):
         kernels = "precomputed" if settings.is_precomputed else resolve_kernels(self.kernels)
         samples = sample_type(kernels, X).read(self, X, fitting=True)
         labels, weights = self._read_labels(y, sample_weight, len(samples))
-        codebook_seed, search_seed = (int(seed) for seed in check_random_state(self.random_state).randint(_SEEDS, size=2))
+        codebook_seed, search_seed = (
+            int(seed) for seed in check_random_state(self.random_state).randint(_SEEDS, size=2)
+        )
         targets = label_targets(labels, weights)
         training = RidgeTrainingSet.take(samples, kernels, targets, len(labels.classes))
         solution = solve_exactly(training, settings.memory_plan, search_seed)
@@ -295,9 +297,7 @@ class StarRidge(KernelHasher):
         warn_about_classes(labels, stacklevel=5)
         return labels, weights
 
-    def _store(
-        self, samples: Samples, training: RidgeTrainingSet, targets: Targets, solution: RidgeSolution
-    ) -> None:
+    def _store(self, samples: Samples, training: RidgeTrainingSet, targets: Targets, solution: RidgeSolution) -> None:
         self.sample_kind_ = samples.kind
         self.kernels_ = training.kernels
         self.kernel_weights_ = solution.mixture.weights

@@ -21,7 +21,15 @@ from .initial import check_assignments, initial_codewords, initial_weights
 from .samples import Samples
 from .settings import Settings
 
-__all__ = ["TrainingSet", "choose_start", "descend", "fit_bank", "warn_about", "warn_about_classes", "warn_about_length"]
+__all__ = [
+    "TrainingSet",
+    "choose_start",
+    "descend",
+    "fit_bank",
+    "warn_about",
+    "warn_about_classes",
+    "warn_about_length",
+]
 
 _SMALLEST_FLOAT32_TOL = 1e-4  # below it the rounding of kernels, not the tolerance, would end a descent
 _CALLER_OF_FIT = 4  # stack level, seen from a function that fit calls

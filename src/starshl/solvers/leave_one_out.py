@@ -2,10 +2,10 @@ r"""Kernel weights, ridge and temperature by leave-one-out likelihood.
 
 Kernel ridge regression of one-hot class vectors Y has scores that each row would get from a fit without it:
 
-.. math:: A = \Big(\sum_m \theta_m K_m + 1 + \lambda D\Big)^{-1}, \qquad \alpha = A Y, \qquad
+.. math:: A = \Big(\sum_m \theta_m K_m + 1 + \rho D \sum_m \theta_m\Big)^{-1}, \qquad \alpha = A Y, \qquad
           h_n = Y_n - \alpha_n / A_{nn},
 
-where D holds one multiplier of the ridge per row. They cost one factorization, so what a fit has to choose can be
+where D holds one multiplier of the ridge per row and the ridge is a share of the kernels' diagonal. They cost one factorization, so what a fit has to choose can be
 chosen by the log loss of softmax(T h), with its gradient.
 """
 
@@ -30,7 +30,7 @@ __all__ = [
     "one_hot",
 ]
 
-SMALLEST_RIDGE = 1e-5  # relative to the diagonal of the kernels: at 1e-6 a Cholesky factorization in float32 fails
+SMALLEST_RIDGE = 1e-5  # share of the kernels' diagonal: at 1e-6 a Cholesky factorization in float32 fails
 _TEMPERATURES = (1.0, 200.0)  # outside, codes hardly depend on the temperature
 _START_RIDGE, _START_TEMPERATURE = 0.1, 5.0  # a start at a ridge of 1e-3 can end in a worse optimum
 _PENALTY = 1e-5  # of the squared logarithms of the kernel weights, which keeps useless kernels from running away
@@ -75,7 +75,7 @@ def leave_one_out_scores(targets: np.ndarray, dual: np.ndarray, inverse_diagonal
 
 
 class LeaveOneOutLoss:
-    r"""The weighted mean log loss of softmax(T h) over the logarithms of :math:`\theta`, :math:`\lambda` and T.
+    r"""The weighted mean log loss of softmax(T h) over the logarithms of :math:`\theta`, :math:`\rho` and T.
 
     Parameters
     ----------
@@ -97,10 +97,10 @@ class LeaveOneOutLoss:
         self.weights = weights / weights.sum()
 
     def scores(self, theta: np.ndarray, ridge: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return the leave-one-out scores, A, alpha and the diagonal of A."""
+        """Return the leave-one-out scores, A, alpha and the diagonal of A; the ridge is a share of the weights' sum."""
         matrix = (theta @ self.flat).reshape(self.n_rows, self.n_rows)
         matrix += 1.0
-        matrix.flat[:: self.n_rows + 1] += ridge * self.ridge_scale
+        matrix.flat[:: self.n_rows + 1] += ridge * theta.sum() * self.ridge_scale
         inverse = _inverse(matrix)
         dual = inverse @ self.targets
         diagonal = inverse.diagonal().copy()
@@ -111,9 +111,9 @@ class LeaveOneOutLoss:
 
         With a = diag A, g the derivative of the loss by h, :math:`P = -g / a` and :math:`r_n = g_n \alpha_n / a_n^2`,
 
-        .. math:: \partial / \partial \theta_m = -\langle A P \alpha^\top + A\,\mathrm{diag}(r) A,\ K_m \rangle,
+        .. math:: \partial / \partial \theta_m = -\langle A P \alpha^\top + A\,\mathrm{diag}(r) A,\ K_m + \rho D \rangle,
 
-        and the same with D in the place of :math:`K_m` for :math:`\lambda`.
+        and the same with :math:`D \sum_m \theta_m` in the place of :math:`K_m + \rho D` for :math:`\rho`.
         """
         theta, (ridge, temperature) = np.exp(logs[:-2]), np.exp(logs[-2:])
         scores, inverse, dual, diagonal = self.scores(theta, ridge)
@@ -127,8 +127,9 @@ class LeaveOneOutLoss:
         by_diagonal = np.sum(by_score * dual, axis=1) / diagonal**2
         slope = (inverse * by_diagonal) @ inverse
         slope += (inverse @ by_dual) @ dual.T
-        by_theta = -(self.flat @ slope.reshape(-1))
-        by_ridge = -float(slope.diagonal() @ self.ridge_scale)
+        by_diagonal_sum = -float(slope.diagonal() @ self.ridge_scale)
+        by_theta = ridge * by_diagonal_sum - self.flat @ slope.reshape(-1)
+        by_ridge = theta.sum() * by_diagonal_sum
         by_temperature = float(np.sum(errors * scores))
         gradient = np.concatenate([theta * by_theta, [ridge * by_ridge, temperature * by_temperature]])
         gradient[:-2] += 2 * _PENALTY * logs[:-2]
@@ -160,7 +161,7 @@ def fit_mixture(
     return Mixture(
         weights=theta / total / sizes,
         constant=1.0 / total,
-        ridge=max(float(ridge) / total, SMALLEST_RIDGE),
+        ridge=float(ridge),
         temperature=float(temperature),
         loss=float(found.fun),
         accuracy=accuracy,
