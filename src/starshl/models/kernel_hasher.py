@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import ClassifierTags, Tags
@@ -17,7 +17,6 @@ from ..kernels import Kernel, KernelsLike, resolve_kernels
 from ..solvers import hamming_distances, hinge_distances
 from .expansion import Expansion
 from .samples import SAMPLE_TYPES, Samples, take_sparse
-from .state_checks import StateCheck
 from .storage import pack_model, unpack_model
 
 __all__ = ["KernelHasher"]
@@ -39,7 +38,10 @@ class KernelHasher(BaseHasher):
     support_samples_: Any
     agreement_: float
 
-    _state_check: ClassVar[StateCheck]
+    @staticmethod
+    @abstractmethod
+    def _check_state(state: Mapping[str, Any], n_bits: int, n_train: int) -> None:
+        """Refuse learned attributes of a model file that do not belong together."""
 
     @abstractmethod
     def _settings(self) -> object:
@@ -79,7 +81,7 @@ class KernelHasher(BaseHasher):
         steps: Sequence[Any] | None = None,
     ) -> Self:
         cls._refuse_given(steps=steps)
-        params, state = unpack_model(header, arrays, kernels, cls._state_check)
+        params, state = unpack_model(header, arrays, kernels, cls._check_state)
         hasher = cls(**params)
         hasher._settings()  # refuses those that no fit can have had
         hasher._restore_state(state)

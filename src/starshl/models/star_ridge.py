@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -122,7 +122,7 @@ class StarRidge(KernelHasher):
         sparse=True,
     )
 
-    _state_check = staticmethod(check_star_ridge)
+    _check_state = staticmethod(check_star_ridge)
 
     def __init__(
         self,
@@ -169,9 +169,7 @@ class StarRidge(KernelHasher):
         kernels = "precomputed" if settings.is_precomputed else resolve_kernels(self.kernels)
         samples = sample_type(kernels, X).read(self, X, fitting=True)
         labels, weights = self._read_labels(y, sample_weight, len(samples))
-        codebook_seed, search_seed = (
-            int(seed) for seed in check_random_state(self.random_state).randint(_SEEDS, size=2)
-        )
+        codebook_seed, search_seed = check_random_state(self.random_state).randint(_SEEDS, size=2).tolist()
         targets = label_targets(labels, weights)
         training = RidgeTrainingSet.take(samples, kernels, targets, len(labels.classes))
         solution = solve_exactly(training, settings.memory_plan, search_seed)

@@ -141,7 +141,7 @@ class StarSHL(KernelHasher):
         sparse=True,
     )
 
-    _state_check = staticmethod(check_star_shl)
+    _check_state = staticmethod(check_star_shl)
 
     def __init__(
         self,

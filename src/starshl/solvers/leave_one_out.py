@@ -5,8 +5,8 @@ Kernel ridge regression of one-hot class vectors Y has scores that each row woul
 .. math:: A = \Big(\sum_m \theta_m K_m + 1 + \rho D \sum_m \theta_m\Big)^{-1}, \qquad \alpha = A Y, \qquad
           h_n = Y_n - \alpha_n / A_{nn},
 
-where D holds one multiplier of the ridge per row and the ridge is a share of the kernels' diagonal. They cost one factorization, so what a fit has to choose can be
-chosen by the log loss of softmax(T h), with its gradient.
+where D holds one multiplier of the ridge per row; the ridge is a share of the kernels' diagonal. These scores cost one
+factorization, so what a fit has to choose can be chosen by the log loss of softmax(T h), with its gradient.
 """
 
 from __future__ import annotations
@@ -111,7 +111,8 @@ class LeaveOneOutLoss:
 
         With a = diag A, g the derivative of the loss by h, :math:`P = -g / a` and :math:`r_n = g_n \alpha_n / a_n^2`,
 
-        .. math:: \partial / \partial \theta_m = -\langle A P \alpha^\top + A\,\mathrm{diag}(r) A,\ K_m + \rho D \rangle,
+        .. math:: \partial / \partial \theta_m = -\langle S,\ K_m + \rho D \rangle, \qquad
+                  S = A P \alpha^\top + A\,\mathrm{diag}(r) A,
 
         and the same with :math:`D \sum_m \theta_m` in the place of :math:`K_m + \rho D` for :math:`\rho`.
         """
