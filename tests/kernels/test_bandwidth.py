@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
+from starshl.kernels import distinct_rows
 from starshl.kernels.bandwidth import median_distance, merge_equal_rows
 
 
@@ -43,6 +44,11 @@ def test_median_of_many_rows_is_close_to_that_of_all_pairs():
     assert median_distance(rows) == pytest.approx(np.median(pdist(rows)), rel=0.01)
 
 
+def test_float32_rows_have_the_median_of_float64_rows():
+    rows = np.random.default_rng(4).normal(size=(900, 30)).astype(np.float32)
+    assert median_distance(rows) == pytest.approx(median_distance(rows.astype(np.float64)), rel=1e-6)
+
+
 @pytest.mark.parametrize("rows", [np.ones((4, 2)), np.ones((1, 2))])
 def test_rows_without_a_positive_distance_give_one(rows):
     assert median_distance(rows) == 1.0
@@ -52,3 +58,17 @@ def test_merging_keeps_distinct_rows_of_positive_weight():
     rows, weights = merge_equal_rows(np.array([[2.0], [1.0], [2.0], [3.0]]), np.array([1.0, 0.5, 2.0, 0.0]))
     assert rows.tolist() == [[1], [2]]
     assert weights.tolist() == [0.5, 3]
+
+
+def test_distinct_rows_are_sorted_as_numbers():
+    rows = np.random.default_rng(5).choice([-3.0, -1e-300, -0.0, 0.0, 2.0, 1e9], (200, 3))
+    distinct, number = distinct_rows(rows)
+    expected, expected_number = np.unique(rows, axis=0, return_inverse=True)
+    assert np.array_equal(distinct, expected)
+    assert np.array_equal(number, expected_number.ravel())
+
+
+def test_rows_without_numbers_are_all_equal():
+    distinct, number = distinct_rows(np.zeros((3, 0)))
+    assert distinct.shape == (1, 0)
+    assert number.tolist() == [0, 0, 0]

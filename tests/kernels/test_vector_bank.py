@@ -2,27 +2,36 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from starshl.kernels import (
+    Cauchy,
     Gaussian,
     GramBank,
     GraphGaussian,
     KernelMix,
     NormalizedLinear,
     NormalizedPolynomial,
+    ShiftedCosine,
     VectorBank,
     compute_grams,
     expand_over_rows,
+    fit_kernels,
     paper_kernels,
+    rich_kernels,
 )
 from starshl.kernels._exp_loops import exp_of_nonpositive
 
 LISTS = {
     "paper": paper_kernels(),
     "unordered": [Gaussian(3.0), NormalizedPolynomial(3, 0.5), Gaussian(0.7), NormalizedLinear(), Gaussian(1.5)],
+    "cosines and Cauchy": [ShiftedCosine(16), Cauchy(2.0), ShiftedCosine(4), ShiftedCosine(8), Cauchy(0.3)],
+    "odd powers": [ShiftedCosine(7), ShiftedCosine(1), ShiftedCosine(64), ShiftedCosine(14), ShiftedCosine(14)],
+    "all families": [ShiftedCosine(3), Gaussian(2.0), NormalizedPolynomial(2, 1.0), Cauchy(1.5), NormalizedLinear()],
     "one Gaussian": [Gaussian(1.3)],
     "no Gaussian": [NormalizedLinear(), NormalizedPolynomial(1, 2.0)],
 }
+TILE_SIZES = [1, 2, 383, 384, 385, 700]  # tiles have 384 rows
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +57,44 @@ def test_sums_and_expansions_equal_those_of_stored_kernels(name, precision, rows
     assert computed.combine(weights).dtype == precision
 
 
-def test_sums_are_exactly_symmetric(rows):
-    combined = VectorBank(paper_kernels(), rows.astype(np.float32)).combine(np.ones(11))
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("n_rows", TILE_SIZES)
+def test_rich_sums_equal_those_of_kernels_evaluated_one_by_one(n_rows, precision, rows):
+    kernels = fit_kernels(rich_kernels(), rows)
+    weights = np.random.default_rng(4).random(8)
+    weights[[1, 6]] = 0.0  # what is left are other squarings
+    X = rows[:n_rows].astype(precision)
+    expected = sum(weight * kernel.gram(rows[:n_rows]) for weight, kernel in zip(weights, kernels, strict=True))
+    combined = VectorBank(kernels, X, stores_distances=False).combine(weights)
+    assert combined.dtype == precision
+    assert np.abs(combined - expected).max() < (1e-5 if precision == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_sparse_rows_have_the_sums_of_dense_rows(precision, rows):
+    thin = np.where(np.random.default_rng(5).random(rows.shape) < 0.4, rows, 0.0).astype(precision)
+    kernels = fit_kernels(rich_kernels(), thin)
+    weights = np.arange(8.0)
+    dense, sparse = (VectorBank(kernels, X).combine(weights) for X in (thin, csr_array(thin)))
+    assert np.abs(dense - sparse).max() < (1e-4 if precision == np.float32 else 1e-12)
+
+
+def test_sums_are_the_same_bytes_whether_distances_are_stored_or_not(rows):
+    kernels = fit_kernels(rich_kernels(), rows)
+    stored, computed = (VectorBank(kernels, rows, stores_distances=stores) for stores in (True, False))
+    assert stored.combine(np.ones(8)).tobytes() == computed.combine(np.ones(8)).tobytes()
+
+
+def test_sums_over_all_rows_can_be_written_to_given_memory(rows):
+    bank = VectorBank(rich_kernels()[5:], rows, n_jobs=2)
+    out = np.empty((700, 700))
+    assert bank.combine(np.ones(3), out=out) is out
+    assert np.array_equal(out, bank.combine(np.ones(3)))
+
+
+@pytest.mark.parametrize("kernels", [paper_kernels(), [Cauchy(1.0), ShiftedCosine(4), ShiftedCosine(9)]])
+def test_sums_are_exactly_symmetric(kernels, rows):
+    combined = VectorBank(kernels, rows.astype(np.float32)).combine(np.ones(len(kernels)))
     assert np.array_equal(combined, combined.T)
 
 
@@ -60,14 +105,17 @@ def test_equal_rows_are_at_distance_zero_in_float32(rows):
 
 
 def test_bytes_do_not_depend_on_the_number_of_threads(rows):
-    one, two = (VectorBank(paper_kernels(), rows, n_jobs) for n_jobs in (1, 2))
+    kernels = [*paper_kernels(), *fit_kernels(rich_kernels(), rows)]
+    one, two = (VectorBank(kernels, rows, n_jobs) for n_jobs in (1, 2))
     coefficients = np.random.default_rng(2).standard_normal((2, len(rows)))
+    assert one.combine(np.ones(19)).tobytes() == two.combine(np.ones(19)).tobytes()
     assert one.distances.tile(0, 1).tobytes() == two.distances.tile(0, 1).tobytes()
     assert one.expand(coefficients).tobytes() == two.expand(coefficients).tobytes()
 
 
 def test_only_kernels_that_the_loops_know_are_covered():
     assert KernelMix.covers(paper_kernels())
+    assert KernelMix.covers([ShiftedCosine(4), Cauchy(1.0)])
     assert not KernelMix.covers([Gaussian(1.0), GraphGaussian()])
 
 
@@ -75,6 +123,8 @@ def test_float32_rows_of_very_different_length_keep_exact_dot_products(rows):
     X = rows.astype(np.float32)
     X[::2] *= 1000
     assert not KernelMix.covers([NormalizedLinear()], X)
+    assert not KernelMix.covers([ShiftedCosine(4)], X)
+    assert KernelMix.covers([Cauchy(1.0)], X)
     assert KernelMix.covers([NormalizedLinear()], X.astype(np.float64))
     assert KernelMix.covers([Gaussian(1.0)], X)
     weights, coefficients = np.ones((1, 1)), np.eye(1, len(X))
@@ -97,3 +147,11 @@ def test_exponentials_are_as_exact_as_their_precision(precision, error):
     fill(x, out)
     assert np.abs(out / np.exp(x.astype(np.float64)) - 1).max() < error
     assert out[0] == 1.0
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_cauchy_kernels_of_any_scale_are_finite(scale, precision, rows):
+    X = rows[:20].astype(precision)
+    combined = VectorBank([Cauchy(scale)], X).combine(np.ones(1))
+    assert combined == pytest.approx(Cauchy(scale).gram(X), abs=1e-6)
