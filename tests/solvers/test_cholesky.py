@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
+from starshl import triangles
 from starshl.kernels import Gaussian
 from starshl.solvers import RidgeFactor, cholesky
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(cholesky, "_BLOCK", 16)
+    monkeypatch.setattr(triangles, "BLOCK", 16)
 
 
 def kernel_matrix(n_rows, seed=0):

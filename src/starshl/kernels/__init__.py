@@ -17,6 +17,7 @@ from .choice import (
 from .distances import DistanceTiles
 from .expansion import expand_grams, expand_mixture, expand_over_rows
 from .graph import FittedGraphGaussian, GraphGaussian
+from .landmarks import LandmarkMap, MixtureTo
 from .mix import KernelMix
 from .rows import distinct_rows
 from .strings import SpectrumKernel
@@ -59,7 +60,9 @@ __all__ = [
     "Kernel",
     "KernelMix",
     "KernelsLike",
+    "LandmarkMap",
     "MemoryPlan",
+    "MixtureTo",
     "NormalizedLinear",
     "NormalizedPolynomial",
     "ScaledCauchy",

@@ -9,6 +9,7 @@ from .objective import hamming_distances, hinge_distances
 from .protocols import KernelBank, SvmSolver
 from .result import DualSolution
 from .solution import Solution, Start
+from .streamed_ridge import RidgeSums, StreamedSolution
 from .svm_dual import PairwiseAscent
 from .svm_libsvm import LibSVM
 
@@ -21,8 +22,10 @@ __all__ = [
     "PairwiseAscent",
     "Problem",
     "RidgeFactor",
+    "RidgeSums",
     "Solution",
     "Start",
+    "StreamedSolution",
     "SvmSolver",
     "hamming_distances",
     "hinge_distances",

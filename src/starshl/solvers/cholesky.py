@@ -9,13 +9,13 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
+from .. import triangles
 from .._threads import run_all, single_threaded_blas, tiles
+from ..triangles import factor_in_place, invert_in_place, solve_lower
 
 __all__ = ["RidgeFactor"]
 
-_BLOCK = 256  # rows
 # Share of the mean diagonal. Below it, float32 factors of kernel matrices fail or lose their last digits.
 _SMALLEST_FLOAT32_RIDGE = 1e-5
 
@@ -51,7 +51,7 @@ class RidgeFactor:
         n_jobs: int | None = None,
     ):
         self.n_rows, self.n_jobs = len(gram), n_jobs
-        self._blocks = tiles(self.n_rows, _BLOCK)
+        self._blocks = tiles(self.n_rows, triangles.BLOCK)
         self._inverse_diagonal: np.ndarray | None = None
         self._L = gram if overwrite and gram.flags.c_contiguous and gram.flags.writeable else gram.copy(order="C")
         self._factor(np.asarray(diagonal, dtype=np.float64))
@@ -68,11 +68,11 @@ class RidgeFactor:
         corners = [self._L[block, block].copy() for block in self._blocks]
         np.fill_diagonal(self._L, own + ridge)
         with single_threaded_blas():
-            succeeds = _factor_in_place(self._L, self.n_jobs)
+            succeeds = factor_in_place(self._L, self.n_jobs)
             if not succeeds and self.dtype == np.float32:
                 self._L = _restored(self._L, corners)
                 np.fill_diagonal(self._L, own + ridge)
-                succeeds = _factor_in_place(self._L, self.n_jobs)
+                succeeds = factor_in_place(self._L, self.n_jobs)
         if not succeeds:
             raise np.linalg.LinAlgError(
                 f"A kernel matrix of {self.n_rows} rows with a ridge of {np.min(ridge):.1e} is not positive definite. "
@@ -94,84 +94,35 @@ class RidgeFactor:
         """Return the diagonal of A^-1 in float64: the column sums of squares of L^-1, which replaces L."""
         if self._inverse_diagonal is None:
             with single_threaded_blas():
-                _invert_in_place(self._L, self.n_jobs)
+                invert_in_place(self._L, self.n_jobs)
                 sums = run_all([partial(_column_squares, self._L, block) for block in self._blocks], self.n_jobs)
             self._inverse_diagonal = np.concatenate(sums)
         return self._inverse_diagonal
 
 
-def _factor_in_place(A: np.ndarray, n_jobs: int | None) -> bool:
-    """Turn the lower triangle of A into its Cholesky factor; return whether A is positive definite.
-
-    Column by column of blocks, each from all columns to its left. What lies above the blocks of the diagonal stays.
-    """
-    blocks = tiles(len(A), _BLOCK)
-    for number, columns in enumerate(blocks):
-        done = A[columns, : columns.start]
-        try:
-            corner = np.linalg.cholesky(A[columns, columns] - done @ done.T)
-        except np.linalg.LinAlgError:
-            return False
-        A[columns, columns] = corner
-        run_all([partial(_fill_below, A, rows, columns) for rows in blocks[number + 1 :]], n_jobs)
-    return True
-
-
-def _fill_below(A: np.ndarray, rows: slice, columns: slice) -> None:
-    done = slice(0, columns.start)
-    block = A[rows, columns] - A[rows, done] @ A[columns, done].T
-    # A product with the inverse of the corner would be faster, and lose digits where the ridge is small.
-    A[rows, columns] = _solve_lower(A[columns, columns], block.T).T
-
-
-def _solve_lower(L: np.ndarray, B: np.ndarray, *, transposed: bool = False) -> np.ndarray:
-    """Return L^-1 B or L^-T B; L is a block of the diagonal."""
-    (trsm,) = get_blas_funcs(("trsm",), (L,))
-    return trsm(1.0, np.ascontiguousarray(L).T, B, lower=False, trans_a=not transposed, overwrite_b=True)
-
-
 def _restored(A: np.ndarray, corners: list[np.ndarray]) -> np.ndarray:
     """Return the matrix in float64 from what a factorization in place has left above the diagonal."""
     restored = np.array(A.T, dtype=np.float64, order="C")
-    for block, corner in zip(tiles(len(A), _BLOCK), corners, strict=True):
+    for block, corner in zip(tiles(len(A), triangles.BLOCK), corners, strict=True):
         restored[block, block] = corner
     return restored
 
 
 def _substitute(L: np.ndarray, columns: np.ndarray) -> None:
     """Turn columns into L^-T L^-1 columns."""
-    blocks = tiles(len(L), _BLOCK)
+    blocks = tiles(len(L), triangles.BLOCK)
     for block in blocks:
         above = slice(0, block.start)
-        columns[block] = _solve_lower(L[block, block], columns[block] - L[block, above] @ columns[above])
+        columns[block] = solve_lower(L[block, block], columns[block] - L[block, above] @ columns[above])
     for block in reversed(blocks):
         below = slice(block.stop, None)
         remainder = columns[block] - L[below, block].T @ columns[below]
-        columns[block] = _solve_lower(L[block, block], remainder, transposed=True)
-
-
-def _invert_in_place(L: np.ndarray, n_jobs: int | None) -> None:
-    """Turn L into X = L^-1: row by row of blocks, X_ij = -X_ii sum_k L_ik X_kj over j <= k < i.
-
-    A row of L is needed for the same row of X only.
-    """
-    (trtri,) = get_lapack_funcs(("trtri",), (L,))
-    blocks = tiles(len(L), _BLOCK)
-    for number, rows in enumerate(blocks):
-        corner = np.ascontiguousarray(trtri(np.ascontiguousarray(L[rows, rows]).T, lower=False)[0].T)
-        old = L[rows, : rows.start].copy()
-        run_all([partial(_fill_inverse, L, old, corner, rows, columns) for columns in blocks[:number]], n_jobs)
-        L[rows, rows] = corner
-
-
-def _fill_inverse(X: np.ndarray, old: np.ndarray, corner: np.ndarray, rows: slice, columns: slice) -> None:
-    between = slice(columns.start, rows.start)
-    X[rows, columns] = -corner @ (old[:, between] @ X[between, columns])
+        columns[block] = solve_lower(L[block, block], remainder, transposed=True)
 
 
 def _multiply_by_inverse(X: np.ndarray, columns: np.ndarray, n_jobs: int | None) -> np.ndarray:
     """Return X' X columns, where X is L^-1."""
-    blocks = tiles(len(X), _BLOCK)
+    blocks = tiles(len(X), triangles.BLOCK)
     half = np.concatenate(run_all([partial(_times_row, X, block, columns) for block in blocks], n_jobs))
     return np.concatenate(run_all([partial(_times_column, X, block, half) for block in blocks], n_jobs))
 
@@ -187,7 +138,7 @@ def _times_column(X: np.ndarray, block: slice, columns: np.ndarray) -> np.ndarra
 def _column_squares(X: np.ndarray, columns: slice) -> np.ndarray:
     """Return the column sums of squares of a lower triangle, in float64."""
     sums = np.zeros(columns.stop - columns.start)
-    for rows in tiles(len(X), _BLOCK):
+    for rows in tiles(len(X), triangles.BLOCK):
         if rows.start >= columns.start:
             block = X[rows, columns]
             sums += np.einsum("ij,ij->j", block, block, dtype=np.float64)
