@@ -21,6 +21,7 @@ _TRUSTED = 10.0  # ridge below which pseudo-labels decide more than the labels d
 # Temperatures of softmax(T scores) that fit best for graph scores: 25 with one label per class, 12 with many.
 _FEW_LABELS_TEMPERATURE, _MANY_LABELS_TEMPERATURE = 25.0, 12.0
 _PLAIN_TEMPERATURE = 6.0
+_ONE_LABEL_TEMPERATURE = 4.0  # of final scores; no label can be left out then
 _PRIOR_WEIGHT = 5.0  # of the squared logarithm of T over those, in labels
 _LOG_TEMPERATURES = (-1.0, 6.0)
 
@@ -88,6 +89,8 @@ def spread_temperature(
     # Without its only label, a class cannot win.
     usable = counts[index[labeled]] > 1
     classes = index[labeled][usable]
+    if not usable.any():
+        return _ONE_LABEL_TEMPERATURE
     if pseudo_ridge >= _TRUSTED:
         return _fit_temperature(scores[labeled][usable], classes, _PLAIN_TEMPERATURE)
     per_class = len(labeled) / np.count_nonzero(counts)

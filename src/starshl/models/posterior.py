@@ -9,7 +9,8 @@ __all__ = ["bit_scores", "choose_database_temperature", "posterior", "precision_
 # How many times softer the codes of unlabeled items may be than those of queries.
 _SOFTENINGS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 _N_QUERIES, _N_ITEMS = 500, 2000  # rows on which they are compared
-_FEWEST_ROWS = 20  # that can tell anything about precision
+_FEWEST_ROWS = 200  # that can tell which of them is best
+_USUAL_SOFTENING = 3.0  # what is best or nearly so with fewer labels, from 1 to 20 per class on six data sets
 _N_NEAREST = 10
 
 
@@ -41,8 +42,10 @@ def choose_database_temperature(
     queries and items.
     """
     order = np.random.RandomState(seed).permutation(len(scores))[:_N_ITEMS]
-    if len(order) < _FEWEST_ROWS or len(codewords) < 2:
+    if len(codewords) < 2:
         return temperature
+    if len(order) < _FEWEST_ROWS:
+        return temperature / _USUAL_SOFTENING
     scores, index = scores[order], index[order]
     queries = bit_scores(scores[:_N_QUERIES], codewords, temperature) >= 0
     precisions = [

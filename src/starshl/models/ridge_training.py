@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -12,12 +12,13 @@ from .._threads import single_threaded_blas
 from .._validation import PartialLabels, check_choice, check_integer, check_n_jobs, check_number
 from ..kernels import GramBank, Kernel, KernelsLike, MemoryPlan, VectorBank, compute_grams, fit_kernels
 from ..solvers.cholesky import RidgeFactor
-from ..solvers.leave_one_out import Mixture, fit_mixture, fit_temperature, leave_one_out_scores, one_hot
+from ..solvers.leave_one_out import START_RIDGE, Mixture, fit_mixture, fit_temperature, leave_one_out_scores, one_hot
 from .samples import Samples
 
 __all__ = ["RidgeSettings", "RidgeSolution", "RidgeTrainingSet", "Targets", "label_targets", "solve_exactly"]
 
 _SEARCH_ROWS = 700  # from which weights, ridge and temperature are learned; more rows change precision by .001
+_STARTING_LABELS = 50  # labels at which a search over few of them counts as much as its start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +68,15 @@ class Targets:
     ridge_scale : array of shape (n_rows,), the multiplier of its ridge: 1 is a labeled row, more is a row that is
         trusted less; 1 / ridge_scale is its weight in the losses
     note : one line for ``choice_``
+    is_given : bool array of shape (n_rows,), whether the class is a given label; None: all of them are
+    temperature_of : what returns the temperature of leave-one-out scores where some classes were not given
     """
 
     index: np.ndarray
     ridge_scale: np.ndarray
     note: str
+    is_given: np.ndarray | None = None
+    temperature_of: Callable[[np.ndarray], float] | None = None
 
     @property
     def rows(self) -> np.ndarray:
@@ -98,6 +103,7 @@ class RidgeTrainingSet:
     index: np.ndarray
     ridge_scale: np.ndarray
     n_classes: int
+    is_given: np.ndarray
 
     @classmethod
     def take(
@@ -108,7 +114,8 @@ class RidgeTrainingSet:
         chosen = samples if len(rows) == len(samples) else samples.take(rows)
         scale = targets.ridge_scale[rows]
         fitted = [] if isinstance(kernels, str) else fit_kernels(kernels, chosen.values, 1.0 / scale)
-        return cls(chosen, fitted, targets.index[rows], scale, n_classes)
+        is_given = np.ones(len(rows), dtype=bool) if targets.is_given is None else targets.is_given[rows]
+        return cls(chosen, fitted, targets.index[rows], scale, n_classes, is_given)
 
     @property
     def weights(self) -> np.ndarray:
@@ -155,16 +162,35 @@ def search_mixture(
 ) -> Mixture:
     """Return kernel weights, ridge and temperature, learned from at most 700 rows.
 
-    ``bank`` is that of all rows, if there is one: on few rows it serves the search, too.
+    ``bank`` is that of all rows, if there is one: on few rows it serves the search, too. Rows whose class was not given
+    do not take part: they repeat the mistakes of the kernel that gave it.
     """
-    rows = _search_rows(training.index, seed)
+    given = np.flatnonzero(training.is_given)
+    rows = given[_search_rows(training.index[given], seed)]
     if bank is None or len(rows) < len(training.index):
         bank = training.samples.take(rows).bank(training.kernels, plan)
     grams = bank.grams if isinstance(bank, GramBank) else compute_grams(bank.kernels, bank.rows, plan.n_jobs)
+    index = training.index[rows]
     with single_threaded_blas():
-        return fit_mixture(
-            grams, training.index[rows], training.n_classes, training.ridge_scale[rows], training.weights[rows]
-        )
+        found = fit_mixture(grams, index, training.n_classes, training.ridge_scale[rows], training.weights[rows])
+    return found if training.is_given.all() else _toward_start(found, grams, index)
+
+
+def _toward_start(found: Mixture, grams: np.ndarray, index: np.ndarray) -> Mixture:
+    """Return a mixture between equal kernel weights and those found, nearer to the latter the more labels there are.
+
+    A label tells nothing if it is the only one of its class: without it, the class cannot win.
+    """
+    n_telling = int(np.sum(np.bincount(index)[index] > 1))
+    share = n_telling / (n_telling + _STARTING_LABELS)
+    sizes = np.array([float(np.mean(gram.diagonal())) for gram in grams])
+    equal = 1.0 / (len(grams) * np.where(sizes > 0, sizes, 1.0))
+    return replace(
+        found,
+        weights=share * found.weights + (1 - share) * equal,
+        constant=share * found.constant + (1 - share),
+        ridge=float(found.ridge**share * START_RIDGE ** (1 - share)),
+    )
 
 
 def _search_rows(index: np.ndarray, seed: int) -> np.ndarray:

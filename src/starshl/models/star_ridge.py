@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Self
 
 import numpy as np
@@ -16,9 +16,11 @@ from .._validation import PartialLabels, check_labels, check_weights
 from ..base import all_or_nothing
 from ..codes import BinaryCodes
 from ..facts import Facts
+from ..graphs import NeighborGraph
 from ..kernels import KernelsLike, resolve_kernels
 from ..supervision import require_labels
 from .compression import compress_expansion
+from .few_labels import row_targets
 from .initial import initial_codewords
 from .kernel_hasher import KernelHasher
 from .posterior import bit_scores, choose_database_temperature, posterior
@@ -27,7 +29,6 @@ from .ridge_training import (
     RidgeSolution,
     RidgeTrainingSet,
     Targets,
-    label_targets,
     solve_exactly,
 )
 from .samples import Samples, sample_type
@@ -67,7 +68,8 @@ class StarRidge(KernelHasher):
     head : {"posterior", "linear"}, default="posterior"
         "linear" leaves out the softmax: ridge regression onto codewords.
     unlabeled : {"graph", "ignore"}, default="graph"
-        What unlabeled rows are for; "ignore" leaves them out of the fit.
+        "graph": labels spread to unlabeled rows over the graph of their neighbors (:func:`starshl.spread_labels`), and
+        the fit trusts them as far as neighbors agree. "ignore" leaves unlabeled rows out.
     max_exact_rows : int, default=20000
         Largest number of rows whose kernel matrix is factorized.
     n_landmarks : int, default=None
@@ -154,7 +156,13 @@ class StarRidge(KernelHasher):
         self.verbose = verbose
 
     @all_or_nothing
-    def fit(self, X: SamplesLike, y: LabelsLike = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: SamplesLike,
+        y: LabelsLike = None,
+        sample_weight: ArrayLike | None = None,
+        graph: NeighborGraph | None = None,
+    ) -> Self:
         """Learn class scores and codewords.
 
         Parameters
@@ -164,15 +172,19 @@ class StarRidge(KernelHasher):
             Labels; unlabeled rows are marked as described above.
         sample_weight : array of shape (n,), default=None
             A row of weight w has 1 / w of the ridge and w of the loss; one of weight 0 is absent.
+        graph : NeighborGraph, default=None
+            The graph of the rows of X, if you have it; it serves where rows are unlabeled.
         """
         settings = self._settings()
         kernels = "precomputed" if settings.is_precomputed else resolve_kernels(self.kernels)
         samples = sample_type(kernels, X).read(self, X, fitting=True)
         labels, weights = self._read_labels(y, sample_weight, len(samples))
         codebook_seed, search_seed = check_random_state(self.random_state).randint(_SEEDS, size=2).tolist()
-        targets = label_targets(labels, weights)
+        targets = row_targets(samples, kernels, labels, weights, unlabeled=settings.unlabeled, graph=graph)
         training = RidgeTrainingSet.take(samples, kernels, targets, len(labels.classes))
         solution = solve_exactly(training, settings.memory_plan, search_seed)
+        if targets.temperature_of is not None:
+            solution = replace(solution, temperature=targets.temperature_of(solution.scores))
 
         self.classes_ = labels.classes
         self.head_ = settings.head
@@ -377,6 +389,6 @@ def _describe(training: RidgeTrainingSet, targets: Targets, solution: RidgeSolut
         f"{n_kernels} of {len(mixture.weights)} kernels",
         f"ridge {mixture.ridge:.2g}",
         f"temperature {solution.temperature:.3g}",
-        f"leave-one-out accuracy {accuracy:.3f}",
+        f"leave-one-out {'accuracy' if training.is_given.all() else 'agreement with spread labels'} {accuracy:.3f}",
     ]
     return "; ".join([*parts, targets.note] if targets.note else parts)

@@ -22,6 +22,7 @@ from .._threads import single_threaded_blas
 
 __all__ = [
     "SMALLEST_RIDGE",
+    "START_RIDGE",
     "LeaveOneOutLoss",
     "Mixture",
     "fit_mixture",
@@ -32,7 +33,7 @@ __all__ = [
 
 SMALLEST_RIDGE = 1e-5  # share of the kernels' diagonal: at 1e-6 a Cholesky factorization in float32 fails
 _TEMPERATURES = (1.0, 200.0)  # outside, codes hardly depend on the temperature
-_START_RIDGE, _START_TEMPERATURE = 0.1, 5.0  # a start at a ridge of 1e-3 can end in a worse optimum
+START_RIDGE, _START_TEMPERATURE = 0.1, 5.0  # a start at a ridge of 1e-3 can end in a worse optimum
 _PENALTY = 1e-5  # of the squared logarithms of the kernel weights, which keeps useless kernels from running away
 _N_STEPS = 15  # of L-BFGS; the loss hardly changes after them
 _SMALLEST_SHARE = 0.005  # of the sum of the weights, below which a kernel is dropped
@@ -150,7 +151,7 @@ def fit_mixture(
         grams = grams / sizes[:, None, None]
     loss = LeaveOneOutLoss(grams, index, n_classes, ridge_scale, weights)
     n_kernels = len(grams)
-    start = np.log([*np.full(n_kernels, 1.0 / n_kernels), _START_RIDGE, _START_TEMPERATURE])
+    start = np.log([*np.full(n_kernels, 1.0 / n_kernels), START_RIDGE, _START_TEMPERATURE])
     bounds = [_LOG_WEIGHTS] * n_kernels + [_LOG_RIDGES, tuple(np.log(_TEMPERATURES))]
     with single_threaded_blas():
         found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _N_STEPS})
