@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 from starshl.kernels import (
     CallableKernel,
     Gaussian,
+    ShiftedCosine,
     SpectrumKernel,
     expand_mixture,
     expand_over_rows,
@@ -46,6 +47,17 @@ def test_mixtures_equal_the_sum_of_all_kernels(preset, precision, container):
     assert found.shape == (300, 4)
     # The sum of 600 terms of size one.
     assert np.abs(found - expected).max() < (2e-3 if precision == np.float32 else 1e-10)
+
+
+def test_mixtures_of_float32_rows_of_very_different_length_keep_their_digits():
+    samples, support, coefficients = problem()
+    samples[::2] *= 1000
+    kernels, weights = [ShiftedCosine(4), ShiftedCosine(16)], np.ones(2)
+    samples, support = samples.astype(np.float32), support.astype(np.float32)
+    found = expand_mixture(kernels, samples, support, weights, coefficients)
+    expected = plain_mixture(kernels, samples.astype(float), support.astype(float), weights, coefficients)
+    assert found.dtype == np.float32
+    assert np.abs(found - expected).max() < 1e-3
 
 
 def test_mixtures_equal_expansions_whose_bits_share_their_weights():

@@ -10,6 +10,7 @@ from starshl.kernels import (
     GramBank,
     GraphGaussian,
     KernelMix,
+    MemoryPlan,
     NormalizedLinear,
     NormalizedPolynomial,
     ShiftedCosine,
@@ -17,6 +18,7 @@ from starshl.kernels import (
     compute_grams,
     expand_over_rows,
     fit_kernels,
+    make_bank,
     paper_kernels,
     rich_kernels,
 )
@@ -131,6 +133,20 @@ def test_float32_rows_of_very_different_length_keep_exact_dot_products(rows):
     cosines = expand_over_rows([NormalizedLinear()], X, X, weights, coefficients)[:, 0]
     exact = NormalizedLinear()(X.astype(np.float64), X[:1].astype(np.float64))[:, 0]
     assert np.abs(cosines - exact).max() < 1e-6
+
+
+def test_banks_take_float32_rows_of_very_different_length_in_float64(rows):
+    X = rows.astype(np.float32)
+    X[::2] *= 1000
+    bank = make_bank([ShiftedCosine(16), Gaussian(1.0)], X, MemoryPlan())
+    assert isinstance(bank, VectorBank)
+    expected = ShiftedCosine(16).gram(X.astype(np.float64))
+    assert np.abs(bank.combine(np.array([1.0, 0.0])) - expected).max() < 1e-12
+
+
+def test_distances_are_stored_unless_kernels_are_summed_once(rows):
+    assert make_bank(paper_kernels(), rows, MemoryPlan()).distances.stored is not None
+    assert make_bank(paper_kernels(), rows, MemoryPlan(stores_distances=False)).distances.stored is None
 
 
 @pytest.mark.parametrize(("precision", "error"), [(np.float32, 2e-7), (np.float64, 1e-15)])

@@ -24,11 +24,15 @@ _TABLE_SHARE = 0.65  # of that, for what is stored all the time; the rest is for
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlan:
-    """How kernels are computed: GiB at most (None: what is free), threads, and whether float64 is needed."""
+    """How kernels are computed: GiB at most (None: what is free), threads, and whether float64 is needed.
+
+    Distances between rows are stored where they fit, unless kernels are summed only once.
+    """
 
     max_memory: float | None = None
     n_jobs: int | None = None
     in_float64: bool = False
+    stores_distances: bool = True
 
     @property
     def budget(self) -> float:
@@ -40,14 +44,19 @@ class MemoryPlan:
 
 
 def make_bank(kernels: Sequence[Kernel], samples: np.ndarray, plan: MemoryPlan) -> GramBank | VectorBank:
-    """Return a bank of fitted kernels: computed from distances where the loops can do it, stored otherwise."""
+    """Return a bank of fitted kernels: computed from distances where the loops can do it, stored otherwise.
+
+    float32 rows whose lengths differ too widely for the loops are taken in float64.
+    """
     if samples.dtype == np.float32 and plan.in_float64:
         samples = samples.astype(np.float64)
     budget = plan.budget
     scratch = Scratch((1.0 - _TABLE_SHARE) * budget / effective_n_jobs(plan.n_jobs))
-    if KernelMix.covers(kernels, samples):
+    if KernelMix.covers(kernels):
+        if not KernelMix.covers(kernels, samples):
+            samples = samples.astype(np.float64)
         fits = DistanceTiles.stored_bytes(samples.shape[0], samples.dtype.itemsize) <= _TABLE_SHARE * budget
-        return VectorBank(kernels, samples, plan.n_jobs, scratch, stores_distances=fits)
+        return VectorBank(kernels, samples, plan.n_jobs, scratch, stores_distances=fits and plan.stores_distances)
     _require_grams(samples, len(kernels), _TABLE_SHARE * budget)
     grams = compute_grams(kernels, samples, plan.n_jobs)
     rng = np.random.RandomState(0)  # a stream of its own, so that the check never changes what is learned

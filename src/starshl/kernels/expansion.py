@@ -79,8 +79,11 @@ def expand_mixture(
     scores = np.zeros((samples.shape[0], columns.shape[1]), dtype=dtype)
     if support.shape[0] == 0 or len(used) == 0:
         return scores  # a user's function need not take an empty block
-    if KernelMix.covers(kernels, samples, support):
-        between = _fused_sum(kernels, weights, samples.astype(dtype, copy=False), support.astype(dtype, copy=False))
+    if KernelMix.covers(kernels):
+        # Rows whose lengths differ too widely for the loops in float32 are taken in float64.
+        precision = dtype if KernelMix.covers(kernels, samples, support) else np.dtype(np.float64)
+        rows, others = (block.astype(precision, copy=False) for block in (samples, support))
+        between = _fused_sum(kernels, weights.astype(precision), rows, others)
     else:
         between = _plain_sum(kernels, weights, samples, support)
 
@@ -119,8 +122,8 @@ def _fused_sum(
     """Return a function that does the same by the compiled loops."""
     mix = KernelMix(kernels, weights.dtype)
     weighted = mix.weighted(weights)
-    scales, own_scales = mix.scales(support), mix.scales(samples)
     norms, own_norms = squared_norms(support), squared_norms(samples)
+    scales, own_scales = mix.scales(support, norms), mix.scales(samples, own_norms)
 
     def between(rows: slice, piece: slice) -> np.ndarray:
         squared = squared_distances(samples[rows], support[piece], (own_norms[rows], norms[piece]))
@@ -153,12 +156,14 @@ def _fused_expansion(
     dtype = scores.dtype
     mix = KernelMix(kernels, dtype)
     samples, support = samples.astype(dtype, copy=False), support.astype(dtype, copy=False)
-    scales, norms = mix.scales(support), squared_norms(support)
+    norms = squared_norms(support)
+    scales = mix.scales(support, norms)
     columns = columns[mix.order]
 
     def fill(rows: slice) -> None:
         block = samples[rows]
-        own_scales, own_norms = mix.scales(block), squared_norms(block)
+        own_norms = squared_norms(block)
+        own_scales = mix.scales(block, own_norms)
         n_rows = rows.stop - rows.start
         buffer = np.empty(len(kernels) * n_rows * _SUPPORT_TILE, dtype=dtype)
         for piece in tiles(support.shape[0], _SUPPORT_TILE):

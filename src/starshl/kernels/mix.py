@@ -83,9 +83,9 @@ class KernelMix:
         positive = norms[norms > 0]
         return len(positive) == 0 or positive.max() <= _FLOAT32_NORM_RATIO**2 * positive.min()
 
-    def scales(self, rows: Rows) -> RowScales:
-        """Return what the dot-product kernels need to know of some rows."""
-        norms = squared_norms(rows)
+    def scales(self, rows: Rows, norms: np.ndarray | None = None) -> RowScales:
+        """Return what the dot-product kernels need to know of some rows, whose squared norms may be known."""
+        norms = squared_norms(rows) if norms is None else norms
         shifted = norms + np.append(self.biases, 0.0).astype(np.float64)[:, None]
         scales = np.divide(1.0, np.sqrt(shifted), out=np.zeros_like(shifted), where=shifted > 0)
         scales[-1] /= 2.0

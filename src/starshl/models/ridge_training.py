@@ -55,7 +55,7 @@ class RidgeSettings:
 
     @property
     def memory_plan(self) -> MemoryPlan:
-        return MemoryPlan(self.max_memory, self.n_jobs)
+        return MemoryPlan(self.max_memory, self.n_jobs, stores_distances=False)
 
 
 @dataclass(frozen=True, slots=True)
