@@ -151,7 +151,7 @@ def test_references_are_a_column_and_columns_can_be_dropped(built):
     assert run(built, "build", str(built / "second"), "model.star", *words).exit_code == 0
     for folder in ("items", "second"):
         with Collection(built / folder, read_only=True) as collection:
-            assert collection.get([203])[0]._asdict() == {"id": 203, "reference": "3.png", "metadata": {}}
+            assert collection.get([203])[0] == (203, "3.png", {}, None, "vector")
 
 
 @pytest.fixture
@@ -198,11 +198,7 @@ def test_a_csv_gives_items_as_it_gives_rows_to_fit(iris):
     expected = load(iris / "model.star").encode(X)
     with Collection(iris / "items", read_only=True) as collection:
         assert np.array_equal(collection.codes(np.arange(150)).packed, expected.packed)
-        assert collection.get([60])[0]._asdict() == {
-            "id": 60,
-            "reference": "60.png",
-            "metadata": {"kind": "y", "note": None},
-        }
+        assert collection.get([60])[0] == (60, "60.png", {"kind": "y", "note": None}, None, "vector")
     assert run(iris, "search", "items", "iris.csv", "-k", "1").stdout.split()[:3] == ["0", "0", "0"]
     words = (*words, "--labels", "kind", "--drop", "note", "--bits", "16", "--method", "LSHash", "--json")
     assert json.loads(run(iris, "binarize", str(iris / "new"), *words).stdout)["vectors"] == ["d", "c", "b", "a"]
@@ -247,4 +243,12 @@ def test_items_and_queries_come_from_json_lines(built):
     (built / "rows.jsonl").write_text("\n".join(lines))
     assert run(built, "add", "items", "rows.jsonl", "--ids", "key").exit_code == 0
     answer = json.loads(run(built, "search", "items", "rows.jsonl", "-k", "1", "--json").stdout)
-    assert answer[1][0] == {"id": 8, "distance": 0, "reference": None, "metadata": {"note": "new"}}
+    assert answer[1][0] == {
+        "id": 8,
+        "distance": 0,
+        "reference": None,
+        "metadata": {"note": "new"},
+        "label": None,
+        "code_from": "vector",
+        "rescored": None,
+    }

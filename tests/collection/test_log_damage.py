@@ -204,11 +204,10 @@ def run(folder, statement):
 
 
 def test_deep_metadata_of_a_crafted_file_is_refused(folder):
-    from starshl.collection.store import Row
 
     with Collection(folder) as collection, collection._session.writing() as change:
         row = change.store.rows([3])[0]
-        change.store.put([Row(3, row.code, None, '{"a":' + "[" * 100_000 + "]" * 100_000 + "}")])
+        change.store.put([row._replace(reference=None, metadata='{"a":' + "[" * 100_000 + "]" * 100_000 + "}")])
     with Collection(folder, read_only=True) as collection:
         with pytest.raises(CollectionFormatError, match="The metadata of item 3"):
             collection.get([3])

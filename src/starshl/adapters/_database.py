@@ -36,7 +36,7 @@ class StoredItems(Protocol):
     def n_bits(self) -> int: ...
 
     def rows(self) -> Sequence[Any]:
-        """Return rows with ``id``, ``code`` (packed), ``reference`` and ``metadata`` (JSON text)."""
+        """Return rows with ``id``, ``code`` (packed), ``reference``, and ``label`` and ``metadata`` (JSON texts)."""
 
 
 class DatabaseIndex(HammingIndex):
@@ -71,13 +71,18 @@ class DatabaseIndex(HammingIndex):
 def items_of(collection: StoredItems) -> tuple[BinaryCodes, np.ndarray, list[dict[str, Any]]]:
     """Return codes, ids and metadata of all items, from one state of the collection.
 
-    An item's reference becomes its metadata ``reference``, unless the metadata has an entry of that name.
+    An item's reference and label become its metadata ``reference`` and ``label``, unless the metadata has entries of
+    these names.
     """
     rows, n_bits = collection.rows(), collection.n_bits
     packed = np.frombuffer(b"".join(row.code for row in rows), np.uint8).reshape(len(rows), n_bytes(n_bits))
-    references = [{} if row.reference is None else {"reference": row.reference} for row in rows]
-    metadata = [reference | json.loads(row.metadata) for reference, row in zip(references, rows, strict=True)]
+    metadata = [_fields_of(row) | json.loads(row.metadata) for row in rows]
     return BinaryCodes(packed, n_bits), np.array([row.id for row in rows], np.int64), metadata
+
+
+def _fields_of(row: Any) -> dict[str, Any]:
+    fields = {} if row.reference is None else {"reference": row.reference}
+    return fields if row.label is None else {**fields, "label": json.loads(row.label)}
 
 
 def to_neighbors(rankings: list[Ranking]) -> Neighbors:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,23 +16,18 @@ from .._metadata import metadata_texts
 from .._types import LabelsLike, SamplesLike
 from ..base import BaseHasher
 from ..codes import BinaryCodes
-from ..index.base import check_ids, next_ids
-from .entries import metadata_of, reference_texts
+from ..index.base import check_ids
+from .additions import Samples
+from .changes import put_items, replace_model, set_item_labels
+from .entries import Item, item_of
 from .export import write_rows
 from .folder import Kernels, appearing_folder, save_model
-from .search import Hit, Queries, search_nearest, search_within
+from .search import Filters, Hit, Queries, search_nearest, search_within
 from .session import DATABASE, Session
 from .store import Row, Store
+from .vectors import create_vectors
 
 __all__ = ["Collection", "Hit", "Item"]
-
-
-class Item(NamedTuple):
-    """What a collection keeps of an item besides its code."""
-
-    id: int
-    reference: str | None
-    metadata: dict[str, Any]
 
 
 class Collection:
@@ -42,9 +37,10 @@ class Collection:
     of the process or the machine. One process may write at a time; any number may read meanwhile, and each
     search sees one unchanging state. A damaged file is refused, never searched.
 
-    Labels are metadata: change them at any time with :meth:`update`. You can add items of a new class as
-    they are; their codes come from hash functions learned without that class. A newly fitted hasher has
-    different hash functions and needs every item encoded again: :meth:`replace_hasher`.
+    An item may have a label, which can change at any time (:meth:`set_labels`). Hashers that give each class a codeword
+    give labeled items that codeword; without its label, an item has the code of its vector again. A newly fitted hasher
+    has different hash functions and needs every item encoded again: :meth:`replace_hasher`, which needs nothing else if
+    the collection keeps the vectors. Kept vectors also make searches more exact.
 
     Parameters
     ----------
@@ -66,10 +62,10 @@ class Collection:
     >>> X, y = load_digits(return_X_y=True)
     >>> folder = Path(tempfile.mkdtemp()) / "digits"
     >>> with Collection.create(folder, LSHash(32, random_state=0).fit(X)) as digits:
-    ...     ids = digits.add(X, metadata=[{"label": int(label)} for label in y])
-    ...     hits = digits.search(X[:1], k=2, where={"label": 0})[0]
-    >>> [(hit.id, hit.distance, hit.metadata) for hit in hits]
-    [(0, 0, {'label': 0}), (458, 1, {'label': 0})]
+    ...     ids = digits.add(X, labels=y, metadata=[{"page": i // 100} for i in range(len(X))])
+    ...     hits = digits.search(X[:1], k=2, labels=[0], where={"page": {"<": 10}})[0]
+    >>> [(hit.id, hit.distance, hit.label, hit.metadata) for hit in hits]
+    [(0, 0, 0, {'page': 0}), (458, 1, 0, {'page': 4})]
     """
 
     def __init__(
@@ -91,17 +87,29 @@ class Collection:
         folder: str | os.PathLike[str],
         hasher: BaseHasher,
         *,
+        vectors: str | None = None,
         kernels: Kernels = None,
         n_jobs: int | None = None,
     ) -> Self:
         """Make a new, empty collection for codes of a fitted hasher; the folder must not exist yet.
 
-        ``kernels`` are those of the hasher, if it was fitted with functions, which a file cannot hold.
+        Parameters
+        ----------
+        folder : path
+        hasher : fitted hasher
+        vectors : {"float16", "int8", None}, default=None
+            Keep the vectors of items in a file, two bytes or one per number, for searches that compare them and for
+            :meth:`replace_hasher`. They take no memory besides the system's cache.
+        kernels : list of kernels, default=None
+            Those of the hasher, if it was fitted with functions, which a file cannot hold.
+        n_jobs : int, default=None
+            Threads of a search.
         """
         check_is_fitted(hasher)
         with appearing_folder(Path(folder)) as draft:
+            facts = {} if vectors is None else create_vectors(draft, vectors, hasher)
             model = save_model(draft, hasher, kernels)
-            Store.create(draft / DATABASE, model, hasher.n_bits_)
+            Store.create(draft / DATABASE, model, hasher.n_bits_, facts)
         return cls(folder, kernels=kernels, n_jobs=n_jobs)
 
     @property
@@ -116,6 +124,12 @@ class Collection:
         with self._session.reading() as (snapshot, _):
             return snapshot.index.n_bits
 
+    @property
+    def keeps(self) -> str | None:
+        """How vectors are kept: "float16", "int8", or None if they are not."""
+        with self._session.reading() as (snapshot, _):
+            return None if snapshot.vectors is None else snapshot.vectors.layout.kind
+
     def __len__(self) -> int:
         with self._session.reading() as (snapshot, _):
             return len(snapshot.index)
@@ -129,8 +143,8 @@ class Collection:
     def add(
         self,
         X: SamplesLike | None = None,
-        y: LabelsLike = None,
         *,
+        labels: LabelsLike = None,
         codes: BinaryCodes | None = None,
         ids: ArrayLike | None = None,
         metadata: Sequence[Mapping[str, Any]] | None = None,
@@ -141,11 +155,11 @@ class Collection:
         Parameters
         ----------
         X : samples for the hasher, default=None
-        y : array of shape (n_items,), default=None
-            Labels of the items, for hashers that make better codes with them. They are not stored: put labels that
-            you want to search by into ``metadata``.
+        labels : array of shape (n_items,), default=None
+            Labels of the items: strings, whole numbers or booleans; -1, NaN, None or empty text where there is none.
+            If the hasher has a codeword for the class of a label, it becomes the code of the item.
         codes : BinaryCodes, default=None
-            The codes, instead of X, if you have them already.
+            The codes of the vectors, if you have them already: instead of X, or besides X if vectors are kept.
         ids : array of int, default=None
             New ids; the next free ones if None.
         metadata : list of dict, default=None
@@ -153,23 +167,40 @@ class Collection:
         references : list of str or None, default=None
             Where the picture or text is, one per item.
         """
-        return self._put(_Samples(X, y, codes), ids, metadata, references, replace=False)
+        samples = Samples(X, codes, labels)
+        return put_items(self._session, samples, ids, metadata, references, replace=False)
 
     def upsert(
         self,
         X: SamplesLike | None = None,
-        y: LabelsLike = None,
         *,
         ids: ArrayLike,
+        labels: LabelsLike = None,
         codes: BinaryCodes | None = None,
         metadata: Sequence[Mapping[str, Any]] | None = None,
         references: Iterable[str | None] | None = None,
     ) -> np.ndarray:
-        """Store items under given ids, replacing those that exist; the arguments are those of :meth:`add`."""
-        return self._put(_Samples(X, y, codes), ids, metadata, references, replace=True)
+        """Store items under given ids, replacing those that exist; the arguments are those of :meth:`add`.
+
+        Nothing of a replaced item stays, neither its label nor its metadata.
+        """
+        samples = Samples(X, codes, labels)
+        return put_items(self._session, samples, ids, metadata, references, replace=True)
+
+    def set_labels(self, ids: ArrayLike, labels: LabelsLike) -> list[Item]:
+        """Store the labels of items and the codes that follow from them; return the items as they are then.
+
+        Parameters
+        ----------
+        ids : array of int
+        labels : array of shape (n_items,), or None
+            As in :meth:`add`. An item without a label, or with one that the hasher does not know, has the code of its
+            vector; None takes the labels of all these items away.
+        """
+        return set_item_labels(self._session, check_ids(ids), labels)
 
     def update(self, ids: ArrayLike, metadata: Sequence[Mapping[str, Any]]) -> None:
-        """Replace the metadata of items, for example their labels; codes and references stay."""
+        """Replace the metadata of items; labels, codes and references stay."""
         checked_ids = check_ids(ids)
         texts = metadata_texts(metadata, len(checked_ids), ascii_only=True)
         with self._session.writing() as change:
@@ -191,12 +222,17 @@ class Collection:
         """Return items by id."""
         with self._session.reading() as (_, store):
             rows = store.rows(check_ids(ids).tolist())
-        return [Item(row.id, row.reference, metadata_of(row)) for row in rows]
+        return [item_of(row) for row in rows]
 
     def codes(self, ids: ArrayLike) -> BinaryCodes:
         """Return the codes of items."""
         with self._session.reading() as (snapshot, _):
             return snapshot.index.reconstruct(ids)
+
+    def vectors(self, ids: ArrayLike) -> np.ndarray:
+        """Return the kept vectors of items, as float64 of shape (n_items, n_columns)."""
+        with self._session.reading() as (snapshot, store):
+            return snapshot.vectors_of(store, check_ids(ids).tolist())
 
     def search(
         self,
@@ -206,7 +242,11 @@ class Collection:
         items: ArrayLike | None = None,
         where: Mapping[str, Any] | None = None,
         among: ArrayLike | None = None,
+        labels: LabelsLike = None,
         by_scores: bool = False,
+        rescore: bool | None = None,
+        oversample: int = 10,
+        metric: str = "euclidean",
     ) -> list[list[Hit]]:
         """Return the k nearest items of each query, by distance and then by id.
 
@@ -216,18 +256,30 @@ class Collection:
         k : int, default=10
             If fewer items are stored, or pass the filters, all of them are returned.
         items : array of int, default=None
-            Ids of stored items to search for by their codes, instead of X; an item is its own nearest neighbor.
+            Ids of stored items to search for, instead of X; an item is its own nearest neighbor.
         where : dict, default=None
-            A filter on metadata, such as ``{"label": 3, "price": {"<": 10}}``.
+            A filter on metadata, such as ``{"shop": "a", "price": {"<": 10}}``.
         among : array of int, default=None
-            Ids of the items that may be returned; unknown ids are ignored. With ``where``, items must pass both.
+            Ids of the items that may be returned; unknown ids are ignored.
+        labels : list of labels, default=None
+            Labels of the items that may be returned. Items must pass all filters.
         by_scores : bool, default=False
-            Order items at equal distance by their inner product with the real-valued scores of the query;
-            needs X.
+            Order items at equal Hamming distance by their inner product with the real-valued scores of the query;
+            needs X. Rescoring uses the scores in any case.
+        rescore : bool, default=None
+            Order the nearest ``k * oversample`` items by the distance between the query and their kept vectors; by
+            default if the collection keeps them.
+        oversample : int, default=10
+            Items to rescore per result; more find more of the nearest vectors.
+        metric : {"euclidean", "cosine"}, default="euclidean"
+            The distance that rescoring compares; "cosine" is 1 minus the cosine.
         """
         with self._session.reading() as (snapshot, store):
-            queries = Queries.of(snapshot, X, items, with_scores=by_scores)
-            return search_nearest(snapshot, store, queries, k, where, among)
+            if rescore or (rescore is None and snapshot.vectors is not None):
+                queries = Queries.to_rescore(snapshot, store, X, items, oversample, metric)
+            else:
+                queries = Queries.of(snapshot, X, items, with_scores=by_scores)
+            return search_nearest(snapshot, store, queries, k, Filters(where, among, labels))
 
     def search_radius(
         self,
@@ -237,38 +289,36 @@ class Collection:
         items: ArrayLike | None = None,
         where: Mapping[str, Any] | None = None,
         among: ArrayLike | None = None,
+        labels: LabelsLike = None,
     ) -> list[list[Hit]]:
-        """Return all items within ``radius`` of each query; the arguments are those of :meth:`search`."""
+        """Return all items within Hamming distance ``radius`` of each query; the arguments are those of :meth:`search`.
+
+        Vectors play no part in it.
+        """
         with self._session.reading() as (snapshot, store):
             queries = Queries.of(snapshot, X, items, with_scores=False)
-            return search_within(snapshot, store, queries, radius, where, among)
+            return search_within(snapshot, store, queries, radius, Filters(where, among, labels))
 
     def replace_hasher(
-        self, hasher: BaseHasher, ids: ArrayLike, X: SamplesLike, y: LabelsLike = None, *, kernels: Kernels = None
+        self,
+        hasher: BaseHasher,
+        ids: ArrayLike | None = None,
+        X: SamplesLike | None = None,
+        *,
+        kernels: Kernels = None,
     ) -> None:
-        """Change to another hasher, given the samples of all items; metadata and references stay.
+        """Change to another hasher; labels, metadata and references stay.
 
-        ``y`` is that of :meth:`add`, ``kernels`` that of :meth:`create`.
+        Parameters
+        ----------
+        hasher : fitted hasher
+        ids, X : default=None
+            All items and their samples. A collection that keeps vectors encodes these if X is None; otherwise it keeps
+            X from then on, which may have other columns.
+        kernels : as in :meth:`create`
         """
         check_is_fitted(hasher)
-        ids = check_ids(ids)
-        with self._session.writing() as change:
-            held = change.snapshot.index.ids
-            if not np.array_equal(np.sort(ids), np.sort(held)):
-                raise ValueError(
-                    f"{len(ids)} ids were given, and the collection holds {len(held)}. A new hasher needs every item "
-                    "exactly once, because vectors are not stored."
-                )
-            codes = hasher.encode_database(X, y)
-            if len(codes) != len(ids):
-                raise ValueError(f"There are {len(ids)} ids and {len(codes)} rows in X; give one row per id.")
-            model = save_model(self.folder, hasher, kernels)
-            self._session.use_kernels(model, kernels)
-            change.store.set_fact("model", model)
-            change.store.set_fact("n_bits", codes.n_bits)
-            rows = change.store.rows(ids.tolist())
-            packed = [code.tobytes() for code in codes.packed]
-            change.store.put(row._replace(code=code) for row, code in zip(rows, packed, strict=True))
+        replace_model(self._session, hasher, None if ids is None else check_ids(ids), X, kernels)
 
     def compact(self) -> None:
         """Give the space of removed items back to the file system."""
@@ -301,47 +351,3 @@ class Collection:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
-
-    def _put(
-        self,
-        samples: _Samples,
-        ids: ArrayLike | None,
-        metadata: Sequence[Mapping[str, Any]] | None,
-        references: Iterable[str | None] | None,
-        *,
-        replace: bool,
-    ) -> np.ndarray:
-        with self._session.writing() as change:
-            # Encoded here, where no other thread can replace the hasher before the codes are stored.
-            index = change.snapshot.index
-            codes = index._check_codes(samples.encoded(change.snapshot.hasher))
-            if ids is None:
-                ids = next_ids(len(codes), index.ids.max() if len(index) else None)
-            ids = check_ids(ids, len(codes))
-            texts = metadata_texts(metadata, len(codes), ascii_only=True)
-            references = reference_texts(references, len(codes))
-            present = change.store.present(ids.tolist())
-            if present and not replace:
-                raise ValueError(
-                    f"The id {present[0]} is already in the collection, and nothing was added. "
-                    "Use upsert to replace items, or give new ids."
-                )
-            packed = [code.tobytes() for code in codes.packed]
-            change.store.put(map(Row, ids.tolist(), packed, references, texts))
-            change.change_codes(np.array(present, np.int64), codes, ids)
-        return ids
-
-
-class _Samples(NamedTuple):
-    """Items to store: samples and their labels, or codes that exist already."""
-
-    X: SamplesLike | None
-    y: LabelsLike
-    codes: BinaryCodes | None
-
-    def encoded(self, hasher: BaseHasher) -> BinaryCodes:
-        if self.X is not None and self.codes is None:
-            return hasher.encode_database(self.X, self.y)
-        if self.X is None and self.codes is not None:
-            return self.codes
-        raise ValueError("Give either X or codes: rows to encode, or codes that you have already.")

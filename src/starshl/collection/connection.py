@@ -9,26 +9,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..exceptions import CollectionError, CollectionFormatError
+from .formats import FACTS_TABLE, FORMAT, TABLES
 
-__all__ = ["FORMAT", "ChangedWhileRead", "Connection"]
+__all__ = ["ChangedWhileRead", "Connection"]
 
 Value = TypeVar("Value", str, int)
 
-FORMAT = 1
 BUSY_SECONDS = 10.0
-
-_TABLES = {
-    "facts": "CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID",
-    "items": """CREATE TABLE items (
-  id INTEGER PRIMARY KEY,
-  code BLOB NOT NULL,
-  reference TEXT,
-  metadata TEXT NOT NULL,
-  checksum INTEGER NOT NULL
-)""",
-    # Which ids a transaction has changed, for readers that hold the state before it.
-    "changes": "CREATE TABLE changes (generation INTEGER NOT NULL, id INTEGER NOT NULL)",
-}
 # Reading the schema of three tables takes SQLite a few dozen steps. A crafted file may demand any number.
 _SCHEMA_STEPS = 1_000_000
 
@@ -85,7 +72,7 @@ class Connection:
         """Make a new file whose tables are empty except for these facts."""
         with explained(path, NOT_MADE), closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
-            for statement in _TABLES.values():
+            for statement in TABLES[FORMAT].values():
                 connection.execute(statement)
             connection.executemany("INSERT INTO facts VALUES (?, ?)", {"format": FORMAT, **facts}.items())
 
@@ -142,8 +129,8 @@ class Connection:
     def fact(self, name: str) -> int:
         return self._fact(name, int)
 
-    def model_name(self) -> str:
-        return self._fact("model", str)
+    def text_fact(self, name: str) -> str:
+        return self._fact(name, str)
 
     def _fact(self, name: str, kind: type[Value]) -> Value:
         row = self.execute("SELECT value FROM facts WHERE name = ?", [name]).fetchone()
@@ -190,31 +177,31 @@ class Connection:
             try:
                 # With less than FULL, an acknowledged transaction may still be on its way to the disk.
                 self.execute("PRAGMA synchronous = FULL")
-                self._check_schema()
-                self._check_format()
+                # In one transaction: another process may be changing the format.
+                self.execute("BEGIN")
+                self._check_format(self._read_schema())
+                self._roll_back()
             except BaseException:
                 self.close()
                 raise
 
-    def _check_schema(self) -> None:
-        """Refuse any table, view or trigger that is not ours before a statement can run it."""
+    def _read_schema(self) -> list[tuple[str, str, str]]:
+        """Return name, kind and statement of each entry of the schema; nothing if that takes too long."""
         self.execute("PRAGMA trusted_schema = OFF")
         self._require_sqlite().set_progress_handler(lambda: 1, _SCHEMA_STEPS)
         try:
-            entries = self.execute("SELECT name, type, sql FROM sqlite_master LIMIT 10").fetchall()
+            return sorted(self.execute("SELECT name, type, sql FROM sqlite_master LIMIT 10").fetchall())
         except sqlite3.OperationalError as error:
             if str(error) != "interrupted":
                 raise
-            entries = []
+            return []
         finally:
             self._require_sqlite().set_progress_handler(None, 0)
-        if sorted(entries) != sorted((name, "table", statement) for name, statement in _TABLES.items()):
-            raise CollectionFormatError(
-                f"{str(self.path)!r} does not have the tables of a collection: the file is damaged or of another kind. "
-                "Restore it from a copy."
-            )
 
-    def _check_format(self) -> None:
+    def _check_format(self, schema: list[tuple[str, str, str]]) -> None:
+        """Refuse another format, and any table, view or trigger that is not ours before a statement can run it."""
+        if ("facts", "table", FACTS_TABLE) not in schema:
+            raise self._foreign()
         given = self.fact("format")
         if given < 1:
             raise CollectionFormatError(
@@ -226,6 +213,14 @@ class Connection:
                 f"{str(self.path)!r} has format {given}; this version of starshl reads up to {FORMAT}. "
                 "Install a newer starshl."
             )
+        if schema != sorted((name, "table", statement) for name, statement in TABLES[given].items()):
+            raise self._foreign()
+
+    def _foreign(self) -> CollectionFormatError:
+        return CollectionFormatError(
+            f"{str(self.path)!r} does not have the tables of a collection: the file is damaged or of another kind. "
+            "Restore it from a copy."
+        )
 
     @contextmanager
     def _watched(self) -> Iterator[None]:

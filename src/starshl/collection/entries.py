@@ -1,15 +1,29 @@
-"""What is stored with an item besides its code: checks of references to store and of metadata that was read."""
+"""What is stored with an item besides its code: references to store, and rows that were read, as users see them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..exceptions import CollectionFormatError
-from .store import Row
+from .labels import label_of
+from .rows import Row
 
-__all__ = ["metadata_of", "reference_texts"]
+__all__ = ["Item", "item_of", "metadata_of", "reference_texts"]
+
+
+class Item(NamedTuple):
+    """What a collection keeps of an item besides its code and its vector.
+
+    ``code_from`` says what the code follows from: "label" or "vector".
+    """
+
+    id: int
+    reference: str | None
+    metadata: dict[str, Any]
+    label: str | int | bool | None
+    code_from: str
 
 
 def reference_texts(references: Iterable[str | None] | None, n_items: int) -> list[str | None]:
@@ -36,3 +50,8 @@ def metadata_of(row: Row) -> dict[str, Any]:
             "from a copy."
         )
     return metadata
+
+
+def item_of(row: Row) -> Item:
+    """Return what users see of a row."""
+    return Item(row.id, row.reference, metadata_of(row), label_of(row), row.code_from)

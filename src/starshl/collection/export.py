@@ -1,7 +1,7 @@
 """Export of a collection to files that other programs read: Parquet and JSON lines.
 
 Codes are written as packed bytes: bit j of a code is bit ``j % 8``, counted from the least significant, of byte
-``j // 8``; unused bits of the last byte are zero.
+``j // 8``; unused bits of the last byte are zero. In Parquet, labels and metadata are JSON texts.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 from .._files import replacing_file
 from ..codes import BinaryCodes, n_bytes
 from .entries import metadata_of
+from .labels import label_of
 from .store import Row
 
 __all__ = ["write_rows"]
@@ -37,6 +38,8 @@ def _write_json_lines(path: str | os.PathLike[str], rows: Sequence[Row], n_bits:
                 "id": row.id,
                 "code": row.code.hex(),
                 "n_bits": n_bits,
+                "code_from": row.code_from,
+                "label": label_of(row),
                 "reference": row.reference,
                 "metadata": metadata_of(row),
             }
@@ -50,6 +53,8 @@ def _write_parquet(path: str | os.PathLike[str], rows: Sequence[Row], n_bits: in
     content = b"".join(row.code for row in rows)
     packed = np.frombuffer(content, np.uint8).reshape(len(rows), n_bytes(n_bits))
     columns: dict[str, Sequence[str | None]] = {
+        "code_from": [row.code_from for row in rows],
+        "label": [row.label for row in rows],
         "reference": [row.reference for row in rows],
         "metadata": [row.metadata for row in rows],
     }

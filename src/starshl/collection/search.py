@@ -3,44 +3,92 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._types import SamplesLike
+from .._types import LabelsLike, SamplesLike
+from .._validation import check_choice, check_integer
 from ..codes import BinaryCodes
 from ..index.base import check_ids
 from .entries import metadata_of
 from .filters import compile_filter
+from .labels import label_of, label_texts
+from .quantization import called_with_vectors, dense_rows
+from .rescoring import METRICS, Rescoring, rescored_neighbors
 from .snapshot import Snapshot
 from .store import Row, Store
 
-__all__ = ["Hit", "Queries", "search_nearest", "search_within"]
+__all__ = ["Filters", "Hit", "Queries", "search_nearest", "search_within"]
 
 _FIELDS_SHOWN = 20
 
 
 class Hit(NamedTuple):
-    """An item near a query, and its Hamming distance to it."""
+    """An item near a query.
+
+    ``distance`` is the Hamming distance of the codes, ``rescored`` the distance of the vectors if these decided the
+    order, and ``code_from`` says what the item's code follows from: "label" or "vector".
+    """
 
     id: int
     distance: int
     reference: str | None
     metadata: dict[str, Any]
+    label: str | int | bool | None = None
+    code_from: str = "vector"
+    rescored: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What items must pass to be found: a filter on metadata, ids, and labels; None lets all pass."""
+
+    where: Mapping[str, Any] | None = None
+    among: ArrayLike | None = None
+    labels: LabelsLike = None
+
+    def allowed(self, snapshot: Snapshot, store: Store) -> np.ndarray | None:
+        """Return the ids that pass all filters; None if there is no filter."""
+        passing = []
+        if self.among is not None:
+            passing.append(check_ids(np.unique(np.asarray(self.among))))
+        if self.where is not None:
+            matching = np.array(store.matching(*compile_filter(self.where)), np.int64)
+            if not len(matching) and len(snapshot.index):
+                _check_fields(store, self.where)
+            passing.append(matching)
+        if self.labels is not None:
+            passing.append(np.array(store.labeled(_wanted(self.labels)), np.int64))
+        return reduce(np.intersect1d, passing) if passing else None
+
+
+def _wanted(labels: LabelsLike) -> list[str]:
+    given = np.atleast_1d(np.asarray(labels, dtype=object))
+    return sorted({text for text in label_texts(given, len(given)) if text is not None})
 
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """Codes to search for, with the real-valued scores behind them if they are to order equal distances."""
+    """Codes to search for, with the real-valued scores behind them if these are to order items."""
 
     codes: BinaryCodes
     scores: np.ndarray | None = None
+    rescoring: Rescoring | None = None
 
     @classmethod
-    def of(cls, snapshot: Snapshot, X: SamplesLike | None, items: ArrayLike | None, *, with_scores: bool) -> Self:
+    def of(
+        cls,
+        snapshot: Snapshot,
+        X: SamplesLike | None,
+        items: ArrayLike | None,
+        *,
+        with_scores: bool,
+    ) -> Self:
         """Encode samples, or take the stored codes of items."""
         if (X is None) == (items is None):
             raise ValueError("Give either X or items: rows to search for, or ids of stored items.")
@@ -53,48 +101,44 @@ class Queries:
         scores = snapshot.hasher.decision_function(X)
         return cls(BinaryCodes.from_scores(scores), scores)
 
+    @classmethod
+    def to_rescore(
+        cls,
+        snapshot: Snapshot,
+        store: Store,
+        X: SamplesLike | None,
+        items: ArrayLike | None,
+        oversample: int,
+        metric: str,
+    ) -> Self:
+        """Take vectors along, and scores, which choose the candidates; stored items have both."""
+        oversample = check_integer(oversample, "oversample", low=1)
+        check_choice(metric, "metric", METRICS)
+        n_columns = snapshot.require_vectors().layout.n_columns
+        found = cls.of(snapshot, X, items, with_scores=X is not None)
+        if X is not None:
+            return replace(found, rescoring=Rescoring(dense_rows(X, n_columns), oversample, metric))
+        vectors = snapshot.vectors_of(store, np.asarray(items).tolist())
+        scores = called_with_vectors(snapshot.hasher.decision_function, vectors)
+        return cls(found.codes, scores, Rescoring(vectors, oversample, metric))
 
-def search_nearest(
-    snapshot: Snapshot,
-    store: Store,
-    queries: Queries,
-    k: int,
-    where: Mapping[str, Any] | None,
-    among: ArrayLike | None,
-) -> list[list[Hit]]:
+
+def search_nearest(snapshot: Snapshot, store: Store, queries: Queries, k: int, filters: Filters) -> list[list[Hit]]:
     """Return the k nearest items of each query, or all of them if there are fewer."""
-    allowed = _allowed(snapshot, store, where, among)
-    nearest = snapshot.index.search(queries.codes, k, among=allowed, scores=queries.scores)
-    return _hits(store, zip(nearest.distances, nearest.ids, strict=True))
+    allowed = filters.allowed(snapshot, store)
+    if queries.rescoring is None or queries.scores is None:
+        nearest = snapshot.index.search(queries.codes, k, among=allowed, scores=queries.scores)
+        return _hits(store, zip(nearest.distances, nearest.ids, strict=True))
+    k = check_integer(k, "k", low=1)
+    return _hits(
+        store, rescored_neighbors(snapshot, store, queries.codes, queries.scores, k, queries.rescoring, allowed)
+    )
 
 
-def search_within(
-    snapshot: Snapshot,
-    store: Store,
-    queries: Queries,
-    radius: int,
-    where: Mapping[str, Any] | None,
-    among: ArrayLike | None,
-) -> list[list[Hit]]:
+def search_within(snapshot: Snapshot, store: Store, queries: Queries, radius: int, filters: Filters) -> list[list[Hit]]:
     """Return all items within ``radius`` of each query."""
-    allowed = _allowed(snapshot, store, where, among)
-    near = snapshot.index.search_radius(queries.codes, radius, among=allowed)
+    near = snapshot.index.search_radius(queries.codes, radius, among=filters.allowed(snapshot, store))
     return _hits(store, (near.of(query) for query in range(len(queries.codes))))
-
-
-def _allowed(
-    snapshot: Snapshot, store: Store, where: Mapping[str, Any] | None, among: ArrayLike | None
-) -> np.ndarray | None:
-    """Return the ids that pass both filters; None if there is no filter."""
-    allowed = None
-    if among is not None:
-        allowed = check_ids(np.unique(np.asarray(among)))
-    if where is not None:
-        matching = np.array(store.matching(*compile_filter(where)), np.int64)
-        if not len(matching) and len(snapshot.index):
-            _check_fields(store, where)
-        allowed = matching if allowed is None else np.intersect1d(allowed, matching)
-    return allowed
 
 
 def _check_fields(store: Store, where: Mapping[str, Any]) -> None:
@@ -109,15 +153,18 @@ def _check_fields(store: Store, where: Mapping[str, Any]) -> None:
             f"The filter asks for {field!r}, and no item has metadata of that name."
             + (f" Did you mean {close[0]!r}?" if close else "")
             + (f" There are: {shown}." if known else " The items have no metadata.")
+            + (" Give labels of items as labels=, not as metadata." if field in ("label", "labels") else "")
         )
 
 
-def _hits(store: Store, neighbors: Iterable[tuple[np.ndarray, np.ndarray]]) -> list[list[Hit]]:
-    """Return what is stored of the neighbors, given as arrays of distances and ids."""
-    pairs = [(distances.tolist(), ids.tolist()) for distances, ids in neighbors]
-    rows = {row.id: row for row in store.rows(sorted({item for _, ids in pairs for item in ids}))}
-    return [[_hit(rows[item], distance) for distance, item in zip(*pair, strict=True)] for pair in pairs]
+def _hits(store: Store, neighbors: Iterable[tuple[np.ndarray, ...]]) -> list[list[Hit]]:
+    """Return what is stored of the neighbors, given as arrays of distances and ids, perhaps with exact distances."""
+    columns = [tuple(column.tolist() for column in found) for found in neighbors]
+    rows = {row.id: row for row in store.rows(sorted({item for _, ids, *_ in columns for item in ids}))}
+    return [
+        [_hit(rows[item], distance, *exact) for distance, item, *exact in zip(*found, strict=True)] for found in columns
+    ]
 
 
-def _hit(row: Row, distance: int) -> Hit:
-    return Hit(row.id, distance, row.reference, metadata_of(row))
+def _hit(row: Row, distance: int, rescored: float | None = None) -> Hit:
+    return Hit(row.id, distance, row.reference, metadata_of(row), label_of(row), row.code_from, rescored)

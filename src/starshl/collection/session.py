@@ -18,8 +18,10 @@ import numpy as np
 from ..codes import BinaryCodes
 from ..exceptions import CollectionError
 from .folder import Kernels, discard_other_models, lock_for_writing
+from .keeping import batches, compact_vectors
 from .snapshot import Snapshot
 from .store import Store
+from .vectors import VectorsGone, append_records, discard_other_vectors, sums, trim
 
 __all__ = ["DATABASE", "Change", "Session"]
 
@@ -31,10 +33,19 @@ _LOCK = "writer.lock"
 class Change:
     """A change under way: where it is stored, the state that it starts from, and the next one, once that is known."""
 
+    folder: Path
     store: Store
     generation: int
     snapshot: Snapshot
     successor: Snapshot | None = None
+
+    def keep_vectors(self, ids: list[int], vectors: np.ndarray) -> dict[int, tuple[int, int]]:
+        """Write vectors to the disk, where they belong to this change; return the slot and the checksum of each."""
+        file = self.snapshot.require_vectors()
+        records, n_slots = file.layout.pack(vectors), self.store.fact("n_slots")
+        append_records(self.folder / file.name, records, n_slots)
+        self.store.set_fact("n_slots", n_slots + len(records))
+        return dict(zip(ids, enumerate(sums(ids, records), n_slots), strict=True))
 
     def change_codes(
         self, gone: np.ndarray | None = None, codes: BinaryCodes | None = None, ids: np.ndarray | None = None
@@ -76,8 +87,7 @@ class Session:
         try:
             with ExitStack() as stack:
                 with self._lock:
-                    stack.enter_context(store.reading())
-                    snapshot = self._refreshed(store)
+                    snapshot = self._begin(store, stack)
                 yield snapshot, store
         finally:
             self._give_back(store)
@@ -91,27 +101,44 @@ class Session:
                 with self._lock:
                     # An earlier change may have been interrupted once it was stored.
                     snapshot = self._refreshed(writer)
-                change = Change(writer, generation, snapshot)
+                change = Change(self._folder, writer, generation, snapshot)
                 yield change
             with self._lock:
                 # Another thread may have read the change already.
                 if self._snapshot is snapshot and change.successor is not None:
                     self._snapshot = change.successor
 
+    def check_writable(self) -> None:
+        """Refuse a change before any work is done for it."""
+        with self._lock:
+            self._open_writer()
+
     def use_kernels(self, model: str, kernels: Kernels) -> None:
         """Load a model with these kernels from now on."""
         self._kernels_by_model[model] = kernels
 
     def verify(self) -> int:
-        """Examine every page, every item and the model; return the number of items."""
+        """Examine every page, every item, every kept vector and the model; return the number of items."""
         with self.reading() as (_, store):
             store.check_integrity()
-            return len(self._read(store).index)
+            snapshot = self._read(store)
+            if snapshot.vectors is not None:
+                for ids in batches(np.sort(snapshot.index.ids).tolist()):
+                    snapshot.vectors.records(ids, store.places(ids))
+            return len(snapshot.index)
 
     def compact(self) -> None:
-        """Give free pages back to the file system."""
+        """Give free pages, and the slots of vectors that are gone, back to the file system."""
         with self._change_lock:
-            self._open_writer().compact()
+            writer = self._open_writer()
+            with self.reading() as (snapshot, store):
+                has_gaps = snapshot.vectors is not None and store.fact("n_slots") > len(snapshot.index)
+            if has_gaps:
+                with self.writing() as change:
+                    name = compact_vectors(change.folder, change.store, change.snapshot, change.generation)
+                # A reader that was about to open the old file begins again, and finds the new one.
+                discard_other_vectors(self._folder, name)
+            writer.compact()
 
     def close(self) -> None:
         """Close every connection and release the writer's lock."""
@@ -138,6 +165,28 @@ class Session:
                 store.acknowledge_all()
                 # Not when a model is replaced: a reader may be about to load the old one.
                 discard_other_models(self._folder, snapshot.model)
+                discard_other_vectors(self._folder, snapshot.vector_file_name)
+                if snapshot.vectors is not None:
+                    trim(self._folder / snapshot.vectors.name, snapshot.vectors.layout, store.fact("n_slots"))
+            is_outdated = store.is_outdated
+        if is_outdated and not self._read_only:
+            with self.writing() as change:
+                change.store.upgrade()
+
+    def _begin(self, store: Store, stack: ExitStack) -> Snapshot:
+        """Begin to read the newest state, and begin again if its vectors moved to another file at that moment."""
+        for is_last in (False, True):
+            with ExitStack() as attempt:
+                attempt.enter_context(store.reading())
+                try:
+                    snapshot = self._refreshed(store)
+                except VectorsGone:
+                    if is_last:
+                        raise
+                    continue
+                stack.enter_context(attempt.pop_all())
+                break
+        return snapshot
 
     def _borrow(self) -> Store:
         with self._lock:

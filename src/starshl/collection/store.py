@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 from ..exceptions import CollectionFormatError
 from . import acknowledged
 from .connection import ChangedWhileRead, Connection
+from .formats import FORMAT, NEW_FACTS, SOURCES, UPGRADE
+from .rows import COLUMNS, Row, checked_row
 
 __all__ = ["ChangedWhileRead", "Row", "Store"]
 
@@ -20,20 +22,8 @@ _LOG_FACTS = ("log_start", "log_end", "log_sum")
 _LOG_ROOM = 4_000
 _HAS_LISTED_ID = "id IN (SELECT value FROM json_each(?))"
 _SUM_MODULUS = 1 << 62
-
-
-class Row(NamedTuple):
-    """One item as it is stored; ``metadata`` is JSON text."""
-
-    id: int
-    code: bytes
-    reference: str | None
-    metadata: str
-
-    @property
-    def checksum(self) -> int:
-        text = json.dumps([self.reference, self.metadata]).encode()
-        return zlib.crc32(text, zlib.crc32(struct.pack("<q", self.id) + self.code))
+_COLUMNS = ", ".join(COLUMNS)
+_INSERT = f"INSERT INTO items ({_COLUMNS}) VALUES ({', '.join('?' for _ in COLUMNS)})"
 
 
 class _Log(NamedTuple):
@@ -56,14 +46,19 @@ class Store:
         self.path = path
         self._counter = path.with_name(acknowledged.FILE_NAME)
         self._changed: list[int] = []
+        self._source = ""
         self.connection = Connection(path, writable=writable)
 
     @staticmethod
-    def create(path: Path, model: str, n_bits: int) -> None:
-        """Make a new, empty file and the counter of its changes."""
+    def create(path: Path, model: str, n_bits: int, more_facts: dict[str, str | int]) -> None:
+        """Make a new, empty file and the counter of its changes; ``more_facts`` are some of ``NEW_FACTS``."""
         acknowledged.create_counter(path.with_name(acknowledged.FILE_NAME))
         empty = _Log(0, 0, [])
-        facts = {"generation": 0, "n_items": 0, "checksum_sum": 0, "model": model, "n_bits": n_bits}
+        facts = (
+            NEW_FACTS
+            | more_facts
+            | {"generation": 0, "n_items": 0, "checksum_sum": 0, "model": model, "n_bits": n_bits}
+        )
         log = dict(zip(_LOG_FACTS, (empty.start, empty.end, empty.checksum), strict=True))
         Connection.create_file(path, facts | log)
 
@@ -77,6 +72,7 @@ class Store:
         n_acknowledged = acknowledged.read_acknowledged(self._counter)
         with self.connection.reading():
             self._check_generation(n_acknowledged)
+            self._find_source()
             yield
 
     @contextmanager
@@ -85,6 +81,7 @@ class Store:
         n_acknowledged = acknowledged.read_acknowledged(self._counter)
         with self.connection.writing():
             self._check_generation(n_acknowledged)
+            self._find_source()
             generation = self.fact("generation") + 1
             self._changed = []
             yield generation
@@ -108,8 +105,24 @@ class Store:
     def fact(self, name: str) -> int:
         return self.connection.fact(name)
 
+    def text_fact(self, name: str) -> str:
+        return self.connection.text_fact(name)
+
     def model_name(self) -> str:
-        return self.connection.model_name()
+        return self.text_fact("model")
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the file has an older format, which has neither labels nor vectors; only inside a transaction."""
+        return self.fact("format") < FORMAT
+
+    def upgrade(self) -> None:
+        """Bring the file to the newest format; only inside :meth:`writing`."""
+        for statement in UPGRADE:
+            self.connection.execute(statement)
+        for name, value in {**NEW_FACTS, "format": FORMAT}.items():
+            self.set_fact(name, value)
+        self._find_source()
 
     def set_fact(self, name: str, value: str | int) -> None:
         self.connection.execute("REPLACE INTO facts VALUES (?, ?)", [name, value])
@@ -118,7 +131,7 @@ class Store:
         """Insert rows, replacing those with the same id; only inside :meth:`writing`."""
         rows = list(rows)
         self.delete([row.id for row in rows])
-        self.connection.execute_many("INSERT INTO items VALUES (?, ?, ?, ?, ?)", ((*row, row.checksum) for row in rows))
+        self.connection.execute_many(_INSERT, ((*row, row.checksum) for row in rows))
         self._count(len(rows), sum(row.checksum for row in rows))
 
     def delete(self, ids: list[int]) -> None:
@@ -145,7 +158,9 @@ class Store:
 
     def rows(self, ids: list[int]) -> list[Row]:
         """Return the rows of these ids, in their order."""
-        records = self.connection.execute(f"SELECT * FROM items WHERE {_HAS_LISTED_ID}", [json.dumps(ids)])
+        records = self.connection.execute(
+            f"SELECT {_COLUMNS} FROM {self._source} WHERE {_HAS_LISTED_ID}", [json.dumps(ids)]
+        )
         by_id = {record[0]: self._checked(record) for record in records}
         missing = [item for item in ids if item not in by_id]
         if missing:
@@ -156,12 +171,12 @@ class Store:
         """Yield every row by id; at the end, refuse the file if any is missing or changed."""
         expected = self.fact("n_items"), self.fact("checksum_sum")
         n_items, total, last = 0, 0, None
-        for record in self.connection.execute("SELECT * FROM items ORDER BY id"):
+        for record in self.connection.execute(f"SELECT {_COLUMNS} FROM {self._source} ORDER BY id"):
             row = self._checked(record)
             if last is not None and row.id <= last:
                 # Damaged pages that point to each other could otherwise yield the same rows forever.
                 raise self._damaged(f"holds the item {row.id} after the item {last}")
-            n_items, total, last = n_items + 1, (total + record[4]) % _SUM_MODULUS, row.id
+            n_items, total, last = n_items + 1, (total + record[-1]) % _SUM_MODULUS, row.id
             yield row
         if (n_items, total) != expected:
             raise self._damaged(f"holds {n_items} items where {expected[0]} were written")
@@ -169,8 +184,29 @@ class Store:
 
     def matching(self, condition: str, parameters: Sequence[str | int | float]) -> list[int]:
         """Return the ids whose row meets a condition of :func:`compile_filter`."""
-        rows = self.connection.execute(f"SELECT id FROM items WHERE {condition} ORDER BY id", parameters)
+        rows = self.connection.execute(f"SELECT id FROM {self._source} WHERE {condition} ORDER BY id", parameters)
         return [row[0] for row in rows]
+
+    def labeled(self, texts: list[str]) -> list[int]:
+        """Return the ids of the items with one of these labels, given as JSON texts."""
+        query = f"SELECT id FROM {self._source} WHERE label IN (SELECT value FROM json_each(?)) ORDER BY id"
+        return [row[0] for row in self.connection.execute(query, [json.dumps(texts)])]
+
+    def has_labels_besides(self, ids: list[int]) -> bool:
+        """Return whether an item that is not among these has a label."""
+        query = f"SELECT 1 FROM {self._source} WHERE label IS NOT NULL AND NOT {_HAS_LISTED_ID} LIMIT 1"
+        return self.connection.execute(query, [json.dumps(ids)]).fetchone() is not None
+
+    def places(self, ids: list[int]) -> dict[int, tuple[int, int]]:
+        """Return slot and checksum of the vector of each id; only the vector itself tells whether they are right."""
+        query = f"SELECT id, slot, vector_sum FROM {self._source} WHERE {_HAS_LISTED_ID}"
+        places = {item: (slot, total) for item, slot, total in self.connection.execute(query, [json.dumps(ids)])}
+        for item in ids:
+            if item not in places:
+                raise KeyError(f"The id {item} is not in the collection.")
+            if not all(isinstance(number, int) for number in places[item]):
+                raise self._damaged(f"has lost the place of the vector of item {item}")
+        return places
 
     def check_integrity(self) -> None:
         """Let SQLite examine every page and every index; only inside :meth:`reading`."""
@@ -188,17 +224,20 @@ class Store:
             )
 
     def _checked(self, record: tuple[Any, ...]) -> Row:
-        row = Row(*record[:4])
-        try:
-            intact = row.checksum == record[4]
-        except (TypeError, struct.error):
-            intact = False
-        if not intact:
+        row = checked_row(record)
+        if row is None:
             raise CollectionFormatError(
                 f"The item {record[0]} of {str(self.path)!r} does not match its checksum: the file is "
                 "damaged. Restore it from a copy."
             )
         return row
+
+    def _find_source(self) -> None:
+        """Find out what to read rows from; another process may have changed the format since the last transaction."""
+        number = self.fact("format")
+        if number not in SOURCES:
+            raise self._damaged(f"has become one of format {number}")
+        self._source = SOURCES[number]
 
     def _count(self, n_items: int, checksums: int) -> None:
         self.set_fact("n_items", self.fact("n_items") + n_items)

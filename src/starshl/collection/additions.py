@@ -1,0 +1,87 @@
+"""New items on their way in: checked, encoded, and made into rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from .._metadata import metadata_texts
+from .._types import LabelsLike, SamplesLike
+from ..base import BaseHasher
+from ..codes import BinaryCodes
+from .entries import reference_texts
+from .labels import ItemCodes, check_class_kind, item_codes, label_texts
+from .quantization import dense_rows
+from .snapshot import Snapshot
+from .store import Row
+
+__all__ = ["EncodedItems", "Samples", "labeled_row"]
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Items to store as the user gives them: samples, codes that exist already, and labels."""
+
+    X: SamplesLike | None
+    codes: BinaryCodes | None
+    labels: LabelsLike
+
+    def own_codes(self, hasher: BaseHasher, *, keeps_vectors: bool) -> BinaryCodes:
+        """Return the codes of the vectors, whatever their labels are."""
+        if keeps_vectors and self.X is None:
+            raise ValueError("This collection keeps vectors, so X is needed; codes may be given as well.")
+        if not keeps_vectors and (self.X is None) == (self.codes is None):
+            raise ValueError("Give either X or codes: rows to encode, or codes that you have already.")
+        return hasher.encode_database(self.X) if self.codes is None else self.codes
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedItems:
+    """Items with the codes that the hasher of one model file gives them."""
+
+    model: str
+    own: BinaryCodes
+    coded: ItemCodes
+    labels: list[str | None]
+    vectors: np.ndarray | None
+
+    @classmethod
+    def of(cls, samples: Samples, snapshot: Snapshot) -> Self:
+        """Encode samples with the hasher of a state."""
+        hasher, file = snapshot.hasher, snapshot.vectors
+        own = snapshot.index._check_codes(samples.own_codes(hasher, keeps_vectors=file is not None))
+        vectors = None if file is None or samples.X is None else dense_rows(samples.X, file.layout.n_columns)
+        if vectors is not None and len(vectors) != len(own):
+            raise ValueError(f"X has {len(vectors)} rows and codes {len(own)}; give one code per row.")
+        labels = label_texts(samples.labels, len(own))
+        check_class_kind(hasher, labels)
+        return cls(snapshot.model, own, item_codes(hasher, own, labels), labels, vectors)
+
+    def rows(
+        self,
+        ids: list[int],
+        metadata: Sequence[Mapping[str, Any]] | None,
+        references: Iterable[str | None] | None,
+    ) -> list[Row]:
+        """Return the rows to store, still without the places of kept vectors."""
+        texts = metadata_texts(metadata, len(ids), ascii_only=True)
+        known_references = reference_texts(references, len(ids))
+        bare = [
+            Row(item, own.tobytes(), None, None, None, None, reference, text)
+            for item, own, reference, text in zip(ids, self.own.packed, known_references, texts, strict=True)
+        ]
+        return [
+            labeled_row(row, label, code.tobytes(), bool(by_label))
+            for row, label, code, by_label in zip(
+                bare, self.labels, self.coded.codes.packed, self.coded.from_label, strict=True
+            )
+        ]
+
+
+def labeled_row(row: Row, label: str | None, code: bytes, from_label: bool) -> Row:
+    """Return a row with this label, or without one, and the code that follows."""
+    own = row.vector_code
+    return row._replace(label=label, code=code if from_label else own, own_code=own if from_label else None)

@@ -1,0 +1,173 @@
+"""Changes of a collection: each one is encoded first and then stored in one transaction, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._types import LabelsLike, SamplesLike
+from ..base import BaseHasher
+from ..codes import BinaryCodes, n_bytes
+from ..index.base import check_ids, next_ids
+from .additions import EncodedItems, Samples, labeled_row
+from .entries import Item, item_of
+from .folder import Kernels, save_model
+from .keeping import batches, replace_vectors
+from .labels import check_class_kind, check_kind, item_codes, kind_of, label_texts
+from .quantization import called_with_vectors, dense_rows
+from .session import Change, Session
+from .store import Row, Store
+
+__all__ = ["put_items", "replace_model", "set_item_labels"]
+
+
+def put_items(
+    session: Session,
+    samples: Samples,
+    ids: ArrayLike | None,
+    metadata: Sequence[Mapping[str, Any]] | None,
+    references: Iterable[str | None] | None,
+    *,
+    replace: bool,
+) -> np.ndarray:
+    """Store items and return their ids; without ``replace``, all ids must be new."""
+    session.check_writable()
+    with session.reading() as (snapshot, _):
+        pass
+    # Encoded before the change begins: other threads may write meanwhile.
+    items = EncodedItems.of(samples, snapshot)
+    with session.writing() as change:
+        if change.snapshot.model != items.model:
+            # Another thread has replaced the hasher; from here on, none can.
+            items = EncodedItems.of(samples, change.snapshot)
+        chosen = _chosen_ids(change, ids, len(items.own))
+        present = change.store.present(chosen.tolist())
+        if present and not replace:
+            raise ValueError(
+                f"The id {present[0]} is already in the collection, and nothing was added. "
+                "Use upsert to replace items, or give new ids."
+            )
+        # Checked before the vectors are written.
+        rows = items.rows(chosen.tolist(), metadata, references)
+        _note_kind(change.store, items.labels, chosen.tolist())
+        if items.vectors is not None:
+            rows = _with_vectors(change, rows, items.vectors)
+        change.store.put(rows)
+        change.change_codes(np.array(present, np.int64), items.coded.codes, chosen)
+    return chosen
+
+
+def set_item_labels(session: Session, ids: np.ndarray, labels: LabelsLike) -> list[Item]:
+    """Store labels of items, and the codes that follow; return the items."""
+    texts = label_texts(labels, len(ids))
+    with session.writing() as change:
+        hasher, n_bits = change.snapshot.hasher, change.snapshot.index.n_bits
+        check_class_kind(hasher, texts)
+        before = change.store.rows(ids.tolist())
+        codes, from_label = item_codes(hasher, _vector_codes(before, n_bits), texts)
+        rows = [
+            labeled_row(row, text, code.tobytes(), bool(by_label))
+            for row, text, code, by_label in zip(before, texts, codes.packed, from_label, strict=True)
+        ]
+        _note_kind(change.store, texts, ids.tolist())
+        change.store.put(rows)
+        change.change_codes(ids, codes, ids)
+    return [item_of(row) for row in rows]
+
+
+def replace_model(
+    session: Session, hasher: BaseHasher, ids: np.ndarray | None, X: SamplesLike | None, kernels: Kernels
+) -> None:
+    """Encode all items with another hasher, from X or from the kept vectors."""
+    with session.writing() as change:
+        held = np.sort(change.snapshot.index.ids)
+        if X is None:
+            own = _encoded_vectors(change, hasher, held.tolist())
+            chosen = held
+        else:
+            chosen = _all_ids(ids, held)
+            own = hasher.encode_database(X)
+            if len(own) != len(chosen):
+                raise ValueError(f"There are {len(chosen)} ids and {len(own)} rows in X; give one row per id.")
+        vectors = None
+        if X is not None and change.snapshot.vectors is not None:
+            vectors = dense_rows(X, hasher.n_features_in_)
+        model = save_model(change.folder, hasher, kernels)
+        session.use_kernels(model, kernels)
+        change.store.set_fact("model", model)
+        change.store.set_fact("n_bits", own.n_bits)
+        _recode(change.store, hasher, chosen.tolist(), own)
+        if vectors is not None:
+            kind = change.snapshot.require_vectors().layout.kind
+            replace_vectors(change.folder, change.store, chosen.tolist(), vectors, kind, change.generation)
+
+
+def _recode(store: Store, hasher: BaseHasher, ids: list[int], own: BinaryCodes) -> None:
+    """Give items the codes of a new hasher; their labels stay."""
+    rows = store.rows(ids)
+    bare = [row._replace(code=code.tobytes(), own_code=None) for row, code in zip(rows, own.packed, strict=True)]
+    codes, from_label = item_codes(hasher, own, [row.label for row in rows])
+    store.put(
+        labeled_row(row, row.label, code.tobytes(), bool(by_label))
+        for row, code, by_label in zip(bare, codes.packed, from_label, strict=True)
+    )
+
+
+def _encoded_vectors(change: Change, hasher: BaseHasher, ids: list[int]) -> BinaryCodes:
+    """Return the codes of the kept vectors of all items."""
+    file = change.snapshot.vectors
+    if file is None:
+        raise ValueError(
+            f"The collection holds {len(ids)} items and keeps no vectors: a new hasher needs every item exactly once. "
+            "Give the ids and X."
+        )
+    if hasher.n_features_in_ != file.layout.n_columns:
+        raise ValueError(
+            f"The kept vectors have {file.layout.n_columns} numbers; this hasher was fitted on rows of "
+            f"{hasher.n_features_in_}. Give the ids and X for it."
+        )
+    packed = [
+        called_with_vectors(hasher.encode_database, file.read(portion, change.store.places(portion))).packed
+        for portion in batches(ids)
+    ]
+    width = n_bytes(hasher.n_bits_)
+    return BinaryCodes(np.concatenate([np.empty((0, width), np.uint8), *packed]), hasher.n_bits_)
+
+
+def _all_ids(ids: np.ndarray | None, held: np.ndarray) -> np.ndarray:
+    if ids is None or not np.array_equal(np.sort(ids), held):
+        n_given = 0 if ids is None else len(ids)
+        raise ValueError(
+            f"{n_given} ids were given, and the collection holds {len(held)}. A new hasher needs every item exactly "
+            "once: give X with one id per row. A collection that keeps vectors needs neither."
+        )
+    return ids
+
+
+def _chosen_ids(change: Change, ids: ArrayLike | None, n_items: int) -> np.ndarray:
+    if ids is None:
+        index = change.snapshot.index
+        return next_ids(n_items, index.ids.max() if len(index) else None)
+    return check_ids(ids, n_items)
+
+
+def _with_vectors(change: Change, rows: list[Row], vectors: np.ndarray) -> list[Row]:
+    places = change.keep_vectors([row.id for row in rows], vectors)
+    return [row._replace(slot=places[row.id][0], vector_sum=places[row.id][1]) for row in rows]
+
+
+def _note_kind(store: Store, texts: list[str | None], ids: list[int]) -> None:
+    """Refuse labels of another type than those of other items; remember the type of the first ones."""
+    given, known = kind_of(texts), store.text_fact("label_kind")
+    if given and given != known:
+        if known and store.has_labels_besides(ids):
+            check_kind(texts, known, "the collection")
+        store.set_fact("label_kind", given)
+
+
+def _vector_codes(rows: list[Row], n_bits: int) -> BinaryCodes:
+    content = b"".join(row.vector_code for row in rows)
+    return BinaryCodes(np.frombuffer(content, np.uint8).reshape(len(rows), n_bytes(n_bits)), n_bits)

@@ -1,0 +1,54 @@
+"""The formats of the database file: which tables each one has, how its rows are read, and the way to the newest."""
+
+from __future__ import annotations
+
+from .rows import COLUMNS
+
+__all__ = ["FACTS_TABLE", "FORMAT", "NEW_FACTS", "SOURCES", "TABLES", "UPGRADE"]
+
+FORMAT = 2
+
+FACTS_TABLE = "CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID"
+# Which ids a transaction has changed, for readers that hold the state before it.
+_CHANGES = "CREATE TABLE changes (generation INTEGER NOT NULL, id INTEGER NOT NULL)"
+_ITEMS_1 = """CREATE TABLE items (
+  id INTEGER PRIMARY KEY,
+  code BLOB NOT NULL,
+  reference TEXT,
+  metadata TEXT NOT NULL,
+  checksum INTEGER NOT NULL
+)"""
+# The long texts come last, so that the other columns of a row are read without them.
+_ITEMS_2 = """CREATE TABLE items (
+  id INTEGER PRIMARY KEY,
+  code BLOB NOT NULL,
+  own_code BLOB,
+  label TEXT,
+  slot INTEGER,
+  vector_sum INTEGER,
+  reference TEXT,
+  metadata TEXT NOT NULL,
+  checksum INTEGER NOT NULL
+)"""
+
+#: The statements that made the tables of each format, exactly as SQLite stores them.
+TABLES = {
+    1: {"facts": FACTS_TABLE, "items": _ITEMS_1, "changes": _CHANGES},
+    2: {"facts": FACTS_TABLE, "items": _ITEMS_2, "changes": _CHANGES},
+}
+
+_AS_NOW = "id, code, NULL AS own_code, NULL AS label, NULL AS slot, NULL AS vector_sum, reference, metadata, checksum"
+
+#: What to select :data:`~starshl.collection.rows.COLUMNS` from in each format.
+SOURCES = {1: f"(SELECT {_AS_NOW} FROM items)", 2: "items"}
+
+#: Facts that format 1 lacks, as they are in a collection without labels and vectors.
+NEW_FACTS: dict[str, str | int] = {"label_kind": "", "vector_kind": "", "vector_file": "", "n_columns": 0, "n_slots": 0}
+
+#: The way from format 1 to 2. Checksums stay: that of a row without new fields is the same in both formats.
+UPGRADE = (
+    "ALTER TABLE items RENAME TO items_of_format_1",
+    _ITEMS_2,
+    f"INSERT INTO items ({', '.join(COLUMNS)}) SELECT {_AS_NOW} FROM items_of_format_1 ORDER BY id",
+    "DROP TABLE items_of_format_1",
+)

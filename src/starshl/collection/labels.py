@@ -1,0 +1,153 @@
+"""Labels of items: checked, written as JSON texts, and turned into the codes that follow from them."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._types import LabelsLike
+from .._validation import check_labels
+from ..base import BaseHasher
+from ..codes import BinaryCodes
+from ..exceptions import CollectionFormatError
+from .rows import Row
+
+__all__ = ["ItemCodes", "check_class_kind", "check_kind", "item_codes", "kind_of", "label_of", "label_texts"]
+
+_SHOWN = 5
+
+
+def label_texts(labels: LabelsLike, n_items: int) -> list[str | None]:
+    """Return one JSON text per item, None where it has no label.
+
+    Labels are whole numbers, strings or booleans of one type; -1 among integers, NaN, None and empty text mark items
+    without one, as everywhere in this package.
+    """
+    if labels is None:
+        return [None] * n_items
+    if isinstance(labels, list | tuple):
+        _refuse_mixture(labels)
+    given = check_labels(labels, n_items)
+    texts = [_text(value) for value in given.classes.tolist()]
+    return [None if number < 0 else texts[number] for number in given.index.tolist()]
+
+
+def label_of(row: Row) -> str | int | bool | None:
+    """Return the label of a row whose checksum is right; a crafted file may hold anything there."""
+    if row.label is None:
+        return None
+    try:
+        label = json.loads(row.label)
+    except (ValueError, RecursionError):
+        label = None
+    if not isinstance(label, str | int):
+        raise CollectionFormatError(f"The label of item {row.id} cannot be read. Restore the collection from a copy.")
+    return label
+
+
+def kind_of(texts: Sequence[str | None]) -> str:
+    """Return what the labels are: "text", "numbers", "booleans", or "" if there are none."""
+    first = next((text for text in texts if text is not None), None)
+    if first is None:
+        return ""
+    if first.startswith('"'):
+        return "text"
+    return "booleans" if first in ("true", "false") else "numbers"
+
+
+def check_kind(texts: Sequence[str | None], expected: str, whose: str) -> None:
+    """Refuse labels of another type than those that they would stand beside."""
+    given = kind_of(texts)
+    if given and expected and given != expected:
+        example = next(text for text in texts if text is not None)
+        raise ValueError(
+            f"The labels are {given}, such as {example}; those of {whose} are {expected}. Give labels of the same type."
+        )
+
+
+class ItemCodes(NamedTuple):
+    """Codes of items with labels, and which of them follow from the label."""
+
+    codes: BinaryCodes
+    from_label: np.ndarray
+
+
+def item_codes(hasher: BaseHasher, own: BinaryCodes, labels: Sequence[str | None]) -> ItemCodes:
+    """Return the codes of items, given the codes of their vectors and their labels.
+
+    Where the hasher's ``encode_database`` gives labeled rows the codeword of their class, an item with the label of a
+    known class gets that codeword. A hasher whose labels decide only a part of the code has a method
+    ``relabel(codes, y)``, which returns the codes of the vectors with that part replaced. All other items keep the
+    codes of their vectors.
+    """
+    inner: Any = getattr(hasher, "hasher_", hasher)
+    if not _labels_give_codes(inner):
+        return ItemCodes(own, np.zeros(len(own), bool))
+    class_of = {_text(value): place for place, value in enumerate(np.asarray(inner.classes_).tolist())}
+    places = np.array([-1 if text is None else class_of.get(text, -1) for text in labels], np.int64)
+    from_label = places >= 0
+    _warn_of_unknown([text for text in labels if text is not None and text not in class_of])
+    packed = own.packed.copy()
+    if from_label.any():
+        packed[from_label] = _codes_of_classes(inner, own[np.flatnonzero(from_label)], places[from_label]).packed
+    return ItemCodes(BinaryCodes(packed, own.n_bits), from_label)
+
+
+def _labels_give_codes(hasher: Any) -> bool:
+    if not len(getattr(hasher, "classes_", ())):
+        return False
+    overridden = type(hasher).encode_database is not BaseHasher.encode_database
+    return hasattr(hasher, "relabel") or (overridden and hasattr(hasher, "codewords_"))
+
+
+def _codes_of_classes(hasher: Any, own: BinaryCodes, places: np.ndarray) -> BinaryCodes:
+    """Return the codes of items whose classes are known by their place among the hasher's."""
+    if hasattr(hasher, "relabel"):
+        return hasher.relabel(own, np.asarray(hasher.classes_)[places])
+    return BinaryCodes.from_signs(np.asarray(hasher.codewords_)[places])
+
+
+def check_class_kind(hasher: BaseHasher, texts: Sequence[str | None]) -> None:
+    """Refuse labels of another type than the classes that give items their codes."""
+    inner: Any = getattr(hasher, "hasher_", hasher)
+    if _labels_give_codes(inner):
+        check_kind(texts, kind_of([_text(np.asarray(inner.classes_).tolist()[0])]), "the hasher")
+
+
+def _warn_of_unknown(unknown: list[str]) -> None:
+    if not unknown:
+        return
+    different = sorted(set(unknown))
+    shown = ", ".join(different[:_SHOWN]) + (", ..." if len(different) > _SHOWN else "")
+    warnings.warn(
+        f"The hasher does not know the label of {len(unknown)} items: {shown}. The labels are stored, and these items "
+        "keep the codes of their vectors.",
+        UserWarning,
+        stacklevel=5,
+    )
+
+
+def _refuse_mixture(labels: Sequence[Any]) -> None:
+    """Refuse a list of labels of several types, which NumPy would turn into one."""
+    kinds = {
+        "text" if isinstance(label, str) else "booleans" if isinstance(label, bool | np.bool_) else "numbers"
+        for label in labels
+        if isinstance(label, str | bool | np.bool_ | int | np.integer) and label != ""
+    }
+    if len(kinds) > 1:
+        raise ValueError(f"The labels mix {' and '.join(sorted(kinds))}. Give labels of the same type.")
+
+
+def _text(value: Any) -> str:
+    """Return a label as JSON; a whole number is one number, however it arrived."""
+    if isinstance(value, float):
+        value = int(value)
+    if isinstance(value, bool | int | str):
+        if isinstance(value, str) and "\0" in value:
+            raise ValueError(f"The label {value!r} holds the character NUL, which ends a text for databases.")
+        return json.dumps(value)
+    raise ValueError(f"The label {value!r} is a {type(value).__name__}; labels are whole numbers, strings or booleans.")
