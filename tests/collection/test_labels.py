@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from starshl import StarRidge
 from starshl.baselines import CodewordSVM, LSHash
 from starshl.codes import BinaryCodes
 from starshl.collection import Collection
@@ -55,6 +56,18 @@ def test_labeled_items_get_the_codes_that_the_hasher_gives_them(tmp_path, by_cod
         items = collection.get(np.arange(60))
     assert [item.label for item in items] == partly
     assert [item.code_from for item in items] == ["label" if number % 2 else "vector" for number in range(60)]
+
+
+def test_star_ridge_gives_the_same_codes_through_a_collection(tmp_path, rows, labels):
+    hasher = StarRidge(16, random_state=0).fit(rows, labels)
+    partly = [label if number % 2 else None for number, label in enumerate(labels)]
+    with Collection.create(tmp_path / "items", hasher) as collection:
+        collection.add(rows, labels=partly)
+        assert collection.codes(np.arange(60)) == hasher.encode_database(rows, partly)
+        collection.set_labels(np.arange(60), labels)
+        assert collection.codes(np.arange(60)) == hasher.encode_database(rows, labels)
+        collection.set_labels(np.arange(60), None)
+        assert collection.codes(np.arange(60)) == hasher.encode_database(rows)
 
 
 def test_labels_set_later_give_the_same_as_labels_given_at_once(collection, by_codewords, rows, labels):
