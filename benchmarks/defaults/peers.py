@@ -5,62 +5,32 @@ every training row and of every unseen row.
 """
 
 import warnings
-from itertools import product
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
 from scipy.spatial.distance import pdist
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.neighbors import NearestNeighbors
-from sklearn.semi_supervised import LabelSpreading
 from sklearn.svm import SVC
 
-SPREADING_SETTINGS = tuple(product((5, 7, 10, 15), (0.2, 0.8, 0.99)))
+from starshl.paper.neighbor_learners import PoissonLearning, spreading_on_neighbors
+
+# Neighbors and alpha.
+SPREADING_SETTINGS = ((10, 0.99), (10, 0.9), (10, 0.999), (6, 0.99), (20, 0.99))
 
 
-def label_spreading(X, y, unseen, n_neighbors=7, alpha=0.99):
-    """Zhou et al. 2004, as in scikit-learn, on the graph of nearest neighbors; alpha is that of the paper."""
-    model = LabelSpreading(kernel="knn", n_neighbors=n_neighbors, alpha=alpha, max_iter=500)
+def label_spreading(X, y, unseen, n_neighbors=10, alpha=0.99):
+    """Zhou et al. 2004 by scikit-learn, on the weighted graph of neighbors; alpha is that of the paper."""
+    model = spreading_on_neighbors(alpha, n_neighbors)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rows that no label reaches are divided by zero
         model.fit(X, y)
         return model.transduction_, model.predict(unseen)
 
 
-def poisson_learning(X, y, unseen, n_neighbors=10):
-    """Calder et al., Poisson Learning, 2020: u <- u + D^-1 (b - L u) from zero, until a random walk has mixed.
-
-    The graph has weights exp(-4 |x_i - x_j|^2 / r_i^2) with r_i the distance to the farthest neighbor of i, made
-    symmetric. Row i of b is e_(y_i) minus the mean label where row i is labeled, and zero elsewhere. A new row takes
-    the weighted mean of u over its neighbors.
-    """
-    finder = NearestNeighbors(n_neighbors=n_neighbors).fit(X)
-    W = neighbor_weights(*finder.kneighbors(), len(X))
-    W = (W + W.T) / 2
-    degree = W.sum(axis=1)
-    labeled = np.flatnonzero(y >= 0)
-    classes, index = np.unique(y[labeled], return_inverse=True)
-    source = np.zeros((len(X), len(classes)))
-    source[labeled] = np.eye(len(classes))[index] - np.bincount(index) / len(index)
-    u = np.zeros_like(source)
-    walk, mixed = np.zeros(len(X)), degree / degree.sum()
-    walk[labeled] = 1 / len(labeled)
-    step = diags_array(1 / degree)
-    for _ in range(1000):
-        u += step @ (source - (degree[:, None] * u - W @ u))
-        walk = W @ (step @ walk)
-        if np.abs(walk - mixed).max() <= 1 / len(X):
-            break
-    extended = neighbor_weights(*finder.kneighbors(unseen), len(X)) @ u
-    return np.where(y >= 0, y, classes[u.argmax(axis=1)]), classes[extended.argmax(axis=1)]
-
-
-def neighbor_weights(distances, neighbors, n_rows):
-    radius = np.maximum(distances[:, -1:], 1e-12)
-    weights = np.exp(-4 * distances**2 / radius**2)
-    pointers = np.arange(len(neighbors) + 1) * neighbors.shape[1]
-    return csr_array((weights.ravel(), neighbors.ravel(), pointers), shape=(len(neighbors), n_rows))
+def poisson_learning(X, y, unseen):
+    """Calder et al. 2020, with the settings of the paper."""
+    model = PoissonLearning().fit(X, y)
+    return model.transduction_, model.predict(unseen)
 
 
 def svc(X, y, unseen):

@@ -3,6 +3,7 @@
 from .accuracy import codeword_accuracy, knn_accuracy
 from .executor import Job, Outcome, Progress, execute
 from .histograms import HammingHistograms, hamming_histograms
+from .label_efficiency import LabelEfficiency, label_efficiency
 from .metrics import (
     Lookup,
     PrecisionRecall,
@@ -27,6 +28,7 @@ __all__ = [
     "PROTOCOLS",
     "HammingHistograms",
     "Job",
+    "LabelEfficiency",
     "Lookup",
     "Occupancy",
     "Outcome",
@@ -51,6 +53,7 @@ __all__ = [
     "hamming_histograms",
     "histograms_of",
     "knn_accuracy",
+    "label_efficiency",
     "labels_used",
     "list_size",
     "lookup",

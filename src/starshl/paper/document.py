@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .. import __version__
-from ..evaluation import RecordFolder
+from ..evaluation import LabelEfficiency, RecordFolder
 from ..reports.document import Document, Section
+from ..reports.label_efficiency import label_efficiency_section
 from ..reports.results import ProtocolResults, Results
 from .circumstances import claims_section, settings_section, what_was_run
 from .claims import check_claims
+from .label_curve import EMPHASIZED
 from .lineup import title_of
 from .pictures import pictures_section
 from .retrieval import reading_notes, retrieval_section
@@ -24,10 +28,14 @@ _STYLED_KEYS = (
 STYLES = {title_of(key): style for style, key in enumerate(_STYLED_KEYS)}
 
 
-def build_document(folder: RecordFolder | None, results: Results) -> Document:
+def build_document(
+    folder: RecordFolder | None, results: Results, label_curves: Sequence[LabelEfficiency] = ()
+) -> Document:
     """Return the whole report; the same results give the same report. Pictures need the folder of records."""
     subtitle = f"starshl {__version__}; last run finished {results.finished or 'never'}"
-    sections = [what_was_run(results), claims_section(check_claims(results))]
+    sections = [what_was_run(results)]
+    sections += [label_efficiency_section(label_curves, EMPHASIZED)] if label_curves else []
+    sections.append(claims_section(check_claims(results)))
     retrieval = [retrieval_section(protocol) for protocol in results.of_task("retrieval") if protocol.lengths]
     sections += [reading_notes(), *retrieval] if retrieval else []
     sections += _pictures(folder, results)

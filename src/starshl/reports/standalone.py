@@ -1,0 +1,83 @@
+"""Charts as SVG files of their own, for pages that show pictures but no HTML; readable on light and dark pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+
+from .charts import legend_sample, render_chart
+from .document import Chart
+
+__all__ = ["render_standalone"]
+
+_WIDTH, _HEIGHT = 480, 310
+_MARGIN, _TITLE, _LEGEND_LINE = 12, 26, 22
+_LEGEND_COLUMNS_PER_PANEL = 2
+
+
+def render_standalone(charts: Sequence[Chart], styles: Mapping[str, int], *, title: str, n_columns: int = 2) -> str:
+    """Return one SVG with the charts side by side under a title, and one legend for all of them below.
+
+    ``styles`` numbers the looks of the lines (see :mod:`starshl.reports.charts`). Only the first panel of each chart is
+    drawn.
+    """
+    n_columns = min(n_columns, len(charts))
+    n_rows = -(-len(charts) // n_columns)
+    width = n_columns * (_WIDTH + _MARGIN) + _MARGIN
+    panel_height = _HEIGHT + _TITLE
+    top = _TITLE + 2 * _MARGIN
+    parts = [f'<text class="title" x="{_MARGIN}" y="{_TITLE}">{escape(title)}</text>']
+    for number, chart in enumerate(charts):
+        x, y = _MARGIN + number % n_columns * (_WIDTH + _MARGIN), top + number // n_columns * panel_height
+        parts.append(f'<text class="caption" x="{x + 6}" y="{y + 14}">{escape(chart.title)}</text>')
+        parts.append(_placed(_first_panel(chart, dict(styles)), x, y + _TITLE, _WIDTH, _HEIGHT))
+    names = {series.name: series.emphasized for chart in charts for series in chart.series}
+    legend_top = top + n_rows * panel_height + _MARGIN
+    legend, legend_height = _legend(names, styles, legend_top, width)
+    height = legend_top + legend_height + _MARGIN
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        f'role="img" aria-label="{escape(title)}"><style>{_css()}</style>'
+        f'<rect width="{width}" height="{height}" class="ground"/>{"".join(parts)}{legend}</svg>\n'
+    )
+
+
+def _first_panel(chart: Chart, styles: dict[str, int]) -> str:
+    figure = render_chart(chart, styles)
+    panel = re.search(r'<svg class="chart".*?</svg>(?=<div>|</div></figure>)', figure, flags=re.DOTALL)
+    if panel is None:
+        raise ValueError(f"The chart {chart.title!r} has no panel.")
+    # Tips are read by the script of a page, which a picture does not have.
+    return re.sub(r' data-(tip|name)="[^"]*"', "", panel.group())
+
+
+def _placed(svg: str, x: float, y: float, width: float, height: float) -> str:
+    return svg.replace("<svg ", f'<svg x="{x}" y="{y}" width="{width}" height="{height}" ', 1)
+
+
+def _legend(names: Mapping[str, bool], styles: Mapping[str, int], top: int, width: int) -> tuple[str, int]:
+    n_columns = max(1, width // _WIDTH * _LEGEND_COLUMNS_PER_PANEL)
+    column = (width - 2 * _MARGIN) / n_columns
+    parts = []
+    for place, (name, emphasized) in enumerate(names.items()):
+        x, y = _MARGIN + place % n_columns * column, top + place // n_columns * _LEGEND_LINE
+        parts.append(_placed(legend_sample(styles[name], emphasized=emphasized), x, y, 44, 16))
+        parts.append(f'<text class="entry" x="{x + 52:.0f}" y="{y + 13}">{escape(name)}</text>')
+    return "".join(parts), -(-len(names) // n_columns) * _LEGEND_LINE
+
+
+def _css() -> str:
+    """Return the colors and lines of the report page, and the texts that only a picture has."""
+    page = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
+    root = re.match(r":root \{.*?\n\}\n@media \(prefers-color-scheme: dark\) \{.*?\n\}\n", page, flags=re.DOTALL)
+    if root is None:
+        raise ValueError("page.css does not begin with the colors of light and dark pages.")
+    lines = re.findall(r"^(?:\.chart text|\.grid|\.series[ .][^{]*|\.c\d) \{.*$", page, flags=re.MULTILINE)
+    own = (
+        ".ground { fill: var(--ground); } text { font-family: system-ui, sans-serif; fill: var(--ink); }"
+        ".title { font-size: 18px; font-weight: 600; } .caption { font-size: 14px; font-weight: 600; }"
+        ".entry { font-size: 13px; }"
+    )
+    return root.group() + "\n".join(lines) + own
