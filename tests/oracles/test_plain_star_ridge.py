@@ -1,4 +1,4 @@
-"""The plain StarRidge, which other tests compare with, is itself right: refits, finite differences."""
+"""StarRidge agrees with a plain float64 version, which is itself right: refits, finite differences."""
 
 import sys
 from pathlib import Path
@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from starshl import StarRidge
+from starshl.kernels.bandwidth import median_distance
+
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from plain_star_ridge import PlainStarRidge, leave_one_out, rich_grams, search_loss
+from plain_star_ridge import PlainStarRidge, leave_one_out, log_loss, rich_grams, search_loss
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +53,37 @@ def test_fit_predicts_digits_it_has_not_seen():
     probabilities = model.posterior(model.class_scores(X[500:900]))
     assert (probabilities.argmax(axis=1) == y[500:900]).mean() > 0.9
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+
+
+@pytest.fixture(scope="module")
+def both():
+    """StarRidge, and the plain model that solves all rows with its kernel weights, ridge and constant."""
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:300] / 16.0, y[:300]
+    hasher = StarRidge(16, random_state=0).fit(X, y)
+    plain = PlainStarRidge()
+    plain.X, plain.y, plain.Y, plain.median = X, y, np.eye(10)[y], median_distance(X)
+    constant = float(np.median(hasher.intercept_ / hasher.dual_coef_.sum(axis=1)))
+    return hasher, plain.solve(hasher.kernel_weights_.astype(np.float64), hasher.ridge_, constant), load_digits().data
+
+
+def test_star_ridge_has_the_leave_one_out_scores_of_the_plain_model(both):
+    hasher, plain, _ = both
+    np.testing.assert_allclose(hasher.training_scores_, plain.loo_scores, atol=2e-3)
+    assert hasher.temperature_ == pytest.approx(plain.temperature, rel=0.01)
+
+
+def test_star_ridge_gives_unseen_rows_the_probabilities_and_codes_of_the_plain_model(both):
+    hasher, plain, rows = both
+    unseen = rows[300:700] / 16.0
+    posterior = plain.posterior(plain.class_scores(unseen))
+    np.testing.assert_allclose(hasher.predict_proba(unseen), posterior, atol=0.01)
+    agreement = (hasher.transform(unseen) == np.where(posterior @ hasher.codewords_ >= 0, 1, -1)).mean()
+    assert agreement > 0.999  # a score within rounding of zero may take either sign
+
+
+def test_the_search_of_star_ridge_ends_as_low_as_the_plain_one(both):
+    _, plain, _ = both
+    own = PlainStarRidge().fit(plain.X, plain.y)
+    losses = [log_loss(model.temperature * model.loo_scores, plain.Y) for model in (plain, own)]
+    assert losses[0] < losses[1] * 1.05
