@@ -1,0 +1,192 @@
+"""The tables of docs/defaults.md, each a function that returns Markdown."""
+
+from collections.abc import Callable
+
+import figures
+import numpy as np
+from data import FEW_LABELS, FURTHER, MAIN, NO_LABELS, SUPERVISED, TRANSDUCTIVE
+from few_labels import LABELS_PER_CLASS
+
+RIDGE = "StarRidge, labels, hamming"
+PEERS = {
+    "StarSHL": "StarSHL, self, hamming",
+    "HC-SDH, real scores": "HC-SDH, all rows, labels, real",
+    "codeword SVM, real scores": "CodewordSVM, labels, real",
+}
+
+
+def markdown(columns: list[str], rows: list[list[str]]) -> str:
+    head = [columns, ["---"] + ["---:"] * (len(columns) - 1)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in head + rows)
+
+
+def supervised() -> str:
+    columns = {
+        "StarRidge": RIDGE,
+        "StarRidge, self-coded": "StarRidge, self, hamming",
+        "StarSHL": "StarSHL, self, hamming",
+        "HC-SDH": "HC-SDH, all rows, self, hamming",
+        "HC-SDH, real scores": "HC-SDH, all rows, labels, real",
+        "codeword SVM": "CodewordSVM, self, hamming",
+        "codeword SVM, real scores": "CodewordSVM, labels, real",
+    }
+    rows = []
+    for name, task in SUPERVISED.items():
+        values = figures.supervised(name, 32)
+        if values.get(RIDGE):
+            shown = [figures.mean(values.get(key), 4) for key in columns.values()]
+            rows.append([task.title, str(len(values[RIDGE])), *shown])
+    return markdown(["data", "splits", *columns], rows)
+
+
+def paired() -> str:
+    rows = []
+    for name, task in SUPERVISED.items():
+        values = figures.supervised(name, 32)
+        if values.get(RIDGE):
+            gaps = [figures.with_interval(figures.gap(values[RIDGE], values.get(key))) for key in PEERS.values()]
+            rows.append([task.title, *gaps])
+    return markdown(["StarRidge minus", *PEERS], rows)
+
+
+def catalog() -> str:
+    rows = []
+    for name, task in SUPERVISED.items():
+        ridge, others = figures.supervised(name, 32).get(RIDGE), figures.catalog(name)
+        if not ridge or not others:
+            continue
+        ranked = sorted(others, key=lambda method: -np.mean(list(others[method].values())))[:3]
+        best = ", ".join(f"{method} {figures.mean(others[method], 4)}" for method in ranked)
+        difference = figures.with_interval(figures.gap(ridge, others[ranked[0]]))
+        rows.append([task.title, str(len(others)), best, difference])
+    return markdown(["data", "methods", "best three", "StarRidge minus the best"], rows)
+
+
+def lengths() -> str:
+    rows = []
+    for name, task in (MAIN | FURTHER).items():
+        by_length = {n_bits: figures.supervised(name, n_bits) for n_bits in (32, 8, 5)}
+        if by_length[32].get(RIDGE):
+            ridge = [figures.mean(by_length[n].get(RIDGE)) for n in by_length]
+            others = [
+                " ".join(figures.mean(by_length[n].get(key)) for n in by_length)
+                for key in ("StarSHL, self, hamming", "HC-SDH, all rows, self, hamming")
+            ]
+            rows.append([task.title, *ridge, *others])
+    return markdown(["data", "StarRidge 32 bits", "8 bits", "5 bits", "StarSHL 32 8 5", "HC-SDH 32 8 5"], rows)
+
+
+def calibration() -> str:
+    rows = []
+    for name, task in SUPERVISED.items():
+        found = figures.supervised(name, 32, "ece").get(RIDGE)
+        if found:
+            chance = figures.supervised(name, 32, "ece_of_chance")[RIDGE]
+            accuracy = figures.supervised(name, 32, "accuracy")[RIDGE]
+            rows.append([task.title, figures.mean(found, 4), figures.mean(chance, 4), figures.mean(accuracy)])
+    return markdown(["data", "calibration error", "by chance alone", "accuracy"], rows)
+
+
+def times() -> str:
+    rows, logs = [], []
+    for name, task in MAIN.items():
+        seconds = figures.times(name)
+        if seconds:
+            star, hc, ridge, four = (
+                np.array(list(seconds[what].values()))
+                for what in ("StarSHL, 32 bits", "HC-SDH, 32 bits", "StarRidge, 32 bits", "StarRidge, four lengths")
+            )
+            ratios = [float(np.exp(np.mean(np.log(a / b)))) for a, b in ((ridge, star), (ridge, hc), (four, hc))]
+            logs.append(np.log(ratios))
+            rows.append([task.title, *(f"{ratio:.2f}" for ratio in ratios)])
+    if logs:
+        rows.append(["geometric mean", *(f"{ratio:.2f}" for ratio in np.exp(np.mean(logs, axis=0)))])
+    return markdown(["data", "one length / StarSHL", "one length / HC-SDH", "four lengths / HC-SDH, one length"], rows)
+
+
+def few_table(metric: str, methods: dict[str, str]) -> str:
+    rows = []
+    for name, task in FEW_LABELS.items():
+        values = figures.few_labels(name, metric)
+        if values:
+            cells = [
+                " ".join(figures.mean(values.get(key, {}).get(n)) for n in LABELS_PER_CLASS) for key in methods.values()
+            ]
+            rows.append([f"{task.title}, {task.n_train:,} rows", *cells])
+    return markdown(["data", *methods], rows)
+
+
+def few_accuracy() -> str:
+    return few_table(
+        "unlabeled",
+        {
+            "StarRidge": "StarRidge",
+            "StarSHL": "StarSHL",
+            "StarRidge, labeled only": "StarRidge, labeled rows only",
+            "Poisson learning": "Poisson learning",
+            "label spreading": "label spreading",
+            "SVC": "SVC",
+        },
+    )
+
+
+def few_unseen() -> str:
+    return few_table(
+        "unseen",
+        {
+            "StarRidge": "StarRidge",
+            "StarSHL": "StarSHL",
+            "StarRidge, labeled only": "StarRidge, labeled rows only",
+            "Poisson learning": "Poisson learning",
+            "SVC": "SVC",
+        },
+    )
+
+
+def few_precision() -> str:
+    return few_table(
+        "p10",
+        {
+            "StarRidge": "StarRidge",
+            "StarSHL": "StarSHL",
+            "StarRidge, labeled only": "StarRidge, labeled rows only",
+            "plain ridge, labeled only": "plain ridge, labeled rows only",
+            "Poisson learning, its classes as codes": "Poisson learning",
+        },
+    )
+
+
+def transductive() -> str:
+    methods = ("StarRidge", "StarSHL", "label spreading", "Poisson learning", "SVC", "plain ridge, labeled rows only")
+    rows = []
+    for name, task in TRANSDUCTIVE.items():
+        values = figures.few_labels(f"{name}, transductive", "unlabeled")
+        if values:
+            rows.append([task.title, *(figures.mean(values.get(method, {}).get("all")) for method in methods)])
+    return markdown(["data", *methods], rows)
+
+
+def no_labels() -> str:
+    methods = ("StarRidge", "StarSHL", "k-means", "SpectralClustering", "k-means on 2-AGH codes")
+    rows = []
+    for name, task in NO_LABELS.items():
+        values = figures.no_labels(name)
+        if values:
+            rows.append([task.title, *(figures.mean(values.get(method)) for method in methods)])
+    return markdown(["data", *methods], rows)
+
+
+# The name of each table in the page, and the study whose lines it is made of.
+TABLES: dict[str, tuple[Callable[[], str], str]] = {
+    "supervised": (supervised, "supervised"),
+    "paired": (paired, "supervised"),
+    "catalog": (catalog, "supervised --catalog"),
+    "lengths": (lengths, "supervised"),
+    "calibration": (calibration, "supervised"),
+    "times": (times, "times"),
+    "few-accuracy": (few_accuracy, "few-labels"),
+    "few-unseen": (few_unseen, "few-labels"),
+    "few-precision": (few_precision, "few-labels"),
+    "transductive": (transductive, "few-labels"),
+    "no-labels": (no_labels, "no-labels"),
+}
