@@ -113,12 +113,14 @@ def report_on_digits(n_bits: int, output: Path, *, jobs: int | None = None) -> P
     """Run the paper's comparison on a few hundred digits, with all methods, and return the page about it."""
     from ..evaluation import SummaryFolder, execute
     from ..paper import figure, make_plan, write_report
+    from ..paper.label_curve import measure_digits
     from .reproduce import telling_progress
 
     plan = make_plan([figure("digits")], bits=[n_bits], n_runs=N_REPORTED_RUNS, quick=True)
     folder = _records_folder(output)
     with telling_progress() as report:
         execute(plan.runs, folder, SummaryFolder(folder.path / "summaries"), n_jobs=jobs, report=report)
+    measure_digits(folder.path, n_jobs=jobs)
     return write_report(folder.path, output, n_jobs=jobs).page
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 
-from ..catalog import get_class
 from ..evaluation.label_efficiency import LabelEfficiency, Learner, label_efficiency, read_curves, write_curves
 from ..evaluation.runner import Classifier
+from ..models import StarRidge
 from . import yardsticks
 from .neighbor_learners import PoissonLearning, spreading_on_neighbors
 
@@ -25,14 +25,14 @@ _N_ROWS = 800
 _N_BITS = 16
 
 
-def label_learners(n_bits: int = _N_BITS) -> dict[str, Learner]:
+def label_learners(n_bits: int = _N_BITS, n_jobs: int | None = None) -> dict[str, Learner]:
     """Return the learners of the curve by the names that readers see."""
 
     def star_ridge(X: np.ndarray, y: np.ndarray, seed: int) -> np.ndarray:
-        return get_class("StarRidge")(n_bits, random_state=seed).fit(X, y).transduction_
+        return StarRidge(n_bits, n_jobs=n_jobs, random_state=seed).fit(X, y).transduction_
 
     def labeled_rows_only(X: np.ndarray, y: np.ndarray, seed: int) -> np.ndarray:
-        return get_class("StarRidge")(n_bits, random_state=seed).fit(X[y >= 0], y[y >= 0]).predict(X)
+        return StarRidge(n_bits, n_jobs=n_jobs, random_state=seed).fit(X[y >= 0], y[y >= 0]).predict(X)
 
     return {
         EMPHASIZED: star_ridge,
@@ -44,17 +44,22 @@ def label_learners(n_bits: int = _N_BITS) -> dict[str, Learner]:
 
 
 def _on_labeled_rows(make: Callable[[int], Classifier]) -> Learner:
-    return lambda X, y, seed: make(seed).fit(X[y >= 0], y[y >= 0]).predict(X)
+    def learn(X: np.ndarray, y: np.ndarray, seed: int) -> np.ndarray:
+        classifier = make(seed)
+        classifier.fit(X[y >= 0], y[y >= 0])
+        return classifier.predict(X)
+
+    return learn
 
 
-def measure_digits(records: Path, *, n_draws: int = 3) -> LabelEfficiency:
+def measure_digits(records: Path, *, n_draws: int = 3, n_jobs: int | None = None) -> LabelEfficiency:
     """Measure the curve on some of scikit-learn's digits, and keep it beside the records for their reports."""
     X, y = load_digits(return_X_y=True)
     chosen = np.random.default_rng(0).permutation(len(X))[:_N_ROWS]
     curve = label_efficiency(
         X[chosen],
         y[chosen],
-        label_learners(),
+        label_learners(n_jobs=n_jobs),
         title=f"digits, {_N_ROWS} rows",
         origin=f"Measured on this machine; mean of {n_draws} draws of labels.",
         n_draws=n_draws,

@@ -27,9 +27,9 @@ def spreading_on_neighbors(alpha: float = 0.99, n_neighbors: int = _N_NEIGHBORS)
     def weights(rows: np.ndarray, others: np.ndarray | None = None) -> csr_matrix:
         finder = NearestNeighbors(n_neighbors=n_neighbors).fit(rows)
         if others is None:
-            W = _weights(*finder.kneighbors(), len(rows))
+            W = _weights(len(rows), *finder.kneighbors())
             return csr_matrix((W + W.T) / 2)
-        return csr_matrix(_weights(*finder.kneighbors(others), len(rows)).T)
+        return csr_matrix(_weights(len(rows), *finder.kneighbors(others)).T)
 
     return LabelSpreading(kernel=weights, alpha=alpha, max_iter=1000, tol=1e-4)
 
@@ -71,7 +71,7 @@ class PoissonLearning(BaseEstimator):
             raise ValueError("All of y is -1, which means unlabeled. Poisson learning needs a label of every class.")
         self.classes_, index = np.unique(labels[labeled], return_inverse=True)
         self.finder_ = NearestNeighbors(n_neighbors=self.n_neighbors).fit(rows)
-        W = _weights(*self.finder_.kneighbors(), len(rows))
+        W = _weights(len(rows), *self.finder_.kneighbors())
         b = np.zeros((len(rows), len(self.classes_)))
         b[labeled] = np.eye(len(self.classes_))[index] - np.bincount(index) / len(index)
         self.potential_ = _solve((W + W.T) / 2, b, labeled)
@@ -81,11 +81,11 @@ class PoissonLearning(BaseEstimator):
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Return the class of each row, by the potential of its nearest training rows."""
-        weights = _weights(*self.finder_.kneighbors(np.asarray(X)), len(self.potential_))
+        weights = _weights(len(self.potential_), *self.finder_.kneighbors(np.asarray(X)))
         return self.classes_[(weights @ self.potential_).argmax(axis=1)]
 
 
-def _weights(distances: np.ndarray, neighbors: np.ndarray, n_rows: int) -> csr_array:
+def _weights(n_rows: int, distances: np.ndarray, neighbors: np.ndarray) -> csr_array:
     # Equal rows have distance zero, also to the farthest neighbor.
     radius = np.maximum(distances[:, -1:], np.finfo(np.float64).tiny)
     starts = np.arange(len(neighbors) + 1) * neighbors.shape[1]

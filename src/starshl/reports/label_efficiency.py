@@ -54,12 +54,15 @@ def _table(curve: LabelEfficiency) -> Table:
     columns = ("method", *(f"{n} per class" for n in curve.labels_per_class))
     summaries = {name: _summaries(curve, name) for name in curve.accuracies}
     rows = tuple((name, *map(plus_minus, cells)) for name, cells in summaries.items())
-    strong = frozenset(
+    strong = {
         (row, place + 1)
         for place in range(len(curve.labels_per_class))
-        for row, cells in enumerate(summaries.values())
-        if (here := cells[place]) is not None
-        and here.mean >= max(other[place].mean for other in summaries.values() if other[place] is not None)  # type: ignore[union-attr]
-    )
+        for row in _best([cells[place] for cells in summaries.values()])
+    }
     caption = f"{curve.title}: accuracy on the unlabeled rows, mean and deviation over draws; best in bold"
-    return Table(caption, columns, rows, strong)
+    return Table(caption, columns, rows, frozenset(strong))
+
+
+def _best(cells: list[Summary | None]) -> list[int]:
+    means = [-1.0 if cell is None else cell.mean for cell in cells]
+    return [row for row, mean in enumerate(means) if mean == max(means)]
