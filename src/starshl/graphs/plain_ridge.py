@@ -9,6 +9,7 @@ ones: the larger, the less they are trusted, and at infinity this is ridge regre
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, get_lapack_funcs, solve_triangular
@@ -60,14 +61,22 @@ class RowsPlain(PlainKernel):
 
     def __init__(self, rows: Rows):
         self.n_rows = rows.shape[0]
-        self.kernel: Kernel = ScaledGaussian(_FACTOR).fit(rows)
-        self.rows = rows if self.n_rows <= _FLOAT64_UP_TO else rows.astype(np.float32)
+        self.rows = rows
+
+    # Found when they are first asked for: with a kept inverse, a second answer does without.
+    @cached_property
+    def kernel(self) -> Kernel:
+        return ScaledGaussian(_FACTOR).fit(self.rows)
+
+    @cached_property
+    def _compared(self) -> Rows:
+        return self.rows if self.n_rows <= _FLOAT64_UP_TO else self.rows.astype(np.float32, copy=False)
 
     def block(self, rows: np.ndarray | None, columns: np.ndarray) -> np.ndarray:
-        return self.kernel(self.rows if rows is None else self.rows[rows], self.rows[columns])
+        return self.kernel(self._compared if rows is None else self._compared[rows], self._compared[columns])
 
     def gram(self) -> np.ndarray:
-        return compute_grams([self.kernel], self.rows)[0]
+        return compute_grams([self.kernel], self._compared)[0]
 
     @property
     def key(self) -> str:
@@ -119,7 +128,7 @@ def leave_one_out(
             inverse = inverse_with_ridge(plain.gram(), ridge)
             dual, diagonal = inverse @ targets.astype(inverse.dtype), inverse.diagonal()
             return targets - dual / diagonal[:, None]
-        inverse = _keptinverse_with_ridge(plain, graph, pseudo_ridge)
+        inverse = _kept_inverse(plain, graph, pseudo_ridge)
         columns = inverse[:, labeled].astype(np.float64)
         core = -columns[labeled]
         core[np.diag_indices_from(core)] += 1.0 / (pseudo_ridge - LABEL_RIDGE)
@@ -130,7 +139,7 @@ def leave_one_out(
         return targets - dual / diagonal[:, None]
 
 
-def _keptinverse_with_ridge(plain: PlainKernel, graph: NeighborGraph, pseudo_ridge: float) -> np.ndarray:
+def _kept_inverse(plain: PlainKernel, graph: NeighborGraph, pseudo_ridge: float) -> np.ndarray:
     """Return (M + pseudo_ridge I)^-1, of which the graph keeps the latest."""
     key = plain.key, pseudo_ridge
     kept_key, inverse = graph.cache.get(_CACHE, (None, None))
