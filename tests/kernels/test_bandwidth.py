@@ -60,11 +60,13 @@ def test_merging_keeps_distinct_rows_of_positive_weight():
     assert weights.tolist() == [0.5, 3]
 
 
-def test_distinct_rows_are_sorted_as_numbers():
-    rows = np.random.default_rng(5).choice([-3.0, -1e-300, -0.0, 0.0, 2.0, 1e9], (200, 3))
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_distinct_rows_are_sorted_as_numbers(precision):
+    rows = np.random.default_rng(5).choice([-3.0, -1e-30, -0.0, 0.0, 2.0, 1e9], (200, 3)).astype(precision)
     distinct, number = distinct_rows(rows)
     expected, expected_number = np.unique(rows, axis=0, return_inverse=True)
     assert np.array_equal(distinct, expected)
+    assert distinct.dtype == np.float64
     assert np.array_equal(number, expected_number.ravel())
 
 

@@ -30,39 +30,39 @@ def median_distance(X: ArrayLike | Rows, sample_weight: np.ndarray | None = None
         rows, weights = _spread_rows(rows, weights)
     if len(weights) < 2:
         return 1.0
-    squared, pair_weights = _pairs(rows.astype(as_floats(X).dtype), weights)
+    squared = _distances_of_pairs(rows.astype(as_floats(X).dtype))
     if np.all(weights == weights[0]):
         middle = (len(squared) - 1) // 2
         return float(np.sqrt(np.partition(squared, middle)[middle]))
+    first, second = np.triu_indices(len(weights), 1)
     order = np.argsort(squared, kind="stable")
-    cumulative = np.cumsum(pair_weights[order])
+    cumulative = np.cumsum((weights[first] * weights[second])[order])
     return float(np.sqrt(squared[order[np.searchsorted(cumulative, cumulative[-1] / 2)]]))
 
 
-def _pairs(rows: Rows, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the squared distances and the weights of all pairs of rows."""
+def _distances_of_pairs(rows: Rows) -> np.ndarray:
+    """Return the squared distances of all pairs of rows, in the order of ``numpy.triu_indices``."""
     table = DistanceTiles(rows, stored=False)
+    squared = np.empty((table.n_rows, table.n_rows), dtype=rows.dtype)
 
-    def tile(first: int, second: int) -> tuple[np.ndarray, np.ndarray]:
-        squared, above, left = table.tile(first, second), table.blocks[first], table.blocks[second]
-        both = weights[above, None] * weights[left]
-        pairs = np.triu_indices(len(squared), 1) if first == second else ...
-        return squared[pairs].ravel(), both[pairs].ravel()
+    def fill(first: int, second: int) -> None:
+        squared[table.blocks[first], table.blocks[second]] = table.tile(first, second)
 
     numbers = range(table.n_blocks)
     with single_threaded_blas():
-        parts = run_all([partial(tile, first, second) for first in numbers for second in numbers[first:]])
-    squared, pair_weights = zip(*parts, strict=True)
-    return np.concatenate(squared), np.concatenate(pair_weights)
+        run_all([partial(fill, first, second) for first in numbers for second in numbers[first:]])
+    return np.concatenate([row[i + 1 :] for i, row in enumerate(squared)])
 
 
 def merge_equal_rows(X: ArrayLike | Rows, sample_weight: np.ndarray | None = None) -> tuple[Rows, np.ndarray]:
     """Return the distinct rows of positive weight, in float64, and their total weights."""
     rows = as_floats(X)
     weights = np.ones(rows.shape[0]) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    used = np.flatnonzero(weights > 0)
-    rows, number = distinct_rows(rows[used])
-    return rows, np.bincount(number, weights[used], minlength=rows.shape[0])
+    if not np.all(weights > 0):
+        used = np.flatnonzero(weights > 0)
+        rows, weights = rows[used], weights[used]
+    rows, number = distinct_rows(rows)
+    return rows, np.bincount(number, weights, minlength=rows.shape[0])
 
 
 def _spread_rows(rows: Rows, weights: np.ndarray) -> tuple[Rows, np.ndarray]:

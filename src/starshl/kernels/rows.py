@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
@@ -32,10 +34,10 @@ def inner_products(A: Rows, B: Rows) -> np.ndarray:
 
 def distinct_rows(rows: Rows) -> tuple[Rows, np.ndarray]:
     """Return the distinct rows in float64 and, for each row, which of them it equals; dense rows come sorted."""
-    rows = rows.astype(np.float64)
     if isinstance(rows, np.ndarray):
-        _, chosen, number = np.unique(_sortable_bytes(rows), return_index=True, return_inverse=True)
-        return rows[chosen], number
+        _, chosen, number = np.unique(_sortable_bytes(as_floats(rows)), return_index=True, return_inverse=True)
+        return rows[chosen].astype(np.float64), number
+    rows = rows.astype(np.float64)
     rows.sum_duplicates()
     rows.eliminate_zeros()
     ends = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
@@ -49,8 +51,13 @@ def distinct_rows(rows: Rows) -> tuple[Rows, np.ndarray]:
 
 def _sortable_bytes(rows: np.ndarray) -> np.ndarray:
     """Return one string of bytes per row, in the order of the rows; sorting these is ten times faster."""
-    bits = np.ascontiguousarray(rows + 0.0).view(np.int64)  # adding zero turns -0.0 into 0.0
+    if rows.shape[1] == 0:
+        return np.zeros(len(rows))
+    is_narrow = rows.dtype == np.float32
+    bits = np.ascontiguousarray(rows + rows.dtype.type(0)).view(np.int32 if is_narrow else np.int64)  # -0.0 is now 0.0
     # Floats are ordered as integers but for the negative ones, whose order is reversed.
-    bits ^= (bits >> 63) | np.iinfo(np.int64).min
-    n_bytes = max(rows.shape[1], 1) * bits.itemsize
-    return bits.astype(">i8").view(np.dtype((np.void, n_bytes))).ravel() if rows.size else np.zeros(len(rows))
+    sign = 31 if is_narrow else 63
+    bits ^= (bits >> sign) | (-1 << sign)
+    if sys.byteorder == "little":
+        bits.byteswap(inplace=True)
+    return bits.view(np.dtype((np.void, rows.shape[1] * bits.itemsize))).ravel()
