@@ -15,7 +15,16 @@ from ..solvers.cholesky import RidgeFactor
 from ..solvers.leave_one_out import START_RIDGE, Mixture, fit_mixture, fit_temperature, leave_one_out_scores, one_hot
 from .samples import Samples
 
-__all__ = ["RidgeSettings", "RidgeSolution", "RidgeTrainingSet", "Targets", "label_targets", "solve_exactly"]
+__all__ = [
+    "RidgeSettings",
+    "RidgeSolution",
+    "RidgeTrainingSet",
+    "Targets",
+    "label_targets",
+    "search_mixture",
+    "solve_exactly",
+    "stratified_rows",
+]
 
 _SEARCH_ROWS = 700  # from which weights, ridge and temperature are learned; more rows change precision by .001
 _STARTING_LABELS = 50  # labels at which a search over few of them counts as much as its start
@@ -53,6 +62,10 @@ class RidgeSettings:
         """Whether X holds kernel values."""
         return isinstance(self.kernels, str) and self.kernels == "precomputed"
 
+    def is_exact(self, n_rows: int) -> bool:
+        """Tell whether a fit of so many rows factorizes their kernel matrix."""
+        return self.is_precomputed or n_rows <= self.max_exact_rows
+
     @property
     def memory_plan(self) -> MemoryPlan:
         return MemoryPlan(self.max_memory, self.n_jobs, stores_distances=False)
@@ -82,6 +95,12 @@ class Targets:
     def rows(self) -> np.ndarray:
         """Where the rows of the fit stand among all rows."""
         return np.flatnonzero(self.index >= 0)
+
+    def only(self, rows: np.ndarray) -> Targets:
+        """Return the targets of some rows, with all others left out."""
+        index = np.full_like(self.index, -1)
+        index[rows] = self.index[rows]
+        return replace(self, index=index)
 
 
 def label_targets(labels: PartialLabels, weights: np.ndarray) -> Targets:
@@ -134,6 +153,7 @@ class RidgeSolution:
     dual : array of shape (n_classes, n_rows)
     intercept : array of shape (n_classes,)
     scores : array of shape (n_rows, n_classes), leave-one-out
+    landmarks : array of rising positions among the rows of the fit that the expansions are over, None if over all
     """
 
     mixture: Mixture
@@ -141,6 +161,7 @@ class RidgeSolution:
     dual: np.ndarray
     intercept: np.ndarray
     scores: np.ndarray
+    landmarks: np.ndarray | None = None
 
 
 def solve_exactly(training: RidgeTrainingSet, plan: MemoryPlan, seed: int) -> RidgeSolution:
@@ -166,7 +187,7 @@ def search_mixture(
     do not take part: they repeat the mistakes of the kernel that gave it.
     """
     given = np.flatnonzero(training.is_given)
-    rows = given[_search_rows(training.index[given], seed)]
+    rows = given[stratified_rows(training.index[given], _SEARCH_ROWS, seed)]
     if bank is None or len(rows) < len(training.index):
         bank = training.samples.take(rows).bank(training.kernels, plan)
     grams = bank.grams if isinstance(bank, GramBank) else compute_grams(bank.kernels, bank.rows, plan.n_jobs)
@@ -193,11 +214,11 @@ def _toward_start(found: Mixture, grams: np.ndarray, index: np.ndarray) -> Mixtu
     )
 
 
-def _search_rows(index: np.ndarray, seed: int) -> np.ndarray:
-    """Return the rows of the search, in rising order: random ones, from each class in proportion."""
-    if len(index) <= _SEARCH_ROWS:
+def stratified_rows(index: np.ndarray, n_rows: int, seed: int) -> np.ndarray:
+    """Return at most ``n_rows`` random rows, from each class in proportion, in rising order."""
+    if len(index) <= n_rows:
         return np.arange(len(index))
     shuffled = np.random.RandomState(seed).permutation(len(index))
     by_class = shuffled[np.argsort(index[shuffled], kind="stable")]
-    steps = (np.arange(_SEARCH_ROWS) * len(index)) // _SEARCH_ROWS
+    steps = (np.arange(n_rows) * len(index)) // n_rows
     return np.sort(by_class[steps])

@@ -7,13 +7,14 @@ between them and how to expand a hash function over them. Nothing else in the pa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.cluster import KMeans
 
+from .._threads import tiles
 from .._types import Rows, SamplesLike
 from .._validation import check_rows
 from ..kernels import (
@@ -40,6 +41,7 @@ __all__ = [
     "Samples",
     "SparseVectors",
     "Vectors",
+    "check_scale",
     "sample_type",
     "take_sparse",
 ]
@@ -85,6 +87,11 @@ class Samples(ABC):
         """Return what a fitted hasher must hold of its support rows."""
         return self.values[rows]
 
+    def blocks(self, rows: np.ndarray, size: int) -> Iterator[Rows]:
+        """Return the values of some of the samples, in rising order, ``size`` at a time."""
+        for piece in tiles(len(rows), size):
+            yield self.queries(rows[piece]).values
+
     def bank(self, kernels: Sequence[Kernel], plan: MemoryPlan) -> GramBank | VectorBank:
         """Return the bank that evaluates fitted kernels between these samples."""
         return make_bank(kernels, self.values, plan)
@@ -127,7 +134,7 @@ class Vectors(Samples):
         """Check rows; those to be hashed may be sparse, whatever those of the fit were, if the kernels take both."""
         accept_sparse = not fitting and take_sparse(estimator.kernels_)
         rows = check_rows(estimator, X, fitting=fitting, accept_sparse=accept_sparse)
-        return cls(_check_scale(rows, fitting))
+        return cls(check_scale(rows, fitting))
 
     @classmethod
     def unpack(cls, arrays: dict[str, np.ndarray], n_support: int, n_features: int) -> np.ndarray | None:
@@ -156,7 +163,7 @@ class SparseVectors(Vectors):
 
     @classmethod
     def read(cls, estimator: KernelHasher, X: SamplesLike, *, fitting: bool) -> Self:
-        return cls(_check_scale(check_rows(estimator, X, fitting=fitting, accept_sparse=True), fitting))
+        return cls(check_scale(check_rows(estimator, X, fitting=fitting, accept_sparse=True), fitting))
 
     @staticmethod
     def pack(kept: Rows) -> dict[str, np.ndarray]:
@@ -273,7 +280,7 @@ def sample_type(kernels: str | Sequence[Kernel], X: SamplesLike) -> type[Samples
     return Vectors if is_table else Objects
 
 
-def _check_scale(rows: Rows, fitting: bool) -> Rows:
+def check_scale(rows: Rows, fitting: bool) -> Rows:
     """Refuse rows whose squared lengths overflow or, if all rows are that short, vanish in their precision."""
     largest = float(abs(rows).max())
     limits = np.finfo(rows.dtype)

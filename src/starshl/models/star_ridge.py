@@ -23,6 +23,7 @@ from .compression import compress_expansion
 from .few_labels import row_targets
 from .initial import initial_codewords
 from .kernel_hasher import KernelHasher
+from .landmark_training import solve_by_landmarks
 from .posterior import bit_scores, choose_database_temperature, posterior
 from .ridge_training import (
     RidgeSettings,
@@ -31,8 +32,9 @@ from .ridge_training import (
     Targets,
     solve_exactly,
 )
-from .samples import Samples, sample_type
+from .samples import Samples
 from .state_checks import check_star_ridge
+from .stored_vectors import read_training_samples
 from .training import warn_about_classes, warn_about_length
 
 __all__ = ["StarRidge"]
@@ -71,9 +73,10 @@ class StarRidge(KernelHasher):
         "graph": labels spread to unlabeled rows over the graph of their neighbors (:func:`starshl.spread_labels`), and
         the fit trusts them as far as neighbors agree. "ignore" leaves unlabeled rows out.
     max_exact_rows : int, default=20000
-        Largest number of rows whose kernel matrix is factorized.
+        Largest number of rows whose kernel matrix is factorized. Above it, class scores are expansions over landmarks,
+        rows may stay in a file, and ``choice_`` says so. Precomputed kernels are always solved exactly.
     n_landmarks : int, default=None
-        Number of landmarks above that.
+        Number of landmarks above that; None is 3,000. Time grows with its square, and precision with it.
     n_jobs : int, default=None
         Threads; None is one, -1 all. Results do not depend on it.
     max_memory : float, default=None
@@ -168,6 +171,8 @@ class StarRidge(KernelHasher):
         Parameters
         ----------
         X : array or CSR array of shape (n, n_features), list of samples, or kernel values (see ``kernels``)
+            Of more than ``max_exact_rows`` rows, a memory-mapped array or a :class:`starshl.tables.RowSource` is read
+            block by block.
         y : array of shape (n,)
             Labels; unlabeled rows are marked as described above.
         sample_weight : array of shape (n,), default=None
@@ -177,12 +182,16 @@ class StarRidge(KernelHasher):
         """
         settings = self._settings()
         kernels = "precomputed" if settings.is_precomputed else resolve_kernels(self.kernels)
-        samples = sample_type(kernels, X).read(self, X, fitting=True)
+        samples = read_training_samples(self, X, kernels, settings.max_exact_rows)
         labels, weights = self._read_labels(y, sample_weight, len(samples))
         codebook_seed, search_seed = check_random_state(self.random_state).randint(_SEEDS, size=2).tolist()
         targets = row_targets(samples, kernels, labels, weights, unlabeled=settings.unlabeled, graph=graph)
-        training = RidgeTrainingSet.take(samples, kernels, targets, len(labels.classes))
-        solution = solve_exactly(training, settings.memory_plan, search_seed)
+        n_classes = len(labels.classes)
+        if settings.is_exact(len(targets.rows)):
+            training = RidgeTrainingSet.take(samples, kernels, targets, n_classes)
+            solution = solve_exactly(training, settings.memory_plan, search_seed)
+        else:
+            training, solution = solve_by_landmarks(samples, kernels, targets, n_classes, settings, search_seed)
         if targets.temperature_of is not None:
             solution = replace(solution, temperature=targets.temperature_of(solution.scores))
 
@@ -313,7 +322,7 @@ class StarRidge(KernelHasher):
         self.kernel_weights_ = solution.mixture.weights
         self.ridge_ = solution.mixture.ridge
         self.temperature_ = solution.temperature
-        self.support_ = targets.rows
+        self.support_ = targets.rows if solution.landmarks is None else targets.rows[solution.landmarks]
         self.support_samples_ = samples.keep(self.support_)
         self.dual_coef_ = np.zeros((len(solution.dual), len(samples)))
         self.dual_coef_[:, self.support_] = solution.dual
@@ -325,7 +334,7 @@ class StarRidge(KernelHasher):
     ) -> None:
         """Set what is about the training rows, also those that the fit left out."""
         scores = np.empty((len(samples), len(self.classes_)), dtype=np.float32)
-        scores[self.support_] = solution.scores
+        scores[targets.rows] = solution.scores
         left_out = np.flatnonzero(targets.index < 0)
         if len(left_out):
             scores[left_out] = self._expansion.scores(samples.queries(left_out))
@@ -379,13 +388,19 @@ def _with_codewords(codes: BinaryCodes, rows: np.ndarray, codewords: np.ndarray)
     return BinaryCodes(packed, codes.n_bits)
 
 
+def _landmarks_in_words(solution: RidgeSolution) -> str:
+    if solution.landmarks is None:
+        return ""
+    return f", approximated by {len(solution.landmarks):,} landmarks because more than max_exact_rows"
+
+
 def _describe(training: RidgeTrainingSet, targets: Targets, solution: RidgeSolution) -> str:
     """Return the line of ``choice_``."""
     mixture, n_rows = solution.mixture, len(training.index)
     accuracy = float(np.average(solution.scores.argmax(axis=1) == training.index, weights=training.weights))
     n_kernels = int(np.count_nonzero(mixture.weights))
     parts = [
-        f"{n_rows:,} rows of {training.n_classes} classes",
+        f"{n_rows:,} rows of {training.n_classes} classes{_landmarks_in_words(solution)}",
         f"{n_kernels} of {len(mixture.weights)} kernels",
         f"ridge {mixture.ridge:.2g}",
         f"temperature {solution.temperature:.3g}",

@@ -3,11 +3,15 @@
 from .columns import Columns
 from .errors import ColumnWarning, TableError
 from .reading import READABLE, Table, check_readable, read_labels, read_table, read_vectors
+from .row_source import ArrayRows, ParquetRows, RowSource
 
 __all__ = [
     "READABLE",
+    "ArrayRows",
     "ColumnWarning",
     "Columns",
+    "ParquetRows",
+    "RowSource",
     "Table",
     "TableError",
     "check_readable",
