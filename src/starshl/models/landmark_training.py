@@ -107,7 +107,8 @@ class _LandmarkProblem:
 def choose_landmarks(problem: _LandmarkProblem, n_landmarks: int, seed: int) -> np.ndarray:
     """Return the positions of the landmarks among the rows of the fit, in rising order.
 
-    Half of them are random rows and, where labels are few, given ones. The second half is drawn from the rows whose own class leads by least, or trails by most, in a fit on the first.
+    Half of them are random rows and, where labels are few, given ones. The others are drawn from the rows whose own
+    class leads by least, or trails by most, in a fit on the first half.
     """
     index, n_random = problem.training.index, -(-n_landmarks // 2)
     if n_landmarks == len(index) or problem.training.n_classes == 1:

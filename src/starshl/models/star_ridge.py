@@ -391,7 +391,7 @@ def _with_codewords(codes: BinaryCodes, rows: np.ndarray, codewords: np.ndarray)
 def _landmarks_in_words(solution: RidgeSolution) -> str:
     if solution.landmarks is None:
         return ""
-    return f", approximated by {len(solution.landmarks):,} landmarks because more than max_exact_rows"
+    return f", more than max_exact_rows and so approximated over {len(solution.landmarks):,} landmarks"
 
 
 def _describe(training: RidgeTrainingSet, targets: Targets, solution: RidgeSolution) -> str:
