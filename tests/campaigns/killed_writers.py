@@ -2,8 +2,9 @@
 
     python tests/campaigns/killed_writers.py --cycles 1000
 
-Every acknowledged change must survive, every batch must be stored completely or not at all, and the reader must never
-see anything else. The last line counts the acknowledged changes; a violation ends the campaign with an error.
+Every acknowledged change must survive, every batch must be stored completely or not at all, with its labels and its
+kept vectors, and the reader must never see anything else. The last line counts the acknowledged changes; a violation
+ends the campaign with an error.
 """
 
 import argparse
@@ -20,30 +21,47 @@ import numpy as np
 from starshl.baselines import LSHash
 from starshl.codes import BinaryCodes
 from starshl.collection import Collection
+from starshl.collection.connection import Connection
 
 BATCH = 20
 CYCLES_PER_COLLECTION = 25
-ADDED, REPLACED, REMOVED = range(3)
+ADDED, REPLACED, LABELED, REMOVED = range(4)
+N_COLUMNS = 8
 FORK = multiprocessing.get_context("fork")
 
 
 def write_until_killed(folder, acknowledged):
-    """Add a batch, replace it, remove one of three; tell the parent after each return."""
+    """Add a batch, replace it, label it, remove one of three; compact at times; tell the parent after each return."""
     rng = np.random.default_rng(os.getpid())
+    # It waits for readers in the middle of a state, and moves no vectors.
+    Connection.vacuum = lambda connection: None
+
+    def tell(step):
+        os.write(acknowledged, f"{batch} {step}\n".encode())
+
     with Collection(folder) as collection:
         # Above every batch that was ever begun: removed ones must not come back under the same number.
         batch = 1 + max((read_metadata(row)["batch"] for row in collection.rows()), default=-1) + 3
         while True:
             codes = BinaryCodes(rng.integers(0, 256, (BATCH, 3), dtype=np.uint8), 24)
             ids = np.arange(batch * BATCH, (batch + 1) * BATCH)
-            collection.add(codes=codes, ids=ids, metadata=[{"batch": batch, "step": ADDED}] * BATCH)
-            os.write(acknowledged, f"{batch} {ADDED}\n".encode())
-            collection.upsert(codes=codes, ids=ids, metadata=[{"batch": batch, "step": REPLACED}] * BATCH)
-            os.write(acknowledged, f"{batch} {REPLACED}\n".encode())
+            for store, step in ((collection.add, ADDED), (collection.upsert, REPLACED)):
+                metadata = [{"batch": batch, "step": step}] * BATCH
+                store(vectors_of(ids, step), codes=codes, ids=ids, metadata=metadata)
+                tell(step)
+            collection.set_labels(ids, ["checked"] * BATCH)
+            tell(LABELED)
             if is_removed(batch):
                 collection.remove(ids)
-                os.write(acknowledged, f"{batch} {REMOVED}\n".encode())
+                tell(REMOVED)
+            if rng.random() < 0.2:
+                collection.compact()
             batch += 1
+
+
+def vectors_of(ids, step):
+    """Return vectors that tell the items and steps apart, of numbers that float16 holds exactly."""
+    return np.stack([ids % 2048, ids // 2048 % 2048, np.full(len(ids), step), *[ids % 7] * (N_COLUMNS - 3)], axis=1)
 
 
 def is_removed(batch):
@@ -72,11 +90,17 @@ def read_metadata(row):
 
 
 def check_state(collection):
-    """Return the step of each batch in one state; refuse incomplete batches and mixtures of two steps."""
+    """Return the step of each batch in one state; refuse incomplete batches, mixtures of steps and foreign vectors."""
     steps = {}
-    for row in collection.rows():
+    with collection._session.reading() as (snapshot, store):
+        rows = list(store.all_rows())
+        vectors = snapshot.vectors_of(store, [row.id for row in rows])
+    for row, vector in zip(rows, vectors, strict=True):
         metadata = read_metadata(row)
-        steps.setdefault(metadata["batch"], []).append(metadata["step"])
+        assert (vector == vectors_of(np.array([row.id]), metadata["step"])[0]).all(), (
+            f"item {row.id} has another vector"
+        )
+        steps.setdefault(metadata["batch"], []).append(metadata["step"] if row.label is None else LABELED)
     for batch, seen in steps.items():
         assert len(seen) == BATCH, f"batch {batch} has {len(seen)} items"
         assert len(set(seen)) == 1, f"batch {batch} is a mixture of steps"
@@ -92,7 +116,7 @@ def check_acknowledged(folder, acknowledged):
     for batch, step in acknowledged.items():
         if step == REMOVED:
             assert batch not in steps, f"batch {batch} was removed and is back"
-        elif not (step == REPLACED and is_removed(batch)):
+        elif not (step == LABELED and is_removed(batch)):
             # Where a removal follows, it may be stored without having been acknowledged.
             assert steps.get(batch, -1) >= step, f"step {step} of batch {batch} is lost"
 
@@ -112,7 +136,7 @@ def read_until_told(folder, channel):
 
 def run_collection(folder, n_cycles, rng):
     """Return how many changes were acknowledged, and how many states the reader has seen."""
-    Collection.create(folder, LSHash(24, random_state=0).fit(np.eye(8))).close()
+    Collection.create(folder, LSHash(24, random_state=0).fit(np.eye(N_COLUMNS)), vectors="float16").close()
     here, there = FORK.Pipe()
     reader = FORK.Process(target=read_until_told, args=(folder, there))
     reader.start()
