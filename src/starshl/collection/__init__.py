@@ -1,5 +1,6 @@
 """The durable collection: items, codes and their hasher in one folder on SQLite."""
 
 from .collection import Collection, Hit, Item
+from .explanation import Explanation
 
-__all__ = ["Collection", "Hit", "Item"]
+__all__ = ["Collection", "Explanation", "Hit", "Item"]

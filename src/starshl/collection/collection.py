@@ -20,6 +20,7 @@ from ..index.base import check_ids
 from .additions import Samples
 from .changes import put_items, replace_model, set_item_labels
 from .entries import Item, item_of
+from .explanation import Explanation, explain_hits
 from .export import write_rows
 from .folder import Kernels, appearing_folder, save_model
 from .search import Filters, Hit, Queries, search_nearest, search_within
@@ -298,6 +299,20 @@ class Collection:
         with self._session.reading() as (snapshot, store):
             queries = Queries.of(snapshot, X, items, with_scores=False)
             return search_within(snapshot, store, queries, radius, Filters(where, among, labels))
+
+    def explain(self, X: SamplesLike, hits: Iterable[Hit | int], *, metric: str = "euclidean") -> list[Explanation]:
+        """Say why items match a query: one :class:`Explanation` per hit, which prints as a few sentences.
+
+        Parameters
+        ----------
+        X : one sample for the hasher, the query
+        hits : what :meth:`search` has found for it, or ids
+        metric : {"euclidean", "cosine"}, default="euclidean"
+            The distance to state between vectors, if they are kept.
+        """
+        ids = [hit.id if isinstance(hit, Hit) else int(hit) for hit in hits]
+        with self._session.reading() as (snapshot, store):
+            return explain_hits(snapshot, store, X, ids, metric)
 
     def replace_hasher(
         self,

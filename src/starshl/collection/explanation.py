@@ -1,0 +1,196 @@
+"""Why an item matches a query: bits, classes, vectors, and what weighed most in the hash functions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from .._types import SamplesLike
+from .._validation import check_choice
+from ..base import BaseHasher
+from ..codes import BinaryCodes
+from ..models.contributions import Contributions, contributions
+from ..models.kernel_hasher import KernelHasher
+from .labels import label_of
+from .quantization import dense_rows
+from .rescoring import METRICS, exact_distances
+from .rows import Row
+from .snapshot import Snapshot
+from .store import Store
+
+__all__ = ["ClassOfCode", "ExplainedQuery", "Explanation", "explain_hits"]
+
+_TOP = 3
+
+
+class ClassOfCode(NamedTuple):
+    """The class whose codeword is nearest to a code, and how many bits they differ in."""
+
+    label: str | int | bool
+    distance: int
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why an item matches a query; ``str`` puts it into words.
+
+    Attributes
+    ----------
+    id : int
+    distance : int, the Hamming distance of the codes
+    agreeing, differing : lists of bits, the differing ones with the most certain scores of the query first
+    query_class, item_class : the nearest codewords, None if the hasher has none
+    label : the item's label, or None
+    code_from : "label" or "vector", what the item's code follows from
+    rescored : distance of the vectors in terms of ``metric``, None if they are not kept
+    metric : "euclidean" or "cosine"
+    kernels : pairs of a kernel and its part of the query's score, for the item's class if the hasher scores classes,
+        else for the item's code; largest first. Empty if the hasher has no kernels.
+    training_rows : pairs of the number of a training row and its part of the same score, largest first
+    """
+
+    id: int
+    distance: int
+    agreeing: list[int]
+    differing: list[int]
+    query_class: ClassOfCode | None
+    item_class: ClassOfCode | None
+    label: str | int | bool | None
+    code_from: str
+    rescored: float | None
+    metric: str
+    kernels: list[tuple[str, float]]
+    training_rows: list[tuple[int, float]]
+
+    def __str__(self) -> str:
+        n_bits = len(self.agreeing) + len(self.differing)
+        where = f" (bits {', '.join(map(str, self.differing))})" if self.differing else ""
+        parts = [
+            f"Item {self.id} differs from the query in {self.distance} of {n_bits} bits{where}.",
+            f"Its code follows from its {self.code_from}"
+            + (f", {json.dumps(self.label)}." if self.code_from == "label" else ".")
+            + (
+                f" Its label is {json.dumps(self.label)}."
+                if self.code_from == "vector" and self.label is not None
+                else ""
+            ),
+        ]
+        if self.query_class is not None and self.item_class is not None:
+            parts.append(
+                f"The nearest codeword of the query is that of {json.dumps(self.query_class.label)}, "
+                f"{self.query_class.distance} bits away; that of the item is {json.dumps(self.item_class.label)}, "
+                f"{self.item_class.distance} bits away."
+            )
+        if self.rescored is not None:
+            parts.append(f"Their vectors are {self.rescored:.4g} apart ({self.metric}).")
+        if self.kernels:
+            parts.append(f"Kernels that weigh most: {_listed(self.kernels)}.")
+            parts.append(f"Training rows that weigh most: {_listed(self.training_rows)}.")
+        return " ".join(parts)
+
+
+def explain_hits(snapshot: Snapshot, store: Store, X: SamplesLike, ids: list[int], metric: str) -> list[Explanation]:
+    """Explain the matches of one query with items."""
+    check_choice(metric, "metric", METRICS)
+    n_queries = np.shape(cast(Any, X))[0]
+    if n_queries != 1:
+        raise ValueError(f"X has {n_queries} rows; explanations are about one query. Pass one row, such as X[:1].")
+    file = snapshot.vectors
+    vector = None if file is None else dense_rows(X, file.layout.n_columns)[0]
+    query = ExplainedQuery.of(snapshot.hasher, X, vector, metric)
+    stored = [None] * len(ids) if file is None else list(snapshot.vectors_of(store, ids))
+    return [query.explain(row, own) for row, own in zip(store.rows(ids), stored, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedQuery:
+    """One query, encoded once, and what explanations of its hits need of it."""
+
+    signs: np.ndarray
+    scores: np.ndarray
+    vector: np.ndarray | None
+    words: _Codewords | None
+    parts: Contributions | None
+    scores_classes: bool
+    metric: str
+
+    @classmethod
+    def of(cls, hasher: BaseHasher, X: SamplesLike, vector: np.ndarray | None, metric: str) -> ExplainedQuery:
+        """Encode the one row of X."""
+        inner: Any = getattr(hasher, "hasher_", hasher)
+        rows = X if inner is hasher else cast(Any, hasher).prepare(X)
+        parts = contributions(inner, rows) if isinstance(inner, KernelHasher) else None
+        return cls(
+            hasher.encode(X).to_signs()[0],
+            hasher.decision_function(X)[0],
+            vector,
+            _Codewords.of(inner),
+            parts,
+            hasattr(inner, "class_scores"),
+            metric,
+        )
+
+    def explain(self, row: Row, stored: np.ndarray | None) -> Explanation:
+        """Explain the match with an item, given its row and its vector if that is kept."""
+        packed = np.frombuffer(row.code, np.uint8)[None]
+        signs = BinaryCodes(packed, len(self.signs)).to_signs()[0]
+        differing = np.flatnonzero(signs != self.signs)
+        by_certainty = differing[np.argsort(-np.abs(self.scores[differing]), kind="stable")]
+        kernels, training_rows = self._weights(signs)
+        return Explanation(
+            id=row.id,
+            distance=len(differing),
+            agreeing=np.flatnonzero(signs == self.signs).tolist(),
+            differing=by_certainty.tolist(),
+            query_class=None if self.words is None else self.words.nearest(self.signs),
+            item_class=None if self.words is None else self.words.nearest(signs),
+            label=label_of(row),
+            code_from=row.code_from,
+            rescored=self._exact(stored),
+            metric=self.metric,
+            kernels=kernels,
+            training_rows=training_rows,
+        )
+
+    def _exact(self, stored: np.ndarray | None) -> float | None:
+        if stored is None or self.vector is None:
+            return None
+        return float(exact_distances(self.vector, stored[None], self.metric)[0])
+
+    def _weights(self, signs: np.ndarray) -> tuple[list[tuple[str, float]], list[tuple[int, float]]]:
+        """Return the largest parts of the score of the item's class, or of the mean agreement with the item's code."""
+        if self.parts is None:
+            return [], []
+        if self.scores_classes and self.words is not None:
+            direction = np.zeros(len(self.parts.by_row))
+            direction[self.words.nearest_place(signs)] = 1.0
+        else:
+            direction = signs / len(signs)
+        return self.parts.top_kernels(direction, _TOP), self.parts.top_rows(direction, _TOP)
+
+
+@dataclass(frozen=True, slots=True)
+class _Codewords:
+    classes: list[Any]
+    words: np.ndarray
+
+    @classmethod
+    def of(cls, hasher: Any) -> _Codewords | None:
+        classes, words = getattr(hasher, "classes_", None), getattr(hasher, "codewords_", None)
+        if classes is None or words is None:
+            return None
+        return cls(np.asarray(classes).tolist(), np.asarray(words)[: len(classes)])
+
+    def nearest_place(self, signs: np.ndarray) -> int:
+        return int((self.words != signs).sum(axis=1).argmin())
+
+    def nearest(self, signs: np.ndarray) -> ClassOfCode:
+        place = self.nearest_place(signs)
+        return ClassOfCode(self.classes[place], int((self.words[place] != signs).sum()))
+
+
+def _listed(parts: list[tuple[Any, float]]) -> str:
+    return ", ".join(f"{name} ({part:+.3g})" for name, part in parts)

@@ -1,0 +1,65 @@
+"""What the scores of one sample are made of: the part of each kernel and of each training row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, is_dataclass
+
+import numpy as np
+
+from .._types import SamplesLike
+from ..kernels import Kernel
+from .kernel_hasher import KernelHasher
+
+__all__ = ["Contributions", "contributions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Contributions:
+    r"""The parts of the functions :math:`f_b(x) = \sum_m \theta_{bm} \sum_s \eta_{bs} k_m(x_s, x) + \beta_b` at one x.
+
+    Attributes
+    ----------
+    by_kernel : array of shape (n_functions, n_kernels), :math:`\theta_{bm} \sum_s \eta_{bs} k_m(x_s, x)`
+    by_row : array of shape (n_functions, n_support), :math:`\eta_{bs} \sum_m \theta_{bm} k_m(x_s, x)`
+    kernels : the name of each kernel
+    rows : where the support rows stand among the training rows
+    """
+
+    by_kernel: np.ndarray
+    by_row: np.ndarray
+    kernels: tuple[str, ...]
+    rows: np.ndarray
+
+    def top_kernels(self, direction: np.ndarray, n: int) -> list[tuple[str, float]]:
+        """Return the kernels with the largest parts of ``direction @ f``, largest first."""
+        parts = direction @ self.by_kernel
+        return [(self.kernels[m], float(parts[m])) for m in np.argsort(-parts, kind="stable")[:n]]
+
+    def top_rows(self, direction: np.ndarray, n: int) -> list[tuple[int, float]]:
+        """Return the training rows with the largest parts of ``direction @ f``, largest first."""
+        parts = direction @ self.by_row
+        return [(int(self.rows[s]), float(parts[s])) for s in np.argsort(-parts, kind="stable")[:n]]
+
+
+def contributions(hasher: KernelHasher, X: SamplesLike) -> Contributions | None:
+    """Return the parts of the functions of a fitted hasher at the one sample in X, None if its kernels were computed
+    elsewhere.
+    """
+    expansion = hasher._expansion
+    if not expansion.kernels:
+        return None
+    sample = hasher._read(X).values
+    values = np.array([kernel(sample, expansion.kept)[0] for kernel in expansion.kernels], np.float64)
+    eta = np.asarray(expansion.coefficients, np.float64)
+    theta = np.broadcast_to(np.atleast_2d(expansion.weights), (len(eta), len(values)))
+    names = tuple(map(_name, expansion.kernels))
+    return Contributions(theta * (eta @ values.T), eta * (theta @ values), names, expansion.support)
+
+
+def _name(kernel: Kernel) -> str:
+    """Return a kernel as one would write it, without arrays."""
+    if not is_dataclass(kernel):
+        return type(kernel).__name__
+    values = {field.name: getattr(kernel, field.name) for field in fields(kernel)}
+    numbers = [f"{name}={value:.3g}" for name, value in values.items() if isinstance(value, int | float)]
+    return f"{type(kernel).__name__}({', '.join(numbers)})"

@@ -1,0 +1,116 @@
+"""Explanations say what is true of a match: every number in them is recomputed here another way."""
+
+import numpy as np
+import pytest
+
+from starshl import StarRidge, StarSHL
+from starshl.collection import Collection
+from starshl.features import PreparedHasher, Scale
+from starshl.models.contributions import contributions
+
+
+@pytest.fixture(scope="module")
+def labels(rows):
+    return np.array(["blue", "green", "red"])[np.argmax(rows[:, :3], axis=1)]
+
+
+@pytest.fixture(scope="module")
+def query():
+    return np.random.default_rng(5).standard_normal((1, 8))
+
+
+@pytest.fixture(scope="module")
+def ridge(rows, labels):
+    return StarRidge(16, random_state=0).fit(rows, labels)
+
+
+@pytest.fixture
+def collection(tmp_path, ridge, rows, labels):
+    with Collection.create(tmp_path / "items", ridge, vectors="float16") as collection:
+        collection.add(rows, labels=[label if number % 2 else None for number, label in enumerate(labels)])
+        yield collection
+
+
+def test_parts_of_kernels_and_rows_sum_to_the_scores(rows, labels, query, ridge):
+    star = StarSHL(8, random_state=0).fit(rows, labels)
+    for hasher, scores in ((ridge, ridge.class_scores(query)[0]), (star, star.decision_function(query)[0])):
+        parts = contributions(hasher, query)
+        np.testing.assert_allclose(parts.by_kernel.sum(axis=1) + hasher.intercept_, scores, atol=1e-5)
+        np.testing.assert_allclose(parts.by_row.sum(axis=1) + hasher.intercept_, scores, atol=1e-5)
+        assert len(parts.kernels) == len(hasher.kernels_)
+        assert (parts.rows == hasher.support_).all()
+
+
+def test_bits_classes_and_distances_are_those_of_the_codes(collection, ridge, query):
+    hits = collection.search(query, k=10)[0]
+    query_signs = ridge.transform(query)[0]
+    vectors = collection.vectors([hit.id for hit in hits])
+    for hit, why, vector in zip(hits, collection.explain(query, hits), vectors, strict=True):
+        signs = collection.codes([hit.id]).to_signs()[0]
+        assert (why.id, why.distance, why.label, why.code_from) == (hit.id, hit.distance, hit.label, hit.code_from)
+        assert why.agreeing == np.flatnonzero(signs == query_signs).tolist()
+        assert sorted(why.differing) == np.flatnonzero(signs != query_signs).tolist()
+        assert why.rescored == hit.rescored == pytest.approx(np.linalg.norm(vector - query[0]))
+        for found, code in ((why.query_class, query_signs), (why.item_class, signs)):
+            distances = (ridge.codewords_ != code).sum(axis=1)
+            assert found == (ridge.classes_[distances.argmin()], distances.min())
+    labeled = [why for why in collection.explain(query, hits) if why.code_from == "label"]
+    assert labeled
+    assert all(why.item_class == (why.label, 0) for why in labeled)
+
+
+def test_the_largest_parts_are_those_of_the_items_class(collection, ridge, query):
+    why = collection.explain(query, [1])[0]
+    parts, place = contributions(ridge, query), ridge.classes_.tolist().index(why.item_class.label)
+    assert [part for _, part in why.kernels] == pytest.approx(np.sort(parts.by_kernel[place])[::-1][:3])
+    assert why.training_rows[0][0] == parts.rows[parts.by_row[place].argmax()]
+
+
+def test_without_class_scores_the_parts_are_those_of_the_agreement_with_the_code(tmp_path, rows, labels, query):
+    hasher = StarSHL(8, random_state=0).fit(rows, labels)
+    with Collection.create(tmp_path / "items", hasher) as collection:
+        collection.add(rows)
+        why = collection.explain(query, [4])[0]
+        agreement = collection.codes([4]).to_signs()[0] / 8
+    parts = contributions(hasher, query)
+    assert why.training_rows[0][1] == pytest.approx((agreement @ parts.by_row).max())
+    assert why.rescored is None
+
+
+def test_certain_bits_come_first_among_those_that_differ(folder, hasher, query):
+    with Collection(folder) as collection:
+        why = collection.explain(query, collection.search(query, k=60)[0][-1:])[0]
+    certainty = np.abs(hasher.decision_function(query)[0])[why.differing]
+    assert len(certainty) > 3
+    assert (np.diff(certainty) <= 0).all()
+    assert (why.query_class, why.kernels, why.training_rows) == (None, [], [])
+
+
+def test_an_explanation_reads_as_sentences(collection, query):
+    text = str(collection.explain(query, [1])[0])
+    assert text.startswith("Item 1 differs from the query in ")
+    assert "Its code follows from its label, " in text
+    for part in (" of 16 bits", "The nearest codeword of the query is that of ", " apart (euclidean).", "Kernels that"):
+        assert part in text
+
+
+def test_prepared_hashers_are_explained_too(tmp_path, rows, labels, query):
+    hasher = PreparedHasher([Scale()], StarRidge(8, random_state=0)).fit(rows, labels)
+    with Collection.create(tmp_path / "items", hasher) as collection:
+        collection.add(rows, labels=labels)
+        why = collection.explain(query, collection.search(query, k=1)[0])[0]
+    assert len(why.kernels) == len(why.training_rows) == 3
+    assert why.item_class.distance == 0
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "message"),
+    [
+        (lambda c, x: c.explain(np.repeat(x, 2, axis=0), [1]), ValueError, "X has 2 rows; explanations are about one"),
+        (lambda c, x: c.explain(x, [777]), KeyError, "777 is not in the collection"),
+        (lambda c, x: c.explain(x, [1], metric="hamming"), ValueError, "choose one of 'euclidean', 'cosine'"),
+    ],
+)
+def test_bad_requests_are_refused(collection, query, use, error, message):
+    with pytest.raises(error, match=message):
+        use(collection, query)
