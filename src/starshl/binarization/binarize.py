@@ -19,8 +19,10 @@ from .._types import LabelsLike, Seed
 from ..base import BaseHasher
 from ..collection.entries import reference_texts
 from ..collection.filling import appearing_collection
+from ..evaluation.items import codes_of_training_rows
 from ..index.base import check_ids
 from .comparison import Comparison
+from .defaults import default_hasher
 from .measure import compare
 
 __all__ = ["binarize"]
@@ -31,7 +33,7 @@ def binarize(
     X: ArrayLike,
     y: LabelsLike = None,
     *,
-    hasher: BaseHasher,
+    hasher: BaseHasher | None = None,
     ids: ArrayLike | None = None,
     metadata: Sequence[Mapping[str, Any]] | None = None,
     references: Sequence[str | None] | None = None,
@@ -52,8 +54,9 @@ def binarize(
     X : array of shape (n_items, n_features)
     y : array of shape (n_items,), default=None
         Labels; -1, NaN, None or empty text where there is none.
-    hasher : BaseHasher
-        Not fitted; its code length is that of all methods compared.
+    hasher : BaseHasher, default=None
+        Not fitted; its code length is that of all methods compared. None is StarRidge if a row has a label and ITQ
+        otherwise, with 32 bits.
     ids, metadata, references : as in :meth:`starshl.collection.Collection.add`
     n_queries : int, default=None
         Rows to hold out: a tenth, at most 1,000, by default.
@@ -70,9 +73,10 @@ def binarize(
         ids = check_ids(ids, n_items)
     check_metadata(metadata, n_items)
     reference_texts(references, n_items)
+    hasher = default_hasher(X, y) if hasher is None else hasher
     comparison = compare(X, y, hasher=hasher, n_queries=n_queries, random_state=random_state)
     fitted = _fit(hasher, X, y, feature_names)
-    codes = fitted.encode_database(X, y)
+    codes = codes_of_training_rows(fitted, X, y)
     with appearing_collection(folder, fitted) as collection:
         collection.add(codes=codes, ids=ids, metadata=metadata, references=references)
         write_atomically(collection.folder / "comparison.md", comparison.page().encode())

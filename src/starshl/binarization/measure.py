@@ -17,9 +17,12 @@ from .._validation import as_label_array, check_integer, check_labels
 from ..base import BaseHasher
 from ..catalog import get_class
 from ..codes import BinaryCodes
+from ..evaluation.items import codes_of_training_rows
 from ..evaluation.metrics import precision_at
 from ..index import make_index
-from .comparison import Comparison, MethodFigures
+from .comparison import FROM_VECTORS, Comparison
+from .figures import MethodFigures
+from .verdict import verdict
 
 __all__ = ["compare"]
 
@@ -65,8 +68,8 @@ def compare(
     """
     split = _split(np.asarray(X), y, n_queries, random_state)
     nearest_vectors, float_search = _search_vectors(split)
-    own, n_bits = _measure(hasher, split, nearest_vectors)
-    methods, left_out = [float_search, own], {}
+    own, unlabeled, n_bits = _measure(hasher, split, nearest_vectors)
+    methods, left_out = [float_search, own, *([unlabeled] if unlabeled else [])], {}
     for name in rivals:
         if name == type(hasher).__name__:
             continue
@@ -75,7 +78,16 @@ def compare(
         except ValueError as error:
             # Only the requested hasher must fit these vectors.
             left_out[name] = " ".join(str(error).split())
-    return Comparison(len(split.query), len(split.base), methods, left_out)
+    return Comparison(
+        n_queries=len(split.query),
+        n_items=len(split.base),
+        n_labeled_queries=int((split.label_index[split.query] >= 0).sum()),
+        n_labeled_items=int((split.label_index[split.base] >= 0).sum()),
+        precision_ceiling=_precision_ceiling(split),
+        methods=methods,
+        verdict=verdict(float_search, own, unlabeled, len(split.base)),
+        left_out=left_out,
+    )
 
 
 def _split(X: np.ndarray, y: LabelsLike, n_queries: int | None, random_state: Seed) -> _Split:
@@ -114,12 +126,38 @@ def _search_vectors(split: _Split) -> tuple[np.ndarray, MethodFigures]:
     return nearest, MethodFigures("float search", size, None, precision, recall, None, milliseconds)
 
 
-def _measure(hasher: BaseHasher, split: _Split, nearest_vectors: np.ndarray) -> tuple[MethodFigures, int]:
-    """Return the figures of a hasher that is fitted here, and the length of its codes."""
+def _precision_ceiling(split: _Split) -> float | None:
+    """Return the precision of a ranking that puts every labeled item of the query's class first."""
+    if split.labeled is None:
+        return None
+    asked, known = split.labeled
+    n_of_class = np.bincount(split.label_index[split.base][known], minlength=split.label_index.max() + 1)
+    return float(np.mean(np.minimum(n_of_class[split.label_index[split.query][asked]], _N_NEAREST) / _N_NEAREST))
+
+
+def _measure(
+    hasher: BaseHasher, split: _Split, nearest_vectors: np.ndarray
+) -> tuple[MethodFigures, MethodFigures | None, int]:
+    """Fit a copy of the hasher; return its figures and the length of its codes.
+
+    The second figures are those of items coded from their vectors alone; None if that makes no difference.
+    """
     hasher, fit_seconds = _fitted(hasher, split)
     scores = hasher.decision_function(split.X[split.query])
+    items, labels = split.X[split.base], _rows_of(split.labels, split.base)
+    codes, unlabeled = codes_of_training_rows(hasher, items, labels), hasher.encode_database(items)
+    name = type(hasher).__name__
+    own = _figures(name, codes, scores, split, nearest_vectors, fit_seconds)
+    if labels is None or codes == unlabeled:
+        return own, None, codes.n_bits
+    from_vectors = f"{name}, {FROM_VECTORS}"
+    return own, _figures(from_vectors, unlabeled, scores, split, nearest_vectors, fit_seconds), codes.n_bits
+
+
+def _figures(
+    name: str, codes: BinaryCodes, scores: np.ndarray, split: _Split, nearest_vectors: np.ndarray, fit_seconds: float
+) -> MethodFigures:
     queries = BinaryCodes.from_scores(scores)
-    codes = hasher.encode_database(split.X[split.base], _rows_of(split.labels, split.base))
     index = make_index(codes)
     index.search(queries, _N_NEAREST)  # compiles the loops
     started = time.perf_counter()
@@ -135,8 +173,7 @@ def _measure(hasher: BaseHasher, split: _Split, nearest_vectors: np.ndarray) -> 
         query_classes, base_classes = split.label_index[split.query][asked], split.label_index[split.base][known]
         precision = precision_at(queries[asked], codes[known], query_classes, base_classes, _N_NEAREST)
     n_different = len(np.unique(codes.packed, axis=0))
-    figures = (codes.packed.shape[1], n_different, precision, recall, fit_seconds, milliseconds)
-    return MethodFigures(type(hasher).__name__, *figures), codes.n_bits
+    return MethodFigures(name, codes.packed.shape[1], n_different, precision, recall, fit_seconds, milliseconds)
 
 
 def _fitted(hasher: BaseHasher, split: _Split) -> tuple[BaseHasher, float]:

@@ -33,14 +33,12 @@ def compress(model: Model, output: Output, support: Support = None, seed: Seed =
 
 def compress_model(model: Path, output: Path, support: int | None, seed: int) -> dict[str, Any]:
     """Compress one model file into another; return what `--json` prints."""
-    from ..models import StarSHL
-
     check_output(output, [model])
     hasher = load_model(model)
-    if not isinstance(hasher, StarSHL):
+    if not hasattr(hasher, "compress"):
         raise ValueError(
-            f"{str(model)!r} holds a {type(hasher).__name__}; only StarSHL can be compressed, because it keeps "
-            "training rows to encode with. Use the model as it is."
+            f"{str(model)!r} holds a {type(hasher).__name__}; only StarRidge and StarSHL can be compressed, because "
+            "they keep training rows to encode with. Use the model as it is."
         )
     small = hasher.compress(support, random_state=seed)
     small.save(output)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import AsJson, Drop, Input, Jobs, Labels, Model, Vectors, load_model, print_json, split_names
+from .options import AsJson, Drop, Input, Jobs, Labels, Model, NoLabels, Vectors, load_model, print_json, split_names
 from .outputs import CODE_FILES, check_output, write_codes
 from .rows import RowOptions, label_file, read_rows
 
@@ -26,7 +26,8 @@ Database = Annotated[
     bool,
     typer.Option(
         "--database",
-        help="Write codes of items to be searched; without it, codes of queries.",
+        help="Write codes of items to be searched; without it, codes of queries. Items of StarRidge that come with "
+        "a label get the codeword of that label.",
     ),
 ]
 
@@ -36,6 +37,7 @@ def encode(
     input: Input,
     output: Output,
     labels: Labels = None,
+    no_labels: NoLabels = False,
     database: Database = False,
     drop: Drop = None,
     vectors: Vectors = None,
@@ -46,7 +48,7 @@ def encode(
 
     Bit j of a code is bit j % 8 of byte j // 8, the least significant first; padding bits are zero.
     """
-    options = RowOptions(labels, vectors=vectors, drop=split_names(drop))
+    options = RowOptions(labels, no_labels, vectors, drop=split_names(drop))
     summary = encode_rows(model, input, output, options, database=database, jobs=jobs)
     if as_json:
         print_json(summary)

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .hashers import make_hasher, parse_settings, with_steps
+from .hashers import choose_method, inner_hasher, make_hasher, parse_settings, with_steps
+from .lengths import fit_lengths, model_files, parse_lengths, save_together
 from .options import (
     AsJson,
-    Bits,
     Drop,
     Input,
     Jobs,
     Labels,
-    MethodName,
     NoLabels,
     Progress,
     Seed,
@@ -31,9 +30,37 @@ if TYPE_CHECKING:
     from ..base import BaseHasher
     from ..tables import Table
 
-__all__ = ["fit", "fit_model"]
+__all__ = ["fit", "fit_models"]
 
-Output = Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Model file to write.")]
+Output = Annotated[
+    Path,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="MODEL",
+        help="Model file to write. With several lengths the length goes before the suffix: model.8.star, "
+        "model.16.star, ...",
+    ),
+]
+Lengths = Annotated[
+    str,
+    typer.Option(
+        "--bits",
+        "-b",
+        metavar="N,N,...",
+        help="Length of the codes, or several lengths: one model file each, all of them or none.",
+    ),
+]
+MethodName = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        "-m",
+        metavar="NAME",
+        help="A method from `starshl methods`. By default StarRidge, or StarSHL if an option asks for what only "
+        "StarSHL has.",
+    ),
+]
 Kernels = Annotated[
     str | None,
     typer.Option(
@@ -46,6 +73,15 @@ Kernels = Annotated[
 Cost = Annotated[float | None, typer.Option("--C", metavar="X", help="Weight of the losses against the norms.")]
 Codewords = Annotated[
     int | None, typer.Option("--n-codewords", metavar="N", help="Number of clusters if no row has a label.")
+]
+Unlabeled = Annotated[
+    str | None,
+    typer.Option(
+        "--unlabeled",
+        metavar="WORD",
+        help="What rows without a label do if others have one: graph (default; they take part through the neighbor "
+        "graph of all rows, as far as it can be trusted), ignore (StarRidge), or nearest (StarSHL: the paper's mode).",
+    ),
 ]
 Paper = Annotated[bool, typer.Option("--paper", help="The settings of the paper (StarSHL only).")]
 Setting = Annotated[
@@ -74,11 +110,12 @@ def fit(
     output: Output,
     labels: Labels = None,
     no_labels: NoLabels = False,
-    bits: Bits = 32,
-    method: MethodName = "StarSHL",
+    bits: Lengths = "32",
+    method: MethodName = None,
     kernels: Kernels = None,
     cost: Cost = None,
     n_codewords: Codewords = None,
+    unlabeled: Unlabeled = None,
     paper: Paper = False,
     settings: Setting = None,
     drop: Drop = None,
@@ -91,69 +128,92 @@ def fit(
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Learn hash functions from rows and write a model file.
+    """Learn hash functions from rows and write a model file, or one per length.
 
-    All rows may be labeled, some, or none: StarSHL then learns from labels, from both kinds of rows, or clusters.
+    All rows may be labeled, some, or none. The answer says in one line what the fit chose and why.
     Preprocessing (--scale, --impute, --text) is part of the model: later commands take the same kind of table.
     """
-    check_output(output, [input, label_file(labels)])
-    params = {"kernels": kernels, "C": cost, "n_codewords": n_codewords, "n_jobs": jobs}
+    lengths = parse_lengths(bits)
+    files = model_files(output, lengths)
+    for file in files.values():
+        check_output(file, [input, label_file(labels)])
+    params = {"kernels": kernels, "C": cost, "n_codewords": n_codewords, "unlabeled": unlabeled, "n_jobs": jobs}
     params = {name: value for name, value in params.items() if value is not None} | parse_settings(settings)
-    hasher = make_hasher(method, bits, params, paper=paper, seed=seed, progress=progress_shown(progress))
     if text is not None and vectors is not None:
         raise ValueError("--text and --vectors contradict each other. Leave one of them out.")
     options = RowOptions(labels, no_labels, vectors, drop=split_names(drop), raw=text is not None, allow_missing=impute)
     table = read_rows(input, options)
+    method = method or choose_method(params, has_labels=table.y is not None, paper=paper)
+    hasher = make_hasher(method, lengths[0], params, paper=paper, seed=seed, progress=progress_shown(progress))
     hasher = with_steps(hasher, table, scale=scale, impute=impute, text=text)
-    summary = fit_model(hasher, table, output)
+    summary = fit_models(hasher, table, files)
     if as_json:
         print_json(summary)
-        return
-    label_origin = f" by {table.label_column}" if labels is None and table.label_column else ""
-    labeled = f"{summary['n_labeled']:,} of {summary['n_rows']:,} rows labeled{label_origin}"
-    origin = f" in {summary['vectors']}" if summary["vectors"] else ""
-    typer.echo(
-        f"{summary['method']} learned {summary['n_bits']} bits from {summary['n_features']} features{origin}, "
-        f"{labeled}, in {summary['seconds']:.1f} s: {summary['model']} ({summary['file_bytes']:,} bytes)"
-    )
+    else:
+        typer.echo(_sentences(summary, table, labels_named=labels is not None))
 
 
-def fit_model(hasher: BaseHasher, table: Table, output: Path) -> dict[str, Any]:
-    """Fit a hasher and save it; return what `--json` prints."""
+def fit_models(hasher: BaseHasher, table: Table, files: dict[int, Path]) -> dict[str, Any]:
+    """Fit a hasher at each length and save the models; return what `--json` prints."""
     from time import perf_counter
 
     import numpy as np
 
     from .._validation import check_labels
-    from ..features import PreparedHasher
 
     start = perf_counter()
-    hasher.fit(table.X, table.y)
+    hashers = fit_lengths(hasher, table.X, table.y, tuple(files))
     seconds = perf_counter() - start
-    # How the fit was run is not part of the model: the file is the same for any number of threads.
-    as_run = {"verbose": 0, "n_jobs": None}
-    # The hasher inside, if there is preprocessing.
-    learner = hasher.hasher_ if isinstance(hasher, PreparedHasher) else hasher
-    learner.set_params(**{name: value for name, value in as_run.items() if name in learner.get_params()})
-    if table.feature_names is not None:
-        # A later table may then have its columns in any order, and more of them.
-        hasher.feature_names_in_ = np.array(table.feature_names, dtype=object)
-    hasher.save(output)
+    for each in hashers:
+        # How the fit was run is not part of the model: the file is the same for any number of threads.
+        as_run = {"verbose": 0, "n_jobs": None}
+        learner = inner_hasher(each)
+        learner.set_params(**{name: value for name, value in as_run.items() if name in learner.get_params()})
+        if table.feature_names is not None:
+            # A later table may then have its columns in any order, and more of them.
+            each.feature_names_in_ = np.array(table.feature_names, dtype=object)
+    save_together(hashers, list(files.values()))
     n_rows = table.X.shape[-2]
-    objective = getattr(learner, "objective_history_", None)
+    models = [_describe(each, file) for each, file in zip(hashers, files.values(), strict=True)]
+    learner = inner_hasher(hashers[0])
     return {
-        "model": str(output),
+        **(models[0] if len(models) == 1 else {}),
+        "models": models,
         "method": type(learner).__name__,
-        "steps": [type(step).__name__ for step in getattr(hasher, "steps_", ())],
-        "n_bits": hasher.n_bits_,
+        "choice": getattr(learner, "choice_", None),
+        "steps": [type(step).__name__ for step in getattr(hashers[0], "steps_", ())],
         "n_rows": n_rows,
         "n_labeled": int(check_labels(table.y, n_rows).labeled.sum()),
         "labels": table.label_column,
         "n_features": table.X.shape[-1],
         "vectors": table.vectors,
         "seconds": round(seconds, 3),
-        "file_bytes": output.stat().st_size,
+        "classes": getattr(hashers[0], "classes_", None),
+    }
+
+
+def _describe(hasher: BaseHasher, file: Path) -> dict[str, Any]:
+    learner = inner_hasher(hasher)
+    objective = getattr(learner, "objective_history_", None)
+    return {
+        "model": str(file),
+        "n_bits": hasher.n_bits_,
+        "file_bytes": file.stat().st_size,
         "n_iter": getattr(learner, "n_iter_", None),
         "objective": None if objective is None else objective[-1],
-        "classes": getattr(hasher, "classes_", None),
     }
+
+
+def _sentences(summary: dict[str, Any], table: Table, *, labels_named: bool) -> str:
+    """Return what was learned from what, what the fit chose, and the files."""
+    label_origin = f" by {table.label_column}" if not labels_named and table.label_column else ""
+    labeled = f"{summary['n_labeled']:,} of {summary['n_rows']:,} rows labeled{label_origin}"
+    origin = f" in {summary['vectors']}" if summary["vectors"] else ""
+    lengths = [str(model["n_bits"]) for model in summary["models"]]
+    shown = lengths[0] if len(lengths) == 1 else f"{', '.join(lengths[:-1])} and {lengths[-1]}"
+    files = [f"{model['model']} ({model['file_bytes']:,} bytes)" for model in summary["models"]]
+    learned = (
+        f"{summary['method']} learned {shown} bits from {summary['n_features']} features{origin}, {labeled}, "
+        f"in {summary['seconds']:.1f} s: {', '.join(files)}"
+    )
+    return f"{learned}\n{summary['choice']}" if summary["choice"] else learned

@@ -8,9 +8,41 @@ if TYPE_CHECKING:
     from ..base import BaseHasher
     from ..tables import Table
 
-__all__ = ["make_hasher", "parse_settings", "with_steps"]
+__all__ = ["choose_method", "inner_hasher", "make_hasher", "parse_settings", "with_steps"]
+
+# Words that only one of the two methods knows, for a parameter that both have.
+_WORDS_OF_STAR_SHL = {("unlabeled", "nearest"), ("kernels", "graph")}
+_WORDS_OF_STAR_RIDGE = {("unlabeled", "ignore"), ("kernels", "rich")}
 
 _PYTHON_WORDS = {"True": True, "False": False, "None": None}  # JSON has its own spelling, which works too
+
+
+def choose_method(params: dict[str, Any], *, has_labels: bool, paper: bool = False) -> str:
+    """Return the method when none is named: StarRidge, or StarSHL if the task asks for what only StarSHL has."""
+    from inspect import signature
+
+    from ..catalog import get_class
+
+    star_ridge = get_class("StarRidge")
+    ridge, star = signature(star_ridge).parameters, signature(get_class("StarSHL")).parameters
+    asked = [(name, value) for name, value in params.items() if isinstance(value, (str, int, float, bool, type(None)))]
+    of_star = [name for name in params if name in star and name not in ridge]
+    of_star += ["paper"] * paper + [f"{name}={value}" for name, value in asked if (name, value) in _WORDS_OF_STAR_SHL]
+    of_ridge = [name for name in params if name in ridge and name not in star]
+    of_ridge += [f"{name}={value}" for name, value in asked if (name, value) in _WORDS_OF_STAR_RIDGE]
+    if of_star and of_ridge:
+        raise ValueError(
+            f"Only StarSHL has {', '.join(of_star)}, and only StarRidge has {', '.join(of_ridge)}. Leave one of them out."
+        )
+    cannot_cluster = star_ridge.facts.needs_labels and not has_labels
+    return "StarSHL" if of_star or cannot_cluster else "StarRidge"
+
+
+def inner_hasher(hasher: BaseHasher) -> BaseHasher:
+    """Return the fitted hasher inside the preprocessing, or the hasher itself if there is none."""
+    from ..features import PreparedHasher
+
+    return hasher.hasher_ if isinstance(hasher, PreparedHasher) else hasher
 
 
 def make_hasher(

@@ -5,18 +5,47 @@ from __future__ import annotations
 import io
 import tempfile
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
 
     from ..codes import BinaryCodes
 
-__all__ = ["CODE_FILES", "LABEL_FILES", "check_output", "check_output_folder", "write_codes", "write_labels"]
+__all__ = [
+    "CODE_FILES",
+    "LABEL_FILES",
+    "PROBABILITY_FILES",
+    "Probabilities",
+    "check_output",
+    "check_output_folder",
+    "write_codes",
+    "write_labels",
+]
 
 CODE_FILES = (".npy", ".npz", ".csv")
 LABEL_FILES = (".npy", ".csv")
+PROBABILITY_FILES = (".csv", ".npz")
+
+
+@dataclass(frozen=True, slots=True)
+class Probabilities:
+    """Probabilities of the classes, (n_rows, n_classes), and that of each row's predicted label."""
+
+    classes: np.ndarray
+    matrix: np.ndarray
+    confidence: np.ndarray
+
+    @classmethod
+    def of(cls, classifier: Any, X: Any, predicted: np.ndarray) -> Probabilities:
+        """Ask a classifier for the probabilities of rows whose labels it has predicted."""
+        import numpy as np
+
+        matrix = classifier.predict_proba(X)
+        columns = np.searchsorted(classifier.classes_, predicted)
+        return cls(classifier.classes_, matrix, matrix[np.arange(len(matrix)), columns])
 
 
 def check_output(
@@ -65,24 +94,36 @@ def write_codes(path: Path, codes: BinaryCodes, y: np.ndarray | None = None) -> 
     write_atomically(path, buffer.getvalue())
 
 
-def write_labels(path: Path, labels: np.ndarray) -> None:
-    """Write labels: a .npy vector, or a .csv with one column named label."""
-    import csv
-
+def write_labels(path: Path, labels: np.ndarray, probabilities: Probabilities | None = None) -> None:
+    """Write labels: a .npy vector, a .csv with a column named label, or an .npz with probabilities."""
     import numpy as np
 
     from .._files import write_atomically
 
+    buffer = io.BytesIO()
     if path.suffix.lower() == ".npy":
-        buffer = io.BytesIO()
         np.save(buffer, _without_objects(labels), allow_pickle=False)
-        write_atomically(path, buffer.getvalue())
-        return
+    elif path.suffix.lower() == ".npz" and probabilities is not None:
+        classes = _without_objects(probabilities.classes)
+        np.savez(buffer, label=_without_objects(labels), classes=classes, proba=probabilities.matrix)
+    else:
+        buffer.write(_label_lines(labels, probabilities).encode())
+    write_atomically(path, buffer.getvalue())
+
+
+def _label_lines(labels: np.ndarray, probabilities: Probabilities | None) -> str:
+    import csv
+
+    columns: dict[str, list[Any]] = {"label": labels.tolist()}
+    if probabilities is not None:
+        columns["confidence"] = probabilities.confidence.tolist()
+        for label, column in zip(probabilities.classes.tolist(), probabilities.matrix.T, strict=True):
+            columns[f"p_{label}"] = column.tolist()
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["label"])
-    writer.writerows([label] for label in labels.tolist())
-    write_atomically(path, text.getvalue().encode())
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()
 
 
 def _is_same_file(path: Path, other: Path) -> bool:

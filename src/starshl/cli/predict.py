@@ -1,4 +1,4 @@
-"""``starshl predict``: classes of new rows by their nearest codewords."""
+"""``starshl predict``: classes of new rows, perhaps with probabilities."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .hashers import inner_hasher
 from .options import AsJson, Drop, Input, Jobs, Model, Vectors, load_model, print_json, split_names
-from .outputs import LABEL_FILES, check_output, write_labels
+from .outputs import LABEL_FILES, PROBABILITY_FILES, Probabilities, check_output, write_labels
 from .rows import RowOptions, label_file, read_rows
 
 if TYPE_CHECKING:
@@ -22,7 +23,19 @@ __all__ = ["predict", "predict_rows"]
 
 Output = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="LABELS", help=".npy or .csv; without it labels go to standard output."),
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="LABELS",
+        help=".npy or .csv (with --proba .csv or .npz); without it labels go to standard output.",
+    ),
+]
+Proba = Annotated[
+    bool,
+    typer.Option(
+        "--proba",
+        help="Probabilities, too (StarRidge): beside each label that of the label, and in a file those of all classes.",
+    ),
 ]
 TrueLabels = Annotated[
     str | None,
@@ -43,17 +56,22 @@ def predict(
     labels: TrueLabels = None,
     drop: Drop = None,
     vectors: Vectors = None,
+    proba: Proba = False,
     jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> None:
-    """Predict the class of each row (nearest codeword)."""
+    """Predict the class of each row.
+
+    With --proba a line on standard output is a label, a tab and its probability. A .csv then has the columns label,
+    confidence (the probability of the label) and one per class, p_CLASS; an .npz has the arrays label, classes and
+    proba, one column per class.
+    """
     options = RowOptions(labels, no_labels=labels is None, vectors=vectors, drop=split_names(drop))
-    summary = predict_rows(model, input, output, options, jobs=jobs)
+    summary = predict_rows(model, input, output, options, proba=proba, jobs=jobs)
     if as_json:
         print_json(summary)
         return
-    for label in summary.get("predictions", ()):
-        typer.echo(label)
+    _echo_predictions(summary)
     if output is not None:
         typer.echo(f"{summary['n_rows']:,} labels: {output}")
     if summary["accuracy"] is not None:
@@ -62,25 +80,53 @@ def predict(
 
 
 def predict_rows(
-    model: Path, source: Path, output: Path | None, options: RowOptions, *, jobs: int | None = None
+    model: Path,
+    source: Path,
+    output: Path | None,
+    options: RowOptions,
+    *,
+    proba: bool = False,
+    jobs: int | None = None,
 ) -> dict[str, Any]:
     """Classify a file with a model file; return what `--json` prints."""
     if output is not None:
-        check_output(output, [model, source, label_file(options.labels)], suffixes=LABEL_FILES)
+        suffixes = PROBABILITY_FILES if proba else LABEL_FILES
+        check_output(output, [model, source, label_file(options.labels)], suffixes=suffixes)
     hasher = load_model(model, jobs)
-    if not hasattr(hasher, "predict"):
-        raise ValueError(
-            f"{str(model)!r} holds {type(hasher).__name__}, which learns codes, not classes. "
-            "Use `starshl encode`, or fit a StarSHL."
-        )
+    _check_predicts(hasher, model, proba=proba)
     table = read_rows(source, options, hasher)
-    predicted = hasher.predict(table.X)
+    classifier: Any = hasher
+    predicted = classifier.predict(table.X)
     summary: dict[str, Any] = {"n_rows": len(predicted), "accuracy": None, "n_compared": 0, "n_training_rows": None}
     summary |= _compare(hasher, table, predicted)
-    if output is None:
-        return summary | {"predictions": predicted.tolist()}
-    write_labels(output, predicted)
-    return summary | {"output": str(output)}
+    probabilities = Probabilities.of(classifier, table.X, predicted) if proba else None
+    if probabilities is not None:
+        summary["mean_confidence"] = float(probabilities.confidence.mean())
+    if output is not None:
+        write_labels(output, predicted, probabilities)
+        return summary | {"output": str(output)}
+    if probabilities is not None:
+        summary |= {"confidence": probabilities.confidence.tolist(), "classes": probabilities.classes.tolist()}
+        summary["probabilities"] = probabilities.matrix.tolist()
+    return summary | {"predictions": predicted.tolist()}
+
+
+def _check_predicts(hasher: BaseHasher, model: Path, *, proba: bool) -> None:
+    name = type(inner_hasher(hasher)).__name__
+    if not hasattr(hasher, "predict"):
+        raise ValueError(
+            f"{str(model)!r} holds {name}, which learns codes, not classes. Use `starshl encode`, or fit a StarRidge."
+        )
+    if proba and not hasattr(hasher, "predict_proba"):
+        raise ValueError(
+            f"{str(model)!r} holds {name}, which predicts classes without probabilities. Leave --proba out, or fit a "
+            "StarRidge."
+        )
+
+
+def _echo_predictions(summary: dict[str, Any]) -> None:
+    for row, label in enumerate(summary.get("predictions", ())):
+        typer.echo(f"{label}\t{summary['confidence'][row]:.4f}" if "confidence" in summary else label)
 
 
 def _compare(hasher: BaseHasher, table: Table, predicted: np.ndarray) -> dict[str, Any]:
@@ -122,6 +168,8 @@ def _count_training_rows(hasher: BaseHasher, table: Table) -> int | None:
 
 def _accuracy_sentence(summary: dict[str, Any]) -> str:
     accuracy = f"accuracy {summary['accuracy']:.4f} on the {summary['n_compared']:,} labeled rows given"
+    if "mean_confidence" in summary:
+        accuracy += f" (mean confidence {summary['mean_confidence']:.4f})"
     if summary["n_training_rows"]:
         return (
             f"{accuracy}; the model was trained on at least {summary['n_training_rows']:,} of the rows, "

@@ -5,7 +5,8 @@ A method that raises gives a failed record instead of an exception, so that the 
 Arrays of a record, where the method can give them:
 
 ====================  =================================================================================
-``database``          packed codes of the database
+``database``          packed codes of the database, where labels that are known may take part
+``self_coded``        packed codes of the database from its vectors alone, if these are others
 ``query``             packed codes of the queries
 ``y_database``        classes, and ``y_query``, ``y_train``
 ``labeled``           which database rows carried a label in training, if they are the training rows
@@ -33,6 +34,7 @@ from .._threads import run_all, single_threaded_blas, tiles
 from .._validation import check_choice, check_integer
 from ..codes import BinaryCodes
 from .accuracy import codeword_hits
+from .items import database_codes
 from .records import Record, RunKey
 from .resources import Stopwatch, machine, peak_memory, versions
 from .splits import Split, SplitData
@@ -137,12 +139,15 @@ def run(
         with stage("fit"):
             hasher.fit(X, y)
         with stage("encode_database"):
-            database = hasher.encode_database(data.X_database, data.y_database_known)
+            database = database_codes(hasher, data, fit_on)
         with stage("encode_query"):
             query = hasher.encode(data.X_query)
         if database.n_bits != n_bits:
             raise ValueError(f"The codes have {database.n_bits} bits; {n_bits} were requested.")
         arrays = {"database": database.packed, "query": query.packed, "y_database": small(data.y_database)}
+        if data.y_database_known is not None:
+            self_coded = hasher.encode_database(data.X_database, None)
+            arrays |= {} if self_coded == database else {"self_coded": self_coded.packed}
         if data.X_database is data.X_train:
             arrays["labeled"] = data.split.labeled
         return arrays | _predictions(hasher, data, fit_on), labels_used(hasher, y)

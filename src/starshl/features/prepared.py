@@ -106,7 +106,10 @@ class PreparedHasher(BaseHasher):
 
     @all_or_nothing
     def fit(self, X: SamplesLike, y: LabelsLike = None, **fit_params: Any) -> Self:
-        """Fit each step on the output of the earlier ones, and the hasher on the result."""
+        """Fit each step on the output of the earlier ones, and the hasher on the result.
+
+        ``fit_params`` go to the hasher. A neighbor graph among them (``graph``) must be of the prepared rows.
+        """
         self._check_settings()
         rows, steps = X, []
         for step in self.steps:
@@ -147,6 +150,17 @@ class PreparedHasher(BaseHasher):
         """Return the probability of each class, if the hasher inside estimates them."""
         return self._classifier.predict_proba(self.prepare(X))
 
+    @available_if(_hasher_has("with_bits"))
+    def with_bits(self, n_bits: int, **params: Any) -> Self:
+        """Return this fitted hasher with codes of another length, without a new fit, if the hasher inside can."""
+        check_is_fitted(self)
+        hasher = self._classifier.with_bits(n_bits, **params)
+        other = type(self)([clone(step) for step in self.steps], clone(hasher))
+        for name, value in self._learned_state().items():
+            setattr(other, name, value)
+        other._adopt(self.steps_, hasher)
+        return other
+
     @available_if(_hasher_has("score"))
     def score(self, X: SamplesLike, y: LabelsLike, **params: Any) -> float:
         """Return the accuracy, if the hasher inside predicts."""
@@ -156,6 +170,21 @@ class PreparedHasher(BaseHasher):
     def classes_(self) -> np.ndarray:
         """The classes of the hasher inside."""
         return self._classifier.classes_
+
+    @property
+    def transduction_(self) -> np.ndarray:
+        """The labels of all rows of the fit, from the hasher inside."""
+        return self._classifier.transduction_
+
+    @property
+    def training_codes_(self) -> BinaryCodes:
+        """The codes of the rows of the fit as items, from the hasher inside."""
+        return self._classifier.training_codes_
+
+    @property
+    def choice_(self) -> str:
+        """What the fit of the hasher inside chose and why, in one line."""
+        return self._classifier.choice_
 
     @property
     def facts(self) -> Facts:  # type: ignore[override]  # a fact of the class elsewhere

@@ -14,11 +14,14 @@ __all__ = ["FIGURES", "Figure", "figure", "figures_named"]
 
 _RETRIEVAL = (
     *("starshl-paper", "starshl", "ksh", "bre", "1-agh", "2-agh", "sph", "lsh"),
-    *("ksh-all", "hc-sdh", "codeword-svm", "svc", "float"),
+    *("starridge", "ksh-all", "hc-sdh", "codeword-svm", "svc", "float"),
 )
-_TRANSDUCTIVE = ("starshl-paper", "starshl-paper-transductive", "starshl", "starshl-transductive", "svc")
+_TRANSDUCTIVE = (
+    *("starshl-paper", "starshl-paper-transductive", "starshl", "starshl-transductive"),
+    *("starridge", "starridge-transductive", "svc"),
+)
 _LABELS = (
-    *("starshl", "starshl-graph", "starshl-labeled", "ssh", "hc-sdh-labeled"),
+    *("starshl", "starridge", "starshl-graph", "starshl-labeled", "starridge-labeled", "ssh", "hc-sdh-labeled"),
     *("label-spreading", "self-training", "svc"),
 )
 _UNSUPERVISED = ("starshl-clusters", "k-means", "itq", "1-agh", "2-agh", "sph", "lsh")

@@ -14,7 +14,7 @@ from . import yardsticks
 
 __all__ = ["LINEUP", "ROLES", "Entry", "Sizes", "entry", "is_star", "title_of"]
 
-ROLES = ("*SHL", "supervised", "unsupervised", "partly labeled", "yardstick")
+ROLES = ("*SHL", "squared loss", "supervised", "unsupervised", "partly labeled", "yardstick")
 
 _MAX_KERNEL_RIDGE_ROWS = 10_000
 _ANCHORS_FOR_MORE_ROWS = 5_000
@@ -108,10 +108,13 @@ def one_per_class(sizes: Sizes) -> int:
 _GRAPH = {"kernels": [GraphGaussian()]}
 _HADAMARD = {"variant": "hadamard", "n_anchors": all_rows_or_anchors}
 _STAR = ("*SHL", "StarSHL", "*SHL")
+_RIDGE = ("squared loss", "StarRidge", "*SHL")
+_ABOUT_RIDGE = "The codewords of *SHL with squared loss and a posterior head; not in the paper."
 
 _ENTRIES = (
     Entry("starshl-paper", "*SHL, paper settings", *_STAR, preset="paper"),
     Entry("starshl", "*SHL, defaults", *_STAR),
+    Entry("starridge", "StarRidge", *_RIDGE, note=_ABOUT_RIDGE),
     Entry(
         *("ksh", "KSH", "supervised", "KSH", "KSH"),
         params={"n_labeled": 1000},
@@ -158,8 +161,10 @@ _ENTRIES = (
         fit_on="train+query",
     ),
     Entry("starshl-transductive", "*SHL transductive, defaults", *_STAR, fit_on="train+query"),
+    Entry("starridge-transductive", "StarRidge transductive", *_RIDGE, fit_on="train+query", note=_ABOUT_RIDGE),
     Entry("starshl-graph", "*SHL, graph kernel", *_STAR, params=_GRAPH),
     Entry("starshl-labeled", "*SHL, labeled rows only", *_STAR, fit_on="labeled"),
+    Entry("starridge-labeled", "StarRidge, labeled rows only", *_RIDGE, fit_on="labeled", note=_ABOUT_RIDGE),
     Entry("ssh", "SSH", "partly labeled", "SSH", "SSH", note="Accuracy by the nearest labeled code."),
     Entry(
         *("hc-sdh-labeled", "HC-SDH, labeled rows only", "supervised", "SDH", "HC-SDH, labeled rows only"),

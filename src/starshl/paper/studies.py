@@ -38,6 +38,8 @@ def transductive_section(protocol: ProtocolResults) -> Section:
         for decoding, (_, metric) in _DECODINGS.items():
             rows[_inductive(decoding, setting)] = (inductive, metric)
         rows[_transductive(setting)] = (transductive, "accuracy, transductive")
+    rows[title_of("starridge")] = ("starridge", "accuracy")
+    rows[title_of("starridge-transductive")] = ("starridge-transductive", "accuracy, transductive")
     rows[title_of("svc")] = ("svc", "accuracy")
     values = {
         name: {n_bits: protocol.values(method, n_bits, metric) for n_bits in protocol.lengths}

@@ -26,6 +26,7 @@ __all__ = ["Failure", "MethodRun", "ProtocolResults", "Results", "read_results"]
 _WARNINGS_OF_THE_POOL = ("Loky-backed", "joblib")
 
 _SCORE_NAMES = {
+    "precision_at_10_self_coded": "P@10, self-coded",
     "mean_average_precision": "mAP",
     "pr_area": "PR area",
     "accuracy": "accuracy",

@@ -19,7 +19,7 @@ MethodName = Annotated[
         "--method",
         "-m",
         metavar="NAME",
-        help="A method from `starshl methods`; by default StarSHL with labels, ITQ without.",
+        help="A method from `starshl methods`; by default StarRidge with labels, ITQ without.",
     ),
 ]
 Queries = Annotated[
@@ -49,11 +49,12 @@ def binarize(
     from dataclasses import asdict
 
     from ...binarization import binarize as binarize_vectors
+    from ...binarization import default_method
 
     check_new_folder(folder)
     options = RowOptions(labels, no_labels, vectors, ids, references, split_names(drop))
     table = read_rows(input, options, as_items=True)
-    hasher = make_hasher(method or ("ITQ" if table.y is None else "StarSHL"), bits)
+    hasher = make_hasher(method or default_method(has_labels=table.y is not None), bits)
     with busy("fitting and comparing", progress):
         comparison = binarize_vectors(
             folder,

@@ -1,0 +1,87 @@
+"""The verdict on codes in plain words: what they are good for, and what they lose."""
+
+from __future__ import annotations
+
+from .figures import MethodFigures
+
+__all__ = ["verdict"]
+
+# A loss of precision that a user of the search would hardly notice: one wrong item in five lists of ten.
+_SMALL_LOSS = 0.02
+# Of ten near vectors, at least eight reach the list of a hundred that a second, exact ranking would look at.
+_GOOD_RECALL = 0.8
+# A difference in precision that is worth a sentence.
+_WORTH_TELLING = 0.005
+
+
+def verdict(exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures | None, n_items: int) -> str:
+    """Return two or three sentences about the codes of a hasher.
+
+    Parameters
+    ----------
+    exact : figures of the search by vectors
+    own : figures of the codes, where items with a label are coded by it if the hasher can
+    unlabeled : figures of the same items coded from their vectors alone; None if those codes are the same
+    n_items : how many items were searched
+    """
+    finds_class = own.precision_at_10 is not None and exact.precision_at_10 is not None
+    finds_class = finds_class and own.precision_at_10 >= exact.precision_at_10 - _SMALL_LOSS  # type: ignore[operator]
+    finds_neighbors = own.recall_10_at_100 is not None and own.recall_10_at_100 >= _GOOD_RECALL
+    good = [
+        *(["items of the same class"] if finds_class else []),
+        *(["the nearest vectors"] if finds_neighbors else []),
+    ]
+    shares = [share for share in (_class_share(exact, own), _neighbor_share(own)) if share]
+    if not shares:
+        return f"There are too few rows to judge these codes: {_different(own, n_items)}."
+    if finds_class and not finds_neighbors:
+        return _of_classes(exact, own, unlabeled, n_items)
+    if good:
+        opening = f"These codes are good for finding {' and '.join(good)}: {', and '.join(shares)}."
+    else:
+        opening = f"These codes lose much of the vectors: {', and '.join(shares)}. Use more bits or another method."
+    return " ".join([opening, f"{_capitalized(_different(own, n_items))}.", *_advice(own, unlabeled)])
+
+
+def _of_classes(exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures | None, n_items: int) -> str:
+    """Return the verdict on codes that know the class and not the neighbors."""
+    neighbors = _neighbor_share(own)
+    lost = f", and only {neighbors}" if neighbors else ", and items with the same code come in the order of their ids"
+    return " ".join(
+        [
+            f"These codes are good for finding items of the same class: {_class_share(exact, own)}.",
+            f"They do not tell which items of a class are closest: {_different(own, n_items)}{lost}.",
+            *_advice(own, unlabeled),
+        ]
+    )
+
+
+def _class_share(exact: MethodFigures, own: MethodFigures) -> str:
+    if own.precision_at_10 is None or exact.precision_at_10 is None:
+        return ""
+    return (
+        f"{own.precision_at_10:.1%} of the ten nearest codes have the class of the query, "
+        f"against {exact.precision_at_10:.1%} of the ten nearest vectors"
+    )
+
+
+def _neighbor_share(own: MethodFigures) -> str:
+    if own.recall_10_at_100 is None:
+        return ""
+    return f"{own.recall_10_at_100:.0%} of the ten nearest vectors are among the 100 nearest codes"
+
+
+def _different(own: MethodFigures, n_items: int) -> str:
+    return f"{n_items:,} items have {own.n_different_codes:,} different codes"
+
+
+def _advice(own: MethodFigures, unlabeled: MethodFigures | None) -> list[str]:
+    if unlabeled is None or own.precision_at_10 is None or unlabeled.precision_at_10 is None:
+        return []
+    if own.precision_at_10 - unlabeled.precision_at_10 < _WORTH_TELLING:
+        return []
+    return [f"Add items with their labels: coded from vectors alone, they reach {unlabeled.precision_at_10:.1%}."]
+
+
+def _capitalized(sentence: str) -> str:
+    return sentence[0].upper() + sentence[1:]
