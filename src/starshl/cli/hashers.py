@@ -32,7 +32,8 @@ def choose_method(params: dict[str, Any], *, has_labels: bool, paper: bool = Fal
     of_ridge += [f"{name}={value}" for name, value in asked if (name, value) in _WORDS_OF_STAR_RIDGE]
     if of_star and of_ridge:
         raise ValueError(
-            f"Only StarSHL has {', '.join(of_star)}, and only StarRidge has {', '.join(of_ridge)}. Leave one of them out."
+            f"Only StarSHL has {', '.join(of_star)}, and only StarRidge has {', '.join(of_ridge)}. "
+            "Leave one of them out."
         )
     cannot_cluster = star_ridge.facts.needs_labels and not has_labels
     return "StarSHL" if of_star or cannot_cluster else "StarRidge"
