@@ -10,11 +10,13 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import NearestNeighbors
 from typer.testing import CliRunner
 
-from starshl import StarSHL
+from starshl import StarRidge, StarSHL
 from starshl.baselines import LSHash
-from starshl.binarization import binarize, compare
+from starshl.binarization import MethodFigures, binarize, compare
+from starshl.binarization.verdict import verdict
 from starshl.cli.main import app
 from starshl.collection import Collection
+from starshl.evaluation import precision_at
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +149,133 @@ def test_small_data_gets_a_comparison_or_a_clear_error(digits):
     assert compare(X[:11], y[:11], hasher=LSHash(16), rivals=[]).n_queries == 1
     with pytest.raises(ValueError, match=r"There are 8 rows; .* takes at least 11"):
         compare(X[:8], hasher=LSHash(16))
+
+
+@pytest.fixture(scope="module")
+def by_ridge(digits):
+    """Digits by the default method; a third of the labels is hidden and a tenth is wrong, so codes disagree."""
+    X, y = digits
+    some = np.where(np.arange(600) % 3 == 0, -1, np.where(np.arange(600) % 10 == 1, (y + 1) % 10, y))
+    return some, compare(X, some, hasher=StarRidge(16, random_state=0), rivals=[], n_queries=60, random_state=1)
+
+
+def test_items_coded_with_and_without_labels_stand_side_by_side(digits, by_ridge):
+    (X, _), (some, result) = digits, by_ridge
+    order = np.random.RandomState(1).permutation(600)
+    query, base = order[:60], order[60:]
+    fitted = StarRidge(16, random_state=0).fit(X[base], some[base])
+    labeled, alone = result.methods[1:]
+    assert (labeled.name, alone.name) == ("StarRidge", "StarRidge, coded from vectors alone")
+    asked, known = some[query] >= 0, some[base] >= 0
+    for figures, codes in ((labeled, fitted.training_codes_), (alone, fitted.encode_database(X[base]))):
+        queries = fitted.encode(X[query])[asked]
+        expected = precision_at(queries, codes[known], some[query][asked], some[base][known])
+        assert figures.precision_at_10 == pytest.approx(expected)
+        assert figures.n_different_codes == len(np.unique(codes.packed, axis=0))
+    assert "| StarRidge, coded from vectors alone | 2 |" in result.page()
+    assert "the labels of the items are not used" in result.page()
+
+
+def test_a_method_that_does_not_read_labels_of_items_has_one_line(digits):
+    X, y = digits
+    result = compare(X, y, hasher=LSHash(16), rivals=[], n_queries=50)
+    assert [one.name for one in result.methods] == ["float search", "LSHash"]
+    assert "vectors alone" not in result.page()
+
+
+def test_the_page_says_on_how_many_labels_precision_rests_and_its_ceiling(digits):
+    X, y = digits
+    few = np.full(600, -1)
+    few[:50] = y[:50]  # four to six labels per class
+    result = compare(X, few, hasher=LSHash(16), rivals=[], n_queries=300, random_state=0)
+    order = np.random.RandomState(0).permutation(600)
+    query, base = (rows[few[rows] >= 0] for rows in (order[:300], order[300:]))
+    ceiling = np.mean([min(10, np.sum(few[base] == label)) / 10 for label in few[query]])
+    assert (result.n_labeled_queries, result.n_labeled_items) == (len(query), len(base))
+    assert result.precision_ceiling == pytest.approx(ceiling)
+    assert all(one.precision_at_10 <= ceiling for one in result.methods)
+    assert (
+        f"{len(query)} labeled queries and {len(base)} labeled items. No ranking can exceed {ceiling:.3f}"
+        in result.page()
+    )
+
+
+def test_enough_labels_need_no_word_about_a_ceiling(digits, by_ridge):
+    assert by_ridge[1].precision_ceiling == 1.0
+    assert "No ranking can exceed" not in by_ridge[1].page()
+    assert compare(digits[0], hasher=LSHash(16), rivals=[], n_queries=50).precision_ceiling is None
+
+
+def figures(name="", different=None, precision=None, recall=None):
+    return MethodFigures(name, 4, different, precision, recall, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("exact", "own", "alone", "expected"),
+    [
+        (
+            figures(precision=0.83, recall=1.0),
+            figures(different=4, precision=0.90, recall=0.12),
+            figures(different=40, precision=0.88, recall=0.11),
+            "These codes are good for finding items of the same class: 90.0% of the ten nearest codes have the class "
+            "of the query, against 83.0% of the ten nearest vectors. They do not tell which items of a class are "
+            "closest: 2,000 items have 4 different codes, and only 12% of the ten nearest vectors are among the 100 "
+            "nearest codes. "
+            "Add items with their labels: coded from vectors alone, they reach 88.0%.",
+        ),
+        (
+            figures(recall=1.0),
+            figures(different=1900, recall=0.91),
+            None,
+            "These codes are good for finding the nearest vectors: 91% of the ten nearest vectors are among the 100 "
+            "nearest codes. 2,000 items have 1,900 different codes.",
+        ),
+        (
+            figures(precision=0.83, recall=1.0),
+            figures(different=1900, precision=0.82, recall=0.91),
+            None,
+            "These codes are good for finding items of the same class and the nearest vectors: 82.0% of the ten "
+            "nearest codes have the class of the query, against 83.0% of the ten nearest vectors, and 91% of the ten "
+            "nearest vectors are among the 100 nearest codes. 2,000 items have 1,900 different codes.",
+        ),
+        (
+            figures(precision=0.83, recall=1.0),
+            figures(different=700, precision=0.60, recall=0.40),
+            None,
+            "These codes lose much of the vectors: 60.0% of the ten nearest codes have the class of the query, against "
+            "83.0% of the ten nearest vectors, and 40% of the ten nearest vectors are among the 100 nearest codes. Use "
+            "more bits or another method. 2,000 items have 700 different codes.",
+        ),
+        (
+            figures(),
+            figures(different=7),
+            None,
+            "There are too few rows to judge these codes: 2,000 items have 7 different",
+        ),
+    ],
+)
+def test_the_verdict_says_what_codes_are_good_for_and_what_they_lose(exact, own, alone, expected):
+    assert verdict(exact, own, alone, 2000).startswith(expected)
+
+
+def test_the_verdict_is_on_the_page_and_in_the_file(digits, tmp_path):
+    X, y = digits
+    result = binarize(tmp_path / "digits", X, y, n_queries=60)
+    assert "These codes are good for finding items of the same class" in result.verdict
+    assert result.verdict in (tmp_path / "digits" / "comparison.md").read_text()
+    assert json.loads((tmp_path / "digits" / "comparison.json").read_text())["verdict"] == result.verdict
+
+
+def test_the_method_need_not_be_named(digits, tmp_path):
+    X, y = digits
+    some = np.where(np.arange(600) % 2, y, -1)
+    assert binarize(tmp_path / "labeled", X, some, n_queries=30).methods[1].name == "StarRidge"
+    for name, labels in {"none": None, "unlabeled": np.full(600, -1)}.items():
+        assert binarize(tmp_path / name, X[:, :20], labels, n_queries=30).methods[1].name == "ITQ"
+    with Collection(tmp_path / "labeled", read_only=True) as labeled, Collection(tmp_path / "none") as none:
+        assert (labeled.n_bits, none.n_bits) == (32, 19)
+        expected = StarRidge(32, random_state=0).fit(X, some).training_codes_
+        assert labeled.codes(range(600)) == expected
 
 
 @pytest.mark.slow

@@ -5,11 +5,20 @@ import pytest
 from scipy import sparse
 
 import starshl as package
-from starshl import BinaryCodes, StarSHL, load
+from starshl import BinaryCodes, StarRidge, StarSHL, load
 from starshl.catalog import METHODS, get_class
 
 
 def test_fit_saves_what_the_library_would_learn(files, blobs, tmp_path, answer):
+    X, y = blobs
+    result = answer("fit", files / "blobs.npz", "--bits", 9, "--seed", 3, "-o", tmp_path / "model")
+    expected = StarRidge(9, random_state=3).fit(X, y)
+    learned = load(tmp_path / "model")
+    np.testing.assert_array_equal(learned.decision_function(X), expected.decision_function(X))
+    assert (result["method"], result["n_bits"], result["choice"]) == ("StarRidge", 9, expected.choice_)
+
+
+def test_an_option_of_star_shl_makes_fit_learn_star_shl(files, blobs, tmp_path, answer):
     X, y = blobs
     result = answer("fit", files / "blobs.npz", "--bits", 9, "--C", 2, "--seed", 3, "-o", tmp_path / "model")
     expected = StarSHL(9, C=2.0, random_state=3).fit(X, y)
@@ -18,6 +27,12 @@ def test_fit_saves_what_the_library_would_learn(files, blobs, tmp_path, answer):
     assert (result["n_rows"], result["n_labeled"], result["n_features"], result["n_bits"]) == (60, 60, 3, 9)
     assert result["classes"] == [0, 1, 2]
     assert result["objective"] == expected.objective_history_[-1]
+
+
+def test_fit_prints_what_was_chosen(files, tmp_path, starshl):
+    lines = starshl("fit", files / "blobs.npz", "-b", 8, "-o", tmp_path / "m").stdout.splitlines()
+    assert lines[0].startswith("StarRidge learned 8 bits from 3 features")
+    assert lines[1:] == [load(tmp_path / "m").choice_]
 
 
 def test_fit_writes_the_same_bytes_for_any_number_of_threads_with_and_without_progress(files, tmp_path, starshl):
@@ -160,15 +175,18 @@ def test_a_sparse_matrix_is_fitted_and_encoded_like_a_dense_one(method, words, t
     assert np.array_equal(codes.to_signs(), load(tmp_path / "m").transform(X.toarray()))
 
 
-def test_encode_writes_codes_of_items_on_request(files, blobs, tmp_path, monkeypatch, answer):
-    monkeypatch.setattr(
-        StarSHL, "encode_database", lambda hasher, X, y=None: BinaryCodes.from_signs(-hasher.transform(X))
-    )
-    model, rows = files / "model.safetensors", files / "blobs.npy"
-    for name, words in {"q": (), "d": ("--database",)}.items():
+def test_encode_writes_codes_of_items_by_their_labels_or_from_vectors_alone(files, blobs, tmp_path, answer):
+    X, y = blobs
+    np.savez(tmp_path / "moved.npz", X=X, y=(y + 1) % 3)
+    model, rows = files / "model.safetensors", tmp_path / "moved.npz"
+    hasher = load(model)
+    for name, words in {"q": (), "d": ("--database",), "u": ("--database", "--no-labels")}.items():
         answer("encode", model, rows, *words, "-o", tmp_path / f"{name}.npy")
-    queries, items = (BinaryCodes(np.load(tmp_path / f"{name}.npy"), 10) for name in "qd")
-    assert np.array_equal(items.to_signs(), -queries.to_signs())
+    queries, labeled, alone = (BinaryCodes(np.load(tmp_path / f"{name}.npy"), 10) for name in "qdu")
+    assert queries == hasher.encode(X)
+    assert np.array_equal(labeled.to_signs(), hasher.codewords_[(y + 1) % 3])
+    assert alone == hasher.encode_database(X)
+    assert alone != labeled
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".csv"])
@@ -183,14 +201,14 @@ def test_predict_writes_labels_to_a_file(suffix, files, tmp_path, answer):
 def test_info_tells_method_parameters_shapes_classes_kernels_format_and_checksum(files, answer, starshl):
     path = files / "named.safetensors"
     result = answer("info", path)
-    assert (result["method"], result["n_bits"], result["n_features"], result["n_train"]) == ("StarSHL", 10, 3, 60)
-    assert (result["classes"], result["format"], result["params"]["C"]) == (["x", "y", "z"], 1, 10.0)
-    assert [kernel["name"] for kernel in result["kernels"]][:2] == ["NormalizedLinear", "NormalizedPolynomial"]
+    assert (result["method"], result["n_bits"], result["n_features"], result["n_train"]) == ("StarRidge", 10, 3, 60)
+    assert (result["classes"], result["format"], result["params"]["head"]) == (["x", "y", "z"], 1, "posterior")
+    assert {kernel["name"] for kernel in result["kernels"]} == {"Gaussian", "Cauchy", "ShiftedCosine"}
     assert {"name": "fitted.codewords_", "shape": [3, 10], "dtype": "int8", "bytes": 30} in result["arrays"]
     assert result["file_bytes"] == path.stat().st_size
     text = starshl("info", path).stdout
     assert result["sha256"] in text
-    assert all(word in text for word in ("StarSHL", "x, y, z", "NormalizedPolynomial", "kernel_norm"))
+    assert all(word in text for word in ("StarRidge", "x, y, z", "ShiftedCosine", "max_exact_rows"))
 
 
 def test_info_describes_a_model_whose_kernels_are_functions(blobs, tmp_path, answer):

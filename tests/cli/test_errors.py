@@ -12,7 +12,7 @@ import pytest
 from safetensors.numpy import save_file
 from scipy import sparse
 
-from starshl.models import StarSHL
+from starshl.models import StarRidge, StarSHL
 
 
 @pytest.fixture
@@ -104,9 +104,24 @@ BAD_WORDS = {
     "an unknown method": (("fit", "blobs.npz", "--method", "StarSLH"), "Did you mean StarSHL"),
     "a parameter of another method": (("fit", "blobs.npz", "-m", "LSHash", "--C", "3"), "LSHash has no parameter 'C'"),
     "the paper's settings of another method": (("fit", "blobs.npz", "-m", "LSHash", "--paper"), "--paper names"),
+    "settings of two methods": (
+        ("fit", "blobs.npz", "--C", "3", "--unlabeled", "ignore"),
+        "Only StarSHL has C, and only StarRidge has unlabeled=ignore. Leave one of them out.",
+    ),
+    "the paper's settings and those of another method": (
+        ("fit", "blobs.npz", "--paper", "--set", "head=linear"),
+        "Only StarSHL has paper, and only StarRidge has head.",
+    ),
+    "lengths that are no numbers": (("fit", "blobs.npz", "--bits", "8;16"), "separated by commas, such as 8,16,32,64"),
+    "a length below one": (("fit", "blobs.npz", "--bits", "8,0"), "every length must be at least 1"),
+    "a length named twice": (("fit", "blobs.npz", "--bits", "8,16,8"), "names a length twice"),
+    "probabilities in a vector": (
+        ("predict", "model.safetensors", "blobs.npz", "--proba", "-o", "labels.npy"),
+        "it may be .csv, .npz",
+    ),
     "a setting without a value": (("fit", "blobs.npz", "--set", "tol"), "NAME=VALUE"),
     "a setting out of range": (("fit", "blobs.npz", "--C", "-1"), "C is -1"),
-    "an unknown kernel word": (("fit", "blobs.npz", "--kernels", "rbf"), "'scaled', 'paper', 'graph'"),
+    "an unknown kernel word": (("fit", "blobs.npz", "--kernels", "rbf"), "'scaled', 'rich', 'paper', 'graph'"),
     "clusters against labels": (
         ("fit", "blobs.npz", "--n-codewords", "7"),
         "Leave --n-codewords out when rows have labels",
@@ -154,7 +169,7 @@ def test_rows_that_do_not_fit_the_model_are_refused(files, tmp_path, refused):
 
 def test_a_model_without_support_rows_cannot_be_compressed(files, tmp_path, starshl, refused):
     assert starshl("fit", files / "blobs.npz", "-m", "LSHash", "-b", 8, "-o", tmp_path / "m").exit_code == 0
-    assert "holds a LSHash; only StarSHL" in refused("compress", tmp_path / "m", "-o", tmp_path / "small")
+    assert "holds a LSHash; only StarRidge and StarSHL" in refused("compress", tmp_path / "m", "-o", tmp_path / "small")
 
 
 def test_a_model_without_classes_cannot_predict(files, tmp_path, starshl, refused):
@@ -194,7 +209,7 @@ def test_an_interrupted_fit_leaves_nothing_and_exits_130(files, tmp_path, starsh
     def interrupt(*arguments, **settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(StarSHL, "fit", interrupt)
+    monkeypatch.setattr(StarRidge, "fit", interrupt)
     result = starshl("fit", files / "blobs.npz", "-o", tmp_path / "m")
     assert (result.exit_code, os.listdir(tmp_path)) == (130, [])
 

@@ -21,11 +21,11 @@ def test_help_loads_neither_numpy_nor_any_other_heavy_library():
     assert result.stderr.strip() == "[]"
 
 
-def test_a_fit_in_the_shell_prints_one_line_and_no_progress_into_a_pipe(files, tmp_path):
+def test_a_fit_in_the_shell_prints_what_it_learned_and_chose_and_no_progress_into_a_pipe(files, tmp_path):
     words = ["fit", str(files / "blobs.csv"), "--labels", "kind", "--bits", "6", "-o", str(tmp_path / "m")]
     result = subprocess.run([*STARSHL, *words], capture_output=True, text=True)
     assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout.startswith("StarSHL learned 6 bits from 3 features, 60 of 60 rows labeled")
+    assert result.stdout.startswith("StarRidge learned 6 bits from 3 features, 60 of 60 rows labeled")
 
 
 def test_an_error_in_the_shell_is_one_sentence():

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import starshl
-from starshl import StarSHL
+from starshl import StarRidge, StarSHL
 from starshl.baselines import LSHash, RandomRotation
 from starshl.bundle import read_bundle, write_bundle
 from starshl.collection import Collection
@@ -102,6 +102,48 @@ def test_items_are_encoded_as_the_hasher_inside_does(wine, tmp_path):
     rows = prepared.prepare(X)
     assert np.array_equal(prepared.encode_database(X).packed, alone.encode_database(rows).packed)
     assert np.array_equal(prepared.encode(X).packed, alone.encode(rows).packed)
+
+
+@pytest.fixture(scope="module")
+def prepared_ridge(wine):
+    """Scaled wine with a third of the labels hidden, and what StarRidge makes of the scaled rows itself."""
+    X, _, y, _ = wine
+    y = np.where(np.arange(len(y)) % 3 == 0, -1, y)
+    inner = StarRidge(8, random_state=0)
+    prepared = PreparedHasher([Scale()], inner).fit(X, y)
+    return prepared, clone(inner).fit(Scale().fit_transform(X), y), y
+
+
+def test_probabilities_and_what_the_fit_kept_are_those_of_the_hasher_inside(prepared_ridge, wine):
+    prepared, alone, _ = prepared_ridge
+    X_test = wine[1]
+    assert np.array_equal(prepared.predict_proba(X_test), alone.predict_proba(prepared.prepare(X_test)))
+    assert prepared.choice_ == alone.choice_
+    assert prepared.training_codes_ == alone.training_codes_
+    assert np.array_equal(prepared.transduction_, alone.transduction_)
+
+
+def test_items_of_prepared_rows_are_coded_by_their_labels(prepared_ridge, wine):
+    prepared, alone, _ = prepared_ridge
+    X, _, y, _ = wine
+    assert np.array_equal(prepared.encode_database(X, y).to_signs(), alone.codewords_[y])
+    assert prepared.encode_database(X) == alone.encode_database(prepared.prepare(X))
+
+
+def test_another_length_keeps_the_preparation(prepared_ridge, wine, tmp_path):
+    prepared, alone, _ = prepared_ridge
+    X_test = wine[1]
+    longer = prepared.with_bits(16)
+    assert (longer.n_bits, longer.n_bits_, prepared.n_bits_) == (16, 16, 8)
+    assert longer.encode(X_test) == alone.with_bits(16).encode(prepared.prepare(X_test))
+    loaded = saved_and_loaded(longer, tmp_path)
+    assert loaded.encode(X_test) == longer.encode(X_test)
+
+
+def test_what_the_hasher_inside_lacks_is_lacking_outside(wine):
+    prepared = PreparedHasher([Scale()], LSHash(8, random_state=0)).fit(wine[0])
+    for name in ("with_bits", "predict_proba", "training_codes_", "choice_", "transduction_"):
+        assert not hasattr(prepared, name)
 
 
 def test_facts_and_settings_are_those_of_the_hasher_inside():

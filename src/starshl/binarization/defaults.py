@@ -8,6 +8,7 @@ from .._types import LabelsLike, SamplesLike
 from .._validation import as_label_array, check_labels
 from ..base import BaseHasher
 from ..catalog import get_class
+from ..linalg import principal_directions
 
 __all__ = ["default_hasher", "default_method"]
 
@@ -24,9 +25,9 @@ def default_method(*, has_labels: bool) -> str:
 
 
 def default_hasher(X: SamplesLike, y: LabelsLike) -> BaseHasher:
-    """Return a hasher with codes of 32 bits, or of one bit per feature if ITQ gets fewer than 32."""
-    n_rows, n_features = np.shape(X)
-    has_labels = y is not None and bool(check_labels(as_label_array(y), n_rows).labeled.any())
-    name = default_method(has_labels=has_labels)
-    n_bits = min(_N_BITS, n_features) if name == "ITQ" else _N_BITS
+    """Return a hasher with codes of 32 bits, or of fewer if ITQ gets rows that vary in fewer directions."""
+    has_labels = y is not None and bool(check_labels(as_label_array(y), np.shape(X)[0]).labeled.any())
+    name, n_bits = default_method(has_labels=has_labels), _N_BITS
+    if name == "ITQ":
+        n_bits = max(1, len(principal_directions(np.asarray(X, dtype=np.float64), _N_BITS)[0]))
     return get_class(name)(n_bits, random_state=0)

@@ -10,6 +10,8 @@ __all__ = ["verdict"]
 _SMALL_LOSS = 0.02
 # Of ten near vectors, at least eight reach the list of a hundred that a second, exact ranking would look at.
 _GOOD_RECALL = 0.8
+# If more items than this share a code on average, a search cannot tell the ten nearest apart.
+_CROWDED = 10
 # A difference in precision that is worth a sentence.
 _WORTH_TELLING = 0.005
 
@@ -27,6 +29,7 @@ def verdict(exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures |
     finds_class = own.precision_at_10 is not None and exact.precision_at_10 is not None
     finds_class = finds_class and own.precision_at_10 >= exact.precision_at_10 - _SMALL_LOSS  # type: ignore[operator]
     finds_neighbors = own.recall_10_at_100 is not None and own.recall_10_at_100 >= _GOOD_RECALL
+    finds_neighbors = finds_neighbors and own.n_different_codes * _CROWDED >= n_items  # type: ignore[operator]
     good = [
         *(["items of the same class"] if finds_class else []),
         *(["the nearest vectors"] if finds_neighbors else []),
@@ -45,8 +48,8 @@ def verdict(exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures |
 
 def _of_classes(exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures | None, n_items: int) -> str:
     """Return the verdict on codes that know the class and not the neighbors."""
-    neighbors = _neighbor_share(own)
-    lost = f", and only {neighbors}" if neighbors else ", and items with the same code come in the order of their ids"
+    is_low = own.recall_10_at_100 is not None and own.recall_10_at_100 < _GOOD_RECALL
+    lost = f", and only {_neighbor_share(own)}" if is_low else ", and items with the same code are equally near"
     return " ".join(
         [
             f"These codes are good for finding items of the same class: {_class_share(exact, own)}.",

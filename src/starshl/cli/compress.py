@@ -34,7 +34,7 @@ def compress(model: Model, output: Output, support: Support = None, seed: Seed =
 def compress_model(model: Path, output: Path, support: int | None, seed: int) -> dict[str, Any]:
     """Compress one model file into another; return what `--json` prints."""
     check_output(output, [model])
-    hasher = load_model(model)
+    hasher: Any = load_model(model)
     if not hasattr(hasher, "compress"):
         raise ValueError(
             f"{str(model)!r} holds a {type(hasher).__name__}; only StarRidge and StarSHL can be compressed, because "

@@ -53,7 +53,8 @@ def encode(
     if as_json:
         print_json(summary)
     else:
-        size = f"{summary['n_bits']} bits in {summary['bytes_per_code']} bytes"
+        n_bytes = summary["bytes_per_code"]
+        size = f"{summary['n_bits']} bits in {n_bytes} byte{'s' if n_bytes > 1 else ''}"
         typer.echo(f"{summary['n_codes']:,} codes of {size} each, {summary['n_distinct']:,} different: {output}")
 
 

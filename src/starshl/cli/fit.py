@@ -66,11 +66,13 @@ Kernels = Annotated[
     typer.Option(
         "--kernels",
         metavar="WORD",
-        help="scaled (default), paper, precomputed (INPUT holds kernel values), or graph: a Gaussian bent by the "
-        "neighbor graph of all rows, best when few rows are labeled.",
+        help="rich (default of StarRidge), scaled (default of StarSHL), paper, precomputed (INPUT holds kernel "
+        "values), or graph (StarSHL: a Gaussian bent by the neighbor graph of all rows).",
     ),
 ]
-Cost = Annotated[float | None, typer.Option("--C", metavar="X", help="Weight of the losses against the norms.")]
+Cost = Annotated[
+    float | None, typer.Option("--C", metavar="X", help="Weight of the losses against the norms (StarSHL).")
+]
 Codewords = Annotated[
     int | None, typer.Option("--n-codewords", metavar="N", help="Number of clusters if no row has a label.")
 ]

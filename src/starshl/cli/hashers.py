@@ -12,24 +12,18 @@ __all__ = ["choose_method", "inner_hasher", "make_hasher", "parse_settings", "wi
 
 # Words that only one of the two methods knows, for a parameter that both have.
 _WORDS_OF_STAR_SHL = {("unlabeled", "nearest"), ("kernels", "graph")}
-_WORDS_OF_STAR_RIDGE = {("unlabeled", "ignore"), ("kernels", "rich")}
+_WORDS_OF_STAR_RIDGE = {("unlabeled", "ignore")}
 
 _PYTHON_WORDS = {"True": True, "False": False, "None": None}  # JSON has its own spelling, which works too
 
 
 def choose_method(params: dict[str, Any], *, has_labels: bool, paper: bool = False) -> str:
     """Return the method when none is named: StarRidge, or StarSHL if the task asks for what only StarSHL has."""
-    from inspect import signature
-
     from ..catalog import get_class
 
     star_ridge = get_class("StarRidge")
-    ridge, star = signature(star_ridge).parameters, signature(get_class("StarSHL")).parameters
-    asked = [(name, value) for name, value in params.items() if isinstance(value, (str, int, float, bool, type(None)))]
-    of_star = [name for name in params if name in star and name not in ridge]
-    of_star += ["paper"] * paper + [f"{name}={value}" for name, value in asked if (name, value) in _WORDS_OF_STAR_SHL]
-    of_ridge = [name for name in params if name in ridge and name not in star]
-    of_ridge += [f"{name}={value}" for name, value in asked if (name, value) in _WORDS_OF_STAR_RIDGE]
+    of_star = _only_in("StarSHL", "StarRidge", params, _WORDS_OF_STAR_SHL) + ["paper"] * paper
+    of_ridge = _only_in("StarRidge", "StarSHL", params, _WORDS_OF_STAR_RIDGE)
     if of_star and of_ridge:
         raise ValueError(
             f"Only StarSHL has {', '.join(of_star)}, and only StarRidge has {', '.join(of_ridge)}. "
@@ -37,6 +31,18 @@ def choose_method(params: dict[str, Any], *, has_labels: bool, paper: bool = Fal
         )
     cannot_cluster = star_ridge.facts.needs_labels and not has_labels
     return "StarSHL" if of_star or cannot_cluster else "StarRidge"
+
+
+def _only_in(method: str, other: str, params: dict[str, Any], words: set[tuple[str, str]]) -> list[str]:
+    """Return the settings that one method has and the other has not."""
+    from inspect import signature
+
+    from ..catalog import get_class
+
+    known, known_by_other = (signature(get_class(name)).parameters for name in (method, other))
+    chosen_by_word = {name for name, _ in _WORDS_OF_STAR_SHL | _WORDS_OF_STAR_RIDGE}
+    names = [name for name in params if name in known and name not in known_by_other and name not in chosen_by_word]
+    return names + [f"{name}={word}" for name, word in sorted(words) if params.get(name) == word]
 
 
 def inner_hasher(hasher: BaseHasher) -> BaseHasher:
