@@ -306,6 +306,60 @@ def test_the_database_gets_the_labels_that_were_known_in_training(data):
     assert given[1] is None
 
 
+class LabelReader(LSHash):
+    """Turns the codes of items that have a label around."""
+
+    def encode_database(self, X, y=None):
+        signs = self.transform(X)
+        return BinaryCodes.from_signs(signs if y is None else np.where(y[:, None] >= 0, -signs, signs))
+
+
+class Keeper(LabelReader):
+    """Keeps codes of the rows of its fit: all of them equal."""
+
+    def fit(self, X, y=None):
+        super().fit(X, y)
+        self.training_codes_ = BinaryCodes.from_signs(np.ones((len(X), self.n_bits)))
+        return self
+
+
+@pytest.mark.parametrize("hasher_class", [LabelReader, Keeper])
+def test_a_database_is_coded_with_its_labels_and_from_vectors_alone(hasher_class, data):
+    record = run(lambda n_bits, seed: hasher_class(n_bits, random_state=seed), data, "reader", 12, seed=3)
+    assert record.ok, record.message
+    fitted = hasher_class(12, random_state=3).fit(data.X_train)
+    labeled, alone = fitted.encode_database(data.X_database, data.y_train), fitted.encode_database(data.X_database)
+    assert record.codes("database") == getattr(fitted, "training_codes_", labeled)
+    assert record.codes("self_coded") == alone
+    scores, classes = score(record), (data.y_query, data.y_database)
+    query = fitted.encode(data.X_query)
+    assert scores["precision_at_10_self_coded"] == pytest.approx(precision_at(query, alone, *classes))
+    assert scores["precision_at"][10] == pytest.approx(precision_at(query, record.codes("database"), *classes))
+
+
+def test_queries_that_took_part_in_the_fit_are_not_items(data):
+    def keeper(n_bits, seed):
+        return Keeper(n_bits, random_state=seed)
+
+    record = run(keeper, data, "keeper", 12, fit_on="train+query")
+    assert len(record.codes("database")) == len(data.X_train)
+
+
+def test_codes_that_do_not_depend_on_labels_are_stored_once(data):
+    record = run(lsh, data, "lsh", 12)
+    assert "self_coded" not in record.arrays
+    assert "precision_at_10_self_coded" not in score(record)
+
+
+def test_rows_of_a_fit_on_labeled_rows_alone_are_coded_as_new_items(data):
+    def keeper(n_bits, seed):
+        return Keeper(n_bits, random_state=seed)
+
+    record = run(keeper, data, "keeper", 12, seed=3, fit_on="labeled")
+    fitted = keeper(12, 3).fit(data.X_train[data.y_train >= 0])
+    assert record.codes("database") == fitted.encode_database(data.X_database, data.y_train)
+
+
 def test_a_database_beyond_the_training_rows_hides_labels_that_were_not_seen():
     digits = datasets.get("digits")
     rows = Rows(200, 100, per_class=True, database="rest")

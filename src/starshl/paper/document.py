@@ -22,8 +22,8 @@ __all__ = ["build_document"]
 
 # The strongest rivals come first, because the first eight looks also differ in color.
 _STYLED_KEYS = (
-    *("starshl-paper", "starshl", "starridge", "ksh", "ksh-all", "hc-sdh", "codeword-svm", "svc", "float"),
-    *("bre", "1-agh", "2-agh", "sph", "lsh"),
+    *("starshl-paper", "starshl", "ksh", "ksh-all", "hc-sdh", "codeword-svm", "svc", "float"),
+    *("bre", "1-agh", "2-agh", "sph", "lsh", "starridge"),
 )
 STYLES = {title_of(key): style for style, key in enumerate(_STYLED_KEYS)}
 
