@@ -106,6 +106,10 @@ def test_the_matrix_is_kept_unless_it_may_be_overwritten():
     assert np.array_equal(factor.inverse_diagonal(), expected)
 
 
+def test_whole_numbers_are_taken():
+    assert RidgeFactor(np.ones((2, 2), dtype=int), 1, overwrite=True).inverse_diagonal() == pytest.approx(2 / 3)
+
+
 def test_matrices_in_any_order_in_memory_are_taken():
     K = kernel_matrix(50)
     expected = RidgeFactor(K, 0.1).inverse_diagonal()

@@ -54,7 +54,8 @@ def _sortable_bytes(rows: np.ndarray) -> np.ndarray:
     if rows.shape[1] == 0:
         return np.zeros(len(rows))
     is_narrow = rows.dtype == np.float32
-    bits = np.ascontiguousarray(rows + rows.dtype.type(0)).view(np.int32 if is_narrow else np.int64)  # -0.0 is now 0.0
+    unsigned_zeros = np.ascontiguousarray(rows + rows.dtype.type(0))  # -0.0 + 0.0 is 0.0
+    bits: np.ndarray = unsigned_zeros.view(np.int32 if is_narrow else np.int64)
     # Floats are ordered as integers but for the negative ones, whose order is reversed.
     sign = 31 if is_narrow else 63
     bits ^= (bits >> sign) | (-1 << sign)

@@ -53,7 +53,9 @@ class RidgeFactor:
         self.n_rows, self.n_jobs = len(gram), n_jobs
         self._blocks = tiles(self.n_rows, triangles.BLOCK)
         self._inverse_diagonal: np.ndarray | None = None
-        self._L = gram if overwrite and gram.flags.c_contiguous and gram.flags.writeable else gram.copy(order="C")
+        precision = np.float32 if gram.dtype == np.float32 else np.float64
+        can_stay = overwrite and gram.dtype == precision and gram.flags.c_contiguous and gram.flags.writeable
+        self._L = gram if can_stay else np.array(gram, dtype=precision, order="C")
         self._factor(np.asarray(diagonal, dtype=np.float64))
 
     @property
