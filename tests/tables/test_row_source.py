@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from starshl.tables import ArrayRows, ParquetRows, TableError
+from starshl.tables import ArrayRows, Columns, ColumnWarning, ParquetRows, TableError, in_memory, open_table, read_table
 
 NUMBERS = np.array([0, 1, 2, 5, 6, 4097, 9000])
 
@@ -86,3 +86,41 @@ def test_vectors_of_different_lengths_are_refused(tmp_path):
 def test_what_is_no_matrix_of_numbers_is_refused(array):
     with pytest.raises(ValueError, match="must be a matrix of numbers"):
         ArrayRows(array)
+
+
+def test_a_large_npy_stays_in_its_file(tmp_path):
+    X = random_rows(300)
+    np.save(tmp_path / "a.npy", X)
+    table = open_table(tmp_path / "a.npy", most_in_memory=299)
+    assert isinstance(table.X, ArrayRows)
+    assert table.X.path == tmp_path / "a.npy"
+    np.testing.assert_array_equal(in_memory(table).X, X)
+    assert isinstance(open_table(tmp_path / "a.npy", most_in_memory=300).X, np.ndarray)
+
+
+def test_only_the_labels_of_a_large_parquet_are_read(tmp_path):
+    X = random_rows(300)
+    path = write_parquet(tmp_path / "a.parquet", {"label": ["a", "b", ""] * 100, "x": X[:, 0], "z": X[:, 1]})
+    columns = Columns(detect_labels=True)
+    table, whole = open_table(path, columns, most_in_memory=100), read_table(path, columns)
+    assert isinstance(table.X, ParquetRows)
+    assert table.feature_names == whole.feature_names == ("x", "z")
+    assert table.label_column == "label"
+    np.testing.assert_array_equal(table.y, whole.y)
+    np.testing.assert_array_equal(in_memory(table).X, whole.X)
+
+
+def test_a_column_of_ids_in_a_large_parquet_is_warned_of(tmp_path):
+    path = write_parquet(tmp_path / "a.parquet", {"id": np.arange(300), "x": random_rows(300)[:, 0]})
+    with pytest.warns(ColumnWarning, match="like an id"):
+        open_table(path, most_in_memory=100)
+
+
+@pytest.mark.parametrize("array", [np.zeros(3), np.zeros((2, 2, 2))])
+def test_other_arrays_are_left_to_the_reader_of_tables(tmp_path, array):
+    np.save(tmp_path / "a.npy", array)
+    if array.ndim == 1:
+        with pytest.raises(TableError, match="rows of shape"):
+            open_table(tmp_path / "a.npy", most_in_memory=1)
+    else:
+        assert open_table(tmp_path / "a.npy", most_in_memory=1).X.shape == (2, 2, 2)

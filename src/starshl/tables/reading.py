@@ -22,7 +22,7 @@ from .source import Cells, Rows, Source
 from .text import TextSource
 from .values import as_ids, as_labels, as_metadata, as_references, labels_from_text, typed_cells
 
-__all__ = ["READABLE", "Table", "check_readable", "read_labels", "read_table", "read_vectors"]
+__all__ = ["READABLE", "Table", "check_readable", "read_labels", "read_table", "read_vectors", "warn_of_identifiers"]
 
 _SOURCES: dict[str, Callable[[Path], Source]] = {
     ".npy": MatrixSource,
@@ -139,7 +139,7 @@ def _read(source: Source, choice: Choice, columns: Columns, others: Sequence[str
     names = choice.features if not choice.is_vectors else None
     X = check_numbers(X, names, source, allow_missing=columns.allow_missing)
     if columns.features is None and names is not None:
-        _warn_of_identifiers(X, names, source)
+        warn_of_identifiers(X, names, source)
     return X, cells
 
 
@@ -165,7 +165,8 @@ def _named(choice: Choice) -> tuple[str, ...]:
     return tuple(name for name in (choice.labels, choice.ids, choice.references) if name is not None)
 
 
-def _warn_of_identifiers(X: Rows, names: Sequence[str], source: Source) -> None:
+def warn_of_identifiers(X: Rows, names: Sequence[str], source: Source) -> None:
+    """Warn of features that look like ids."""
     suspects = identifier_columns(X, names)
     if suspects and len(suspects) < len(names):
         shown = ", ".join(map(repr, suspects))
