@@ -24,7 +24,7 @@ from .options import (
     split_names,
 )
 from .outputs import check_output
-from .rows import RowOptions, label_file, read_rows
+from .rows import RowOptions, is_in_file, label_file, read_rows
 
 if TYPE_CHECKING:
     from ..base import BaseHasher
@@ -144,10 +144,12 @@ def fit(
     if text is not None and vectors is not None:
         raise ValueError("--text and --vectors contradict each other. Leave one of them out.")
     options = RowOptions(labels, no_labels, vectors, drop=split_names(drop), raw=text is not None, allow_missing=impute)
-    table = read_rows(input, options)
+    table = read_rows(input, options, in_place=True)
     method = method or choose_method(params, has_labels=table.y is not None, paper=paper)
     hasher = make_hasher(method, lengths[0], params, paper=paper, seed=seed, progress=progress_shown(progress))
     hasher = with_steps(hasher, table, scale=scale, impute=impute, text=text)
+    if is_in_file(table) and not hasattr(hasher, "max_exact_rows"):  # only hashers over landmarks read blocks of rows
+        table = read_rows(input, options)
     summary = fit_models(hasher, table, files)
     if as_json:
         print_json(summary)

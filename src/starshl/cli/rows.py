@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ..base import BaseHasher
     from ..tables import Columns, Table
 
-__all__ = ["RowOptions", "cells_taken_by", "feature_names", "label_file", "read_rows"]
+__all__ = ["RowOptions", "cells_taken_by", "feature_names", "is_in_file", "label_file", "read_rows"]
 
 
 class CellOptions(TypedDict):
@@ -50,24 +50,39 @@ class RowOptions:
         )
 
 
-def read_rows(path: Path, options: RowOptions, hasher: BaseHasher | None = None, *, as_items: bool = False) -> Table:
+def read_rows(
+    path: Path,
+    options: RowOptions,
+    hasher: BaseHasher | None = None,
+    *,
+    as_items: bool = False,
+    in_place: bool = False,
+) -> Table:
     """Read rows, and labels from the same file or a separate one.
 
     A fitted ``hasher`` finds its columns by name, and gets missing values or text if its own steps take them.
-    ``as_items`` turns columns that no option names into metadata.
+    ``as_items`` turns columns that no option names into metadata. ``in_place`` leaves many rows in their file; see
+    :func:`starshl.tables.open_table`.
     """
-    from ..tables import read_labels, read_table
+    from ..tables import open_table, read_labels, read_table
 
     if options.labels is not None and options.no_labels:
         raise ValueError("--labels and --no-labels contradict each other. Leave one of them out.")
     columns = replace(options.columns(), features=feature_names(hasher), others="metadata" if as_items else "features")
     if hasher is not None:
         columns = replace(columns, **cells_taken_by(hasher))
-    table = read_table(path, columns)
+    table = open_table(path, columns) if in_place else read_table(path, columns)
     if options.no_labels:
         return replace(table, y=None, label_column=None)
     file = label_file(options.labels)
     return table if file is None else replace(table, y=read_labels(file), label_column=str(file))
+
+
+def is_in_file(table: Table) -> bool:
+    """Tell whether the rows of a table are still in its file."""
+    from ..tables import RowSource
+
+    return isinstance(table.X, RowSource)
 
 
 def cells_taken_by(hasher: BaseHasher) -> CellOptions:

@@ -82,19 +82,18 @@ def read_training_samples(
     source = _as_source(X, kernels, max_rows)
     if source is None:
         return sample_type(kernels, X).read(estimator, X, fitting=True)
-    if len(source) <= max_rows:
-        return Vectors.read(estimator, source.take(np.arange(len(source))), fitting=True)
+    if len(source) <= max_rows or isinstance(kernels, str):
+        rows = source.take(np.arange(len(source)))
+        return sample_type(kernels, rows).read(estimator, rows, fitting=True)
     check_rows(estimator, source.take(np.arange(2)), fitting=True)  # records the number of features
     return StoredVectors(source)
 
 
 def _as_source(X: SamplesLike, kernels: str | Sequence[Kernel], max_rows: int) -> RowSource | None:
-    if isinstance(kernels, str) or not any(kernel.on_vectors for kernel in kernels):
-        if isinstance(X, RowSource):
-            raise TypeError("X is rows of a file, which these kernels do not take. Use kernels on vectors.")
-        return None
     if isinstance(X, RowSource):
         return X
+    if isinstance(kernels, str) or not any(kernel.on_vectors for kernel in kernels):
+        return None
     if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "biuf" or 0 in X.shape:
         return None
     return ArrayRows(X) if len(X) > max_rows else None

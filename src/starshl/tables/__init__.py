@@ -2,7 +2,7 @@
 
 from .columns import Columns
 from .errors import ColumnWarning, TableError
-from .opening import in_memory, open_table
+from .opening import open_table
 from .reading import READABLE, Table, check_readable, read_labels, read_table, read_vectors
 from .row_source import ArrayRows, ParquetRows, RowSource
 
@@ -16,7 +16,6 @@ __all__ = [
     "Table",
     "TableError",
     "check_readable",
-    "in_memory",
     "open_table",
     "read_labels",
     "read_table",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -16,7 +15,7 @@ from .row_source import ArrayRows, ParquetRows, RowSource
 from .source import Rows
 from .values import as_labels
 
-__all__ = ["in_memory", "open_table"]
+__all__ = ["open_table"]
 
 _LOOKED_AT = 4096  # rows in which a column of ids is searched for
 
@@ -37,12 +36,6 @@ def open_table(path: str | os.PathLike[str], columns: Columns | None = None, *, 
         opened = None if opener is None else opener(path, columns)
     is_large = opened is not None and opened.X.shape[0] > most_in_memory
     return opened if opened is not None and is_large else read_table(path, columns)
-
-
-def in_memory(table: Table) -> Table:
-    """Return a table with its rows read, if they are still in a file."""
-    rows: object = table.X
-    return replace(table, X=rows.take(np.arange(len(rows)))) if isinstance(rows, RowSource) else table
 
 
 def _open_matrix(path: Path, columns: Columns) -> Table | None:
