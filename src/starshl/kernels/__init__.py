@@ -17,8 +17,9 @@ from .choice import (
 from .distances import DistanceTiles
 from .expansion import expand_grams, expand_mixture, expand_over_rows
 from .graph import FittedGraphGaussian, GraphGaussian
-from .landmarks import LandmarkMap, MixtureTo
+from .landmarks import LandmarkMap
 from .mix import KernelMix
+from .mixture import MixtureTo
 from .rows import distinct_rows
 from .strings import SpectrumKernel
 from .vector_bank import VectorBank

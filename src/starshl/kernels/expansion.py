@@ -12,6 +12,7 @@ from .._types import Rows
 from .bank import checked_block
 from .base import Kernel
 from .mix import KernelMix
+from .mixture import MixtureTo
 from .pairs import PairTable, squared_distances
 from .rows import squared_norms
 from .vectors import VectorKernel
@@ -72,64 +73,20 @@ def expand_mixture(
     All columns share the weights, so the kernels are summed first and multiplied once. Shape
     (n_samples, n_columns), in the precision of the samples.
     """
-    dtype = np.dtype(samples.dtype if samples.dtype == np.float32 else np.float64)
-    used = np.flatnonzero(weights).tolist()
-    kernels, weights = [kernels[m] for m in used], np.asarray(weights, dtype=dtype)[used]
+    dtype = samples.dtype if samples.dtype == np.float32 else np.float64
     columns = np.ascontiguousarray(np.asarray(coefficients, dtype=dtype).T)
     scores = np.zeros((samples.shape[0], columns.shape[1]), dtype=dtype)
-    if support.shape[0] == 0 or len(used) == 0:
+    if support.shape[0] == 0 or not np.any(weights):
         return scores  # a user's function need not take an empty block
-    if KernelMix.covers(kernels):
-        # Rows whose lengths differ too widely for the loops in float32 are taken in float64.
-        precision = dtype if KernelMix.covers(kernels, samples, support) else np.dtype(np.float64)
-        rows, others = (block.astype(precision, copy=False) for block in (samples, support))
-        between = _fused_sum(kernels, weights.astype(precision), rows, others)
-    else:
-        between = _plain_sum(kernels, weights, samples, support)
+    mixture = MixtureTo(kernels, weights, support)
 
     def fill(rows: slice) -> None:
-        for piece in tiles(support.shape[0], _SUPPORT_TILE):
-            scores[rows] += between(rows, piece) @ columns[piece]
+        for piece, values in mixture.pieces(samples[rows]):
+            scores[rows] += values @ columns[piece]
 
     with single_threaded_blas():
         run_all([partial(fill, rows) for rows in tiles(samples.shape[0], _QUERY_TILE)], n_jobs)
     return scores
-
-
-def _plain_sum(
-    kernels: Sequence[Kernel], weights: np.ndarray, samples: Rows, support: Rows
-) -> Callable[[slice, slice], np.ndarray]:
-    """Return a function of some samples and some support rows: the weighted sum of all kernels between them."""
-
-    def between(rows: slice, piece: slice) -> np.ndarray:
-        block, others = samples[rows], support[piece]
-        table = PairTable(block, others)
-        total = np.zeros((block.shape[0], others.shape[0]), dtype=weights.dtype)
-        for kernel, weight in zip(kernels, weights, strict=True):
-            if isinstance(kernel, VectorKernel):
-                values = kernel.evaluate(table)
-            else:
-                values = checked_block(kernel, kernel(block, others), *total.shape)
-            total += weight * values.astype(total.dtype, copy=False)
-        return total
-
-    return between
-
-
-def _fused_sum(
-    kernels: Sequence[Kernel], weights: np.ndarray, samples: Rows, support: Rows
-) -> Callable[[slice, slice], np.ndarray]:
-    """Return a function that does the same by the compiled loops."""
-    mix = KernelMix(kernels, weights.dtype)
-    weighted = mix.weighted(weights)
-    norms, own_norms = squared_norms(support), squared_norms(samples)
-    scales, own_scales = mix.scales(support, norms), mix.scales(samples, own_norms)
-
-    def between(rows: slice, piece: slice) -> np.ndarray:
-        squared = squared_distances(samples[rows], support[piece], (own_norms[rows], norms[piece]))
-        return mix.sum_between(squared, own_scales.take(rows), scales.take(piece), weighted)
-
-    return between
 
 
 def _plain_expansion(

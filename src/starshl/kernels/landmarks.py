@@ -12,81 +12,17 @@ from numpy.typing import DTypeLike
 from .._threads import run_all, single_threaded_blas, tiles
 from .._types import Rows
 from ..triangles import clear_above_diagonal, factor_in_place, invert_in_place
-from .bank import checked_block
 from .base import Kernel
-from .mix import KernelMix
-from .pairs import PairTable, squared_distances
-from .rows import squared_norms
-from .vectors import VectorKernel
+from .mixture import MixtureTo
 
-__all__ = ["LandmarkMap", "MixtureTo"]
+__all__ = ["LandmarkMap"]
 
 _TILE = 256  # rows whose features one thread computes at a time
-_PIECE = 512  # landmarks that they meet in one pass of the compiled loops
 _BAND = 1024  # features that are computed together
 # Share of the mean kernel diagonal that is added to the kernel matrix of the landmarks. Directions in which they vary
 # less than that carry rounding errors of the kernel values rather than information.
 _JITTER = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-11}
 _LARGEST_JITTER = 0.1  # which a Mercer kernel never needs
-
-
-class MixtureTo:
-    r"""The kernel mixture :math:`k_\theta(x, z) = \sum_m \theta_m k_m(x, z)` between any rows and fixed ones.
-
-    Parameters
-    ----------
-    kernels : fitted kernels
-    weights : array of shape (n_kernels,); kernels of weight zero are not evaluated
-    landmarks : the fixed rows z, or samples of any type that the kernels take
-    """
-
-    def __init__(self, kernels: Sequence[Kernel], weights: np.ndarray, landmarks: Rows):
-        used = np.flatnonzero(weights).tolist()
-        self.kernels = [kernels[m] for m in used]
-        self.weights = np.asarray(weights, dtype=np.float64)[used]
-        self.landmarks = landmarks
-        self.n_landmarks = landmarks.shape[0]
-        self._compiled: dict[np.dtype, _CompiledMixture] = {}
-
-    def __call__(self, rows: Rows) -> np.ndarray:
-        """Return the mixture, shape (n_rows, n_landmarks), in the precision of the rows."""
-        dtype = np.dtype(rows.dtype if rows.dtype == np.float32 else np.float64)
-        if KernelMix.covers(self.kernels, rows, self.landmarks):
-            return self._in_precision(dtype)(rows)
-        total = np.zeros((rows.shape[0], self.n_landmarks), dtype=dtype)
-        table = PairTable(rows, self.landmarks)
-        for kernel, weight in zip(self.kernels, self.weights, strict=True):
-            if isinstance(kernel, VectorKernel):
-                values = kernel.evaluate(table)
-            else:
-                values = checked_block(kernel, kernel(rows, self.landmarks), *total.shape)
-            total += dtype.type(weight) * values.astype(dtype, copy=False)
-        return total
-
-    def _in_precision(self, dtype: np.dtype) -> _CompiledMixture:
-        if dtype not in self._compiled:  # two threads may both compute it, with the same result
-            self._compiled[dtype] = _CompiledMixture(
-                self.kernels, self.weights, self.landmarks.astype(dtype, copy=False)
-            )
-        return self._compiled[dtype]
-
-
-class _CompiledMixture:
-    """The same by compiled loops; what they need to know of the landmarks is computed once."""
-
-    def __init__(self, kernels: Sequence[Kernel], weights: np.ndarray, landmarks: Rows):
-        self.landmarks = landmarks
-        self.mix = KernelMix(kernels, landmarks.dtype)
-        self.weighted = self.mix.weighted(weights)
-        self.scales, self.norms = self.mix.scales(landmarks), squared_norms(landmarks)
-
-    def __call__(self, rows: Rows) -> np.ndarray:
-        total = np.empty((rows.shape[0], self.landmarks.shape[0]), dtype=self.mix.dtype)
-        scales, norms = self.mix.scales(rows), squared_norms(rows)
-        for piece in tiles(self.landmarks.shape[0], _PIECE):
-            squared = squared_distances(rows, self.landmarks[piece], (norms, self.norms[piece]))
-            total[:, piece] = self.mix.sum_between(squared, scales, self.scales.take(piece), self.weighted)
-        return total
 
 
 class LandmarkMap:

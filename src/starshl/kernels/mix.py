@@ -77,11 +77,17 @@ class KernelMix:
         if not all(type(kernel) in _OF_DISTANCES + _OF_DOT_PRODUCTS for kernel in kernels):
             return False
         is_narrow = any(block.dtype == np.float32 for block in blocks)
-        if not is_narrow or all(isinstance(kernel, _OF_DISTANCES) for kernel in kernels):
-            return True
-        norms = np.concatenate([squared_norms(block) for block in blocks])
-        positive = norms[norms > 0]
-        return len(positive) == 0 or positive.max() <= _FLOAT32_NORM_RATIO**2 * positive.min()
+        return not is_narrow or not KernelMix.needs_float64(kernels, *map(squared_norms, blocks))
+
+    @staticmethod
+    def needs_float64(kernels: Sequence[Kernel], *norms: np.ndarray) -> bool:
+        """Tell whether float32 is not exact enough for some kernel on rows of these squared norms."""
+        if all(isinstance(kernel, _OF_DISTANCES) for kernel in kernels):
+            return False
+        positive = [part[part > 0] for part in norms]
+        longest = max(part.max(initial=0.0) for part in positive)
+        shortest = min(part.min(initial=np.inf) for part in positive)
+        return bool(longest > _FLOAT32_NORM_RATIO**2 * shortest)
 
     def scales(self, rows: Rows, norms: np.ndarray | None = None) -> RowScales:
         """Return what the dot-product kernels need to know of some rows, whose squared norms may be known."""
