@@ -11,6 +11,7 @@ from tables import TABLES
 from starshl.evaluation.label_efficiency import LabelEfficiency, write_curves
 from starshl.reports.label_efficiency import label_efficiency_chart
 from starshl.reports.standalone import render_standalone
+from starshl.reports.statistics import shared_runs
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "defaults.md"
@@ -50,14 +51,15 @@ def filled(place: re.Match[str]) -> str:
 def curve_of(name: str) -> LabelEfficiency | None:
     """Return the curve of a data set over the numbers of labels for which all lines are there."""
     values = figures.few_labels(name, "unlabeled")
-    here = {shown: values[key] for key, (shown, _) in DRAWN.items() if values.get(key)}
-    labels = tuple(n for n in LABELS_PER_CLASS if here and all(n in by_labels for by_labels in here.values()))
-    if "StarRidge" not in here or len(labels) < 2:
+    drawn = {shown: values[key] for key, (shown, _) in DRAWN.items()}
+    by_labels = {n: shared_runs({shown: runs.get(n, {}) for shown, runs in drawn.items()}) for n in LABELS_PER_CLASS}
+    labels = tuple(n for n, shared in by_labels.items() if all(shared.get(shown) for shown, _ in DRAWN.values()))
+    if len(labels) < 2:
         return None
-    accuracies = {shown: tuple(tuple(by_labels[n].values()) for n in labels) for shown, by_labels in here.items()}
+    accuracies = {shown: tuple(tuple(by_labels[n][shown].values()) for n in labels) for shown, _ in DRAWN.values()}
     n_draws = min(len(draws) for lists in accuracies.values() for draws in lists)
     origin = (
-        f"Measured for this release by `python benchmarks/defaults few-labels`, {n_draws} or more draws of labels; "
+        f"Measured for this release by `python benchmarks/defaults few-labels`, {n_draws} draws or more; "
         f"`starshl demo` measures a small one on your machine."
     )
     task = FEW_LABELS[name]

@@ -1,4 +1,7 @@
-"""The tables of docs/defaults.md, each a function that returns Markdown."""
+"""The tables of docs/defaults.md, each a function that returns Markdown.
+
+Means are over the splits that all methods of a row share: an easy split would look like a good method.
+"""
 
 from collections.abc import Callable
 
@@ -6,6 +9,8 @@ import figures
 import numpy as np
 from data import FEW_LABELS, FURTHER, MAIN, NO_LABELS, SUPERVISED, TRANSDUCTIVE
 from few_labels import LABELS_PER_CLASS
+
+from starshl.reports.statistics import shared_runs
 
 RIDGE = "StarRidge, labels, hamming"
 PEERS = {
@@ -32,7 +37,7 @@ def supervised() -> str:
     }
     rows = []
     for name, task in SUPERVISED.items():
-        values = figures.supervised(name, 32)
+        values = shared_runs({key: figures.supervised(name, 32).get(key, {}) for key in columns.values()})
         if values.get(RIDGE):
             shown = [figures.mean(values.get(key), 4) for key in columns.values()]
             rows.append([task.title, str(len(values[RIDGE])), *shown])
@@ -65,7 +70,7 @@ def catalog() -> str:
 def lengths() -> str:
     rows = []
     for name, task in (MAIN | FURTHER).items():
-        by_length = {n_bits: figures.supervised(name, n_bits) for n_bits in (32, 8, 5)}
+        by_length = {n_bits: shared_runs(figures.supervised(name, n_bits)) for n_bits in (32, 8, 5)}
         if by_length[32].get(RIDGE):
             ridge = [figures.mean(by_length[n].get(RIDGE)) for n in by_length]
             others = [
@@ -109,11 +114,11 @@ def few_table(metric: str, methods: dict[str, str]) -> str:
     for name, task in FEW_LABELS.items():
         values = figures.few_labels(name, metric)
         if values:
-            cells = [
-                " ".join(figures.mean(values.get(key, {}).get(n)) for n in LABELS_PER_CLASS) for key in methods.values()
-            ]
-            rows.append([f"{task.title}, {task.n_train:,} rows", *cells])
-    return markdown(["data", *methods], rows)
+            shared = [shared_runs({key: values[key].get(n, {}) for key in methods.values()}) for n in LABELS_PER_CLASS]
+            cells = [" ".join(figures.mean(here.get(key)) for here in shared) for key in methods.values()]
+            draws = " ".join(str(len(here.get("StarRidge", ()))) for here in shared)
+            rows.append([f"{task.title}, {task.n_train:,} rows", draws, *cells])
+    return markdown(["data", "draws", *methods], rows)
 
 
 def few_accuracy() -> str:
@@ -162,18 +167,21 @@ def transductive() -> str:
     for name, task in TRANSDUCTIVE.items():
         values = figures.few_labels(f"{name}, transductive", "unlabeled")
         if values:
-            rows.append([task.title, *(figures.mean(values.get(method, {}).get("all")) for method in methods)])
-    return markdown(["data", *methods], rows)
+            shared = shared_runs({method: values[method].get("all", {}) for method in methods})
+            n_splits = str(len(shared.get("StarRidge", ())))
+            rows.append([task.title, n_splits, *(figures.mean(shared.get(method)) for method in methods)])
+    return markdown(["data", "splits", *methods], rows)
 
 
 def no_labels() -> str:
     methods = ("StarRidge", "StarSHL", "k-means", "SpectralClustering", "k-means on 2-AGH codes")
     rows = []
     for name, task in NO_LABELS.items():
-        values = figures.no_labels(name)
+        values = shared_runs(figures.no_labels(name))
         if values:
-            rows.append([task.title, *(figures.mean(values.get(method)) for method in methods)])
-    return markdown(["data", *methods], rows)
+            n_samples = str(len(values.get("StarRidge", ())))
+            rows.append([task.title, n_samples, *(figures.mean(values.get(method)) for method in methods)])
+    return markdown(["data", "samples", *methods], rows)
 
 
 # The name of each table in the page, and the study whose lines it is made of.

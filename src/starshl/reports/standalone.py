@@ -15,6 +15,8 @@ __all__ = ["render_standalone"]
 _WIDTH, _HEIGHT = 480, 310
 _MARGIN, _TITLE, _LEGEND_LINE = 12, 26, 22
 _LEGEND_COLUMNS_PER_PANEL = 2
+# In pixels, and as a share of it that suits most fonts.
+_TITLE_SIZE, _WIDTH_OF_LETTER = 18.0, 0.56
 
 
 def render_standalone(charts: Sequence[Chart], styles: Mapping[str, int], *, title: str, n_columns: int = 2) -> str:
@@ -28,7 +30,8 @@ def render_standalone(charts: Sequence[Chart], styles: Mapping[str, int], *, tit
     width = n_columns * (_WIDTH + _MARGIN) + _MARGIN
     panel_height = _HEIGHT + _TITLE
     top = _TITLE + 2 * _MARGIN
-    parts = [f'<text class="title" x="{_MARGIN}" y="{_TITLE}">{escape(title)}</text>']
+    size = min(_TITLE_SIZE, (width - 2 * _MARGIN) / max(1.0, _WIDTH_OF_LETTER * len(title)))
+    parts = [f'<text class="title" x="{_MARGIN}" y="{_TITLE}" font-size="{size:.1f}">{escape(title)}</text>']
     for number, chart in enumerate(charts):
         x, y = _MARGIN + number % n_columns * (_WIDTH + _MARGIN), top + number // n_columns * panel_height
         parts.append(f'<text class="caption" x="{x + 6}" y="{y + 14}">{escape(chart.title)}</text>')
@@ -77,7 +80,7 @@ def _css() -> str:
     lines = re.findall(r"^(?:\.chart text|\.grid|\.series[ .][^{]*|\.c\d) \{.*$", page, flags=re.MULTILINE)
     own = (
         ".ground { fill: var(--ground); } text { font-family: system-ui, sans-serif; fill: var(--ink); }"
-        ".title { font-size: 18px; font-weight: 600; } .caption { font-size: 14px; font-weight: 600; }"
+        ".title { font-weight: 600; } .caption { font-size: 14px; font-weight: 600; }"
         ".entry { font-size: 13px; }"
     )
     return root.group() + "\n".join(lines) + own
