@@ -9,6 +9,7 @@ from few_labels import LABELS_PER_CLASS
 from tables import TABLES
 
 from starshl.evaluation.label_efficiency import LabelEfficiency, write_curves
+from starshl.reports.document import counted
 from starshl.reports.label_efficiency import label_efficiency_chart
 from starshl.reports.standalone import render_standalone
 from starshl.reports.statistics import shared_runs
@@ -45,7 +46,9 @@ def filled(place: re.Match[str]) -> str:
     make, study = TABLES[place.group(2)]
     command = f"python benchmarks/defaults {study}"
     note = f"*Measured {figures.newest(study.split()[0])}: `{command}`.*"
-    return f"{place.group(1)}\n{make()}\n\n{note}\n\n{place.group(3)}"
+    table = make()
+    content = f"{table}\n\n{note}" if table.count("\n") > 1 else f"*Not measured yet: `{command}`.*"
+    return f"{place.group(1)}\n{content}\n\n{place.group(3)}"
 
 
 def curve_of(name: str) -> LabelEfficiency | None:
@@ -59,8 +62,8 @@ def curve_of(name: str) -> LabelEfficiency | None:
     accuracies = {shown: tuple(tuple(by_labels[n][shown].values()) for n in labels) for shown, _ in DRAWN.values()}
     n_draws = min(len(draws) for lists in accuracies.values() for draws in lists)
     origin = (
-        f"Measured for this release by `python benchmarks/defaults few-labels`, {n_draws} draws or more; "
-        f"`starshl demo` measures a small one on your machine."
+        f"Measured for this release by `python benchmarks/defaults few-labels`, {counted(n_draws, 'draw')} of labels; "
+        "`starshl demo` measures a small one on your machine."
     )
     task = FEW_LABELS[name]
     return LabelEfficiency(f"{task.title}, {task.n_train:,} rows", origin, task.n_train, labels, accuracies)
