@@ -29,6 +29,16 @@ QUICK = {
 }
 # Some of scikit-learn's checks have rows of three features, and one has a single feature.
 BITS_FOR_CHECKS = {"LDAHash": 1, "DIF": 1}
+# Expected to fail, with the reason.
+CHECKS_THAT_FAIL = {
+    "StarRidge": {
+        "check_sample_weight_equivalence_on_dense_data": "of two equal rows, each is scored with the other one left in",
+        "check_sample_weight_equivalence_on_sparse_data": "of two equal rows, each is scored with the other one left in",
+        "check_decision_proba_consistency": "a codeword decides whether a bit's score rises or falls with a probability",
+        "check_classifiers_train": "decision_function returns one score per bit, not per class",
+        "check_classifiers_classes": "decision_function returns one score per bit, not per class",
+    }
+}
 # Three classes differ along two directions; these methods spend every further bit on noise.
 BITS_ON_BLOBS = {"LDAHash": 2, "DIF": 2, "PCAHash": 4, "SSH orthogonal": 4, "SSH nonorthogonal": 4}
 
@@ -61,7 +71,13 @@ def blobs():
     return centers[y] + rng.standard_normal((500, 20)), y
 
 
-@parametrize_with_checks([make(name, BITS_FOR_CHECKS.get(name, 2)) for name in CASES])
+def expected_failures(estimator):
+    return CHECKS_THAT_FAIL.get(type(estimator).__name__, {})
+
+
+@parametrize_with_checks(
+    [make(name, BITS_FOR_CHECKS.get(name, 2)) for name in CASES], expected_failed_checks=expected_failures
+)
 def test_hasher_obeys_scikit_learn(estimator, check):
     check(estimator)
 

@@ -226,11 +226,13 @@ class StarRidge(KernelHasher):
 
     def predict(self, X: SamplesLike) -> np.ndarray:
         """Return the most probable class, also where several classes share a codeword."""
-        return self.classes_[self.class_scores(X).argmax(axis=1)]
+        scores = self.class_scores(X)
+        return self.classes_[scores.argmax(axis=1)]
 
     def predict_proba(self, X: SamplesLike) -> np.ndarray:
         """Return the probability of each class, shape (n, n_classes), in the order of ``classes_``."""
-        return posterior(self.class_scores(X), self.temperature_)
+        scores = self.class_scores(X)
+        return posterior(scores, self.temperature_)
 
     def class_scores(self, X: SamplesLike) -> np.ndarray:
         """Return the scores h of the classes, near 1 for the class of a sample, shape (n, n_classes)."""
@@ -262,7 +264,8 @@ class StarRidge(KernelHasher):
         y : array of shape (n_samples,), default=None
             Labels of the items, where they are known. A label that is no class of the fit counts as unlabeled.
         """
-        codes = self._codes(self.class_scores(X), self.database_temperature_)
+        scores = self.class_scores(X)
+        codes = self._codes(scores, self.database_temperature_)
         if y is None:
             return codes
         known, index = self._known_labels(check_labels(y, len(codes)))
