@@ -32,9 +32,9 @@ BITS_FOR_CHECKS = {"LDAHash": 1, "DIF": 1}
 # Expected to fail, with the reason.
 CHECKS_THAT_FAIL = {
     "StarRidge": {
-        "check_sample_weight_equivalence_on_dense_data": "of two equal rows, each is scored with the other one left in",
-        "check_sample_weight_equivalence_on_sparse_data": "of two equal rows, each is scored with the other one left in",
-        "check_decision_proba_consistency": "a codeword decides whether a bit's score rises or falls with a probability",
+        "check_sample_weight_equivalence_on_dense_data": "of two equal rows, each is scored with the other one in",
+        "check_sample_weight_equivalence_on_sparse_data": "of two equal rows, each is scored with the other one in",
+        "check_decision_proba_consistency": "the codewords decide whether a score rises or falls with a probability",
         "check_classifiers_train": "decision_function returns one score per bit, not per class",
         "check_classifiers_classes": "decision_function returns one score per bit, not per class",
     }

@@ -15,7 +15,7 @@ from .._threads import tiles
 from .._types import Rows
 from ..kernels import Kernel, LandmarkMap, expand_mixture
 from ..solvers import RidgeSums, StreamedSolution
-from ..solvers.leave_one_out import Mixture, fit_temperature
+from ..solvers.leave_one_out import Mixture
 from .ridge_training import (
     RidgeSettings,
     RidgeSolution,
@@ -47,7 +47,7 @@ def solve_by_landmarks(
 ) -> tuple[RidgeTrainingSet, RidgeSolution]:
     """Return the rows of the fit with their kernels, and class scores as expansions over landmarks.
 
-    Kernel weights, ridge and the first temperature come from a sample; see :func:`search_mixture`.
+    Kernel weights and ridge come from a sample; see :func:`search_mixture`.
     """
     rows = targets.rows
     is_given = np.ones(len(rows), dtype=bool) if targets.is_given is None else targets.is_given[rows]
@@ -89,7 +89,7 @@ class _LandmarkProblem:
         return sums.solve(self.mixture.ridge, self.mixture.constant)
 
     def solve(self, landmarks: np.ndarray) -> RidgeSolution:
-        """Return the solution on all rows, with leave-one-out scores and the temperature that suits them."""
+        """Return the solution on all rows, with leave-one-out scores."""
         training, everything = self.training, np.arange(len(self.rows))
         features = self.landmark_map(landmarks)
         found = self.regress(features, everything)
@@ -100,8 +100,7 @@ class _LandmarkProblem:
             scores[positions] = found.leave_one_out(
                 whitened.features(block), training.index[positions], self.weights[positions]
             )
-        temperature = fit_temperature(scores, training.index, self.weights)
-        return RidgeSolution(self.mixture, temperature, dual, found.intercept, scores, landmarks)
+        return RidgeSolution(self.mixture, dual, found.intercept, scores, landmarks)
 
 
 def choose_landmarks(problem: _LandmarkProblem, n_landmarks: int, seed: int) -> np.ndarray:

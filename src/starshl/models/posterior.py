@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["bit_scores", "choose_database_temperature", "posterior", "precision_among"]
+__all__ = ["bit_scores", "choose_database_temperature", "linear_bit_scores", "posterior", "precision_among"]
 
 # How many times softer the codes of unlabeled items may be than those of queries.
-_SOFTENINGS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
+_SOFTENINGS = tuple(2.0 ** (step / 4) for step in range(14))
 _N_QUERIES, _N_ITEMS = 500, 2000  # rows on which they are compared
 _FEWEST_ROWS = 200  # that can tell which of them is best
 _USUAL_SOFTENING = 3.0  # what is best or nearly so with fewer labels, from 1 to 20 per class on six data sets
@@ -23,13 +23,14 @@ def posterior(scores: np.ndarray, temperature: float) -> np.ndarray:
     return values
 
 
-def bit_scores(scores: np.ndarray, codewords: np.ndarray, temperature: float | None) -> np.ndarray:
-    r"""Return the expected codeword bits :math:`\sum_g \mathrm{softmax}(T h)_g\, \mu_{gb}`, shape (n, n_bits).
+def bit_scores(scores: np.ndarray, codewords: np.ndarray, temperature: float) -> np.ndarray:
+    r"""Return the expected codeword bits :math:`\sum_g \mathrm{softmax}(T z)_g\, \mu_{gb}`, shape (n, n_bits)."""
+    return linear_bit_scores(posterior(scores, temperature), codewords)
 
-    Without a temperature the class scores themselves stand in for the posterior: ridge regression onto codewords.
-    """
-    shares = scores if temperature is None else posterior(scores, temperature)
-    return shares @ codewords.astype(shares.dtype)
+
+def linear_bit_scores(scores: np.ndarray, codewords: np.ndarray) -> np.ndarray:
+    r"""Return :math:`\sum_g h_g \mu_{gb}`, shape (n, n_bits): of ridge scores, ridge regression onto codewords."""
+    return scores @ codewords.astype(scores.dtype)
 
 
 def choose_database_temperature(
@@ -39,7 +40,8 @@ def choose_database_temperature(
 
     Queries keep their temperature. Sharp codes on both sides make every wrong item as near as a right one, so items
     are softened: by the factor whose precision at 10 is largest when rows, scored without themselves, are both
-    queries and items.
+    queries and items. Too soft, all items of a class lose their codeword at once; a factor therefore counts as much
+    as the worst of it and its two neighbors.
     """
     order = np.random.RandomState(seed).permutation(len(scores))[:_N_ITEMS]
     if len(codewords) < 2:
@@ -52,7 +54,8 @@ def choose_database_temperature(
         precision_among(queries, bit_scores(scores, codewords, temperature / softening) >= 0, index)
         for softening in _SOFTENINGS
     ]
-    return temperature / _SOFTENINGS[int(np.argmax(precisions))]
+    worst = [min(precisions[max(0, place - 1) : place + 2]) for place in range(len(precisions))]
+    return temperature / _SOFTENINGS[int(np.argmax(worst))]
 
 
 def precision_among(queries: np.ndarray, items: np.ndarray, index: np.ndarray) -> float:

@@ -11,8 +11,9 @@ import numpy as np
 from .._threads import single_threaded_blas
 from .._validation import PartialLabels, check_choice, check_integer, check_n_jobs, check_number
 from ..kernels import GramBank, Kernel, KernelsLike, MemoryPlan, VectorBank, compute_grams, fit_kernels
+from ..solvers.calibration import Calibration, fit_calibration
 from ..solvers.cholesky import RidgeFactor
-from ..solvers.leave_one_out import START_RIDGE, Mixture, fit_mixture, fit_temperature, leave_one_out_scores, one_hot
+from ..solvers.leave_one_out import START_RIDGE, Mixture, fit_mixture, leave_one_out_scores, one_hot
 from .samples import Samples
 
 __all__ = [
@@ -20,6 +21,8 @@ __all__ = [
     "RidgeSolution",
     "RidgeTrainingSet",
     "Targets",
+    "calibrate",
+    "describe",
     "label_targets",
     "search_mixture",
     "solve_exactly",
@@ -149,7 +152,6 @@ class RidgeSolution:
     Parameters
     ----------
     mixture : kernel weights, constant, ridge
-    temperature : refitted on all rows
     dual : array of shape (n_classes, n_rows)
     intercept : array of shape (n_classes,)
     scores : array of shape (n_rows, n_classes), leave-one-out
@@ -157,7 +159,6 @@ class RidgeSolution:
     """
 
     mixture: Mixture
-    temperature: float
     dual: np.ndarray
     intercept: np.ndarray
     scores: np.ndarray
@@ -174,8 +175,31 @@ def solve_exactly(training: RidgeTrainingSet, plan: MemoryPlan, seed: int) -> Ri
     targets = one_hot(training.index, training.n_classes)
     dual = factor.solve(targets)
     scores = leave_one_out_scores(targets, dual, factor.inverse_diagonal())
-    temperature = fit_temperature(scores, training.index, training.weights)
-    return RidgeSolution(mixture, temperature, dual.T, mixture.constant * dual.sum(axis=0), scores)
+    return RidgeSolution(mixture, dual.T, mixture.constant * dual.sum(axis=0), scores)
+
+
+def calibrate(training: RidgeTrainingSet, targets: Targets, solution: RidgeSolution) -> Calibration:
+    """Return how leave-one-out scores become probabilities, learned from the labels of all rows."""
+    if targets.temperature_of is None:
+        return fit_calibration(solution.scores, training.index, training.weights)
+    return Calibration(targets.temperature_of(solution.scores), 0.0, np.zeros(training.n_classes))
+
+
+def describe(training: RidgeTrainingSet, targets: Targets, solution: RidgeSolution, calibration: Calibration) -> str:
+    """Return the line that says what a fit chose."""
+    mixture, n_rows = solution.mixture, len(training.index)
+    predicted = calibration.bend(solution.scores).argmax(axis=1)
+    accuracy = float(np.average(predicted == training.index, weights=training.weights))
+    if solution.landmarks is not None:
+        landmarks = f", more than max_exact_rows and so approximated over {len(solution.landmarks):,} landmarks"
+    parts = [
+        f"{n_rows:,} rows of {training.n_classes} classes{'' if solution.landmarks is None else landmarks}",
+        f"{int(np.count_nonzero(mixture.weights))} of {len(mixture.weights)} kernels",
+        f"ridge {mixture.ridge:.2g}",
+        f"temperature {calibration.temperature:.3g}",
+        f"leave-one-out {'accuracy' if training.is_given.all() else 'agreement with spread labels'} {accuracy:.3f}",
+    ]
+    return "; ".join([*parts, targets.note] if targets.note else parts)
 
 
 def search_mixture(

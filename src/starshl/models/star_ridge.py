@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Self
 
 import numpy as np
@@ -18,18 +18,22 @@ from ..codes import BinaryCodes
 from ..facts import Facts
 from ..graphs import NeighborGraph
 from ..kernels import KernelsLike, resolve_kernels
+from ..solvers.calibration import Calibration
 from ..supervision import require_labels
 from .compression import compress_expansion
 from .few_labels import row_targets
 from .initial import initial_codewords
+from .item_codes import known_labels, with_codewords
 from .kernel_hasher import KernelHasher
 from .landmark_training import solve_by_landmarks
-from .posterior import bit_scores, choose_database_temperature, posterior
+from .posterior import bit_scores, choose_database_temperature, linear_bit_scores, posterior
 from .ridge_training import (
     RidgeSettings,
     RidgeSolution,
     RidgeTrainingSet,
     Targets,
+    calibrate,
+    describe,
     solve_exactly,
 )
 from .samples import Samples
@@ -93,6 +97,7 @@ class StarRidge(KernelHasher):
     kernel_weights_ : array of shape (n_kernels,), shared by all classes and bits; zero for kernels that were dropped
     ridge_ : the ridge of a labeled row of weight one, for kernel weights that sum to one
     temperature_ : T above, for queries
+    curvature_, class_shifts_ : how scores are bent and shifted before the softmax, so that probabilities are calibrated
     database_temperature_ : T for items without a label, chosen by leave-one-out precision
     dual_coef_ : array of shape (n_classes, n_train)
     intercept_ : array of shape (n_classes,)
@@ -192,13 +197,14 @@ class StarRidge(KernelHasher):
             solution = solve_exactly(training, settings.memory_plan, search_seed)
         else:
             training, solution = solve_by_landmarks(samples, kernels, targets, n_classes, settings, search_seed)
-        if targets.temperature_of is not None:
-            solution = replace(solution, temperature=targets.temperature_of(solution.scores))
+        calibration = calibrate(training, targets, solution)
 
         self.classes_ = labels.classes
         self.head_ = settings.head
         self.codebook_seed_ = codebook_seed
         self._store(samples, training, targets, solution)
+        self._store_calibration(calibration)
+        self.choice_ = describe(training, targets, solution, calibration)
         self._store_training_rows(samples, labels, targets, solution)
         self._set_codewords(settings.n_bits, self.codewords)
         return self
@@ -227,12 +233,12 @@ class StarRidge(KernelHasher):
     def predict(self, X: SamplesLike) -> np.ndarray:
         """Return the most probable class, also where several classes share a codeword."""
         scores = self.class_scores(X)
-        return self.classes_[scores.argmax(axis=1)]
+        return self.classes_[self._bend(scores).argmax(axis=1)]
 
     def predict_proba(self, X: SamplesLike) -> np.ndarray:
         """Return the probability of each class, shape (n, n_classes), in the order of ``classes_``."""
         scores = self.class_scores(X)
-        return posterior(scores, self.temperature_)
+        return posterior(self._bend(scores), self.temperature_)
 
     def class_scores(self, X: SamplesLike) -> np.ndarray:
         """Return the scores h of the classes, near 1 for the class of a sample, shape (n, n_classes)."""
@@ -268,15 +274,15 @@ class StarRidge(KernelHasher):
         codes = self._codes(scores, self.database_temperature_)
         if y is None:
             return codes
-        known, index = self._known_labels(check_labels(y, len(codes)))
-        return _with_codewords(codes, known, self.codewords_[index])
+        known, index = known_labels(check_labels(y, len(codes)), self.classes_)
+        return with_codewords(codes, known, self.codewords_[index])
 
     @property
     def training_codes_(self) -> BinaryCodes:
         """Codes of the training rows as items: codewords of labels, and leave-one-out codes where unlabeled."""
         check_is_fitted(self)
         codes = self._codes(self.training_scores_, self.database_temperature_)
-        return _with_codewords(codes, self.labeled_, self.codewords_[self.assignments_[self.labeled_]])
+        return with_codewords(codes, self.labeled_, self.codewords_[self.assignments_[self.labeled_]])
 
     def compress(self, n_support: int | None = None, X: SamplesLike | None = None, random_state: Seed = 0) -> Self:
         """Return a fitted hasher that encodes faster, because it has fewer support rows; this one stays as it is.
@@ -324,13 +330,16 @@ class StarRidge(KernelHasher):
         self.kernels_ = training.kernels
         self.kernel_weights_ = solution.mixture.weights
         self.ridge_ = solution.mixture.ridge
-        self.temperature_ = solution.temperature
         self.support_ = targets.rows if solution.landmarks is None else targets.rows[solution.landmarks]
         self.support_samples_ = samples.keep(self.support_)
         self.dual_coef_ = np.zeros((len(solution.dual), len(samples)))
         self.dual_coef_[:, self.support_] = solution.dual
         self.intercept_ = solution.intercept
-        self.choice_ = _describe(training, targets, solution)
+
+    def _store_calibration(self, calibration: Calibration) -> None:
+        self.temperature_ = calibration.temperature
+        self.curvature_ = calibration.curvature
+        self.class_shifts_ = calibration.shifts
 
     def _store_training_rows(
         self, samples: Samples, labels: PartialLabels, targets: Targets, solution: RidgeSolution
@@ -343,7 +352,7 @@ class StarRidge(KernelHasher):
             scores[left_out] = self._expansion.scores(samples.queries(left_out))
         self.training_scores_ = scores
         self.labeled_ = labels.labeled
-        self.assignments_ = np.where(labels.labeled, labels.index, scores.argmax(axis=1))
+        self.assignments_ = np.where(labels.labeled, labels.index, self._bend(scores).argmax(axis=1))
         self.transduction_ = self.classes_[self.assignments_].astype(labels.dtype)
 
     def _set_codewords(self, n_bits: int, codewords: str | ArrayLike) -> None:
@@ -356,12 +365,15 @@ class StarRidge(KernelHasher):
         if self.head_ == "posterior":
             known = self.labeled_
             self.database_temperature_ = choose_database_temperature(
-                self.training_scores_[known],
+                self._bend(self.training_scores_[known]),
                 self.assignments_[known],
                 self.codewords_,
                 self.temperature_,
                 self.codebook_seed_,
             )
+
+    def _bend(self, scores: np.ndarray) -> np.ndarray:
+        return Calibration(self.temperature_, self.curvature_, self.class_shifts_).bend(scores)
 
     def _class_scores(self, X: SamplesLike) -> np.ndarray:
         return self._expansion.scores(self._read(X))
@@ -371,42 +383,9 @@ class StarRidge(KernelHasher):
         return self._bit_scores(self._class_scores(X), self.temperature_)
 
     def _bit_scores(self, scores: np.ndarray, temperature: float) -> np.ndarray:
-        return bit_scores(scores, self.codewords_, temperature if self.head_ == "posterior" else None)
+        if self.head_ == "linear":
+            return linear_bit_scores(scores, self.codewords_)
+        return bit_scores(self._bend(scores), self.codewords_, temperature)
 
     def _codes(self, scores: np.ndarray, temperature: float) -> BinaryCodes:
         return BinaryCodes.from_scores(self._bit_scores(scores, temperature))
-
-    def _known_labels(self, labels: PartialLabels) -> tuple[np.ndarray, np.ndarray]:
-        """Return which items have a label of the fit, and its index among ``classes_`` for those."""
-        positions = {label: position for position, label in enumerate(self.classes_.tolist())}
-        of_class = np.array([positions.get(label, -1) for label in labels.classes.tolist()] + [-1])
-        index = of_class[labels.index]
-        return index >= 0, index[index >= 0]
-
-
-def _with_codewords(codes: BinaryCodes, rows: np.ndarray, codewords: np.ndarray) -> BinaryCodes:
-    """Return the codes with those of some rows replaced."""
-    packed = codes.packed.copy()
-    packed[rows] = BinaryCodes.from_signs(codewords).packed
-    return BinaryCodes(packed, codes.n_bits)
-
-
-def _landmarks_in_words(solution: RidgeSolution) -> str:
-    if solution.landmarks is None:
-        return ""
-    return f", more than max_exact_rows and so approximated over {len(solution.landmarks):,} landmarks"
-
-
-def _describe(training: RidgeTrainingSet, targets: Targets, solution: RidgeSolution) -> str:
-    """Return the line of ``choice_``."""
-    mixture, n_rows = solution.mixture, len(training.index)
-    accuracy = float(np.average(solution.scores.argmax(axis=1) == training.index, weights=training.weights))
-    n_kernels = int(np.count_nonzero(mixture.weights))
-    parts = [
-        f"{n_rows:,} rows of {training.n_classes} classes{_landmarks_in_words(solution)}",
-        f"{n_kernels} of {len(mixture.weights)} kernels",
-        f"ridge {mixture.ridge:.2g}",
-        f"temperature {solution.temperature:.3g}",
-        f"leave-one-out {'accuracy' if training.is_given.all() else 'agreement with spread labels'} {accuracy:.3f}",
-    ]
-    return "; ".join([*parts, targets.note] if targets.note else parts)

@@ -49,12 +49,13 @@ def check_star_ridge(state: Mapping[str, Any], n_bits: int, n_train: int) -> Non
         "intercept_": (n_classes,),
         "support_": (n_support,),
         "dual_coef_": (n_classes, n_support),
+        "class_shifts_": (n_classes,),
         "training_scores_": (n_rows, n_classes),
         "assignments_": (n_rows,),
         "labeled_": (n_rows,),
         "transduction_": (n_rows,),
     }
-    numbers = ("codewords_", "kernel_weights_", "intercept_", "dual_coef_", "training_scores_")
+    numbers = ("codewords_", "kernel_weights_", "intercept_", "dual_coef_", "class_shifts_", "training_scores_")
     wrong = _wrong_arrays(state, shapes, numbers) + _wrong_codes(state, n_bits) + _wrong_samples(state, n_train)
     if not _are_indices(state["assignments_"], n_classes):
         wrong.append("assignments_")
@@ -63,6 +64,8 @@ def check_star_ridge(state: Mapping[str, Any], n_bits: int, n_train: int) -> Non
     for name in ("temperature_", "database_temperature_", "ridge_"):
         if type(state[name]) is not float or not 0 < state[name] < np.inf:
             wrong.append(name)
+    if type(state["curvature_"]) is not float or not 0 <= state["curvature_"] < np.inf:
+        wrong.append("curvature_")
     if state["head_"] not in ("posterior", "linear"):
         wrong.append("head_")
     if type(state["codebook_seed_"]) is not int or not 0 <= state["codebook_seed_"] < 2**32:

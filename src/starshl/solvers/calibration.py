@@ -1,7 +1,7 @@
 r"""From class scores to probabilities that mean what they say.
 
-Squared loss pulls the scores of sure rows to one, however sure they are, so a softmax of scores is too timid among
-doubtful rows and too bold among sure ones. Bending the scores by one parameter, and shifting classes a little, mends it:
+Squared loss pulls the scores of sure rows to one, however sure they are, so equal steps of a score do not mean equal
+steps of the log odds. Bending the scores by one parameter, and shifting classes a little, mends that:
 
 .. math:: p = \mathrm{softmax}(T z), \qquad z_g = \mathrm{asinh}(\kappa h_g) / \kappa + \beta_g.
 """

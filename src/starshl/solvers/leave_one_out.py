@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
-from scipy.optimize import brentq, minimize
+from scipy.optimize import minimize
 from scipy.special import logsumexp
 
-from .._threads import single_threaded_blas
+from .._threads import single_threaded_blas, tiles
 
 __all__ = [
     "SMALLEST_RIDGE",
@@ -26,7 +26,6 @@ __all__ = [
     "LeaveOneOutLoss",
     "Mixture",
     "fit_mixture",
-    "fit_temperature",
     "leave_one_out_scores",
     "one_hot",
 ]
@@ -37,6 +36,7 @@ START_RIDGE, _START_TEMPERATURE = 0.1, 5.0  # a start at a ridge of 1e-3 can end
 _PENALTY = 1e-5  # of the squared logarithms of the kernel weights, which keeps useless kernels from running away
 _N_STEPS = 15  # of L-BFGS; the loss hardly changes after them
 _SMALLEST_SHARE = 0.005  # of the sum of the weights, below which a kernel is dropped
+_SLOPE_BLOCK = 175  # rows: a quarter of those of a search
 _LOG_WEIGHTS = (-25.0, 10.0)
 _LOG_RIDGES = (np.log(SMALLEST_RIDGE), np.log(1e4))
 
@@ -127,8 +127,7 @@ class LeaveOneOutLoss:
         by_score = temperature * errors
         by_dual = -by_score / diagonal[:, None]
         by_diagonal = np.sum(by_score * dual, axis=1) / diagonal**2
-        slope = (inverse * by_diagonal) @ inverse
-        slope += (inverse @ by_dual) @ dual.T
+        slope = self._slope(inverse, by_diagonal, inverse @ by_dual, dual)
         by_diagonal_sum = -float(slope.diagonal() @ self.ridge_scale)
         by_theta = ridge * by_diagonal_sum - self.flat @ slope.reshape(-1)
         by_ridge = theta.sum() * by_diagonal_sum
@@ -136,6 +135,19 @@ class LeaveOneOutLoss:
         gradient = np.concatenate([theta * by_theta, [ridge * by_ridge, temperature * by_temperature]])
         gradient[:-2] += 2 * _PENALTY * logs[:-2]
         return loss + _PENALTY * float(logs[:-2] @ logs[:-2]), gradient
+
+    def _slope(self, inverse: np.ndarray, by_diagonal: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+        """Return a matrix whose product with any symmetric one is that of A diag(r) A + left right'.
+
+        A diag(r) A is symmetric: its blocks below the diagonal count twice instead of being computed twice.
+        """
+        scaled = inverse * by_diagonal
+        slope = left @ right.T
+        for rows in tiles(self.n_rows, _SLOPE_BLOCK):
+            if rows.start:
+                slope[rows, : rows.start] += 2.0 * (scaled[rows] @ inverse[:, : rows.start])
+            slope[rows, rows] += scaled[rows] @ inverse[:, rows]
+        return slope
 
 
 def fit_mixture(
@@ -168,28 +180,6 @@ def fit_mixture(
         loss=float(found.fun),
         accuracy=accuracy,
     )
-
-
-def fit_temperature(scores: np.ndarray, index: np.ndarray, weights: np.ndarray) -> float:
-    r"""Return the T of least weighted log loss of softmax(T h), within limits.
-
-    The loss is convex in T; its derivative is the mean of :math:`\sum_g p_g h_g - h_y`.
-    """
-    scores = scores.astype(np.float64, copy=False)
-    above_own = scores - scores[np.arange(len(scores)), index][:, None]
-    shifts = scores.max(axis=1, keepdims=True)
-    weights = weights / weights.sum()
-
-    def slope(temperature: float) -> float:
-        posterior = np.exp(temperature * (scores - shifts))
-        return float(weights @ (np.sum(posterior * above_own, axis=1) / posterior.sum(axis=1)))
-
-    low, high = _TEMPERATURES
-    if slope(low) >= 0:
-        return low
-    if slope(high) <= 0:
-        return high
-    return float(brentq(slope, low, high, rtol=1e-9))
 
 
 def _inverse(matrix: np.ndarray) -> np.ndarray:
