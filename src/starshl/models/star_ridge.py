@@ -26,7 +26,7 @@ from .initial import initial_codewords
 from .item_codes import known_labels, with_codewords
 from .kernel_hasher import KernelHasher
 from .landmark_training import solve_by_landmarks
-from .posterior import bit_scores, choose_database_temperature, linear_bit_scores, posterior
+from .posterior import QUERY_SHARPENING, bit_scores, choose_database_temperature, linear_bit_scores, posterior
 from .ridge_training import (
     RidgeSettings,
     RidgeSolution,
@@ -50,11 +50,12 @@ class StarRidge(KernelHasher):
     r"""Learn class scores by kernel ridge regression, and write them as codes of any length.
 
     Every class has a codeword :math:`\mu_g`, a row of signs. One kernel ridge regression onto the classes gives
-    scores :math:`h(x)`; kernel weights, ridge and temperature T minimize the log loss of softmax(T h) over rows that
-    are each scored without themselves. Bit b of a code is the sign of the expected codeword bit
+    scores h(x); kernel weights and ridge minimize the log loss of rows that are each scored without themselves, and a
+    calibration z of the scores does the same. Bit b of a code is the sign of an expected codeword bit
 
-    .. math:: \sum_g \mathrm{softmax}(T h(x))_g\, \mu_{gb}.
+    .. math:: \sum_g \mathrm{softmax}(T z(x))_g\, \mu_{gb},
 
+    with T large for queries and small for items without a label; an item with a label gets its codeword.
     No step but the last one knows the length of the code, so :meth:`with_bits` gives other lengths in milliseconds.
     Unlabeled is -1 in an integer y, NaN in a float y, None or NaN in an object y, and the empty text among strings.
 
@@ -96,7 +97,8 @@ class StarRidge(KernelHasher):
     kernels_ : list of fitted kernels
     kernel_weights_ : array of shape (n_kernels,), shared by all classes and bits; zero for kernels that were dropped
     ridge_ : the ridge of a labeled row of weight one, for kernel weights that sum to one
-    temperature_ : T above, for queries
+    temperature_ : T above, for probabilities
+    query_temperature_ : T for codes of queries, ten times sharper
     curvature_, class_shifts_ : how scores are bent and shifted before the softmax, so that probabilities are calibrated
     database_temperature_ : T for items without a label, chosen by leave-one-out precision
     dual_coef_ : array of shape (n_classes, n_train)
@@ -294,7 +296,11 @@ class StarRidge(KernelHasher):
         check_is_fitted(self)
         further = None if X is None else self._read(X)
         compressed = compress_expansion(
-            self._expansion, n_support, further, random_state, lambda scores: self._codes(scores, self.temperature_)
+            self._expansion,
+            n_support,
+            further,
+            random_state,
+            lambda scores: self._codes(scores, self.query_temperature_),
         )
         small: Self = clone(self)
         learned = compressed.learned()
@@ -338,6 +344,7 @@ class StarRidge(KernelHasher):
 
     def _store_calibration(self, calibration: Calibration) -> None:
         self.temperature_ = calibration.temperature
+        self.query_temperature_ = QUERY_SHARPENING * calibration.temperature
         self.curvature_ = calibration.curvature
         self.class_shifts_ = calibration.shifts
 
@@ -380,7 +387,7 @@ class StarRidge(KernelHasher):
 
     def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the expected codeword bits, whose signs are the code."""
-        return self._bit_scores(self._class_scores(X), self.temperature_)
+        return self._bit_scores(self._class_scores(X), self.query_temperature_)
 
     def _bit_scores(self, scores: np.ndarray, temperature: float) -> np.ndarray:
         if self.head_ == "linear":

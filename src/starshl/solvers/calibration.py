@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 
 __all__ = ["Calibration", "fit_calibration"]
 
-_SHIFT_DEVIATION = 0.2  # of the logarithms of class odds, before any row is seen
+_SHIFT_DEVIATION = 0.1  # of the logarithms of class odds, before any row is seen
 _MAX_ROWS = 20_000  # more do not change the parameters
 _LOG_TEMPERATURES = (0.0, np.log(500.0))
 _LOG_CURVATURES = (np.log(0.05), np.log(20.0))
