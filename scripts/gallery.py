@@ -2,6 +2,7 @@
 
     python scripts/gallery.py           measure, then write figures, page and pictures (minutes)
     python scripts/gallery.py --draw    write page and pictures again from the stored figures
+    python scripts/gallery.py --methods StarRidge    measure these alone and keep the stored figures of the others
 
 MNIST is read from the folder that STARSHL_DATA names or from the user's cache; it is never downloaded.
 Times are processor seconds, summed over all threads: other work on the machine barely changes them.
@@ -26,6 +27,7 @@ from starshl import datasets
 from starshl.base import BaseHasher
 from starshl.catalog import Configuration, configurations
 from starshl.evaluation import Rows, SplitData, mean_average_precision, precision_at, split_data
+from starshl.evaluation.items import codes_of_training_rows
 from starshl.evaluation.resources import machine, versions
 from starshl.evaluation.splits import draw_rows
 
@@ -40,11 +42,16 @@ N_WARM_UP = 200
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draw", action="store_true", help="use the stored figures")
+    parser.add_argument("--methods", nargs="+", default=(), help="classes to measure; the others keep their figures")
     parser.add_argument("--output", type=Path, default=DOCS, help="folder of the page; docs by default")
     options = parser.parse_args()
     figures_file = options.output / "gallery.json"
     if options.draw:
         figures = json.loads(figures_file.read_text(encoding="utf-8"))
+    elif options.methods:
+        figures = json.loads(figures_file.read_text(encoding="utf-8"))
+        measure_some(figures, options.methods)
+        figures_file.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     else:
         figures = measure_all()
         figures_file.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
@@ -76,8 +83,27 @@ def measure_all() -> dict[str, Any]:
     return {"versions": versions(), "processor": kind["processor"], "cores": kind["cores"], "datasets": measured}
 
 
-def measure_dataset(name: str, data: SplitData, methods: list[Configuration]) -> dict[str, Any]:
-    """Return the figures of all methods, of Euclidean distances, and what one query finds."""
+def measure_some(figures: dict[str, Any], names: list[str]) -> None:
+    """Measure some methods and put their figures among the stored ones, in the order of the catalog."""
+    order = [method.name for method in configurations()]
+    chosen = [method for method in configurations() if method.method in names]
+    for stored in figures["datasets"]:
+        dataset = datasets.get(stored["name"])
+        data = split_data(
+            dataset, draw_rows(SIZES[stored["name"]], dataset, 0, "gallery"), scaling="unit", dtype=np.float64
+        )
+        query = data.split.query.tolist().index(stored["retrieved"]["query"])
+        measured = measure_dataset(stored["name"], data, chosen, query)
+        kept = [line for line in stored["methods"] if line["method"] not in names]
+        stored["methods"] = sorted(kept + measured["methods"], key=lambda line: order.index(line["variant"]))
+        found = stored["retrieved"]["found"] | measured["retrieved"]["found"]
+        stored["retrieved"]["found"] = {name: found[name] for name in order}
+
+
+def measure_dataset(
+    name: str, data: SplitData, methods: list[Configuration], query: int | None = None
+) -> dict[str, Any]:
+    """Return the figures of all methods, of Euclidean distances, and what one query finds; None is a typical one."""
     nearest, lines = {}, []
     for method in methods:
         print(f"{name}: {method.name}", file=sys.stderr, flush=True)
@@ -92,7 +118,7 @@ def measure_dataset(name: str, data: SplitData, methods: list[Configuration]) ->
         "n_bits": N_BITS,
         "methods": lines,
         "euclidean": euclidean_figures(data),
-        "retrieved": typical_query(data, lines, nearest),
+        "retrieved": retrieved(data, nearest, typical_query(data, lines, nearest) if query is None else query),
     }
 
 
@@ -110,7 +136,8 @@ def measure(hasher: BaseHasher, data: SplitData) -> tuple[dict[str, float], np.n
     start = time.process_time()
     hasher.fit(data.X_train, data.y_train)
     fit_seconds = time.process_time() - start
-    database, queries = hasher.encode_database(data.X_database), hasher.encode(data.X_query)
+    database = codes_of_training_rows(hasher, data.X_database, data.y_database)
+    queries = hasher.encode(data.X_query)
     many = np.resize(np.arange(len(data.X_train)), N_ENCODED)
     rows = data.X_train[many]
     start = time.process_time()
@@ -155,11 +182,15 @@ def euclidean_figures(data: SplitData) -> dict[str, float]:
     }
 
 
-def typical_query(data: SplitData, lines: list[dict], nearest: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Return what each method finds for the query whose hits come nearest to every method's mean precision."""
+def typical_query(data: SplitData, lines: list[dict], nearest: dict[str, np.ndarray]) -> int:
+    """Return the query whose hits come nearest to every method's mean precision."""
     hits = np.array([(data.y_database[rows] == data.y_query[:, None]).mean(axis=1) for rows in nearest.values()])
     expected = np.array([line["precision"] for line in lines])
-    query = int(((hits - expected[:, None]) ** 2).sum(axis=0).argmin())
+    return int(((hits - expected[:, None]) ** 2).sum(axis=0).argmin())
+
+
+def retrieved(data: SplitData, nearest: dict[str, np.ndarray], query: int) -> dict[str, Any]:
+    """Return what each method finds for a query."""
     results = {
         name: {
             "rows": data.split.database[rows[query]].tolist(),

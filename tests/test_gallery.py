@@ -108,3 +108,20 @@ def test_labels_evade_what_is_taken():
 def test_runs_of_a_line_by_hand():
     assert _runs(np.array([True, True, False, False, True])) == [(0, 2), (4, 1)]
     assert _runs(np.zeros(3, bool)) == []
+
+
+def test_methods_measured_alone_join_the_stored_figures(figures):
+    before = {"datasets": [json.loads(json.dumps(figures["datasets"][0]))]}
+    lines, found = before["datasets"][0]["methods"], before["datasets"][0]["retrieved"]["found"]
+    stored = {line["variant"]: line for line in lines}
+    lines.remove(stored["LSHash"])
+    del found["LSHash"]
+    gallery.measure_some(before, ["LSHash"])
+    lines = before["datasets"][0]["methods"]
+    assert [line["variant"] for line in lines] == NAMES
+    assert list(before["datasets"][0]["retrieved"]["found"]) == NAMES
+    measured = next(line for line in lines if line["variant"] == "LSHash")
+    assert measured["precision"] == pytest.approx(stored["LSHash"]["precision"], abs=0.002)
+    assert [line for line in lines if line["method"] != "LSHash"] == [
+        line for line in figures["datasets"][0]["methods"] if line["method"] != "LSHash"
+    ]
