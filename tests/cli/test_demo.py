@@ -14,7 +14,7 @@ from starshl.cli._pictures import draw_side_by_side
 def found(starshl, tmp_path_factory):
     answer = starshl("demo", "--bits", "8", "--json", "--output", tmp_path_factory.mktemp("demo"))
     assert answer.exit_code == 0, answer.output
-    assert answer.stderr.count("learning: ") == 6
+    assert answer.stderr.count("learning: ") == 8
     return json.loads(answer.stdout)
 
 
@@ -23,27 +23,32 @@ def by_name(found):
 
 
 def test_demo_compares_all_labels_few_labels_and_two_baselines_without(found):
-    assert [result["labels"] for result in found["results"]] == ["none"] * 2 + ["5 per class"] * 3 + ["all"]
+    assert [result["labels"] for result in found["results"]] == ["none"] * 2 + ["all"] * 2 + ["5 per class"] * 4
     assert {result["bytes_per_image"] for result in found["results"]} == {1}
     assert found["n_queries"] + found["n_database"] == 1797
 
 
-def test_demo_shows_what_labels_and_the_graph_are_worth(found):
+def test_demo_shows_what_labels_and_unlabeled_rows_are_worth(found):
     results = by_name(found)
     precision = {key: result["precision_at_10"] for key, result in results.items()}
     assert precision["all", "*SHL, defaults"] > 0.95
     assert precision["none", "ITQ"] > precision["none", "LSH"]
     assert precision["all", "*SHL, defaults"] > precision["none", "ITQ"]
-    few = results["5 per class", "*SHL, labeled rows only"]
-    graph = results["5 per class", "*SHL, graph kernel"]
-    assert graph["accuracy"] > few["accuracy"] + 0.05
+    assert precision["all", "StarRidge"] > precision["all", "*SHL, defaults"]
+    few = results["5 per class", "StarRidge, labeled rows only"]
+    all_rows = results["5 per class", "StarRidge"]
+    for figure in ("accuracy", "accuracy_unlabeled", "precision_at_10"):
+        assert all_rows[figure] > few[figure] + 0.05
+    assert results["all", "StarRidge"]["accuracy_unlabeled"] is None
 
 
 def test_demo_ends_with_a_report_of_all_methods(found):
     text = Path(found["report"]).read_text()
     assert "digits: retrieval (reduced)" in text
     assert "data:image/png;base64," in text
-    assert all(title in text for title in ("*SHL, paper settings", "KSH", "BRE", "HC-SDH, all rows", "float search"))
+    assert all(
+        title in text for title in ("*SHL, paper settings", "StarRidge", "KSH", "HC-SDH, all rows", "float search")
+    )
 
 
 def test_demo_prints_a_table_pictures_and_what_to_try_next(found, starshl, monkeypatch):
@@ -52,6 +57,7 @@ def test_demo_prints_a_table_pictures_and_what_to_try_next(found, starshl, monke
     lines = starshl("demo").stdout.splitlines()
     for result in found["results"]:
         assert any(result["method"] in line and f"{result['precision_at_10']:.3f}" in line for line in lines)
+    assert any(line.startswith("StarRidge chose: ") and "spread 50 labels" in line for line in lines)
     assert sum(line.startswith("query") for line in lines) == 1
     assert lines[-2].endswith("somewhere/report.html")
     assert lines[-1].startswith("Try next: starshl fit ")

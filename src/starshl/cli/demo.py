@@ -222,8 +222,8 @@ _COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
 }
 _COLUMNS_OF_FEW: dict[str, Callable[[dict[str, Any]], str]] = {
     "method": _COLUMNS["method"],
-    "accuracy, unlabeled images": lambda result: _share(result["accuracy_unlabeled"]),
-    "accuracy, new images": _COLUMNS["accuracy"],
+    "unlabeled": lambda result: _share(result["accuracy_unlabeled"]),
+    "new": _COLUMNS["accuracy"],
     "P@10": _COLUMNS["P@10"],
     "fit [s]": _COLUMNS["fit [s]"],
 }
@@ -255,7 +255,11 @@ def _print_results(comparison: dict[str, Any]) -> None:
     results = comparison["results"]
     few = [result for result in results if result["labels"] == _SOME_LABELS]
     _print_figures([result for result in results if result not in few], _COLUMNS, title=None)
-    _print_figures(few, _COLUMNS_OF_FEW, title=f"With {LABELS_PER_CLASS} labels per class; the other images unlabeled")
+    _print_figures(
+        few,
+        _COLUMNS_OF_FEW,
+        title=f"{LABELS_PER_CLASS} labels per class: accuracy on unlabeled and on new images, P@10 of new images",
+    )
     for result in few:
         if result["choice"] and "labeled rows only" not in result["method"]:
             typer.echo(f"{result['method']} chose: {result['choice']}")
