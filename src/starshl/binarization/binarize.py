@@ -16,9 +16,12 @@ from sklearn.base import clone
 from .._files import write_atomically
 from .._metadata import check_metadata
 from .._types import LabelsLike, Seed
+from .._validation import check_labels
 from ..base import BaseHasher
+from ..codes import BinaryCodes
 from ..collection.entries import reference_texts
 from ..collection.filling import appearing_collection
+from ..collection.labels import label_texts
 from ..evaluation.items import codes_of_training_rows
 from ..index.base import check_ids
 from .comparison import Comparison
@@ -73,15 +76,25 @@ def binarize(
         ids = check_ids(ids, n_items)
     check_metadata(metadata, n_items)
     reference_texts(references, n_items)
+    label_texts(y, n_items)
     hasher = default_hasher(X, y) if hasher is None else hasher
     comparison = compare(X, y, hasher=hasher, n_queries=n_queries, random_state=random_state)
     fitted = _fit(hasher, X, y, feature_names)
-    codes = codes_of_training_rows(fitted, X, y)
+    codes = _codes_of_vectors(fitted, X, y)
     with appearing_collection(folder, fitted) as collection:
-        collection.add(codes=codes, ids=ids, metadata=metadata, references=references)
+        # The codes of labels follow from the labels, which are stored.
+        collection.add(codes=codes, labels=y, ids=ids, metadata=metadata, references=references)
         write_atomically(collection.folder / "comparison.md", comparison.page().encode())
         write_atomically(collection.folder / "comparison.json", json.dumps(asdict(comparison), indent=1).encode())
     return comparison
+
+
+def _codes_of_vectors(fitted: BaseHasher, X: ArrayLike, y: LabelsLike) -> BinaryCodes:
+    """Return the codes that the items have without their labels; unlabeled ones keep those of the fit."""
+    alone = fitted.encode_database(X)
+    labeled = check_labels(y, len(alone)).labeled
+    packed = np.where(labeled[:, None], alone.packed, codes_of_training_rows(fitted, X, y).packed)
+    return BinaryCodes(packed, alone.n_bits)
 
 
 def _fit(hasher: BaseHasher, X: ArrayLike, y: LabelsLike, feature_names: Sequence[str] | None) -> BaseHasher:
