@@ -38,7 +38,8 @@ class GramBank:
         rows = np.arange(self.n_rows) if rows is None else rows
         combined = np.empty((len(rows), len(rows)), dtype=self.dtype) if out is None else out
         if len(rows) == self.n_rows:
-            np.matmul(weights, self.grams.reshape(self.n_kernels, -1), out=combined.reshape(-1))
+            with single_threaded_blas():
+                np.matmul(weights, self.grams.reshape(self.n_kernels, -1), out=combined.reshape(-1))
             return combined
         combined[:] = 0
         for weight, gram in zip(weights, self.grams, strict=True):
