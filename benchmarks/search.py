@@ -1,5 +1,7 @@
 """Compare search speed and memory with FAISS, in one run: python benchmarks/search.py --items 1000000
 
+``python benchmarks/search.py rescoring FILE`` measures kept vectors instead.
+
 Each figure is the best of several rounds in which all contestants take turns, so that a busy machine
 slows all of them. FAISS is optional (pip install faiss-cpu); everything else only needs starshl.
 """
@@ -8,6 +10,7 @@ import argparse
 import json
 import os
 import platform
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -252,4 +255,9 @@ def take_turns(contestants: dict, rounds: int) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["rescoring"]:
+        import rescoring
+
+        rescoring.main(sys.argv[2:])
+    else:
+        main()

@@ -34,7 +34,7 @@ def main(disk):
 
 def fill(folder, X):
     """Add batches until the disk is full; return how many are in."""
-    with Collection.create(folder, LSHash(24, random_state=0).fit(X)) as collection:
+    with Collection.create(folder, LSHash(24, random_state=0).fit(X), vectors="float16") as collection:
         with pytest.raises(CollectionError, match=r"(?i)nothing of this change was stored"):
             add_forever(collection, X)
         n_items = collection.verify()
@@ -45,7 +45,7 @@ def fill(folder, X):
 
 def add_forever(collection, X):
     while True:
-        collection.add(X, metadata=[{"text": "x" * 300}] * 100)
+        collection.add(X, labels=["a", "b"] * 50, metadata=[{"text": "x" * 300}] * 100)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from ..base import BaseHasher
 from ..codes import BinaryCodes
 from ..index.base import check_ids
 from .additions import Samples
-from .changes import put_items, replace_model, set_item_labels
+from .changes import kind_of_labels, put_items, replace_model, set_item_labels
 from .entries import Item, item_of
 from .explanation import Explanation, explain_hits
 from .export import write_rows
@@ -130,6 +130,12 @@ class Collection:
         """How vectors are kept: "float16", "int8", or None if they are not."""
         with self._session.reading() as (snapshot, _):
             return None if snapshot.vectors is None else snapshot.vectors.layout.kind
+
+    @property
+    def label_kind(self) -> str | None:
+        """What labels must be: "text", "numbers" or "booleans"; None as long as there are none to compare with."""
+        with self._session.reading() as (snapshot, store):
+            return kind_of_labels(snapshot.hasher, store)
 
     def __len__(self) -> int:
         with self._session.reading() as (snapshot, _):

@@ -15,10 +15,12 @@ __all__ = ["appearing_collection"]
 
 
 @contextmanager
-def appearing_collection(folder: str | os.PathLike[str], hasher: BaseHasher) -> Iterator[Collection]:
-    """Fill a new collection that appears complete when the block ends, or not at all."""
+def appearing_collection(
+    folder: str | os.PathLike[str], hasher: BaseHasher, *, vectors: str | None = None
+) -> Iterator[Collection]:
+    """Fill a new collection that appears complete when the block ends, or not at all; ``vectors`` as in ``create``."""
     with appearing_folder(Path(folder)) as draft:
         # A collection makes its own folder, so only the name of this one is needed.
         draft.rmdir()
-        with Collection.create(draft, hasher) as collection:
+        with Collection.create(draft, hasher, vectors=vectors) as collection:
             yield collection

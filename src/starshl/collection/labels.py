@@ -16,7 +16,16 @@ from ..codes import BinaryCodes
 from ..exceptions import CollectionFormatError
 from .rows import Row
 
-__all__ = ["ItemCodes", "check_class_kind", "check_kind", "item_codes", "kind_of", "label_of", "label_texts"]
+__all__ = [
+    "ItemCodes",
+    "check_class_kind",
+    "check_kind",
+    "class_kind",
+    "item_codes",
+    "kind_of",
+    "label_of",
+    "label_texts",
+]
 
 _SHOWN = 5
 
@@ -111,11 +120,15 @@ def _codes_of_classes(hasher: Any, own: BinaryCodes, places: np.ndarray) -> Bina
     return BinaryCodes.from_signs(np.asarray(hasher.codewords_)[places])
 
 
+def class_kind(hasher: BaseHasher) -> str:
+    """Return what the labels of the classes are that give items their codes, "" if none do."""
+    inner: Any = getattr(hasher, "hasher_", hasher)
+    return kind_of([_text(np.asarray(inner.classes_).tolist()[0])]) if _labels_give_codes(inner) else ""
+
+
 def check_class_kind(hasher: BaseHasher, texts: Sequence[str | None]) -> None:
     """Refuse labels of another type than the classes that give items their codes."""
-    inner: Any = getattr(hasher, "hasher_", hasher)
-    if _labels_give_codes(inner):
-        check_kind(texts, kind_of([_text(np.asarray(inner.classes_).tolist()[0])]), "the hasher")
+    check_kind(texts, class_kind(hasher), "the hasher")
 
 
 def _warn_of_unknown(unknown: list[str]) -> None:

@@ -6,6 +6,7 @@ from .add import add
 from .binarize import binarize
 from .build import build
 from .export import export
+from .label import label
 from .remove import remove
 from .search import search
 from .verify import verify
@@ -13,5 +14,5 @@ from .verify import verify
 __all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="Build, change, search, verify and export a collection.")
-for _command in (build, add, remove, search, verify, export, binarize):
+for _command in (build, add, label, remove, search, verify, export, binarize):
     app.command()(_command)

@@ -6,14 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..options import AsJson, Drop, Ids, Input, Progress, References, Vectors, split_names
+from ..options import AsJson, Drop, Ids, Input, Labels, NoLabels, Progress, References, Vectors, split_names
 from ..rows import RowOptions, read_rows
-from .common import Folder, busy, encode_items, feature_columns, opened, origin, print_answer
+from .common import Folder, busy, encode_items, feature_columns, opened, origin, print_answer, store_items
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from ...codes import BinaryCodes
     from ...collection import Collection
     from ...tables import Table
 
@@ -25,6 +22,8 @@ Replace = Annotated[bool, typer.Option("--replace", help="Replace items whose id
 def add(
     folder: Folder,
     input: Input,
+    labels: Labels = None,
+    no_labels: NoLabels = False,
     vectors: Vectors = None,
     ids: Ids = None,
     references: References = None,
@@ -36,23 +35,22 @@ def add(
     """Add items from a file of vectors, all of them or none."""
     if replace and ids is None:
         raise ValueError("--replace needs --ids: without ids, no item can be replaced.")
-    options = RowOptions(vectors=vectors, ids=ids, references=references, drop=split_names(drop))
+    options = RowOptions(labels, no_labels, vectors, ids, references, split_names(drop))
     with opened(folder) as collection:
         table = read_rows(input, options, collection.hasher, as_items=True)
         if not replace:
             _check_ids_are_new(collection, table)
         codes = encode_items(collection.hasher, table, progress)
         with busy("storing", progress):
-            stored = _store(collection, table, codes, replace)
-        answer = {"stored": len(stored), "items": len(collection), "vectors": feature_columns(table)}
+            stored = store_items(collection, table, codes, replace=replace)
+        answer = {
+            "stored": len(stored),
+            "items": len(collection),
+            "vectors": feature_columns(table),
+            "labels": table.label_column,
+        }
     text = f"{answer['stored']:,} items stored, {answer['items']:,} in total{origin(table)}"
     print_answer(answer, text, as_json)
-
-
-def _store(collection: Collection, table: Table, codes: BinaryCodes, replace: bool) -> np.ndarray:
-    if replace and table.ids is not None:
-        return collection.upsert(codes=codes, ids=table.ids, metadata=table.metadata, references=table.references)
-    return collection.add(codes=codes, ids=table.ids, metadata=table.metadata, references=table.references)
 
 
 def _check_ids_are_new(collection: Collection, table: Table) -> None:

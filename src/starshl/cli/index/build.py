@@ -2,9 +2,32 @@
 
 from __future__ import annotations
 
-from ..options import AsJson, Drop, Ids, Input, Model, Progress, References, Vectors, load_model, split_names
+from ..options import (
+    AsJson,
+    Drop,
+    Ids,
+    Input,
+    Labels,
+    Model,
+    NoLabels,
+    Progress,
+    References,
+    Vectors,
+    load_model,
+    split_names,
+)
 from ..rows import RowOptions, read_rows
-from .common import Folder, busy, check_new_folder, encode_items, feature_columns, origin, print_answer
+from .common import (
+    Folder,
+    Keep,
+    busy,
+    check_new_folder,
+    encode_items,
+    feature_columns,
+    origin,
+    print_answer,
+    store_items,
+)
 
 __all__ = ["build"]
 
@@ -13,10 +36,13 @@ def build(
     folder: Folder,
     model: Model,
     input: Input,
+    labels: Labels = None,
+    no_labels: NoLabels = False,
     vectors: Vectors = None,
     ids: Ids = None,
     references: References = None,
     drop: Drop = None,
+    keep: Keep = None,
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
@@ -25,12 +51,12 @@ def build(
 
     check_new_folder(folder)
     hasher = load_model(model)
-    options = RowOptions(vectors=vectors, ids=ids, references=references, drop=split_names(drop))
+    options = RowOptions(labels, no_labels, vectors, ids, references, split_names(drop))
     table = read_rows(input, options, hasher, as_items=True)
     codes = encode_items(hasher, table, progress)
-    with appearing_collection(folder, hasher) as collection, busy("storing", progress):
-        collection.add(codes=codes, ids=table.ids, metadata=table.metadata, references=table.references)
+    with appearing_collection(folder, hasher, vectors=keep) as collection, busy("storing", progress):
+        store_items(collection, table, codes)
         answer = {"folder": str(folder), "items": len(collection), "bits": collection.n_bits}
-    answer["vectors"] = feature_columns(table)
+    answer |= {"vectors": feature_columns(table), "labels": table.label_column, "kept": keep}
     text = f"{answer['items']:,} items of {answer['bits']} bits in {folder}{origin(table)}"
     print_answer(answer, text, as_json)

@@ -14,6 +14,8 @@ from ..options import progress_shown
 from ..outputs import check_output_folder
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ...base import BaseHasher
     from ...codes import BinaryCodes
     from ...collection import Collection
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Folder",
+    "Keep",
     "busy",
     "check_new_folder",
     "encode_items",
@@ -28,10 +31,21 @@ __all__ = [
     "opened",
     "origin",
     "print_answer",
+    "store_items",
     "unknown_ids_reported",
 ]
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the collection.")]
+
+Keep = Annotated[
+    str | None,
+    typer.Option(
+        "--keep",
+        metavar="float16|int8",
+        help="Keep the vectors as well, two bytes or one per number: searches then order what the codes find by exact "
+        "distance.",
+    ),
+]
 
 _ROWS_PER_STEP = 2048
 
@@ -90,6 +104,18 @@ def encode_items(hasher: BaseHasher, table: Table, progress: bool | None) -> Bin
         steps = track(steps, "encoding", console=Console(stderr=True), transient=True)
     packed = [hasher.encode_database(table.X[rows]).packed for rows in steps]
     return BinaryCodes(np.concatenate(packed), hasher.n_bits_)
+
+
+def store_items(collection: Collection, table: Table, codes: BinaryCodes, *, replace: bool = False) -> np.ndarray:
+    """Store the items of a table with their labels, and with their vectors if the collection keeps them."""
+    X = None if collection.keeps is None else table.X
+    if replace and table.ids is not None:
+        return collection.upsert(
+            X, codes=codes, ids=table.ids, labels=table.y, metadata=table.metadata, references=table.references
+        )
+    return collection.add(
+        X, codes=codes, ids=table.ids, labels=table.y, metadata=table.metadata, references=table.references
+    )
 
 
 def busy(what: str, progress: bool | None) -> AbstractContextManager[object]:

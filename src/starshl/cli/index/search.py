@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..options import AsJson, Jobs, Progress, Vectors
 from ..rows import cells_taken_by, feature_names
 from .common import Folder, busy, opened, unknown_ids_reported
+from .label import parsed_labels
+
+if TYPE_CHECKING:
+    from ...collection import Collection, Explanation, Hit
 
 __all__ = ["search"]
 
@@ -30,6 +35,20 @@ ByScores = Annotated[
     bool, typer.Option("--by-scores", help="Order equal distances by real-valued scores; not with --radius.")
 ]
 
+LabelFilter = Annotated[
+    list[str] | None, typer.Option("--label", metavar="LABEL", help="Only items with this label; may be repeated.")
+]
+Rescore = Annotated[
+    bool | None,
+    typer.Option(
+        "--rescore/--no-rescore",
+        help="Order what the codes find by exact distance; by default if the collection keeps vectors.",
+    ),
+]
+Oversample = Annotated[int, typer.Option("--oversample", metavar="N", help="Items to rescore per result.")]
+Metric = Annotated[str, typer.Option("--metric", metavar="euclidean|cosine", help="The distance of rescoring.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Say why each item matches; needs a file of queries.")]
+
 
 def search(
     folder: Folder,
@@ -38,7 +57,12 @@ def search(
     k: Count = 10,
     radius: Radius = None,
     where: Where = None,
+    label: LabelFilter = None,
     by_scores: ByScores = False,
+    rescore: Rescore = None,
+    oversample: Oversample = 10,
+    metric: Metric = "euclidean",
+    explain: Explain = False,
     vectors: Vectors = None,
     jobs: Jobs = 1,
     progress: Progress = None,
@@ -48,6 +72,10 @@ def search(
     from ...tables import Columns, read_vectors
 
     _check_request(input, item, radius, by_scores)
+    if explain and input is None:
+        raise ValueError("--explain needs a file of query vectors.")
+    if rescore and radius is not None:
+        raise ValueError("--rescore orders the -k nearest items and does nothing with --radius. Leave one out.")
     condition = _parse_filter(where)
     with opened(folder, read_only=True, n_jobs=jobs) as collection, unknown_ids_reported():
         columns = Columns(
@@ -57,18 +85,49 @@ def search(
             **cells_taken_by(collection.hasher),
         )
         X = read_vectors(input, columns) if input else None
+        filters: dict[str, Any] = {"where": condition, "labels": parsed_labels(label, collection.label_kind)}
         with busy("searching", progress):
             if radius is None:
-                answers = collection.search(X, k, items=item or None, where=condition, by_scores=by_scores)
+                answers = collection.search(
+                    X,
+                    k,
+                    items=item or None,
+                    by_scores=by_scores,
+                    rescore=rescore,
+                    oversample=oversample,
+                    metric=metric,
+                    **filters,
+                )
             else:
-                answers = collection.search_radius(X, radius, items=item or None, where=condition)
+                answers = collection.search_radius(X, radius, items=item or None, **filters)
+            reasons = _reasons(collection, X, answers, metric) if explain else None
     if as_json:
-        typer.echo(json.dumps([[hit._asdict() for hit in hits] for hits in answers]))
-        return
+        _print_json(answers, reasons)
+    else:
+        _print_lines(answers, reasons)
+
+
+def _reasons(collection: Collection, X: Any, answers: list[list[Hit]], metric: str) -> list[list[Explanation]]:
+    return [collection.explain(X[row : row + 1], hits, metric=metric) for row, hits in enumerate(answers)]
+
+
+def _print_json(answers: list[list[Hit]], reasons: list[list[Explanation]] | None) -> None:
+    found: list[list[dict[str, Any]]] = [[hit._asdict() for hit in hits] for hits in answers]
+    for hits, whys in zip(found, reasons or [], strict=False):
+        for hit, why in zip(hits, whys, strict=True):
+            hit["explanation"] = asdict(why)
+    typer.echo(json.dumps(found))
+
+
+def _print_lines(answers: list[list[Hit]], reasons: list[list[Explanation]] | None) -> None:
     for query, hits in enumerate(answers):
-        for hit in hits:
-            details = "  ".join(filter(None, [hit.reference, json.dumps(hit.metadata)]))
-            typer.echo(f"{query:>6} {hit.distance:>4} {hit.id:>12}  {details}")
+        for place, hit in enumerate(hits):
+            label = None if hit.label is None else f"label {json.dumps(hit.label)}"
+            exact = "" if hit.rescored is None else f" {hit.rescored:>9.4g}"
+            details = "  ".join(filter(None, [hit.reference, label, json.dumps(hit.metadata)]))
+            typer.echo(f"{query:>6} {hit.distance:>4}{exact} {hit.id:>12}  {details}")
+            if reasons is not None:
+                typer.echo(f"{'':>12}{reasons[query][place]}")
 
 
 def _check_request(input: Path | None, item: list[int] | None, radius: int | None, by_scores: bool) -> None:

@@ -1,0 +1,130 @@
+"""Labels and kept vectors on the command line."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from starshl import StarRidge, load
+from starshl.cli.main import app
+from starshl.collection import Collection
+
+runner = CliRunner()
+
+
+def run(folder, command, *words):
+    names = [str(folder / word) if (folder / word).exists() or word == "items" else word for word in words]
+    return runner.invoke(app, ["index", command, *names])
+
+
+def answer_of(folder, command, *words):
+    result = run(folder, command, *words, "--json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+@pytest.fixture
+def place(tmp_path):
+    """Rows with labels, queries without, and a model that has a codeword for each class."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    X = rng.standard_normal((60, 6)) + 2.0 * np.eye(6)[y]
+    np.savez(tmp_path / "rows.npz", X=X, y=y, key=np.arange(100, 160))
+    np.savez(tmp_path / "plain.npz", X=X[:5])
+    np.save(tmp_path / "queries.npy", X[:3])
+    StarRidge(16, random_state=0).fit(X, y).save(tmp_path / "model.star")
+    return tmp_path
+
+
+@pytest.fixture
+def built(place):
+    answer = answer_of(place, "build", "items", "model.star", "rows.npz", "--ids", "key", "--keep", "float16")
+    assert answer | {"folder": ""} == {
+        "folder": "",
+        "items": 60,
+        "bits": 16,
+        "vectors": ["X"],
+        "labels": "y",
+        "kept": "float16",
+    }
+    return place
+
+
+def test_labels_of_a_file_give_items_their_labels_and_codes(built):
+    data, hasher = np.load(built / "rows.npz"), load(built / "model.star")
+    with Collection(built / "items", read_only=True) as collection:
+        assert [item.label for item in collection.get(np.arange(100, 160))] == data["y"].tolist()
+        assert collection.codes(np.arange(100, 160)) == hasher.encode_database(data["X"], data["y"])
+        np.testing.assert_allclose(collection.vectors([105])[0], data["X"][5], rtol=1e-3)
+
+
+def test_labels_can_be_ignored(place):
+    assert answer_of(place, "build", "items", "model.star", "rows.npz", "--no-labels")["labels"] is None
+    with Collection(place / "items", read_only=True) as collection:
+        assert {item.label for item in collection.get(np.arange(60))} == {None}
+        assert collection.keeps is None
+
+
+def test_added_items_may_have_labels_in_a_separate_file(built):
+    np.save(built / "more.npy", [2, 1, -1, 0, 0])
+    assert answer_of(built, "add", "items", "plain.npz", "--labels", str(built / "more.npy"))["stored"] == 5
+    with Collection(built / "items", read_only=True) as collection:
+        items = collection.get(np.arange(160, 165))
+    assert [(item.label, item.code_from) for item in items] == [
+        (2, "label"),
+        (1, "label"),
+        (None, "vector"),
+        (0, "label"),
+        (0, "label"),
+    ]
+
+
+def test_labels_are_set_and_cleared(built):
+    expected = {"changed": 2, "label": 2, "codes_from_label": 2, "codes_from_vector": 0}
+    assert answer_of(built, "label", "items", "100", "101", "--set", "2") == expected
+    hits = answer_of(built, "search", "items", "queries.npy", "-k", "60", "--label", "2", "--no-rescore")[0]
+    assert {100, 101} < {hit["id"] for hit in hits}
+    assert {hit["label"] for hit in hits} == {2}
+    expected = {"changed": 1, "label": None, "codes_from_label": 0, "codes_from_vector": 1}
+    assert answer_of(built, "label", "items", "100", "--clear") == expected
+    assert run(built, "label", "items", "100", "--clear").stdout.startswith("1 items changed; codes from the label: 0")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("label", "items", "100"), "Give either --set LABEL or --clear"),
+        (("label", "items", "100", "--set", "1", "--clear"), "Give either --set LABEL or --clear"),
+        (("label", "items", "100", "--set", "cat"), "the labels of this collection are whole numbers"),
+        (("label", "items", "7", "--set", "1"), "The id 7 is not in the collection"),
+        (("search", "items", "queries.npy", "--metric", "x"), "choose one of 'euclidean', 'cosine'"),
+        (("search", "items", "queries.npy", "--rescore", "--radius", "3"), "does nothing with --radius"),
+        (("search", "items", "--item", "100", "--explain"), "--explain needs a file of query vectors"),
+        (("build", "new", "model.star", "rows.npz", "--keep", "float32"), "choose one of 'float16', 'int8'"),
+    ],
+)
+def test_bad_requests_are_refused(built, words, message):
+    result = run(built, *words)
+    assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
+
+
+def test_kept_vectors_order_the_answers(built):
+    found = answer_of(built, "search", "items", "queries.npy", "-k", "5")
+    X = np.load(built / "rows.npz")["X"]
+    for query, hits in zip(X[:3], found, strict=True):
+        assert hits[0]["rescored"] < 1e-2
+        distances = np.linalg.norm(X - query, axis=1)
+        np.testing.assert_allclose(
+            [hit["rescored"] for hit in hits], distances[[hit["id"] - 100 for hit in hits]], atol=1e-2
+        )
+    assert answer_of(built, "search", "items", "queries.npy", "-k", "1", "--no-rescore")[0][0]["rescored"] is None
+    assert answer_of(built, "search", "items", "--item", "104", "-k", "1")[0][0]["id"] == 104
+
+
+def test_answers_are_explained(built):
+    hit = answer_of(built, "search", "items", "queries.npy", "-k", "2", "--explain")[0][0]
+    assert len(hit["explanation"]["agreeing"]) + len(hit["explanation"]["differing"]) == 16
+    text = run(built, "search", "items", "queries.npy", "-k", "2", "--explain").stdout
+    assert text.count("differs from the query in") == 6
+    assert "label 0" in text
