@@ -13,9 +13,14 @@ from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
 from ._threads import run_all, tiles
 
-__all__ = ["BLOCK", "clear_above_diagonal", "factor_in_place", "invert_in_place", "solve_lower"]
+__all__ = ["BLOCK", "blocks_of", "clear_above_diagonal", "factor_in_place", "invert_in_place", "solve_lower"]
 
 BLOCK = 256  # rows
+
+
+def blocks_of(A: np.ndarray) -> list[slice]:
+    """Return the blocks into which the rows, and the columns, of a square matrix are cut."""
+    return tiles(len(A), BLOCK)
 
 
 def factor_in_place(A: np.ndarray, n_jobs: int | None) -> bool:
@@ -23,7 +28,7 @@ def factor_in_place(A: np.ndarray, n_jobs: int | None) -> bool:
 
     Column by column of blocks, each from all columns to its left. What lies above the blocks of the diagonal stays.
     """
-    blocks = tiles(len(A), BLOCK)
+    blocks = blocks_of(A)
     for number, columns in enumerate(blocks):
         done = A[columns, : columns.start]
         try:
@@ -54,7 +59,7 @@ def invert_in_place(L: np.ndarray, n_jobs: int | None) -> None:
     A row of L is needed for the same row of X only.
     """
     (trtri,) = get_lapack_funcs(("trtri",), (L,))
-    blocks = tiles(len(L), BLOCK)
+    blocks = blocks_of(L)
     for number, rows in enumerate(blocks):
         corner = np.ascontiguousarray(trtri(np.ascontiguousarray(L[rows, rows]).T, lower=False)[0].T)
         old = L[rows, : rows.start].copy()
@@ -69,6 +74,6 @@ def _fill_inverse(X: np.ndarray, old: np.ndarray, corner: np.ndarray, rows: slic
 
 def clear_above_diagonal(A: np.ndarray) -> None:
     """Set what lies above the diagonal to zero."""
-    for rows in tiles(len(A), BLOCK):
+    for rows in blocks_of(A):
         A[rows, rows] = np.tril(A[rows, rows])
         A[rows, rows.stop :] = 0.0

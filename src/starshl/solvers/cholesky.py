@@ -10,9 +10,8 @@ from functools import partial
 
 import numpy as np
 
-from .. import triangles
-from .._threads import run_all, single_threaded_blas, tiles
-from ..triangles import factor_in_place, invert_in_place, solve_lower
+from .._threads import run_all, single_threaded_blas
+from ..triangles import blocks_of, factor_in_place, invert_in_place, solve_lower
 
 __all__ = ["RidgeFactor"]
 
@@ -51,7 +50,7 @@ class RidgeFactor:
         n_jobs: int | None = None,
     ):
         self.n_rows, self.n_jobs = len(gram), n_jobs
-        self._blocks = tiles(self.n_rows, triangles.BLOCK)
+        self._blocks = blocks_of(gram)
         self._inverse_diagonal: np.ndarray | None = None
         precision = np.float32 if gram.dtype == np.float32 else np.float64
         can_stay = overwrite and gram.dtype == precision and gram.flags.c_contiguous and gram.flags.writeable
@@ -105,14 +104,14 @@ class RidgeFactor:
 def _restored(A: np.ndarray, corners: list[np.ndarray]) -> np.ndarray:
     """Return the matrix in float64 from what a factorization in place has left above the diagonal."""
     restored = np.array(A.T, dtype=np.float64, order="C")
-    for block, corner in zip(tiles(len(A), triangles.BLOCK), corners, strict=True):
+    for block, corner in zip(blocks_of(A), corners, strict=True):
         restored[block, block] = corner
     return restored
 
 
 def _substitute(L: np.ndarray, columns: np.ndarray) -> None:
     """Turn columns into L^-T L^-1 columns."""
-    blocks = tiles(len(L), triangles.BLOCK)
+    blocks = blocks_of(L)
     for block in blocks:
         above = slice(0, block.start)
         columns[block] = solve_lower(L[block, block], columns[block] - L[block, above] @ columns[above])
@@ -124,7 +123,7 @@ def _substitute(L: np.ndarray, columns: np.ndarray) -> None:
 
 def _multiply_by_inverse(X: np.ndarray, columns: np.ndarray, n_jobs: int | None) -> np.ndarray:
     """Return X' X columns, where X is L^-1."""
-    blocks = tiles(len(X), triangles.BLOCK)
+    blocks = blocks_of(X)
     half = np.concatenate(run_all([partial(_times_row, X, block, columns) for block in blocks], n_jobs))
     return np.concatenate(run_all([partial(_times_column, X, block, half) for block in blocks], n_jobs))
 
@@ -140,7 +139,7 @@ def _times_column(X: np.ndarray, block: slice, columns: np.ndarray) -> np.ndarra
 def _column_squares(X: np.ndarray, columns: slice) -> np.ndarray:
     """Return the column sums of squares of a lower triangle, in float64."""
     sums = np.zeros(columns.stop - columns.start)
-    for rows in tiles(len(X), triangles.BLOCK):
+    for rows in blocks_of(X):
         if rows.start >= columns.start:
             block = X[rows, columns]
             sums += np.einsum("ij,ij->j", block, block, dtype=np.float64)
