@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .binarization import binarize
+    from .binarization.binarize import binarize
     from .catalog import load
     from .codes import BinaryCodes
     from .collection import Collection
