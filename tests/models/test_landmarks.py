@@ -5,6 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from starshl import StarRidge, load
+from starshl.models import landmark_choice
 from starshl.tables import ParquetRows, TableError
 
 
@@ -151,3 +152,20 @@ def test_too_many_landmarks_for_the_memory_are_refused():
     X, y = overlapping_classes(600)
     with pytest.raises(MemoryError, match=r"A fit with 590 landmarks takes .* Use a smaller n_landmarks"):
         fit(X, y, max_exact_rows=500, n_landmarks=590, max_memory=0.01)
+
+
+def test_the_ridge_is_lowered_as_long_as_rows_left_out_are_predicted_better(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 4, (5000, 2))
+    y = np.floor(X).sum(axis=1).astype(int) % 2  # a chessboard, whose edges more rows show more sharply
+    y = np.where(rng.random(5000) < 0.2, 1 - y, y)
+    lowered = fit(X, y, max_exact_rows=2000, n_landmarks=300)
+    monkeypatch.setattr(landmark_choice, "_RIDGE_STEP", np.inf)
+    searched = fit(X, y, max_exact_rows=2000, n_landmarks=300)
+    assert lowered.ridge_ < searched.ridge_
+    assert _log_loss(lowered, y) < _log_loss(searched, y)
+
+
+def _log_loss(hasher, y):
+    """Return the log loss of scores without the row itself."""
+    return landmark_choice._log_loss(hasher.training_scores_.astype(np.float64), y, np.ones(len(y)))

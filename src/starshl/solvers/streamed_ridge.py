@@ -101,9 +101,10 @@ class RidgeSums:
     def _add_targets(self, features: np.ndarray, targets: np.ndarray, rows: slice) -> None:
         self.by_class[rows] += features[:, rows].T @ targets
 
-    def solve(self, ridge: float, constant: float) -> StreamedSolution:
-        """Return the solution for a ridge and a constant kernel; the sums are used up."""
-        matrix, root = self._matrix, float(np.sqrt(constant))
+    def solve(self, ridge: float, constant: float, *, overwrite: bool = False) -> StreamedSolution:
+        """Return the solution for a ridge and a constant kernel; with ``overwrite`` the sums are used up."""
+        matrix = self._matrix if overwrite else self._matrix.copy()
+        root = float(np.sqrt(constant))
         matrix[-1, :-1] = root * self.by_class.sum(axis=1)
         matrix[-1, -1] = constant * self.counts.sum()
         matrix.flat[:: len(matrix) + 1] += ridge
