@@ -5,6 +5,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 import starshl
+from starshl import StarRidge
 from starshl.baselines import (
     BoostSSC,
     CGHash,
@@ -110,3 +111,75 @@ def test_arrays_that_scores_do_not_use_are_checked_too(hasher, name, digits, tmp
     rewrite(path, lambda header, arrays: arrays.update({key: arrays[key][:1]}))
     with pytest.raises(BundleFormatError, match=f"{name} must hold finite numbers"):
         starshl.load(path)
+
+
+RIDGE_ARRAYS = {
+    "codewords_": 3,
+    "kernel_weights_": np.nan,
+    "intercept_": np.inf,
+    "dual_coef_": np.nan,
+    "class_shifts_": np.nan,
+    "training_scores_": np.inf,
+    "support_": 10**9,
+    "assignments_": -1,
+}
+
+
+@pytest.fixture(scope="module")
+def sealed_ridge(digits, tmp_path_factory):
+    path = tmp_path_factory.mktemp("ridge") / "model.star"
+    StarRidge(4, random_state=0).fit(digits[0][:60], digits[1][:60]).save(path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def ridge_file(sealed_ridge, tmp_path):
+    path = tmp_path / "model.star"
+    path.write_bytes(sealed_ridge)
+    return path
+
+
+@pytest.mark.parametrize(("name", "value"), RIDGE_ARRAYS.items())
+def test_impossible_entries_of_a_star_ridge_are_refused(ridge_file, name, value):
+    rewrite(ridge_file, lambda header, arrays: arrays[f"fitted.{name}"].reshape(-1).__setitem__(0, value))
+    with pytest.raises(BundleFormatError, match=f"its {name} does not match"):
+        starshl.load(ridge_file)
+
+
+@pytest.mark.parametrize("name", [*RIDGE_ARRAYS, "labeled_", "transduction_", "classes_"])
+def test_shortened_arrays_of_a_star_ridge_are_refused(ridge_file, name):
+    rewrite(ridge_file, lambda header, arrays: arrays.update({f"fitted.{name}": arrays[f"fitted.{name}"][:-1]}))
+    with pytest.raises(BundleFormatError):
+        starshl.load(ridge_file)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("temperature_", 0.0),
+        ("query_temperature_", -1.0),
+        ("database_temperature_", "hot"),
+        ("ridge_", 0.0),
+        ("curvature_", -1.0),
+        ("head_", "wooden"),
+        ("codebook_seed_", -5),
+        ("n_bits_", 5),
+        ("sample_kind_", "objects"),
+    ],
+)
+def test_impossible_values_of_a_star_ridge_are_refused(ridge_file, name, value):
+    rewrite(ridge_file, lambda header, arrays: header["fitted"][name].update(value=value))
+    with pytest.raises(BundleFormatError):
+        starshl.load(ridge_file)
+
+
+def test_support_rows_that_are_no_numbers_are_refused(ridge_file):
+    rewrite(ridge_file, lambda header, arrays: arrays["support.samples"].reshape(-1).__setitem__(0, np.nan))
+    with pytest.raises(BundleFormatError, match="support_samples_"):
+        starshl.load(ridge_file)
+
+
+def test_number_of_training_rows_that_nothing_backs_is_refused(ridge_file):
+    rewrite(ridge_file, lambda header, arrays: header.update(n_train=10**12))
+    with pytest.raises(BundleFormatError):
+        starshl.load(ridge_file)
