@@ -255,7 +255,15 @@ def figures(name="", different=None, precision=None, recall=None):
     ],
 )
 def test_the_verdict_says_what_codes_are_good_for_and_what_they_lose(exact, own, alone, expected):
-    assert verdict(exact, own, alone, 2000).startswith(expected)
+    assert verdict(exact, own, alone, 2000, 50).startswith(expected)
+
+
+@pytest.mark.parametrize(("n_queries", "expected"), [(50, ""), (11, "Only 11 queries have"), (1, "Only 1 query has")])
+def test_the_verdict_says_if_it_rests_on_few_labels(n_queries, expected):
+    own = figures(different=4, precision=0.9, recall=0.1)
+    told = verdict(figures(precision=0.8, recall=1.0), own, None, 2000, n_queries)
+    assert expected in told
+    assert ("rough" in told) == (n_queries < 50)
 
 
 def test_the_verdict_is_on_the_page_and_in_the_file(digits, tmp_path):

@@ -18,8 +18,8 @@ _N_BITS = 32
 def default_method(*, has_labels: bool) -> str:
     """Return the name of the method that measured best: StarRidge with labels, ITQ without.
 
-    AG News embeddings, 32 bits, precision at 10 and recall of 10 in 100: StarRidge .90 and .12, StarSHL .90 and .15,
-    ITQ .82 and .91. ITQ learns in a second, and no other method without labels keeps more neighbors at this length.
+    AG News embeddings, 2,000 items, 32 bits, precision at 10 and recall of 10 in 100: StarRidge .898 and .18, StarSHL
+    .885 and .18, SDH .861 and .19, ITQ .792 and .91, LSH .662 and .65.
     """
     return "StarRidge" if has_labels else "ITQ"
 

@@ -78,14 +78,15 @@ def compare(
         except ValueError as error:
             # Only the requested hasher must fit these vectors.
             left_out[name] = " ".join(str(error).split())
+    n_labeled_queries = int((split.label_index[split.query] >= 0).sum())
     return Comparison(
         n_queries=len(split.query),
         n_items=len(split.base),
-        n_labeled_queries=int((split.label_index[split.query] >= 0).sum()),
+        n_labeled_queries=n_labeled_queries,
         n_labeled_items=int((split.label_index[split.base] >= 0).sum()),
         precision_ceiling=_precision_ceiling(split),
         methods=methods,
-        verdict=verdict(float_search, own, unlabeled, len(split.base)),
+        verdict=verdict(float_search, own, unlabeled, len(split.base), n_labeled_queries),
         left_out=left_out,
     )
 

@@ -12,11 +12,15 @@ _SMALL_LOSS = 0.02
 _GOOD_RECALL = 0.8
 # If more items than this share a code on average, a search cannot tell the ten nearest apart.
 _CROWDED = 10
+# With fewer queries, chance alone moves a precision by more than .05.
+_ENOUGH_QUERIES = 50
 # A difference in precision that is worth a sentence.
 _WORTH_TELLING = 0.005
 
 
-def verdict(exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures | None, n_items: int) -> str:
+def verdict(
+    exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures | None, n_items: int, n_labeled_queries: int
+) -> str:
     """Return two or three sentences about the codes of a hasher.
 
     Parameters
@@ -25,7 +29,16 @@ def verdict(exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures |
     own : figures of the codes, where items with a label are coded by it if the hasher can
     unlabeled : figures of the same items coded from their vectors alone; None if those codes are the same
     n_items : how many items were searched
+    n_labeled_queries : how many queries precision was measured with
     """
+    judgment = _judgment(exact, own, unlabeled, n_items)
+    if own.precision_at_10 is None or n_labeled_queries >= _ENOUGH_QUERIES:
+        return judgment
+    queries = "query has a label" if n_labeled_queries == 1 else "queries have labels"
+    return f"{judgment} Only {n_labeled_queries} {queries}, so the shares of a class are rough."
+
+
+def _judgment(exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures | None, n_items: int) -> str:
     finds_class = own.precision_at_10 is not None and exact.precision_at_10 is not None
     finds_class = finds_class and own.precision_at_10 >= exact.precision_at_10 - _SMALL_LOSS  # type: ignore[operator]
     finds_neighbors = own.recall_10_at_100 is not None and own.recall_10_at_100 >= _GOOD_RECALL
