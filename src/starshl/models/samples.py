@@ -17,6 +17,8 @@ from sklearn.cluster import KMeans
 from .._threads import tiles
 from .._types import Rows, SamplesLike
 from .._validation import check_rows
+from ..graphs.neighbor_graph import mean_kernel
+from ..graphs.plain_ridge import KernelPlain, PlainKernel, RowsPlain
 from ..kernels import (
     GramBank,
     Kernel,
@@ -123,6 +125,11 @@ class Samples(ABC):
         mean_kernel = bank.combine(np.full(bank.n_kernels, 1.0 / bank.n_kernels))
         return kernel_k_means(mean_kernel, weights, n_clusters, _K_MEANS_STARTS, rng)
 
+    def plain_kernel(self, bank: GramBank | VectorBank) -> PlainKernel:
+        """Return the kernel by which samples are neighbors: the mean of those in the bank."""
+        assert isinstance(bank, GramBank), "Only vectors have banks that do not hold their matrices."
+        return KernelPlain(mean_kernel(bank.grams))
+
 
 class Vectors(Samples):
     """Rows of finite numbers, shape (n, n_features)."""
@@ -154,6 +161,10 @@ class Vectors(Samples):
         totals = np.bincount(number, weights, minlength=rows.shape[0])
         k_means = KMeans(n_clusters, n_init=_K_MEANS_STARTS, random_state=rng).fit(rows, sample_weight=totals)
         return k_means.labels_[number].astype(np.int64)
+
+    def plain_kernel(self, bank: GramBank | VectorBank) -> PlainKernel:
+        """Return the Gaussian kernel by which rows are neighbors, whatever kernels their hash functions have."""
+        return RowsPlain(self.values)
 
 
 class SparseVectors(Vectors):

@@ -31,6 +31,7 @@ class Settings:
     update_codewords: bool
     codeword_constraint: Literal["distinct", "nonconstant", "none"]
     keep_clusters: bool
+    unlabeled: Literal["graph", "nearest"]
     unlabeled_weight: float
     solver: Literal["auto", "smo", "libsvm"]
     max_iter: int
@@ -44,6 +45,7 @@ class Settings:
         check_integer(self.n_bits, "n_bits", low=1)
         check_number(self.C, "C", low=0, strict=True)
         check_number(self.kernel_norm, "kernel_norm", low=1, finite=False)
+        check_choice(self.unlabeled, "unlabeled", ("graph", "nearest"))
         check_number(self.unlabeled_weight, "unlabeled_weight", low=0)
         check_flag(self.update_codewords, "update_codewords")
         check_flag(self.keep_clusters, "keep_clusters")

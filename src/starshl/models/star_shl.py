@@ -14,17 +14,19 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_labels
 from ..base import all_or_nothing
+from ..codes import BinaryCodes
 from ..facts import Facts
+from ..graphs import NeighborGraph
 from ..kernels import KernelsLike, resolve_kernels
 from ..solvers import Solution, hinge_distances
 from .bound import GeneralizationBound, generalization_bound
 from .compression import Compressed, compress_expansion
-from .decoding import nearest_classes
+from .decoding import known_classes, nearest_classes, with_codewords
 from .kernel_hasher import KernelHasher
 from .samples import Samples, sample_type
 from .settings import Settings
 from .state_checks import check_star_shl
-from .training import TrainingSet, choose_start, descend, fit_bank, warn_about
+from .training import TrainingSet, choose_start, consult_graph, descend, describe_choice, fit_bank, warn_about
 
 __all__ = ["StarSHL"]
 
@@ -33,11 +35,11 @@ class StarSHL(KernelHasher):
     """Learn a B-bit code for every sample and a B-bit codeword for every class (*SHL).
 
     Bit b is the sign of a kernel SVM whose kernel is a learned mixture. Training alternates between SVMs,
-    kernel weights (closed form), codewords and the assignment of unlabeled rows to their nearest codeword,
-    and never raises the objective [1]_. The labels decide the mode: complete ``y`` is supervised; some rows
-    unlabeled is semi-supervised (transductive, if those rows are what you want labeled: ``transduction_``);
-    no labels is unsupervised with ``n_codewords`` clusters. Unlabeled is -1 in an integer y, NaN in a float
-    y, None or NaN in an object y, and the empty text among strings.
+    kernel weights (closed form) and codewords, and never raises the objective [1]_. The labels decide the mode:
+    complete ``y`` is supervised; some rows unlabeled is semi-supervised (transductive, if those rows are what you
+    want labeled: ``transduction_``); no labels is unsupervised with ``n_codewords`` clusters. Unlabeled rows get
+    their class from the graph of their neighbors. Unlabeled is -1 in an integer y, NaN in a float y, None or NaN in
+    an object y, and the empty text among strings.
 
     Parameters
     ----------
@@ -56,7 +58,8 @@ class StarSHL(KernelHasher):
     codewords : {"separated", "random"} or array of shape (n_codewords, n_bits), default="separated"
         Codewords to start from: far apart, random, or given.
     n_codewords : int, default=None
-        Number of clusters if no row has a label; otherwise the number of classes, which may be left out.
+        Number of clusters if no row has a label; None suggests one, which is no more than a suggestion. With labels it
+        is the number of classes, which may be left out.
     kernel_weights : None, "random" or array of shape (n_bits, n_kernels), default=None
         Kernel weights to start from: equal, random (summing to one), or given. With more than 1,500 rows, all labeled,
         bits after the first start from what the first one learned on a sample; the SVMs then use all rows.
@@ -67,8 +70,14 @@ class StarSHL(KernelHasher):
         latter, or nothing (the paper; codewords may then collapse).
     keep_clusters : bool, default=True
         Never let the last row of a codeword move away. False is the paper: clusters may empty.
+    unlabeled : {"graph", "nearest"}, default="graph"
+        Where unlabeled rows belong. "graph": labels spread over the graph of nearest neighbors and weigh the less, the
+        less neighbors agree (:func:`starshl.spread_labels`); without any label, rows belong to clusters of the graph.
+        "nearest" is the paper: rows join the nearest codeword of the functions of the labeled rows, and move on in
+        every sweep; without any label they start from k-means.
     unlabeled_weight : float, default=1.0
-        Weight of an unlabeled row's loss; 0 leaves unlabeled rows to kernels that learn from them.
+        Weight of an unlabeled row's loss, times the trust in its spread label; 0 leaves unlabeled rows to kernels that
+        learn from them.
     solver : {"auto", "smo", "libsvm"}, default="auto"
         "auto" and "smo" are the solver of this package, "libsvm" is scikit-learn's, much slower.
     max_iter : int, default=20
@@ -105,8 +114,10 @@ class StarSHL(KernelHasher):
     surrogate_history_ : the hinge part of J (paper Eq. 2) at the same points
     distortion_history_ : the Hamming distortion (paper Eq. 1) at the same points
     n_iter_ : number of sweeps after sweep 0
-    transduction_ : label of every training row; given labels are kept
-    assignments_ : codeword index of every training row, nearest by hinge distance where unlabeled
+    transduction_ : label of every training row; given labels are kept, others are what the other rows say of the row
+    assignments_ : codeword index of every training row
+    training_codes_ : codes of the training rows as items of a database
+    choice_ : one line that says what the fit chose for unlabeled rows, and why
     n_reassigned_ : how often an unlabeled row changed its codeword after its first assignment
     n_flipped_ : how many codeword bits training changed
     n_relaxed_ : how often a codeword constraint was dropped for a bit, because its column violated it already
@@ -156,6 +167,7 @@ class StarSHL(KernelHasher):
         update_codewords: bool = True,
         codeword_constraint: str = "distinct",
         keep_clusters: bool = True,
+        unlabeled: str = "graph",
         unlabeled_weight: float = 1.0,
         solver: str = "auto",
         max_iter: int = 20,
@@ -176,6 +188,7 @@ class StarSHL(KernelHasher):
         self.update_codewords = update_codewords
         self.codeword_constraint = codeword_constraint
         self.keep_clusters = keep_clusters
+        self.unlabeled = unlabeled
         self.unlabeled_weight = unlabeled_weight
         self.solver = solver
         self.max_iter = max_iter
@@ -201,6 +214,7 @@ class StarSHL(KernelHasher):
             "kernel_weights": "random",
             "codeword_constraint": "none",
             "keep_clusters": False,
+            "unlabeled": "nearest",
             "tol": 0.05,
         }
         return cls(n_bits, **(settings | overrides))
@@ -212,6 +226,7 @@ class StarSHL(KernelHasher):
         y: LabelsLike = None,
         sample_weight: ArrayLike | None = None,
         initial_assignments: ArrayLike | None = None,
+        graph: NeighborGraph | None = None,
     ) -> Self:
         """Learn codewords and hash functions.
 
@@ -224,8 +239,10 @@ class StarSHL(KernelHasher):
         sample_weight : array of shape (n,), default=None
             A row of weight 2 counts as two equal rows, one of weight 0 as absent.
         initial_assignments : array of shape (n,), default=None
-            Codeword index that each unlabeled row starts from; entries of labeled rows are ignored. None starts
-            from k-means without labels, and from the hash functions of the labeled rows otherwise.
+            Codeword index that each unlabeled row starts from; entries of labeled rows are ignored. Rows then move to
+            their nearest codeword. None is the choice of ``unlabeled``.
+        graph : NeighborGraph, default=None
+            The graph of all rows of X, if you have it; otherwise it is computed where it is needed.
         """
         settings = self._settings()
         kernels = "precomputed" if settings.is_precomputed else resolve_kernels(self.kernels)
@@ -233,6 +250,7 @@ class StarSHL(KernelHasher):
         training = TrainingSet.read(settings, samples, y, sample_weight, initial_assignments)
         rng = check_random_state(self.random_state)
         fitted_kernels, bank = fit_bank(settings, kernels, training)
+        training = consult_graph(settings, training, bank, graph, rng)
         start = choose_start(settings, training, bank, rng)
         solution = descend(settings, training, bank, start)
 
@@ -243,6 +261,7 @@ class StarSHL(KernelHasher):
         self.codeword_counts_ = np.bincount(solution.assignments, training.cost, minlength=len(training.classes))
         self.support_samples_ = samples.keep(self.support_)
         self._label_training_rows(samples, training, solution)
+        self.choice_ = describe_choice(training)
         warn_about(settings, solution)
         return self
 
@@ -260,6 +279,27 @@ class StarSHL(KernelHasher):
         given = labels.classes[labels.index[labels.labeled]]
         predicted = self.classes_[self._predict_index(scores[labels.labeled])]
         return float(np.mean(predicted == given))
+
+    def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
+        """Return the codes of items: the codeword of the label where a known class is given, else as :meth:`encode`.
+
+        Parameters
+        ----------
+        X : samples as for ``fit``
+        y : array of shape (n_samples,), default=None
+            Labels of the items, where they are known. A label that is no class of the fit counts as unlabeled.
+        """
+        codes = self.encode(X)
+        if y is None:
+            return codes
+        known, index = known_classes(self.classes_, check_labels(y, len(codes)))
+        return with_codewords(codes, known, self.codewords_[index])
+
+    @property
+    def training_codes_(self) -> BinaryCodes:
+        """Codes of the training rows as items: the codeword of the label, or what the other rows say of the row."""
+        check_is_fitted(self)
+        return BinaryCodes(self.training_packed_, self.n_bits_)
 
     def generalization_bound(
         self, X: SamplesLike, y: LabelsLike, rho: float = 1.0, delta: float = 0.05
@@ -343,11 +383,12 @@ class StarSHL(KernelHasher):
             setattr(small, name, value)
         scores = expansion.scores(expansion.samples_of(expansion.kept))
         small.assignments_ = hinge_distances(scores, self.codewords_).argmin(axis=1)
+        small.training_packed_ = BinaryCodes.from_scores(scores).packed
         small.transduction_ = self.classes_[self._predict_index(scores)].astype(self.transduction_.dtype)
         return small
 
     def _label_training_rows(self, samples: Samples, training: TrainingSet, solution: Solution) -> None:
-        """Set ``assignments_`` and ``transduction_`` for all rows, also those of weight zero."""
+        """Set ``assignments_``, ``transduction_`` and codes for all rows, also those of weight zero."""
         n_rows, rows, labels = len(samples), training.rows, training.all_labels
         scores = np.empty((n_rows, self.n_bits))
         scores[rows] = solution.scores
@@ -357,10 +398,17 @@ class StarSHL(KernelHasher):
         if len(left_out):
             scores[left_out] = self._scores_of(samples.queries(left_out))
             self.assignments_[left_out] = hinge_distances(scores[left_out], self.codewords_).argmin(axis=1)
-        predicted = self.classes_[self._predict_index(scores)].astype(labels.dtype)
+        index = self._predict_index(scores)
+        if training.guess is not None:  # codes of the rows themselves would be memorized
+            index[rows] = training.guess.index
+            scores[rows] = training.guess.bit_scores(self.codewords_)
+        known, own = known_classes(self.classes_, labels)
+        scores[known] = self.codewords_[own]
+        self.training_packed_ = BinaryCodes.from_scores(scores).packed
+        transduction = self.classes_[index].astype(labels.dtype)
         if labels.labeled.any():
-            predicted[labels.labeled] = labels.classes[labels.index[labels.labeled]]
-        self.transduction_ = predicted
+            transduction[labels.labeled] = labels.classes[labels.index[labels.labeled]]
+        self.transduction_ = transduction
 
     def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return f_b(x), whose sign is bit b."""

@@ -29,12 +29,15 @@ def check_star_shl(state: Mapping[str, Any], n_bits: int, n_train: int) -> None:
         "support_": (n_support,),
         "dual_coef_": (n_bits, n_support),
         "assignments_": (n_train,),
+        "training_packed_": (n_train, -(-n_bits // 8)),
         "transduction_": (n_train,),
     }
     numbers = ("codewords_", "codeword_counts_", "kernel_weights_", "intercept_", "norms_", "dual_coef_")
     wrong = _wrong_arrays(state, shapes, numbers) + _wrong_codes(state, n_bits) + _wrong_samples(state, n_train)
     if not _are_indices(state["assignments_"], n_codewords):
         wrong.append("assignments_")
+    if state["training_packed_"].dtype != np.uint8:
+        wrong.append("training_packed_")
     if wrong:
         raise mismatch(wrong[0])
 

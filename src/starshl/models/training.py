@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -15,16 +15,20 @@ from .._progress import sweep_progress
 from .._threads import single_threaded_blas
 from .._types import LabelsLike
 from .._validation import PartialLabels, check_labels, check_length, check_weights
+from ..graphs import NeighborGraph
 from ..kernels import GramBank, Kernel, MemoryPlan, VectorBank, fit_kernels
 from ..solvers import BlockDescent, LibSVM, PairwiseAscent, Problem, Solution, Start
 from .initial import check_assignments, initial_codewords, initial_weights
 from .samples import Samples
 from .settings import Settings
+from .unlabeled import Guess, graph_of_rows, guess_classes, guess_clusters
 
 __all__ = [
     "TrainingSet",
     "choose_start",
+    "consult_graph",
     "descend",
+    "describe_choice",
     "fit_bank",
     "warn_about",
     "warn_about_classes",
@@ -50,6 +54,7 @@ class TrainingSet:
     weights: np.ndarray
     cost: np.ndarray
     initial_assignments: np.ndarray | None
+    guess: Guess | None = None
 
     @classmethod
     def read(
@@ -82,23 +87,39 @@ class TrainingSet:
     @property
     def late(self) -> bool:
         """Whether unlabeled rows enter after sweep 0, assigned by the functions of the labeled ones."""
-        return bool(self.labels.labeled.any()) and self.initial_assignments is None
+        return bool(self.labels.labeled.any()) and self.initial_assignments is None and self.guess is None
+
+    @property
+    def free(self) -> np.ndarray:
+        """Which rows the descent may assign to other codewords; those that the graph speaks for stay where it says."""
+        return np.zeros(len(self.rows), dtype=bool) if self.guess else ~self.labels.labeled
+
+    def with_guess(self, guess: Guess) -> Self:
+        """Return the same rows, the unlabeled ones in the classes of a guess and weighed by the trust in it."""
+        n_classes = guess.probabilities.shape[1]
+        return replace(
+            self,
+            classes=self.classes if self.labels.labeled.any() else np.arange(n_classes),
+            cost=self.cost * np.where(self.labels.labeled, 1.0, guess.trust),
+            guess=guess,
+        )
 
 
 def _choose_classes(settings: Settings, labels: PartialLabels) -> np.ndarray:
     """Return the classes, one codeword each: those of y or, without labels, cluster numbers."""
     if not labels.labeled.any():
-        if settings.n_codewords is None:
+        if settings.n_codewords is None and settings.unlabeled == "nearest":
             raise ValueError(
                 "y has no labels, so the number of clusters must be given: set n_codewords, for example "
-                "StarSHL(n_codewords=10). With labels in y, one codeword per class is learned."
+                "StarSHL(n_codewords=10), or unlabeled='graph', which suggests one. With labels in y, one codeword per "
+                "class is learned."
             )
         if settings.unlabeled_weight == 0:
             raise ValueError(
                 "unlabeled_weight is 0 and no row has a label, so nothing is left to learn from. "
                 "Give some labels or a positive unlabeled_weight."
             )
-        return np.arange(settings.n_codewords)
+        return np.arange(settings.n_codewords or 0)  # the graph may suggest a number
     n_classes = len(labels.classes)
     if settings.n_codewords not in (None, n_classes):
         raise ValueError(
@@ -149,6 +170,28 @@ def fit_bank(
     return fitted, training.samples.bank(fitted, MemoryPlan(settings.max_memory, settings.n_jobs, in_float64))
 
 
+def consult_graph(
+    settings: Settings,
+    training: TrainingSet,
+    bank: GramBank | VectorBank,
+    graph: NeighborGraph | None,
+    rng: np.random.RandomState,
+) -> TrainingSet:
+    """Return the training set with classes of its unlabeled rows from their neighbor graph, if these are wanted."""
+    labels, is_started = training.labels, training.initial_assignments is not None
+    if settings.unlabeled == "nearest" or labels.labeled.all() or (is_started and len(training.classes)):
+        return training
+    plain = training.samples.plain_kernel(bank)
+    graph = graph_of_rows(plain, graph, training.rows, len(training.all_labels.index))
+    if labels.labeled.any():
+        return training.with_guess(guess_classes(plain, graph, labels.index, len(training.classes)))
+    return training.with_guess(guess_clusters(plain, graph, settings.n_codewords, _draw_seed(rng)))
+
+
+def _draw_seed(rng: np.random.RandomState) -> int:
+    return int(rng.randint(np.iinfo(np.int32).max))
+
+
 def choose_start(
     settings: Settings,
     training: TrainingSet,
@@ -167,13 +210,14 @@ def choose_start(
 def _first_assignments(training: TrainingSet, bank: GramBank | VectorBank, rng: np.random.RandomState) -> np.ndarray:
     """Return a codeword index for each row: given, that of its label, or a cluster."""
     labels, n_codewords = training.labels, len(training.classes)
+    if training.guess is not None:
+        return training.guess.index
     if training.initial_assignments is not None:
         return check_assignments(training.initial_assignments, labels.index, n_codewords)
     if labels.labeled.any():
         return np.maximum(labels.index, 0)
-    seed = int(rng.randint(np.iinfo(np.int32).max))
     with single_threaded_blas():
-        return training.samples.clusters(bank, training.cost, n_codewords, np.random.RandomState(seed))
+        return training.samples.clusters(bank, training.cost, n_codewords, np.random.RandomState(_draw_seed(rng)))
 
 
 def descend(
@@ -192,7 +236,7 @@ def descend(
             bank=bank,
             svm=svm(settings.svm_tol),
             cost=training.cost,
-            free=~training.labels.labeled,
+            free=training.free,
             late=training.late,
             C=float(settings.C),
             kernel_norm=float(settings.kernel_norm),
@@ -205,6 +249,19 @@ def descend(
             on_progress=on_progress,
         )
         return BlockDescent(problem).run(start)
+
+
+def describe_choice(training: TrainingSet) -> str:
+    """Return one line about what became of unlabeled rows."""
+    if training.guess is not None:
+        return training.guess.note
+    if training.labels.labeled.all():
+        return "every row has a label"
+    if training.initial_assignments is not None:
+        return "unlabeled rows started from the given assignments and moved to their nearest codewords"
+    if training.labels.labeled.any():
+        return "unlabeled rows joined the nearest codeword of the functions of the labeled rows"
+    return "rows started from k-means and moved to their nearest codewords"
 
 
 def warn_about(settings: Settings, state: Solution) -> None:

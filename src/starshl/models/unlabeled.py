@@ -1,0 +1,96 @@
+"""What the neighbor graph says of unlabeled rows, before any hash function is learned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..graphs import NeighborGraph, cluster_graph, modularity, spread_index, suggest_n_clusters
+from ..graphs.coordinates import principal_coordinates
+from ..graphs.plain_ridge import LABEL_RIDGE, PlainKernel, RowsPlain, leave_one_out
+from ..graphs.plain_sample import LARGEST_EXACT
+
+__all__ = ["Guess", "graph_of_rows", "guess_classes", "guess_clusters"]
+
+_N_COORDINATES = 50
+_ITEM_SOFTNESS = 3.0  # items at a third of the temperature: sharp codes on both sides find .05 to .08 less
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """A class for every row.
+
+    Parameters
+    ----------
+    index : array of shape (n_rows,), the class or cluster of every row; given ones are kept
+    probabilities : array of shape (n_rows, n_classes), what the other rows say of each row
+    trust : weight of the loss of an unlabeled row where a labeled one has 1
+    note : one line that says what was chosen and why
+    """
+
+    index: np.ndarray
+    probabilities: np.ndarray
+    trust: float
+    note: str
+
+    def bit_scores(self, codewords: np.ndarray) -> np.ndarray:
+        """Return the expected bits of every row as an item of a database, with softened probabilities."""
+        softened = self.probabilities ** (1.0 / _ITEM_SOFTNESS)
+        return softened @ codewords
+
+
+def graph_of_rows(plain: PlainKernel, given: NeighborGraph | None, rows: np.ndarray, n_rows: int) -> NeighborGraph:
+    """Return the graph of the rows that take part in a fit; ``rows`` says where they stand among all ``n_rows``.
+
+    A given graph is of all rows.
+    """
+    if given is None:
+        return (
+            NeighborGraph.of_rows(plain.rows) if isinstance(plain, RowsPlain) else NeighborGraph.of_kernel(plain.gram())
+        )
+    if not isinstance(given, NeighborGraph):
+        raise TypeError(f"graph is a {type(given).__name__}; it must be None or a NeighborGraph of the rows of X.")
+    given.require_rows(n_rows)
+    if len(rows) == n_rows:
+        return given
+    return NeighborGraph(given.weights[rows][:, rows], given.n_neighbors)
+
+
+def guess_classes(plain: PlainKernel, graph: NeighborGraph, index: np.ndarray, n_classes: int) -> Guess:
+    """Return classes for all rows from those given, -1 for none; see :func:`starshl.spread_labels`.
+
+    Spread labels have a larger ridge there, the less they are trusted. A loss of weight w is what a ridge over w is, so
+    here they weigh less by the same factor.
+    """
+    spread = spread_index(plain, graph, index, n_classes)
+    return Guess(spread.index, spread.probabilities, LABEL_RIDGE / spread.pseudo_ridge, spread.note)
+
+
+def guess_clusters(plain: PlainKernel, graph: NeighborGraph, n_clusters: int | None, seed: int) -> Guess:
+    """Return clusters of the graph, each row then judged again by all others; None suggests how many."""
+    rng = np.random.RandomState(seed)
+    is_suggested = n_clusters is None
+    if n_clusters is None:
+        n_clusters = suggest_n_clusters(graph, rng)
+    coordinates = principal_coordinates(plain.rows, _N_COORDINATES) if isinstance(plain, RowsPlain) else None
+    index = cluster_graph(graph, min(n_clusters, graph.n_rows), rng, coordinates)
+    reached = modularity(graph, index)
+    note = f"{n_clusters} clusters of the graph of {graph.n_neighbors} neighbors, modularity {reached:.3f}"
+    if graph.n_rows <= LARGEST_EXACT and n_clusters > 1:
+        before, index = index, _judged_by_others(plain, graph, index, n_clusters)
+        note += f"; {int(np.sum(before != index)):,} rows then followed all others with a plain kernel"
+    if is_suggested:
+        note += f". The number {n_clusters} is a suggestion: set n_codewords if you know better"
+    return Guess(index, np.eye(n_clusters)[index], 1.0, note)
+
+
+def _judged_by_others(plain: PlainKernel, graph: NeighborGraph, index: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return the clusters that rows get from a ridge regression on all others; no cluster loses more than half."""
+    targets = np.eye(n_clusters)[index] - 1.0 / n_clusters
+    scores = leave_one_out(plain, graph, np.empty(0, dtype=np.int64), targets, LABEL_RIDGE)
+    judged = scores.argmax(axis=1)
+    sizes = np.bincount(index, minlength=n_clusters)
+    shrunk = np.flatnonzero(2 * np.bincount(judged, minlength=n_clusters) < sizes)
+    judged[np.isin(index, shrunk)] = index[np.isin(index, shrunk)]
+    return judged
