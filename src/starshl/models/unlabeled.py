@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import softmax
 
 from ..graphs import NeighborGraph, cluster_graph, modularity, spread_index, suggest_n_clusters
 from ..graphs.coordinates import principal_coordinates
@@ -14,6 +15,7 @@ from ..graphs.plain_sample import LARGEST_EXACT
 __all__ = ["Guess", "graph_of_rows", "guess_classes", "guess_clusters"]
 
 _N_COORDINATES = 50
+_CLUSTER_TEMPERATURE = 12.0  # that of labels spread from many
 _ITEM_SOFTNESS = 3.0  # items at a third of the temperature: sharp codes on both sides find .05 to .08 less
 
 
@@ -60,11 +62,10 @@ def graph_of_rows(plain: PlainKernel, given: NeighborGraph | None, rows: np.ndar
 def guess_classes(plain: PlainKernel, graph: NeighborGraph, index: np.ndarray, n_classes: int) -> Guess:
     """Return classes for all rows from those given, -1 for none; see :func:`starshl.spread_labels`.
 
-    Spread labels have a larger ridge there, the less they are trusted. A loss of weight w is what a ridge over w is, so
-    here they weigh less by the same factor.
+    A spread label has a ridge from 1 to 30 there, larger where it is trusted less. Its hinge loss weighs one over that.
     """
     spread = spread_index(plain, graph, index, n_classes)
-    return Guess(spread.index, spread.probabilities, LABEL_RIDGE / spread.pseudo_ridge, spread.note)
+    return Guess(spread.index, spread.probabilities, min(1.0, 1.0 / spread.pseudo_ridge), spread.note)
 
 
 def guess_clusters(plain: PlainKernel, graph: NeighborGraph, n_clusters: int | None, seed: int) -> Guess:
@@ -77,20 +78,24 @@ def guess_clusters(plain: PlainKernel, graph: NeighborGraph, n_clusters: int | N
     index = cluster_graph(graph, min(n_clusters, graph.n_rows), rng, coordinates)
     reached = modularity(graph, index)
     note = f"{n_clusters} clusters of the graph of {graph.n_neighbors} neighbors, modularity {reached:.3f}"
+    probabilities = np.eye(n_clusters)[index]
     if graph.n_rows <= LARGEST_EXACT and n_clusters > 1:
-        before, index = index, _judged_by_others(plain, graph, index, n_clusters)
+        before, (index, probabilities) = index, _judged_by_others(plain, graph, index, n_clusters)
         note += f"; {int(np.sum(before != index)):,} rows then followed all others with a plain kernel"
     if is_suggested:
         note += f". The number {n_clusters} is a suggestion: set n_codewords if you know better"
-    return Guess(index, np.eye(n_clusters)[index], 1.0, note)
+    return Guess(index, probabilities, 1.0, note)
 
 
-def _judged_by_others(plain: PlainKernel, graph: NeighborGraph, index: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return the clusters that rows get from a ridge regression on all others; no cluster loses more than half."""
+def _judged_by_others(
+    plain: PlainKernel, graph: NeighborGraph, index: np.ndarray, n_clusters: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return clusters and probabilities from a ridge regression on all other rows; no cluster loses more than half."""
     targets = np.eye(n_clusters)[index] - 1.0 / n_clusters
     scores = leave_one_out(plain, graph, np.empty(0, dtype=np.int64), targets, LABEL_RIDGE)
     judged = scores.argmax(axis=1)
     sizes = np.bincount(index, minlength=n_clusters)
-    shrunk = np.flatnonzero(2 * np.bincount(judged, minlength=n_clusters) < sizes)
-    judged[np.isin(index, shrunk)] = index[np.isin(index, shrunk)]
-    return judged
+    kept = np.isin(index, np.flatnonzero(2 * np.bincount(judged, minlength=n_clusters) < sizes))
+    probabilities = softmax(_CLUSTER_TEMPERATURE * scores, axis=1)
+    probabilities[kept] = np.eye(n_clusters)[index[kept]]
+    return np.where(kept, index, judged), probabilities

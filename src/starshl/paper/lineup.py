@@ -180,12 +180,21 @@ _ENTRIES = (
         *("self-training", "self-training SVC", "yardstick", "", "self-training SVC"),
         make=yardsticks.self_training_svc,
     ),
-    Entry("starshl-clusters", "*SHL", *_STAR, params={"n_codewords": one_per_class}),
+    Entry(
+        *("starshl-clusters", "*SHL", *_STAR),
+        params={"n_codewords": one_per_class, "unlabeled": "nearest"},
+        note="Starts from k-means and moves rows to their nearest codewords, as in the paper.",
+    ),
+    Entry(
+        *("starshl-graph-clusters", "*SHL, clusters of the graph", *_STAR),
+        params={"n_codewords": one_per_class},
+        note="The defaults: rows belong to clusters of their neighbor graph.",
+    ),
     Entry("itq", "ITQ", "unsupervised", "ITQ", "ITQ"),
     Entry(
         *("k-means", "k-means start", "unsupervised", "KMeansCodes", "k-means start"),
         params={"n_clusters": one_per_class},
-        note="The clusters that *SHL starts from, each with a codeword.",
+        note="The clusters that *SHL of the paper starts from, each with a codeword.",
     ),
 )
 

@@ -78,8 +78,9 @@ def _transduction_sentences(protocol: ProtocolResults, values: ByLength) -> list
         "Inductive rows predict the class of the nearest codeword. If several codewords are equally near in Hamming "
         'distance, the plain row has the expected accuracy of a random pick; in "ties by hinge" the hinge distance '
         "decides.",
-        "Transductive rows assign each unlabeled row by the hinge distance. Compared with ties at random, they gain "
-        "from a finer decoding as well as from transduction; the row with the hinge distance decodes as they do.",
+        "With the paper's settings, transductive rows assign each unlabeled row by the hinge distance. Compared with "
+        "ties at random, they gain from a finer decoding as well as from transduction; the row with the hinge distance "
+        "decodes as they do. With the default settings, labels spread over the neighbor graph of all rows.",
         "Code lengths of 4 to 15 bits are our reading of the paper's plots.",
     ]
     rows = {name: runs[n_bits] for name, runs in values.items()}

@@ -52,7 +52,7 @@ def self_training_svc(seed: int) -> SelfTrainingClassifier:
 
 
 class KMeansCodes(BaseEstimator):
-    """Give a codeword to each cluster that StarSHL starts from without labels: what its training must improve on.
+    """Give a codeword to each cluster that the paper's *SHL starts from without labels: what its training must beat.
 
     Parameters
     ----------
