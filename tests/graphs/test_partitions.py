@@ -129,3 +129,9 @@ def test_impossible_numbers_of_clusters_are_refused(n_clusters):
     rows, _ = planted_rows(2, 20)
     with pytest.raises((ValueError, TypeError), match="n_clusters"):
         clusters_of(NeighborGraph.of_rows(rows), n_clusters)
+
+
+def test_clusters_are_as_many_as_asked_for_where_modularity_wants_fewer():
+    rows = np.random.default_rng(0).standard_normal((6, 2))
+    for n_clusters in (3, 6):
+        assert len(np.unique(clusters_of(NeighborGraph.of_rows(rows), n_clusters))) == n_clusters

@@ -110,6 +110,7 @@ def test_defaults_are_the_contract():
         "update_codewords": True,
         "codeword_constraint": "distinct",
         "keep_clusters": True,
+        "unlabeled": "graph",
         "unlabeled_weight": 1.0,
         "solver": "auto",
         "max_iter": 20,
@@ -126,6 +127,7 @@ def test_paper_settings_can_be_overridden():
     paper = StarSHL.paper(25, C=5.0)
     assert (paper.n_bits, paper.kernels, paper.C, paper.tol) == (25, "paper", 5.0, 0.05)
     assert (paper.codewords, paper.kernel_weights, paper.codeword_constraint) == ("random", "random", "none")
+    assert paper.unlabeled == "nearest"
 
 
 def test_works_in_a_pipeline_and_a_grid_search(small):

@@ -182,7 +182,8 @@ BAD_FITS = {
     "labels too short": (lambda: StarSHL().fit(X3, Y3[:5]), r"y has shape \(5,\); X has 36 rows"),
     "mixed labels": (lambda: StarSHL().fit(X3[:2], np.array(["a", 1], object)), "mixes labels of the types int, str"),
     "infinite labels": (lambda: StarSHL().fit(X3, np.full(36, np.inf)), "y contains infinity"),
-    "no labels and no n_codewords": (lambda: StarSHL().fit(X3), "set n_codewords"),
+    "no labels and no n_codewords": (lambda: StarSHL(unlabeled="nearest").fit(X3), "set n_codewords"),
+    "y without labels and no n_codewords": (lambda: StarSHL().fit(X3, [-1] * 36), "set n_codewords"),
     "n_codewords against labels": (lambda: StarSHL(n_codewords=5).fit(X3, Y3), "n_codewords is 5, but y has 3"),
     "weights all zero": (lambda: StarSHL().fit(X3, Y3, np.zeros(36)), "All entries of sample_weight are zero"),
     "negative weights": (lambda: StarSHL().fit(X3, Y3, -np.ones(36)), "negative, infinite or NaN"),
@@ -298,7 +299,7 @@ def test_graph_kernel_sees_rows_that_the_loss_does_not():
     truth = np.repeat([0, 1], 40)
     y = np.full(80, -1)
     y[[0, 79]] = [0, 1]
-    settings = {"unlabeled_weight": 0.0, "random_state": 0}
+    settings = {"unlabeled": "nearest", "unlabeled_weight": 0.0, "random_state": 0}
     plain = StarSHL(4, **settings).fit(two_moons_like, y)
     graph = StarSHL(4, kernels=[GraphGaussian(0.5, 2)], **settings).fit(two_moons_like, y)
     assert np.mean(graph.transduction_ == truth) == 1.0

@@ -26,9 +26,11 @@ def labels_of(mode, y):
 
 
 def fit(mode, rows, n_bits=8, **settings):
+    """Fit with the paper's treatment of unlabeled rows, in which the descent has all of its steps."""
     X, y = rows
+    settings = {"random_state": 0, "unlabeled": "nearest"} | settings
     n_codewords = 10 if mode == "unsupervised" else None
-    return StarSHL(n_bits, n_codewords=n_codewords, **({"random_state": 0} | settings)).fit(X, labels_of(mode, y))
+    return StarSHL(n_bits, n_codewords=n_codewords, **settings).fit(X, labels_of(mode, y))
 
 
 def objective(hasher, X, grams, y=None):
@@ -144,11 +146,12 @@ def test_same_seed_gives_the_same_bytes(mode, rows):
     assert first.tobytes() == second.tobytes()
 
 
+@pytest.mark.parametrize("unlabeled", ["graph", "nearest"])
 @pytest.mark.parametrize("mode", MODES)
-def test_permuting_rows_permutes_codes(mode, rows):
+def test_permuting_rows_permutes_codes(mode, unlabeled, rows):
     X, y = rows
     order = np.random.default_rng(0).permutation(len(X))
-    settings = {"svm_tol": 1e-8, "tol": 1e-5, "max_iter": 100}
+    settings = {"svm_tol": 1e-8, "tol": 1e-5, "max_iter": 100, "unlabeled": unlabeled}
     plain, permuted = fit(mode, (X, y), **settings), None
     hidden = labels_of(mode, y)
     n_codewords = 10 if mode == "unsupervised" else None
@@ -183,10 +186,13 @@ def test_unlabeled_rows_of_no_weight_change_nothing(rows, kernels):
     X, y = rows
     hidden = np.where(np.arange(len(y)) < 60, y, -1)
     settings = {"kernels": kernels, "random_state": 0, "svm_tol": 1e-8, "tol": 1e-5, "max_iter": 100}
+    settings["unlabeled"] = "nearest"
     labeled_only = StarSHL(8, **settings).fit(X[:60], y[:60])
     with_others = StarSHL(8, unlabeled_weight=0.0, **settings).fit(X, hidden)
     assert np.abs(with_others.decision_function(X) - labeled_only.decision_function(X)).max() < 1e-4
     assert with_others.transduction_.tolist() == [*y[:60], *labeled_only.predict(X[60:])]
+    on_graph = StarSHL(8, unlabeled_weight=0.0, **settings | {"unlabeled": "graph"}).fit(X, hidden)
+    assert np.abs(on_graph.decision_function(X) - labeled_only.decision_function(X)).max() < 1e-4
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -197,6 +203,7 @@ def test_weight_zero_leaves_out_and_weight_two_repeats(mode, rows):
     weights[:20] = 1
     settings = {"random_state": 0, "svm_tol": 1e-8, "tol": 1e-6, "max_iter": 300, "C": 1.0}
     settings["n_codewords"] = 10 if mode == "unsupervised" else None
+    settings["unlabeled"] = "nearest"  # a neighbor graph has every row once
     weighted = StarSHL(8, **settings).fit(X, hidden, sample_weight=weights)
     repeat = np.repeat(np.arange(100), weights)
     repeated = StarSHL(8, **settings).fit(X[repeat], None if hidden is None else hidden[repeat])

@@ -72,6 +72,8 @@ def test_number_of_codewords_may_be_left_out_and_is_said_to_be_a_suggestion():
     assert "suggestion" not in StarSHL(8, n_codewords=4, random_state=0).fit(X).choice_
     with pytest.raises(ValueError, match="n_codewords"):
         StarSHL(8, unlabeled="nearest").fit(X)
+    with pytest.raises(ValueError, match="n_codewords"):
+        StarSHL(8).fit(X, np.full(160, np.nan))
 
 
 def test_choice_is_one_line_in_every_mode():

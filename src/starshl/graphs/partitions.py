@@ -128,7 +128,8 @@ def _best_partition(
         tasks.append(partial(_partition, graph, embedding, draws, drawn))
     with single_threaded_blas():
         candidates = run_all(tasks)
-    labels, reached = max(candidates, key=lambda candidate: candidate[1])
+    # Where modularity asks for fewer clusters than were asked for, coordinates that merge some would win.
+    labels, reached = max(candidates, key=lambda candidate: (len(np.unique(candidate[0])), candidate[1]))
     return _by_size(labels), reached
 
 

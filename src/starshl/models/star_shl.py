@@ -237,7 +237,8 @@ class StarSHL(KernelHasher):
         y : array of shape (n,), default=None
             Labels; unlabeled rows are marked as described above.
         sample_weight : array of shape (n,), default=None
-            A row of weight 2 counts as two equal rows, one of weight 0 as absent.
+            A row of weight 2 counts as two equal rows, one of weight 0 as absent. The neighbor graph has every row of
+            positive weight once.
         initial_assignments : array of shape (n,), default=None
             Codeword index that each unlabeled row starts from; entries of labeled rows are ignored. Rows then move to
             their nearest codeword. None is the choice of ``unlabeled``.

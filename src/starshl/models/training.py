@@ -78,7 +78,7 @@ class TrainingSet:
             all_labels=all_labels,
             samples=samples if len(rows) == n_rows else samples.take(rows),
             labels=labels,
-            classes=_choose_classes(settings, labels),
+            classes=_choose_classes(settings, labels, is_given=y is not None),
             weights=all_weights[rows],
             cost=all_weights[rows] * np.where(labels.labeled, 1.0, float(settings.unlabeled_weight)),
             initial_assignments=start_from,
@@ -105,14 +105,15 @@ class TrainingSet:
         )
 
 
-def _choose_classes(settings: Settings, labels: PartialLabels) -> np.ndarray:
+def _choose_classes(settings: Settings, labels: PartialLabels, *, is_given: bool) -> np.ndarray:
     """Return the classes, one codeword each: those of y or, without labels, cluster numbers."""
     if not labels.labeled.any():
-        if settings.n_codewords is None and settings.unlabeled == "nearest":
+        # A y without any label is more likely a mistake than a wish for clusters.
+        if settings.n_codewords is None and (is_given or settings.unlabeled == "nearest"):
             raise ValueError(
                 "y has no labels, so the number of clusters must be given: set n_codewords, for example "
-                "StarSHL(n_codewords=10), or unlabeled='graph', which suggests one. With labels in y, one codeword per "
-                "class is learned."
+                "StarSHL(n_codewords=10). With y=None and unlabeled='graph' a number is suggested; with labels in y, "
+                "one codeword per class is learned."
             )
         if settings.unlabeled_weight == 0:
             raise ValueError(

@@ -72,10 +72,16 @@ def guess_clusters(plain: PlainKernel, graph: NeighborGraph, n_clusters: int | N
     """Return clusters of the graph, each row then judged again by all others; None suggests how many."""
     rng = np.random.RandomState(seed)
     is_suggested = n_clusters is None
-    if n_clusters is None:
-        n_clusters = suggest_n_clusters(graph, rng)
     coordinates = principal_coordinates(plain.rows, _N_COORDINATES) if isinstance(plain, RowsPlain) else None
-    index = cluster_graph(graph, min(n_clusters, graph.n_rows), rng, coordinates)
+    # In an order of their own, so that the clusters do not depend on the order in which the rows came.
+    order = np.arange(graph.n_rows) if coordinates is None else np.lexsort(coordinates.T)
+    ordered = NeighborGraph(graph.weights[order][:, order], graph.n_neighbors)
+    if n_clusters is None:
+        n_clusters = suggest_n_clusters(ordered, rng)
+    index = np.empty(graph.n_rows, dtype=np.int64)
+    index[order] = cluster_graph(
+        ordered, min(n_clusters, graph.n_rows), rng, None if coordinates is None else coordinates[order]
+    )
     reached = modularity(graph, index)
     note = f"{n_clusters} clusters of the graph of {graph.n_neighbors} neighbors, modularity {reached:.3f}"
     probabilities = np.eye(n_clusters)[index]
@@ -95,7 +101,14 @@ def _judged_by_others(
     scores = leave_one_out(plain, graph, np.empty(0, dtype=np.int64), targets, LABEL_RIDGE)
     judged = scores.argmax(axis=1)
     sizes = np.bincount(index, minlength=n_clusters)
-    kept = np.isin(index, np.flatnonzero(2 * np.bincount(judged, minlength=n_clusters) < sizes))
+    kept = np.zeros(len(index), dtype=bool)
+    while True:  # rows that stay take away from other clusters what those counted on
+        halved = np.flatnonzero(2 * np.bincount(judged, minlength=n_clusters) < sizes)
+        again = np.isin(index, halved) & ~kept
+        if not again.any():
+            break
+        kept |= again
+        judged[again] = index[again]
     probabilities = softmax(_CLUSTER_TEMPERATURE * scores, axis=1)
     probabilities[kept] = np.eye(n_clusters)[index[kept]]
-    return np.where(kept, index, judged), probabilities
+    return judged, probabilities
