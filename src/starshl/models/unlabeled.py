@@ -11,6 +11,7 @@ from ..graphs import NeighborGraph, cluster_graph, modularity, spread_index, sug
 from ..graphs.coordinates import principal_coordinates
 from ..graphs.plain_ridge import LABEL_RIDGE, PlainKernel, RowsPlain, leave_one_out
 from ..graphs.plain_sample import LARGEST_EXACT
+from ..kernels import distinct_rows
 
 __all__ = ["Guess", "graph_of_rows", "guess_classes", "guess_clusters"]
 
@@ -79,9 +80,8 @@ def guess_clusters(plain: PlainKernel, graph: NeighborGraph, n_clusters: int | N
     if n_clusters is None:
         n_clusters = suggest_n_clusters(ordered, rng)
     index = np.empty(graph.n_rows, dtype=np.int64)
-    index[order] = cluster_graph(
-        ordered, min(n_clusters, graph.n_rows), rng, None if coordinates is None else coordinates[order]
-    )
+    n_found = min(n_clusters, _n_distinct(plain))
+    index[order] = cluster_graph(ordered, n_found, rng, None if coordinates is None else coordinates[order])
     reached = modularity(graph, index)
     note = f"{n_clusters} clusters of the graph of {graph.n_neighbors} neighbors, modularity {reached:.3f}"
     probabilities = np.eye(n_clusters)[index]
@@ -91,6 +91,11 @@ def guess_clusters(plain: PlainKernel, graph: NeighborGraph, n_clusters: int | N
     if is_suggested:
         note += f". The number {n_clusters} is a suggestion: set n_codewords if you know better"
     return Guess(index, probabilities, 1.0, note)
+
+
+def _n_distinct(plain: PlainKernel) -> int:
+    """Return the number of distinct rows; samples behind a kernel count as distinct."""
+    return int(distinct_rows(plain.rows)[0].shape[0]) if isinstance(plain, RowsPlain) else plain.n_rows
 
 
 def _judged_by_others(
