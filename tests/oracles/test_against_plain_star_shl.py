@@ -75,7 +75,8 @@ def test_semi_supervised_decision_values_agree(digits, C, given):
     plain = PlainStarSHL(
         paper_grams(X, X), first if given else np.where(labeled, y, 0), labeled, codewords, weights, C=C
     ).fit(late=not given)
-    ours = StarSHL(5, kernels="paper", C=C, codewords=codewords, kernel_weights=weights, **TIGHT)
+    settings = {"codewords": codewords, "kernel_weights": weights, "unlabeled": "nearest"} | TIGHT
+    ours = StarSHL(5, kernels="paper", C=C, **settings)
     ours.fit(X, np.where(labeled, y, -1), initial_assignments=first if given else None)
     assert np.array_equal(ours.assignments_, plain.a)
     assert np.abs(ours.decision_function(X) - plain.F).max() < 1e-3
