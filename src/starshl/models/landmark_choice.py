@@ -21,9 +21,10 @@ from .ridge_training import stratified_rows
 
 __all__ = ["choose_landmarks", "given_rows"]
 
-_PILOT_ROWS = 20_000
+_PILOT_ROWS = 20_000  # at most
 _RIDGE_ROWS = 4096  # of the pilot fit, by whose leave-one-out loss ridges are compared
 _RIDGE_STEP = 10**0.5
+_LEAST_GAIN = 1e-3  # share of the loss by which a lower ridge must be better: without a gain, more ridge is safer
 _POOL_ROWS = 100_000  # among which rows between classes are looked for
 _CANDIDATES = 6  # times as many as are drawn; 3 and 12 were .001 and .002 worse on MNIST
 
@@ -40,7 +41,9 @@ def choose_landmarks(problem: LandmarkProblem, n_landmarks: int, seed: int) -> t
     given = given_rows(index, problem.training.is_given, n_random // 2, seed)
     first = np.union1d(given, stratified_rows(index, n_random - len(given), seed))
     pool = np.setdiff1d(stratified_rows(index, _POOL_ROWS, seed + 1), first, assume_unique=True)
-    pilot = _Pilot.fit(problem, first, seed + 2)
+    # No more rows per landmark than the whole fit has, because its ridge must not be too low there.
+    n_rows = min(_PILOT_ROWS, len(index) * len(first) // n_landmarks)
+    pilot = _Pilot.fit(problem, first, stratified_rows(index, n_rows, seed + 2), seed)
     n_more = min(n_landmarks - len(first), len(pool))
     hardest = pool[np.argsort(pilot.leads(problem, pool), kind="stable")[: _CANDIDATES * n_more]]
     more = np.random.RandomState(seed).choice(hardest, n_more, replace=False)
@@ -56,16 +59,15 @@ def given_rows(index: np.ndarray, is_given: np.ndarray, n_rows: int, seed: int) 
 
 @dataclass(frozen=True, slots=True)
 class _Pilot:
-    """A regression over some landmarks on at most 20,000 rows."""
+    """A regression over some of the landmarks, on some of the rows."""
 
     features: LandmarkMap
     found: StreamedSolution
     ridge: float
 
     @classmethod
-    def fit(cls, problem: LandmarkProblem, landmarks: np.ndarray, seed: int) -> _Pilot:
+    def fit(cls, problem: LandmarkProblem, landmarks: np.ndarray, rows: np.ndarray, seed: int) -> _Pilot:
         features = problem.landmark_map(landmarks)
-        rows = stratified_rows(problem.training.index, _PILOT_ROWS, seed)
         sums = problem.sums(features, rows)
         if problem.training.is_given.all():
             ridge, found = _refined_ridge(problem, features, sums, rows, seed)
@@ -109,7 +111,7 @@ def _refined_ridge(
     best = attempt(problem.mixture.ridge)
     while best[1] / _RIDGE_STEP >= SMALLEST_RIDGE:
         tried = attempt(best[1] / _RIDGE_STEP)
-        if tried[0] >= best[0]:
+        if tried[0] >= (1.0 - _LEAST_GAIN) * best[0]:
             break
         best = tried
     return best[1], best[2]
