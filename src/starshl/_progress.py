@@ -1,11 +1,11 @@
-"""A progress bar over sweeps and bits, on standard error."""
+"""Progress bars over sweeps and bits, or over rows, on standard error."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["sweep_progress"]
+__all__ = ["row_progress", "sweep_progress"]
 
 
 @contextmanager
@@ -47,3 +47,25 @@ def sweep_progress(n_bits: int, max_iter: int, *, shown: bool) -> Iterator[Calla
 
         yield report
         progress.update(task, completed=n_bits * (max_iter + 2), description="done")
+
+
+@contextmanager
+def row_progress(description: str, n_rows: int, *, shown: bool) -> Iterator[Callable[[int], None]]:
+    """Yield a function to be called with the number of rows that have been read."""
+    if not shown:
+        yield lambda n_read: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("rows"))
+    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True)) as progress:
+        task = progress.add_task(description, total=n_rows)
+        yield lambda n_read: progress.update(task, advance=n_read)

@@ -169,3 +169,11 @@ def test_the_ridge_is_lowered_as_long_as_rows_left_out_are_predicted_better(monk
 def _log_loss(hasher, y):
     """Return the log loss of scores without the row itself."""
     return landmark_choice._log_loss(hasher.training_scores_.astype(np.float64), y, np.ones(len(y)))
+
+
+def test_a_progress_bar_names_the_landmarks(capsys):
+    X, y = overlapping_classes(600)
+    fit(X, y, max_exact_rows=500, n_landmarks=50, verbose=1)
+    shown = capsys.readouterr().err
+    assert "50 landmarks, learning" in shown
+    assert "600/600" in shown

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
 
+from .._progress import row_progress
 from .._threads import tiles
 from .._types import Rows
 from ..kernels import LandmarkMap
@@ -30,6 +32,7 @@ class LandmarkProblem:
     weights : array of shape (n_rows,), their weights
     mixture : kernel weights, constant and ridge
     n_jobs : number of threads
+    verbose : whether to show a progress bar
     """
 
     training: RidgeTrainingSet
@@ -37,6 +40,7 @@ class LandmarkProblem:
     weights: np.ndarray
     mixture: Mixture
     n_jobs: int | None
+    verbose: bool = False
 
     def landmark_map(self, landmarks: np.ndarray) -> LandmarkMap:
         """Return the features over some rows of the fit."""
@@ -48,23 +52,33 @@ class LandmarkProblem:
         pieces = [rows[piece] for piece in tiles(len(rows), BLOCK_ROWS)]
         return zip(pieces, self.training.samples.blocks(self.rows[rows], BLOCK_ROWS), strict=True)
 
-    def sums(self, features: LandmarkMap, rows: np.ndarray) -> RidgeSums:
+    def sums(
+        self, features: LandmarkMap, rows: np.ndarray, report: Callable[[int], None] = lambda n_read: None
+    ) -> RidgeSums:
         """Return what a regression on some rows of the fit needs to know of them."""
         sums = RidgeSums(features.n_features, self.training.n_classes, self.n_jobs)
         for positions, block in self.blocks(rows):
             sums.add(features.features(block), self.training.index[positions], self.weights[positions])
+            report(len(positions))
         return sums
+
+    def _progress(self, landmarks: np.ndarray, step: str) -> AbstractContextManager[Callable[[int], None]]:
+        return row_progress(f"{len(landmarks):,} landmarks, {step}", len(self.rows), shown=self.verbose)
 
     def solve(self, landmarks: np.ndarray) -> RidgeSolution:
         """Return the solution on all rows, with leave-one-out scores."""
         training, everything = self.training, np.arange(len(self.rows))
         features = self.landmark_map(landmarks)
-        found = self.sums(features, everything).solve(self.mixture.ridge, self.mixture.constant, overwrite=True)
+        with self._progress(landmarks, "learning") as report:
+            sums = self.sums(features, everything, report)
+        found = sums.solve(self.mixture.ridge, self.mixture.constant, overwrite=True)
+        del sums
         dual = features.fold(found.coefficients).T
         whitened = features.transformed(found.whitening)
         scores = np.empty((len(everything), training.n_classes), dtype=np.float32)
-        for positions, block in self.blocks(everything):
-            scores[positions] = found.leave_one_out(
-                whitened.features(block), training.index[positions], self.weights[positions]
-            )
+        with self._progress(landmarks, "leaving each row out") as report:
+            for positions, block in self.blocks(everything):
+                u = whitened.features(block)
+                scores[positions] = found.leave_one_out(u, training.index[positions], self.weights[positions])
+                report(len(positions))
         return RidgeSolution(self.mixture, dual, found.intercept, scores, landmarks)

@@ -46,6 +46,7 @@ class RidgeSettings:
     n_landmarks: int | None
     n_jobs: int | None
     max_memory: float | None
+    verbose: int
 
     def __post_init__(self) -> None:
         check_integer(self.n_bits, "n_bits", low=1)

@@ -89,6 +89,7 @@ class StarRidge(KernelHasher):
     random_state : int, RandomState or None, default=None
         Seeds the codewords and the choice of the rows from which kernel weights are learned.
     verbose : int, default=0
+        1 shows a progress bar if there are landmarks.
 
     Attributes
     ----------
