@@ -222,6 +222,39 @@ def test_removed_vectors_leave_gaps_that_compact_closes(kept, rows, kind):
         assert vector_file(kept).name == name
 
 
+def test_any_sequence_of_changes_leaves_each_item_its_last_vector(tmp_path, hasher, kind):
+    rng = np.random.default_rng(0)
+    layout = RecordLayout(kind, 8)
+    expected, folder = {}, tmp_path / "items"
+    Collection.create(folder, hasher, vectors=kind).close()
+    with Collection(folder, read_only=True) as reader:
+        for _ in range(4):
+            with Collection(folder) as collection:
+                for _ in range(6):
+                    ids = rng.choice(30, size=rng.integers(1, 8), replace=False)
+                    vectors = rng.standard_normal((len(ids), 8))
+                    step = rng.choice(["upsert", "upsert", "remove", "label"])
+                    held = [item for item in ids.tolist() if item in expected]
+                    if step == "upsert":
+                        collection.upsert(vectors, ids=ids)
+                        expected |= dict(zip(ids.tolist(), layout.unpack(layout.pack(vectors)), strict=True))
+                    elif step == "remove":
+                        collection.remove(held)
+                        expected = {item: vector for item, vector in expected.items() if item not in held}
+                    else:
+                        collection.set_labels(held, ["a"] * len(held))
+                collection.compact()
+            ids = sorted(expected)
+            assert reader.ids.tolist() == ids
+            stored = np.array([expected[item] for item in ids])
+            assert (reader.vectors(ids) == stored).all()
+            query = rng.standard_normal((1, 8))
+            hits = reader.search(query, k=3, oversample=30)[0]
+            assert [hit.id for hit in hits] == brute_force(query[0], stored, ids, 3)[0]
+            assert reader.verify() == len(ids)
+    assert vector_file(folder).stat().st_size == len(expected) * layout.dtype.itemsize
+
+
 @pytest.fixture
 def without_vacuum(monkeypatch):
     """Leave out the part of a compaction that waits ten seconds for a reader in the middle of a state."""

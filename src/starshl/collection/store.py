@@ -200,12 +200,14 @@ class Store:
     def places(self, ids: list[int]) -> dict[int, tuple[int, int]]:
         """Return slot and checksum of the vector of each id; only the vector itself tells whether they are right."""
         query = f"SELECT id, slot, vector_sum FROM {self._source} WHERE {_HAS_LISTED_ID}"
-        places = {item: (slot, total) for item, slot, total in self.connection.execute(query, [json.dumps(ids)])}
-        for item in ids:
-            if item not in places:
-                raise KeyError(f"The id {item} is not in the collection.")
-            if not all(isinstance(number, int) for number in places[item]):
+        places = {}
+        for item, slot, total in self.connection.execute(query, [json.dumps(ids)]):
+            if type(slot) is not int or type(total) is not int:
                 raise self._damaged(f"has lost the place of the vector of item {item}")
+            places[item] = slot, total
+        if len(places) < len(ids):
+            missing = next(item for item in ids if item not in places)
+            raise KeyError(f"The id {missing} is not in the collection.")
         return places
 
     def check_integrity(self) -> None:
