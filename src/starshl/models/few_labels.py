@@ -55,8 +55,8 @@ def graph_of_samples(
 ) -> tuple[PlainKernel, NeighborGraph]:
     """Return the plain kernel of the samples and their graph: Gaussian for vectors, the mean kernel for all others."""
     if isinstance(samples, Vectors):
-        graph = NeighborGraph.of_rows(samples.values) if graph is None else graph
-        return RowsPlain(samples.values), graph
+        rows = samples.values
+        return RowsPlain(rows), NeighborGraph.of_rows(rows) if graph is None else graph
     if isinstance(samples, Precomputed):
         grams = samples.values
     else:
