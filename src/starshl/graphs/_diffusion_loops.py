@@ -5,14 +5,15 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def solve_diffusion(values, columns, ends, damping, extra, target, tolerance, max_iter, solution):
-    """Solve (I - damping S + diag(extra)) x = target by conjugate gradients, from the start in ``solution``.
+def solve_diffusion(values, columns, ends, damping, extra, trivial, target, tolerance, max_iter, solution):
+    """Solve (I - damping S + diag(extra)) x = target among x orthogonal to ``trivial``, by conjugate gradients.
 
-    Return the final length of the residual relative to that of the target.
+    ``solution`` holds the start; start and target are orthogonal to ``trivial``. Return the final length of the
+    residual relative to that of the target.
     """
     n_rows = target.shape[0]
     residual, direction, image = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows)
-    _apply(values, columns, ends, damping, extra, solution, image)
+    _apply(values, columns, ends, damping, extra, trivial, solution, image)
     goal, size = 0.0, 0.0
     for i in range(n_rows):
         residual[i] = target[i] - image[i]
@@ -25,7 +26,7 @@ def solve_diffusion(values, columns, ends, damping, extra, target, tolerance, ma
     for _ in range(max_iter):
         if size <= tolerance * tolerance * goal:
             break
-        _apply(values, columns, ends, damping, extra, direction, image)
+        _apply(values, columns, ends, damping, extra, trivial, direction, image)
         curvature = 0.0
         for i in range(n_rows):
             curvature += direction[i] * image[i]
@@ -42,9 +43,15 @@ def solve_diffusion(values, columns, ends, damping, extra, target, tolerance, ma
 
 
 @njit(nogil=True)
-def _apply(values, columns, ends, damping, extra, vector, out):
+def _apply(values, columns, ends, damping, extra, trivial, vector, out):
     for i in range(vector.shape[0]):
         total = 0.0
         for edge in range(ends[i], ends[i + 1]):
             total += values[edge] * vector[columns[edge]]
         out[i] = (1.0 + extra[i]) * vector[i] - damping * total
+    # Without it, rounding along the trivial direction would grow a hundredfold in the solution.
+    along = 0.0
+    for i in range(vector.shape[0]):
+        along += trivial[i] * out[i]
+    for i in range(vector.shape[0]):
+        out[i] -= along * trivial[i]

@@ -18,12 +18,15 @@ from .._threads import run_all, single_threaded_blas
 from ._diffusion_loops import solve_diffusion
 from .neighbor_graph import NeighborGraph
 
-__all__ = ["GRAPH_RIDGE", "diffusion_columns", "diffusion_gram", "graph_scores"]
+__all__ = ["GRAPH_RIDGE", "diffusion_columns", "diffusion_gram", "graph_scores", "scores_without_own_label"]
 
 DAMPING = 0.99
+GRAPH_RIDGE = 0.1
 _TOLERANCE = 1e-4  # relative residual; 1e-1 costs up to .09 of accuracy
 _MAX_ITER = 1000  # the condition is at most 199: about 70 iterations
-GRAPH_RIDGE = 0.1
+_MOST_COLUMNS = 1000  # labels; with more, solving once per class is cheaper than once per label
+_UNIT_COLUMNS = 200  # labels that then give the mean diagonal
+_HELD_OUT = 0.1  # share of many labels that is held out
 _CACHE = "diffusion_columns"
 
 
@@ -35,38 +38,36 @@ def diffusion_columns(graph: NeighborGraph, rows: np.ndarray) -> np.ndarray:
     """
     known: dict[int, np.ndarray] = graph.cache.setdefault(_CACHE, {})
     missing = [row for row in np.unique(rows).tolist() if row not in known]
-    columns = run_all([partial(_column, graph, row) for row in missing])
-    known.update(zip(missing, columns, strict=True))
+    unit = np.zeros(graph.n_rows)
+
+    def column(row: int) -> np.ndarray:
+        target = unit.copy()
+        target[row] = 1.0
+        return _solve(graph, unit, target).astype(np.float32)
+
+    known.update(zip(missing, run_all([partial(column, row) for row in missing]), strict=True))
     return np.stack([known[row] for row in rows.tolist()])
 
 
-def _column(graph: NeighborGraph, row: int) -> np.ndarray:
-    trivial = trivial_direction(graph)
-    target = -trivial[row] * trivial
-    target[row] += 1.0
+def _solve(graph: NeighborGraph, extra: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Return the x orthogonal to phi whose image under I - .99 S + diag(extra) is the target, but for phi."""
+    matrix, trivial = graph.normalized, trivial_direction(graph)
+    target = target - (trivial @ target) * trivial
     solution = np.zeros(graph.n_rows)
-    solve_diffusion(*_operator(graph), np.zeros(graph.n_rows), target, _TOLERANCE, _MAX_ITER, solution)
-    # Rounding along phi grows a hundredfold in the solution, whose true component there is zero.
-    solution -= (trivial @ solution) * trivial
-    return solution.astype(np.float32)
+    edges = matrix.data, matrix.indices, matrix.indptr
+    solve_diffusion(*edges, DAMPING, extra, trivial, target, _TOLERANCE, _MAX_ITER, solution)
+    return solution
 
 
 def trivial_direction(graph: NeighborGraph) -> np.ndarray:
     """Return phi, the root of the degrees at length one."""
-    roots = np.sqrt(graph.degrees)
-    length = float(np.sqrt(graph.degrees.sum()))
-    return roots / (length or 1.0)
-
-
-def _operator(graph: NeighborGraph) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    matrix = graph.normalized
-    return matrix.data, matrix.indices, matrix.indptr, DAMPING
+    return np.sqrt(graph.degrees / (float(graph.degrees.sum()) or 1.0))
 
 
 def diffusion_gram(graph: NeighborGraph, rows: np.ndarray) -> np.ndarray:
     """Return K between some rows, over its mean diagonal, in float64."""
     gram = diffusion_columns(graph, rows)[:, rows].astype(np.float64)
-    return (gram + gram.T) / (2 * _unit(gram))
+    return (gram + gram.T) / (2 * _mean_diagonal(gram))
 
 
 def graph_scores(graph: NeighborGraph, labeled: np.ndarray, targets: np.ndarray) -> np.ndarray:
@@ -75,12 +76,52 @@ def graph_scores(graph: NeighborGraph, labeled: np.ndarray, targets: np.ndarray)
     scores = K_l (K_ll + .1 I)^-1 targets with K over its mean diagonal at the labeled rows.
     """
     with single_threaded_blas():
+        if len(labeled) > _MOST_COLUMNS:
+            return _scores_by_class(graph, labeled, targets)
         columns = diffusion_columns(graph, labeled)
         gram = diffusion_gram(graph, labeled)
         gram[np.diag_indices_from(gram)] += GRAPH_RIDGE
-        coefficients = cho_solve(cho_factor(gram, lower=True), targets) / _unit(columns[:, labeled])
-        return columns.T.astype(np.float64) @ coefficients
+        coefficients = cho_solve(cho_factor(gram, lower=True), targets) / _mean_diagonal(columns[:, labeled])
+        return np.ascontiguousarray((coefficients.T.astype(np.float32) @ columns).T, dtype=np.float64)
 
 
-def _unit(gram: np.ndarray) -> float:
+def _scores_by_class(graph: NeighborGraph, labeled: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Return the same scores from one linear system per class.
+
+    They minimize |f_l - targets|^2 / .1 + m f' (I - .99 S) f over f orthogonal to phi, m the mean diagonal: the system
+    is I - .99 S + I_l / (.1 m) with the right-hand side targets / (.1 m) at the labeled rows.
+    """
+    some = labeled[np.linspace(0, len(labeled) - 1, _UNIT_COLUMNS).astype(np.int64)]
+    weight = 1.0 / (GRAPH_RIDGE * _mean_diagonal(diffusion_columns(graph, some)[:, some]))
+    extra = np.zeros(graph.n_rows)
+    extra[labeled] = weight
+
+    def scores(values: np.ndarray) -> np.ndarray:
+        target = np.zeros(graph.n_rows)
+        target[labeled] = weight * values
+        return _solve(graph, extra, target)
+
+    return np.stack(run_all([partial(scores, values) for values in targets.T]), axis=1)
+
+
+def scores_without_own_label(
+    graph: NeighborGraph, labeled: np.ndarray, targets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return positions among the labeled rows and the graph scores that these rows would get without their labels.
+
+    All labeled rows, each left out alone; of many a tenth, all left out together.
+    """
+    with single_threaded_blas():
+        if len(labeled) > _MOST_COLUMNS:
+            n_out = min(_MOST_COLUMNS, int(_HELD_OUT * len(labeled)))
+            out = np.sort(np.random.RandomState(0).permutation(len(labeled))[:n_out])
+            rest = np.setdiff1d(np.arange(len(labeled)), out)
+            return out, graph_scores(graph, labeled[rest], targets[rest])[labeled[out]]
+        gram = diffusion_gram(graph, labeled)
+        gram[np.diag_indices_from(gram)] += GRAPH_RIDGE
+        inverse = cho_solve(cho_factor(gram, lower=True), np.eye(len(gram)))
+        return np.arange(len(labeled)), targets - (inverse @ targets) / np.diag(inverse)[:, None]
+
+
+def _mean_diagonal(gram: np.ndarray) -> float:
     return float(np.trace(gram, dtype=np.float64)) / len(gram) or 1.0

@@ -14,11 +14,11 @@ from .._threads import using_threads
 from .._types import LabelsLike, SamplesLike
 from .._validation import check_labels, check_n_jobs
 from .class_shares import check_class_shares, shift_to_shares
-from .diffusion import graph_scores
+from .diffusion import graph_scores, scores_without_own_label
 from .neighbor_graph import NeighborGraph, mean_kernel, read_rows
 from .plain_ridge import KernelPlain, PlainKernel, RowsPlain, leave_one_out, scores_from_labeled
 from .plain_sample import LARGEST_EXACT, sampled_scores
-from .trust import edge_agreement, leave_one_out_on_graph, pseudo_label_ridge, spread_temperature
+from .trust import LabelEvidence, edge_agreement, pseudo_label_ridge
 
 __all__ = ["Spread", "SpreadLabels", "spread_index", "spread_labels"]
 
@@ -35,6 +35,7 @@ class Spread:
     agreement : how much neighbors agree beyond chance, 1 at most
     pseudo_ridge : ridge of pseudo-labeled rows where labeled ones have .1
     note : one line that says what was chosen and why
+    evidence : what the given labels say about temperatures of scores; None if there was nothing to spread
     """
 
     index: np.ndarray
@@ -43,6 +44,7 @@ class Spread:
     agreement: float
     pseudo_ridge: float
     note: str
+    evidence: LabelEvidence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,13 +164,13 @@ def spread_index(
     agreement = edge_agreement(graph, pseudo)
     ridge = pseudo_label_ridge(agreement)
     scores = _scores_of_others(plain, graph, index, pseudo, n_classes, ridge, on_graph)
-    without_label = leave_one_out_on_graph(graph, labeled, targets)
-    temperature = spread_temperature(scores, index, on_graph, without_label, ridge)
+    left_out, without_label = scores_without_own_label(graph, labeled, targets)
+    evidence = LabelEvidence(index, on_graph, labeled[left_out], without_label, ridge)
     final = scores if shares is None else shift_to_shares(scores, shares)
-    probabilities = softmax(temperature * final, axis=1)
+    probabilities = softmax(evidence.temperature(scores) * final, axis=1)
     probabilities[labeled] = np.eye(n_classes)[index[labeled]]
     note = _note(graph, len(labeled), agreement, ridge, int(unreached.sum()))
-    return Spread(_assign(final, index, None), final, probabilities, agreement, ridge, note)
+    return Spread(_assign(final, index, None), final, probabilities, agreement, ridge, note, evidence)
 
 
 def _nothing_to_spread(index: np.ndarray, n_classes: int) -> Spread:

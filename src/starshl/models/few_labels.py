@@ -1,23 +1,21 @@
-"""Targets of a ridge fit when some rows have no label: labels spread over the neighbor graph."""
+"""Targets of a ridge fit when rows have no label: labels spread over the neighbor graph, or its clusters."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 
 from .._validation import PartialLabels
-from ..graphs import NeighborGraph, Spread, spread_index
-from ..graphs.diffusion import graph_scores
+from ..graphs import NeighborGraph, spread_index
 from ..graphs.neighbor_graph import mean_kernel
 from ..graphs.plain_ridge import LABEL_RIDGE, KernelPlain, PlainKernel, RowsPlain
-from ..graphs.trust import leave_one_out_on_graph, spread_temperature
 from ..kernels import Kernel, compute_grams, fit_kernels
 from .ridge_training import Targets, label_targets
 from .samples import Precomputed, Samples, Vectors
+from .unlabeled import guess_clusters
 
-__all__ = ["graph_of_samples", "row_targets"]
+__all__ = ["cluster_targets", "graph_of_samples", "row_targets"]
 
 
 def row_targets(
@@ -37,21 +35,48 @@ def row_targets(
     if unlabeled == "ignore" or is_complete or len(labels.classes) < 2:
         return label_targets(labels, weights)
     rows = np.flatnonzero(present)
-    if len(rows) < len(samples):
-        samples = samples.take(rows)
-        graph = None if graph is None else NeighborGraph(graph.weights[rows][:, rows], graph.n_neighbors)
-    plain, graph = graph_of_samples(samples, kernels, graph)
+    plain, graph = graph_of_samples(*_present(samples, graph, rows), kernels)
     given = labels.index[rows]
     spread = spread_index(plain, graph, given, len(labels.classes))
     index = np.full(len(weights), -1)
     index[rows] = spread.index
     ridge_scale = np.ones(len(weights))
     ridge_scale[rows] = np.where(given >= 0, 1.0, spread.pseudo_ridge / LABEL_RIDGE) / weights[rows]
-    return Targets(index, ridge_scale, spread.note, labels.labeled, partial(_temperature, graph, given, spread))
+    temperature_of = None if spread.evidence is None else spread.evidence.temperature
+    return Targets(index, ridge_scale, spread.note, labels.labeled, temperature_of)
+
+
+def cluster_targets(
+    samples: Samples,
+    kernels: str | Sequence[Kernel],
+    weights: np.ndarray,
+    *,
+    n_clusters: int | None,
+    graph: NeighborGraph | None,
+    seed: int,
+) -> Targets:
+    """Return clusters of the graph as the classes of rows without any label; None suggests how many."""
+    if graph is not None:
+        graph.require_rows(len(samples))
+    rows = np.flatnonzero(weights > 0)
+    plain, graph = graph_of_samples(*_present(samples, graph, rows), kernels)
+    guess = guess_clusters(plain, graph, n_clusters, seed)
+    index = np.full(len(weights), -1)
+    index[rows] = guess.index
+    ridge_scale = 1.0 / np.where(weights > 0, weights, 1.0)
+    return Targets(index, ridge_scale, guess.note, np.zeros(len(weights), dtype=bool))
+
+
+def _present(samples: Samples, graph: NeighborGraph | None, rows: np.ndarray) -> tuple[Samples, NeighborGraph | None]:
+    """Return the samples and the graph of some of the rows."""
+    if len(rows) == len(samples):
+        return samples, graph
+    part = None if graph is None else NeighborGraph(graph.weights[rows][:, rows], graph.n_neighbors)
+    return samples.take(rows), part
 
 
 def graph_of_samples(
-    samples: Samples, kernels: str | Sequence[Kernel], graph: NeighborGraph | None
+    samples: Samples, graph: NeighborGraph | None, kernels: str | Sequence[Kernel]
 ) -> tuple[PlainKernel, NeighborGraph]:
     """Return the plain kernel of the samples and their graph: Gaussian for vectors, the mean kernel for all others."""
     if isinstance(samples, Vectors):
@@ -64,12 +89,3 @@ def graph_of_samples(
         grams = compute_grams(fit_kernels(kernels, samples.values), samples.values)
     mean = mean_kernel(grams)
     return KernelPlain(mean), NeighborGraph.of_kernel(mean) if graph is None else graph
-
-
-def _temperature(graph: NeighborGraph, given: np.ndarray, spread: Spread, scores: np.ndarray) -> float:
-    """Return the temperature of leave-one-out scores: spread labels cannot tell how often they are right."""
-    labeled = np.flatnonzero(given >= 0)
-    n_classes = scores.shape[1]
-    targets = np.eye(n_classes)[given[labeled]] - 1.0 / n_classes
-    without_label = leave_one_out_on_graph(graph, labeled, targets)
-    return spread_temperature(scores, given, graph_scores(graph, labeled, targets), without_label, spread.pseudo_ridge)

@@ -22,7 +22,9 @@ QUERY_SHARPENING = 10.0
 _SOFTENINGS = tuple(2.0 ** (step / 4) for step in range(14))
 _N_QUERIES, _N_ITEMS = 500, 2000  # rows on which they are compared
 _FEWEST_ROWS = 200  # that can tell which of them is best
-_USUAL_SOFTENING = 3.0  # what is best or nearly so with fewer labels, from 1 to 20 per class on six data sets
+# What is best or nearly so with fewer labels, from 1 to 20 per class on six data sets: a quarter of the temperature of
+# queries, but not less than 1.3. Below, posteriors are so flat that items of different classes share a code.
+_USUAL_SOFTENING, _SOFTEST = 4.0, 1.3
 _N_NEAREST = 10
 
 
@@ -59,7 +61,7 @@ def choose_database_temperature(
     if len(codewords) < 2:
         return temperature
     if len(order) < _FEWEST_ROWS:
-        return temperature / _USUAL_SOFTENING
+        return min(temperature, max(temperature / _USUAL_SOFTENING, _SOFTEST))
     scores, index = scores[order], index[order]
     queries = bit_scores(scores[:_N_QUERIES], codewords, QUERY_SHARPENING * temperature) >= 0
     precisions = [

@@ -13,7 +13,7 @@ from .._validation import PartialLabels, check_choice, check_integer, check_n_jo
 from ..kernels import GramBank, Kernel, KernelsLike, MemoryPlan, VectorBank, compute_grams, fit_kernels
 from ..solvers.calibration import Calibration, fit_calibration
 from ..solvers.cholesky import RidgeFactor
-from ..solvers.leave_one_out import START_RIDGE, Mixture, fit_mixture, leave_one_out_scores, one_hot
+from ..solvers.leave_one_out import Mixture, fit_mixture, leave_one_out_scores, one_hot, start_mixture
 from .samples import Samples
 
 __all__ = [
@@ -198,9 +198,15 @@ def describe(training: RidgeTrainingSet, targets: Targets, solution: RidgeSoluti
         f"{int(np.count_nonzero(mixture.weights))} of {len(mixture.weights)} kernels",
         f"ridge {mixture.ridge:.2g}",
         f"temperature {calibration.temperature:.3g}",
-        f"leave-one-out {'accuracy' if training.is_given.all() else 'agreement with spread labels'} {accuracy:.3f}",
+        f"leave-one-out {_what_agrees(training)} {accuracy:.3f}",
     ]
     return "; ".join([*parts, targets.note] if targets.note else parts)
+
+
+def _what_agrees(training: RidgeTrainingSet) -> str:
+    if training.is_given.all():
+        return "accuracy"
+    return f"agreement with {'spread labels' if training.is_given.any() else 'the clusters'}"
 
 
 def search_mixture(
@@ -212,30 +218,31 @@ def search_mixture(
     do not take part: they repeat the mistakes of the kernel that gave it.
     """
     given = np.flatnonzero(training.is_given)
-    rows = given[stratified_rows(training.index[given], _SEARCH_ROWS, seed)]
+    rows = given if len(given) else np.arange(len(training.index))
+    rows = rows[stratified_rows(training.index[rows], _SEARCH_ROWS, seed)]
     if bank is None or len(rows) < len(training.index):
         bank = training.samples.take(rows).bank(training.kernels, plan)
     grams = bank.grams if isinstance(bank, GramBank) else compute_grams(bank.kernels, bank.rows, plan.n_jobs)
+    if len(given) == 0:
+        return start_mixture(grams)
     index = training.index[rows]
     with single_threaded_blas():
         found = fit_mixture(grams, index, training.n_classes, training.ridge_scale[rows], training.weights[rows])
-    return found if training.is_given.all() else _toward_start(found, grams, index)
+    return found if training.is_given.all() else _toward_start(found, start_mixture(grams), index)
 
 
-def _toward_start(found: Mixture, grams: np.ndarray, index: np.ndarray) -> Mixture:
-    """Return a mixture between equal kernel weights and those found, nearer to the latter the more labels there are.
+def _toward_start(found: Mixture, start: Mixture, index: np.ndarray) -> Mixture:
+    """Return a mixture between the start of the search and its end, nearer to the latter the more labels there are.
 
     A label tells nothing if it is the only one of its class: without it, the class cannot win.
     """
     n_telling = int(np.sum(np.bincount(index)[index] > 1))
     share = n_telling / (n_telling + _STARTING_LABELS)
-    sizes = np.array([float(np.mean(gram.diagonal())) for gram in grams])
-    equal = 1.0 / (len(grams) * np.where(sizes > 0, sizes, 1.0))
     return replace(
         found,
-        weights=share * found.weights + (1 - share) * equal,
-        constant=share * found.constant + (1 - share),
-        ridge=float(found.ridge**share * START_RIDGE ** (1 - share)),
+        weights=share * found.weights + (1 - share) * start.weights,
+        constant=share * found.constant + (1 - share) * start.constant,
+        ridge=float(found.ridge**share * start.ridge ** (1 - share)),
     )
 
 

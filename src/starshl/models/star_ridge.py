@@ -21,7 +21,7 @@ from ..kernels import KernelsLike, resolve_kernels
 from ..solvers.calibration import Calibration
 from ..supervision import require_labels
 from .compression import compress_expansion
-from .few_labels import row_targets
+from .few_labels import cluster_targets, row_targets
 from .initial import initial_codewords
 from .item_codes import known_labels, with_codewords
 from .kernel_hasher import KernelHasher
@@ -71,7 +71,7 @@ class StarRidge(KernelHasher):
     codewords : {"separated", "random"} or array of shape (n_classes, n_bits), default="separated"
         Codewords far apart, random, or given.
     n_codewords : int, default=None
-        The number of classes, which may be left out.
+        The number of clusters if no row has a label; None suggests one, and ``choice_`` says so.
     head : {"posterior", "linear"}, default="posterior"
         "linear" leaves out the softmax: ridge regression onto codewords.
     unlabeled : {"graph", "ignore"}, default="graph"
@@ -129,7 +129,7 @@ class StarRidge(KernelHasher):
     facts = Facts(
         paper="this package: the squared-loss form of *SHL with a posterior head",
         year=2026,
-        labels="some",
+        labels="optional",
         cost="n^3 / 3, for any number of bits",
         samples="vectors, kernels on any samples, or precomputed kernels",
         sparse=True,
@@ -181,8 +181,9 @@ class StarRidge(KernelHasher):
         X : array or CSR array of shape (n, n_features), list of samples, or kernel values (see ``kernels``)
             Of more than ``max_exact_rows`` rows, a memory-mapped array or a :class:`starshl.tables.RowSource` is read
             block by block.
-        y : array of shape (n,)
-            Labels; unlabeled rows are marked as described above.
+        y : array of shape (n,), default=None
+            Labels; unlabeled rows are marked as described above. Without any label, clusters of the graph stand in
+            for classes.
         sample_weight : array of shape (n,), default=None
             A row of weight w has 1 / w of the ridge and w of the loss; one of weight 0 is absent.
         graph : NeighborGraph, default=None
@@ -193,7 +194,13 @@ class StarRidge(KernelHasher):
         samples = read_training_samples(self, X, kernels, settings.max_exact_rows)
         labels, weights = self._read_labels(y, sample_weight, len(samples))
         codebook_seed, search_seed = check_random_state(self.random_state).randint(_SEEDS, size=2).tolist()
-        targets = row_targets(samples, kernels, labels, weights, unlabeled=settings.unlabeled, graph=graph)
+        if labels.labeled.any():
+            targets = row_targets(samples, kernels, labels, weights, unlabeled=settings.unlabeled, graph=graph)
+        else:
+            targets = cluster_targets(
+                samples, kernels, weights, n_clusters=settings.n_codewords, graph=graph, seed=search_seed
+            )
+            labels = PartialLabels(np.arange(targets.index.max() + 1), labels.index, labels.dtype)
         n_classes = len(labels.classes)
         if settings.is_exact(len(targets.rows)):
             training = RidgeTrainingSet.take(samples, kernels, targets, n_classes)
@@ -317,7 +324,10 @@ class StarRidge(KernelHasher):
         self, y: LabelsLike, sample_weight: ArrayLike | None, n_rows: int
     ) -> tuple[PartialLabels, np.ndarray]:
         """Return labels over the classes that have a row of positive weight, and the weights."""
-        all_labels, weights = require_labels(self, y, n_rows, partial=True), check_weights(sample_weight, n_rows)
+        all_labels, weights = check_labels(y, n_rows), check_weights(sample_weight, n_rows)
+        if not all_labels.labeled.any() and self.unlabeled == "graph":
+            return PartialLabels(all_labels.classes, all_labels.index, np.dtype(np.int64)), weights
+        all_labels = require_labels(self, y, n_rows, partial=True)
         seen = np.unique(all_labels.index[(weights > 0) & all_labels.labeled])
         if len(seen) == 0:
             raise ValueError("Every labeled row has a sample_weight of zero. Give some labeled row a positive weight.")

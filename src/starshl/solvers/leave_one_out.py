@@ -22,17 +22,17 @@ from .._threads import single_threaded_blas, tiles
 
 __all__ = [
     "SMALLEST_RIDGE",
-    "START_RIDGE",
     "LeaveOneOutLoss",
     "Mixture",
     "fit_mixture",
     "leave_one_out_scores",
     "one_hot",
+    "start_mixture",
 ]
 
 SMALLEST_RIDGE = 1e-5  # share of the kernels' diagonal: at 1e-6 a Cholesky factorization in float32 fails
 _TEMPERATURES = (1.0, 200.0)  # outside, codes hardly depend on the temperature
-START_RIDGE, _START_TEMPERATURE = 0.1, 5.0  # a start at a ridge of 1e-3 can end in a worse optimum
+_START_RIDGE, _START_TEMPERATURE = 0.1, 5.0  # a start at a ridge of 1e-3 can end in a worse optimum
 _PENALTY = 1e-5  # of the squared logarithms of the kernel weights, which keeps useless kernels from running away
 _N_STEPS = 15  # of L-BFGS; the loss hardly changes after them
 _SMALLEST_SHARE = 0.005  # of the sum of the weights, below which a kernel is dropped
@@ -150,6 +150,24 @@ class LeaveOneOutLoss:
         return slope
 
 
+def start_mixture(grams: np.ndarray) -> Mixture:
+    """Return the mixture at which a search starts: equal weights in units of the kernels' mean diagonals."""
+    return Mixture(
+        weights=1.0 / (len(grams) * _sizes(grams)),
+        constant=1.0,
+        ridge=_START_RIDGE,
+        temperature=_START_TEMPERATURE,
+        loss=np.nan,
+        accuracy=np.nan,
+    )
+
+
+def _sizes(grams: np.ndarray) -> np.ndarray:
+    sizes = np.array([float(np.mean(gram.diagonal())) for gram in grams])
+    sizes[sizes <= 0] = 1.0
+    return sizes
+
+
 def fit_mixture(
     grams: np.ndarray, index: np.ndarray, n_classes: int, ridge_scale: np.ndarray, weights: np.ndarray
 ) -> Mixture:
@@ -157,13 +175,12 @@ def fit_mixture(
 
     Kernels count in units of their mean diagonal. See :class:`LeaveOneOutLoss` for the parameters.
     """
-    sizes = np.array([float(np.mean(gram.diagonal())) for gram in grams])
-    sizes[sizes <= 0] = 1.0
+    sizes = _sizes(grams)
     if np.any(sizes != 1.0):
         grams = grams / sizes[:, None, None]
     loss = LeaveOneOutLoss(grams, index, n_classes, ridge_scale, weights)
     n_kernels = len(grams)
-    start = np.log([*np.full(n_kernels, 1.0 / n_kernels), START_RIDGE, _START_TEMPERATURE])
+    start = np.log([*np.full(n_kernels, 1.0 / n_kernels), _START_RIDGE, _START_TEMPERATURE])
     bounds = [_LOG_WEIGHTS] * n_kernels + [_LOG_RIDGES, tuple(np.log(_TEMPERATURES))]
     with single_threaded_blas():
         found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _N_STEPS})
