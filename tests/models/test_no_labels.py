@@ -26,7 +26,7 @@ def test_the_number_of_clusters_is_suggested_and_said_to_be_a_suggestion(blobs):
     X, y = blobs
     hasher = StarRidge(8, random_state=0).fit(X)
     assert homogeneity_score(y, hasher.transduction_) > 0.999  # a blob may be two clusters, never half of two blobs
-    assert f"The number {len(hasher.classes_)} is a suggestion" in hasher.choice_
+    assert f"the number {len(hasher.classes_)} is a suggestion" in hasher.choice_
 
 
 def test_all_rows_unlabeled_is_the_same_as_no_labels(blobs):

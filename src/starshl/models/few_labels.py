@@ -7,15 +7,33 @@ from collections.abc import Sequence
 import numpy as np
 
 from .._validation import PartialLabels
-from ..graphs import NeighborGraph, spread_index
+from ..graphs import NeighborGraph, cluster_graph, spread_index, suggest_n_clusters
+from ..graphs.coordinates import principal_coordinates
 from ..graphs.neighbor_graph import mean_kernel
 from ..graphs.plain_ridge import LABEL_RIDGE, KernelPlain, PlainKernel, RowsPlain
 from ..kernels import Kernel, compute_grams, fit_kernels
-from .ridge_training import Targets, label_targets
+from .ridge_training import RidgeSettings, Targets, label_targets
 from .samples import Precomputed, Samples, Vectors
-from .unlabeled import guess_clusters
 
-__all__ = ["cluster_targets", "graph_of_samples", "row_targets"]
+__all__ = ["choose_targets", "cluster_targets", "graph_of_samples", "row_targets"]
+
+_N_COORDINATES = 50  # principal components, besides those of the graph, in which clusters are looked for
+
+
+def choose_targets(
+    samples: Samples,
+    kernels: str | Sequence[Kernel],
+    labels: PartialLabels,
+    weights: np.ndarray,
+    settings: RidgeSettings,
+    graph: NeighborGraph | None,
+    seed: int,
+) -> tuple[PartialLabels, Targets]:
+    """Return the labels and the targets of all rows; without any label, clusters are the classes."""
+    if labels.labeled.any():
+        return labels, row_targets(samples, kernels, labels, weights, unlabeled=settings.unlabeled, graph=graph)
+    targets = cluster_targets(samples, kernels, weights, n_clusters=settings.n_codewords, graph=graph, seed=seed)
+    return PartialLabels(np.arange(targets.index.max() + 1), labels.index, labels.dtype), targets
 
 
 def row_targets(
@@ -60,11 +78,17 @@ def cluster_targets(
         graph.require_rows(len(samples))
     rows = np.flatnonzero(weights > 0)
     plain, graph = graph_of_samples(*_present(samples, graph, rows), kernels)
-    guess = guess_clusters(plain, graph, n_clusters, seed)
+    rng = np.random.RandomState(seed)
+    n_wanted = suggest_n_clusters(graph, rng) if n_clusters is None else min(n_clusters, graph.n_rows)
+    coordinates = principal_coordinates(plain.rows, _N_COORDINATES) if isinstance(plain, RowsPlain) else None
+    found = cluster_graph(graph, n_wanted, rng, coordinates)
     index = np.full(len(weights), -1)
-    index[rows] = guess.index
+    index[rows] = found
+    note = f"{found.max() + 1} clusters of the graph of {graph.n_neighbors} neighbors stand in for classes"
+    if n_clusters is None:
+        note += f"; the number {n_wanted} is a suggestion: set n_codewords if you know better"
     ridge_scale = 1.0 / np.where(weights > 0, weights, 1.0)
-    return Targets(index, ridge_scale, guess.note, np.zeros(len(weights), dtype=bool))
+    return Targets(index, ridge_scale, note, np.zeros(len(weights), dtype=bool))
 
 
 def _present(samples: Samples, graph: NeighborGraph | None, rows: np.ndarray) -> tuple[Samples, NeighborGraph | None]:

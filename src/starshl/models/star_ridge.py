@@ -21,7 +21,7 @@ from ..kernels import KernelsLike, resolve_kernels
 from ..solvers.calibration import Calibration
 from ..supervision import require_labels
 from .compression import compress_expansion
-from .few_labels import cluster_targets, row_targets
+from .few_labels import choose_targets
 from .initial import initial_codewords
 from .item_codes import known_labels, with_codewords
 from .kernel_hasher import KernelHasher
@@ -75,8 +75,7 @@ class StarRidge(KernelHasher):
     head : {"posterior", "linear"}, default="posterior"
         "linear" leaves out the softmax: ridge regression onto codewords.
     unlabeled : {"graph", "ignore"}, default="graph"
-        "graph": labels spread to unlabeled rows over the graph of their neighbors (:func:`starshl.spread_labels`), and
-        the fit trusts them as far as neighbors agree. "ignore" leaves unlabeled rows out.
+        "graph": they get spread labels (:func:`starshl.spread_labels`), trusted as far as neighbors agree; "ignore".
     max_exact_rows : int, default=20000
         Largest number of rows whose kernel matrix is factorized. Above it, class scores are expansions over landmarks,
         rows may stay in a file, and ``choice_`` says so. Precomputed kernels are always solved exactly.
@@ -182,25 +181,18 @@ class StarRidge(KernelHasher):
             Of more than ``max_exact_rows`` rows, a memory-mapped array or a :class:`starshl.tables.RowSource` is read
             block by block.
         y : array of shape (n,), default=None
-            Labels; unlabeled rows are marked as described above. Without any label, clusters of the graph stand in
-            for classes.
+            Labels; unlabeled rows are marked as described above. Without any label, clusters are the classes.
         sample_weight : array of shape (n,), default=None
             A row of weight w has 1 / w of the ridge and w of the loss; one of weight 0 is absent.
         graph : NeighborGraph, default=None
-            The graph of the rows of X, if you have it; it serves where rows are unlabeled.
+            The graph of the rows of X, for unlabeled rows, if you have it.
         """
         settings = self._settings()
         kernels = "precomputed" if settings.is_precomputed else resolve_kernels(self.kernels)
         samples = read_training_samples(self, X, kernels, settings.max_exact_rows)
         labels, weights = self._read_labels(y, sample_weight, len(samples))
         codebook_seed, search_seed = check_random_state(self.random_state).randint(_SEEDS, size=2).tolist()
-        if labels.labeled.any():
-            targets = row_targets(samples, kernels, labels, weights, unlabeled=settings.unlabeled, graph=graph)
-        else:
-            targets = cluster_targets(
-                samples, kernels, weights, n_clusters=settings.n_codewords, graph=graph, seed=search_seed
-            )
-            labels = PartialLabels(np.arange(targets.index.max() + 1), labels.index, labels.dtype)
+        labels, targets = choose_targets(samples, kernels, labels, weights, settings, graph, search_seed)
         n_classes = len(labels.classes)
         if settings.is_exact(len(targets.rows)):
             training = RidgeTrainingSet.take(samples, kernels, targets, n_classes)
