@@ -61,6 +61,12 @@ def test_a_saved_hasher_comes_back(blobs, tmp_path):
     assert np.array_equal(hasher.training_codes_.packed, loaded.training_codes_.packed)
 
 
+def test_a_y_without_any_label_is_no_request_for_a_suggestion(blobs):
+    X, _ = blobs
+    with pytest.raises(ValueError, match="All 150 rows of y are unlabeled"):
+        StarRidge(8).fit(X, np.full(150, -1))
+
+
 def test_ignoring_unlabeled_rows_leaves_nothing_to_learn_from(blobs):
     X, _ = blobs
     with pytest.raises(ValueError, match="unlabeled"):

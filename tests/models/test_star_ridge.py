@@ -201,10 +201,12 @@ def test_rows_that_are_all_equal_are_fitted():
     np.testing.assert_allclose(hasher.predict_proba(np.ones((2, 3))), 0.5, atol=0.05)
 
 
-def test_no_labels_are_refused_with_a_way_out(digits):
+def test_no_labels_are_refused_with_a_way_out_if_unlabeled_rows_are_ignored(digits):
     X, _ = digits
     with pytest.raises(ValueError, match=r"StarRidge requires y to be passed.*use a method that needs no labels"):
-        StarRidge().fit(X[:30])
+        StarRidge(8, unlabeled="ignore").fit(X)
+    with pytest.raises(ValueError, match="StarRidge needs some labeled rows"):
+        StarRidge(8, unlabeled="ignore").fit(X, np.full(len(X), -1))
 
 
 def test_weights_of_zero_on_all_labels_are_refused(digits):

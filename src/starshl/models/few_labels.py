@@ -3,21 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from .._validation import PartialLabels
+from .._types import LabelsLike
+from .._validation import PartialLabels, check_labels, check_weights
 from ..graphs import NeighborGraph, cluster_graph, spread_index, suggest_n_clusters
 from ..graphs.coordinates import principal_coordinates
 from ..graphs.neighbor_graph import mean_kernel
 from ..graphs.plain_ridge import LABEL_RIDGE, KernelPlain, PlainKernel, RowsPlain
 from ..kernels import Kernel, compute_grams, fit_kernels
+from ..supervision import require_labels
 from .ridge_training import RidgeSettings, Targets, label_targets
 from .samples import Precomputed, Samples, Vectors
+from .training import warn_about_classes
 
-__all__ = ["choose_targets", "cluster_targets", "graph_of_samples", "row_targets"]
+if TYPE_CHECKING:
+    from .star_ridge import StarRidge
+
+__all__ = ["choose_targets", "cluster_targets", "graph_of_samples", "read_labels", "row_targets"]
 
 _N_COORDINATES = 50  # principal components, besides those of the graph, in which clusters are looked for
+
+
+def read_labels(
+    hasher: StarRidge, y: LabelsLike, sample_weight: ArrayLike | None, n_rows: int
+) -> tuple[PartialLabels, np.ndarray]:
+    """Return labels over the classes that have a row of positive weight, and the weights."""
+    given, weights = check_labels(y, n_rows), check_weights(sample_weight, n_rows)
+    if not given.labeled.any() and hasher.unlabeled == "graph":
+        if y is not None and hasher.n_codewords is None:
+            raise ValueError(
+                f"All {n_rows} rows of y are unlabeled, and n_codewords is None. Pass y=None to fit clusters of a "
+                "suggested number, set n_codewords to fit so many, or label some rows."
+            )
+        return PartialLabels(given.classes, given.index, np.dtype(np.int64)), weights
+    given = require_labels(hasher, y, n_rows, partial=True)
+    seen = np.unique(given.index[(weights > 0) & given.labeled])
+    if len(seen) == 0:
+        raise ValueError("Every labeled row has a sample_weight of zero. Give some labeled row a positive weight.")
+    renumbered = np.full(len(given.classes) + 1, -1)
+    renumbered[seen] = np.arange(len(seen))
+    labels = PartialLabels(given.classes[seen], renumbered[given.index], given.dtype)
+    if hasher.n_codewords not in (None, len(seen)):
+        raise ValueError(
+            f"n_codewords is {hasher.n_codewords}, but y has {len(seen)} classes, each of which gets one codeword. "
+            "Leave n_codewords out when y has labels."
+        )
+    warn_about_classes(labels, stacklevel=5)
+    return labels, weights
 
 
 def choose_targets(

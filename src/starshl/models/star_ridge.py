@@ -12,16 +12,15 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from .._threads import using_threads
 from .._types import LabelsLike, SamplesLike, Seed
-from .._validation import PartialLabels, check_labels, check_weights
+from .._validation import PartialLabels, check_labels
 from ..base import all_or_nothing
 from ..codes import BinaryCodes
 from ..facts import Facts
 from ..graphs import NeighborGraph
 from ..kernels import KernelsLike, resolve_kernels
 from ..solvers.calibration import Calibration
-from ..supervision import require_labels
 from .compression import compress_expansion
-from .few_labels import choose_targets
+from .few_labels import choose_targets, read_labels
 from .initial import initial_codewords
 from .item_codes import known_labels, with_codewords
 from .kernel_hasher import KernelHasher
@@ -39,7 +38,7 @@ from .ridge_training import (
 from .samples import Samples
 from .state_checks import check_star_ridge
 from .stored_vectors import read_training_samples
-from .training import warn_about_classes, warn_about_length
+from .training import warn_about_length
 
 __all__ = ["StarRidge"]
 
@@ -190,7 +189,7 @@ class StarRidge(KernelHasher):
         settings = self._settings()
         kernels = "precomputed" if settings.is_precomputed else resolve_kernels(self.kernels)
         samples = read_training_samples(self, X, kernels, settings.max_exact_rows)
-        labels, weights = self._read_labels(y, sample_weight, len(samples))
+        labels, weights = read_labels(self, y, sample_weight, len(samples))
         codebook_seed, search_seed = check_random_state(self.random_state).randint(_SEEDS, size=2).tolist()
         labels, targets = choose_targets(samples, kernels, labels, weights, settings, graph, search_seed)
         n_classes = len(labels.classes)
@@ -311,28 +310,6 @@ class StarRidge(KernelHasher):
 
     def _settings(self) -> RidgeSettings:
         return RidgeSettings(**{each.name: getattr(self, each.name) for each in fields(RidgeSettings)})
-
-    def _read_labels(
-        self, y: LabelsLike, sample_weight: ArrayLike | None, n_rows: int
-    ) -> tuple[PartialLabels, np.ndarray]:
-        """Return labels over the classes that have a row of positive weight, and the weights."""
-        all_labels, weights = check_labels(y, n_rows), check_weights(sample_weight, n_rows)
-        if not all_labels.labeled.any() and self.unlabeled == "graph":
-            return PartialLabels(all_labels.classes, all_labels.index, np.dtype(np.int64)), weights
-        all_labels = require_labels(self, y, n_rows, partial=True)
-        seen = np.unique(all_labels.index[(weights > 0) & all_labels.labeled])
-        if len(seen) == 0:
-            raise ValueError("Every labeled row has a sample_weight of zero. Give some labeled row a positive weight.")
-        renumbered = np.full(len(all_labels.classes) + 1, -1)
-        renumbered[seen] = np.arange(len(seen))
-        labels = PartialLabels(all_labels.classes[seen], renumbered[all_labels.index], all_labels.dtype)
-        if self.n_codewords not in (None, len(seen)):
-            raise ValueError(
-                f"n_codewords is {self.n_codewords}, but y has {len(seen)} classes, each of which gets one codeword. "
-                "Leave n_codewords out when y has labels."
-            )
-        warn_about_classes(labels, stacklevel=5)
-        return labels, weights
 
     def _store(self, samples: Samples, training: RidgeTrainingSet, targets: Targets, solution: RidgeSolution) -> None:
         self.sample_kind_ = samples.kind
