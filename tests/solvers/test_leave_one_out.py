@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from starshl.kernels import compute_grams, fit_kernels, rich_kernels
 from starshl.solvers.calibration import Calibration, CalibrationLoss, fit_calibration
 from starshl.solvers.leave_one_out import LeaveOneOutLoss, fit_mixture, leave_one_out_scores, one_hot
 
@@ -74,6 +75,19 @@ def test_kernels_of_little_weight_are_dropped(problem):
     constant = np.ones((1, 40, 40))  # the mixture has a constant of its own
     weights = fit_mixture(np.concatenate([grams, constant]), others[0], 3, *others[1:]).weights
     assert np.all((weights == 0) | (weights >= 0.005))
+
+
+def test_kernels_of_little_weight_that_scores_depend_on_are_kept():
+    # The cosine gets nearly all of the weight beside a tiny ridge, though it cannot tell rows of one direction apart.
+    X = np.random.default_rng(4).uniform(-1, 1, (700, 2))
+    index = (np.sin(3 * X.sum(axis=1)) > 0).astype(int)
+    grams = compute_grams(fit_kernels(rich_kernels(), X), X)
+    mixture = fit_mixture(grams, index, 2, np.ones(700), np.ones(700))
+    targets = one_hot(index, 2)
+    inverse = np.linalg.inv(np.tensordot(mixture.weights, grams, 1) + mixture.constant + mixture.ridge * np.eye(700))
+    scores = leave_one_out_scores(targets, inverse @ targets, inverse.diagonal())
+    assert np.mean(scores.argmax(axis=1) == index) == pytest.approx(mixture.accuracy)
+    assert mixture.accuracy > 0.95
 
 
 def test_gradient_of_the_calibration_equals_finite_differences():

@@ -36,6 +36,7 @@ _START_RIDGE, _START_TEMPERATURE = 0.1, 5.0  # a start at a ridge of 1e-3 can en
 _PENALTY = 1e-5  # of the squared logarithms of the kernel weights, which keeps useless kernels from running away
 _N_STEPS = 15  # of L-BFGS; the loss hardly changes after them
 _SMALLEST_SHARE = 0.005  # of the sum of the weights, below which a kernel is dropped
+_DROPPED_LOSS = 1.02  # times the loss, up to which kernels of small weight are dropped
 _SLOPE_BLOCK = 175  # rows: a quarter of those of a search
 _LOG_WEIGHTS = (-25.0, 10.0)
 _LOG_RIDGES = (np.log(SMALLEST_RIDGE), np.log(1e4))
@@ -106,6 +107,12 @@ class LeaveOneOutLoss:
         dual = inverse @ self.targets
         diagonal = inverse.diagonal().copy()
         return leave_one_out_scores(self.targets, dual, diagonal), inverse, dual, diagonal
+
+    def log_loss(self, scores: np.ndarray, temperature: float) -> float:
+        """Return the weighted mean log loss of scores, without the penalty."""
+        tempered = temperature * scores
+        own = tempered[np.arange(self.n_rows), self.index]
+        return float(self.weights @ (logsumexp(tempered, axis=1) - own))
 
     def __call__(self, logs: np.ndarray) -> tuple[float, np.ndarray]:
         r"""Return the loss and its gradient.
@@ -185,9 +192,8 @@ def fit_mixture(
     with single_threaded_blas():
         found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _N_STEPS})
         theta, (ridge, temperature) = np.exp(found.x[:-2]), np.exp(found.x[-2:])
-        scores = loss.scores(theta, ridge)[0]
+        theta, scores = _without_small_weights(loss, theta, ridge, temperature)
     accuracy = float(loss.weights @ (scores.argmax(axis=1) == index))
-    theta[theta < _SMALLEST_SHARE * theta.sum()] = 0.0
     total = float(theta.sum())
     return Mixture(
         weights=theta / total / sizes,
@@ -197,6 +203,23 @@ def fit_mixture(
         loss=float(found.fun),
         accuracy=accuracy,
     )
+
+
+def _without_small_weights(
+    loss: LeaveOneOutLoss, theta: np.ndarray, ridge: float, temperature: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights without those below .005 of their sum, and the scores; all weights if the small ones matter.
+
+    Beside a small ridge they can: the kernel of a small weight may be the only one that tells two rows apart.
+    """
+    scores = loss.scores(theta, ridge)[0]
+    kept = np.where(theta < _SMALLEST_SHARE * theta.sum(), 0.0, theta)
+    if np.all(kept):
+        return theta, scores
+    without = loss.scores(kept, ridge)[0]
+    if loss.log_loss(without, temperature) > _DROPPED_LOSS * loss.log_loss(scores, temperature):
+        return theta, scores
+    return kept, without
 
 
 def _inverse(matrix: np.ndarray) -> np.ndarray:
