@@ -227,7 +227,7 @@ changes = st.lists(
 )
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=changes)
 def test_any_sequence_of_changes_leaves_the_codes_that_the_last_labels_give(
     tmp_path_factory, by_codewords, rows, steps
