@@ -32,7 +32,7 @@ def test_defaults_do_better_than_the_paper_settings(small_mnist):
 
 
 def few_label_accuracies(digits, few_labels, seed, rows):
-    """Accuracy on the unlabeled rows: labeled rows alone, with unlabeled rows, with the graph kernel."""
+    """Accuracy on unlabeled rows: labeled rows alone, defaults, the paper's mode, and that with the graph kernel."""
     X, y = digits
     hidden = few_labels(seed, 5)
     keep = np.union1d(np.flatnonzero(hidden >= 0), np.arange(rows))
@@ -40,25 +40,35 @@ def few_label_accuracies(digits, few_labels, seed, rows):
     free = hidden < 0
     settings = {"random_state": seed, "n_jobs": 2}
     supervised = StarSHL(32, **settings).fit(X[~free], y[~free]).predict(X[free])
-    semi = StarSHL(32, **settings).fit(X, hidden).transduction_[free]
-    graph = StarSHL(32, kernels=[GraphGaussian()], **settings).fit(X, hidden).transduction_[free]
-    return [np.mean(found == y[free]) for found in (supervised, semi, graph)]
+    default = StarSHL(32, **settings).fit(X, hidden).transduction_[free]
+    settings["unlabeled"] = "nearest"
+    nearest = StarSHL(32, **settings).fit(X, hidden).transduction_[free]
+    bent = StarSHL(32, kernels=[GraphGaussian()], **settings).fit(X, hidden).transduction_[free]
+    return [np.mean(found == y[free]) for found in (supervised, default, nearest, bent)]
 
 
 def check_few_labels(digits, few_labels, seeds, rows):
     accuracies = [few_label_accuracies(digits, few_labels, seed, rows) for seed in range(seeds)]
-    supervised, semi, graph = np.mean(accuracies, axis=0)
-    assert semi >= supervised - 0.01
-    assert graph >= supervised + 0.05
+    supervised, default, nearest, bent = np.mean(accuracies, axis=0)
+    assert default >= supervised + 0.05
+    assert nearest >= supervised - 0.01
+    assert bent >= supervised + 0.05
 
 
-def test_unlabeled_digits_do_no_harm_and_help_through_the_graph_kernel(digits, few_labels):
-    check_few_labels(digits, few_labels, seeds=2, rows=600)
+def test_unlabeled_digits_help_by_default_and_through_the_graph_kernel(digits, few_labels):
+    check_few_labels(digits, few_labels, seeds=1, rows=600)
 
 
 @pytest.mark.slow
-def test_unlabeled_digits_do_no_harm_and_help_through_the_graph_kernel_in_full(digits, few_labels):
+def test_unlabeled_digits_help_by_default_and_through_the_graph_kernel_in_full(digits, few_labels):
     check_few_labels(digits, few_labels, seeds=10, rows=1797)
+
+
+@pytest.mark.slow
+def test_clusters_of_digits_are_nearly_their_classes(digits):
+    X, y = digits
+    found = [StarSHL(16, n_codewords=10, random_state=seed).fit(X).transduction_ for seed in range(3)]
+    assert np.mean([adjusted_rand_score(y, each) for each in found]) > 0.88
 
 
 def check_unsupervised(digits, rows, seeds):
