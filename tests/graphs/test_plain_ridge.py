@@ -6,7 +6,13 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist, pdist
 
 from starshl import NeighborGraph
-from starshl.graphs.plain_ridge import KernelPlain, RowsPlain, leave_one_out, scores_from_labeled
+from starshl.graphs.plain_ridge import (
+    KernelPlain,
+    RowsPlain,
+    labeled_scores_without_own,
+    leave_one_out,
+    scores_from_labeled,
+)
 from starshl.graphs.plain_sample import sampled_scores
 
 N_ROWS = 60
@@ -84,6 +90,14 @@ def test_scores_from_labeled_rows_are_plain_ridge_regression(rows, targets):
     gram = gaussian(rows)
     dual = np.linalg.solve(gram[np.ix_(labeled, labeled)] + 0.1 * np.eye(3), targets[labeled])
     assert np.allclose(scores_from_labeled(RowsPlain(rows), labeled, targets[labeled]), gram[:, labeled] @ dual)
+
+
+def test_labeled_rows_without_their_own_label_agree_with_refits(rows, targets):
+    labeled = np.array([2, 4, 17, 40, 41])
+    gram = gaussian(rows)[np.ix_(labeled, labeled)]
+    positions, found = labeled_scores_without_own(RowsPlain(rows), labeled, targets[labeled])
+    assert np.array_equal(positions, np.arange(5))
+    assert np.allclose(found, refits(gram, np.full(5, 0.1), targets[labeled]))
 
 
 def test_a_sample_that_holds_all_rows_gives_the_exact_scores(rows, targets):

@@ -158,6 +158,14 @@ def test_labels_without_structure_leave_the_decision_to_the_given_ones():
     assert "the given labels decide nearly alone" in spread.note
 
 
+def test_labels_without_structure_are_not_claimed_to_be_sure():
+    rng = np.random.default_rng(7)
+    X, y = rng.standard_normal((300, 8)), rng.integers(4, size=300)
+    partial = np.full(300, -1)
+    partial[:40] = y[:40]
+    assert spread_labels(X, partial).confidences[40:].mean() < 0.45  # a quarter of them is right
+
+
 def test_sparse_rows_get_the_labels_of_the_same_rows_made_dense(digits):
     X, y = digits
     dense, sparse = spread_labels(X, draw(y, 3)), spread_labels(csr_array(X), draw(y, 3))

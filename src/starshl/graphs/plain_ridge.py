@@ -26,6 +26,7 @@ __all__ = [
     "PlainKernel",
     "RowsPlain",
     "inverse_with_ridge",
+    "labeled_scores_without_own",
     "leave_one_out",
     "scores_from_labeled",
 ]
@@ -109,14 +110,30 @@ def scores_from_labeled(plain: PlainKernel, labeled: np.ndarray, targets: np.nda
 
     Of many labeled rows, a fixed number at equal steps take part.
     """
-    if len(labeled) > _MOST_LABELED:
-        some = np.linspace(0, len(labeled) - 1, _MOST_LABELED).astype(np.int64)
-        labeled, targets = labeled[some], targets[some]
+    some = _some_labeled(labeled)
     with single_threaded_blas():
-        gram = plain.block(labeled, labeled).astype(np.float64)
-        gram[np.diag_indices_from(gram)] += LABEL_RIDGE
-        coefficients = cho_solve(cho_factor(gram, lower=True), targets)
-        return plain.block(None, labeled).astype(np.float64) @ coefficients
+        coefficients = cho_solve(cho_factor(_ridged(plain, labeled[some]), lower=True), targets[some])
+        return plain.block(None, labeled[some]).astype(np.float64) @ coefficients
+
+
+def labeled_scores_without_own(
+    plain: PlainKernel, labeled: np.ndarray, targets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return positions among the labeled rows, and the scores of these rows from all other labeled rows alone."""
+    some = _some_labeled(labeled)
+    with single_threaded_blas():
+        inverse = inverse_with_ridge(_ridged(plain, labeled[some]), np.zeros(len(some)))
+        return some, targets[some] - (inverse @ targets[some]) / inverse.diagonal()[:, None]
+
+
+def _some_labeled(labeled: np.ndarray) -> np.ndarray:
+    return np.linspace(0, len(labeled) - 1, min(len(labeled), _MOST_LABELED)).astype(np.int64)
+
+
+def _ridged(plain: PlainKernel, labeled: np.ndarray) -> np.ndarray:
+    gram = plain.block(labeled, labeled).astype(np.float64)
+    gram[np.diag_indices_from(gram)] += LABEL_RIDGE
+    return gram
 
 
 def leave_one_out(

@@ -16,9 +16,16 @@ from .._validation import check_labels, check_n_jobs
 from .class_shares import check_class_shares, shift_to_shares
 from .diffusion import graph_scores, scores_without_own_label
 from .neighbor_graph import NeighborGraph, mean_kernel, read_rows
-from .plain_ridge import KernelPlain, PlainKernel, RowsPlain, leave_one_out, scores_from_labeled
+from .plain_ridge import (
+    KernelPlain,
+    PlainKernel,
+    RowsPlain,
+    labeled_scores_without_own,
+    leave_one_out,
+    scores_from_labeled,
+)
 from .plain_sample import LARGEST_EXACT, sampled_scores
-from .trust import LabelEvidence, edge_agreement, pseudo_label_ridge
+from .trust import LabelEvidence, edge_agreement, is_trusted, pseudo_label_ridge
 
 __all__ = ["Spread", "SpreadLabels", "spread_index", "spread_labels"]
 
@@ -164,13 +171,29 @@ def spread_index(
     agreement = edge_agreement(graph, pseudo)
     ridge = pseudo_label_ridge(agreement)
     scores = _scores_of_others(plain, graph, index, pseudo, n_classes, ridge, on_graph)
-    left_out, without_label = scores_without_own_label(graph, labeled, targets)
-    evidence = LabelEvidence(index, on_graph, labeled[left_out], without_label, ridge)
+    evidence = _evidence(plain, graph, index, targets, on_graph, is_trusted(ridge))
     final = scores if shares is None else shift_to_shares(scores, shares)
     probabilities = softmax(evidence.temperature(scores) * final, axis=1)
     probabilities[labeled] = np.eye(n_classes)[index[labeled]]
     note = _note(graph, len(labeled), agreement, ridge, int(unreached.sum()))
     return Spread(_assign(final, index, None), final, probabilities, agreement, ridge, note, evidence)
+
+
+def _evidence(
+    plain: PlainKernel,
+    graph: NeighborGraph,
+    index: np.ndarray,
+    targets: np.ndarray,
+    on_graph: np.ndarray,
+    trusted: bool,
+) -> LabelEvidence:
+    labeled = np.flatnonzero(index >= 0)
+    if trusted:
+        left_out, without_label = scores_without_own_label(graph, labeled, targets)
+        return LabelEvidence(index, on_graph, labeled[left_out], without_label, trusted)
+    left_out, without_label = labeled_scores_without_own(plain, labeled, targets)
+    reference = scores_from_labeled(plain, labeled, targets)
+    return LabelEvidence(index, reference, labeled[left_out], without_label, trusted)
 
 
 def _nothing_to_spread(index: np.ndarray, n_classes: int) -> Spread:

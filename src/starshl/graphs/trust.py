@@ -10,7 +10,7 @@ from scipy.special import logsumexp, softmax
 
 from .neighbor_graph import NeighborGraph
 
-__all__ = ["LabelEvidence", "edge_agreement", "pseudo_label_ridge"]
+__all__ = ["LabelEvidence", "edge_agreement", "is_trusted", "pseudo_label_ridge"]
 
 # The graph hurts where the agreement is below .65 and helps above .73 or so; between, a ridge of 3 to 10 is never far
 # from the best. Measured on 17 data sets with 1, 5 and 20 labels per class.
@@ -22,7 +22,7 @@ _TRUSTED = 10.0  # ridge below which pseudo-labels decide more than the labels d
 _FEW_LABELS_TEMPERATURE, _MANY_LABELS_TEMPERATURE = 25.0, 12.0
 _PLAIN_TEMPERATURE = 6.0
 _ONE_LABEL_TEMPERATURE = 4.0  # of final scores; no label can be left out then
-_PRIOR_WEIGHT = 5.0  # of the squared logarithm of T over those, in labels
+_PRIOR_WEIGHT = 1.0  # of the squared logarithm of T over those, in labels
 _LOG_TEMPERATURES = (-1.0, 6.0)
 
 
@@ -53,6 +53,11 @@ def pseudo_label_ridge(agreement: float) -> float:
     return _RIDGES[int(np.clip(np.rint(position), 0, len(_RIDGES) - 1))]
 
 
+def is_trusted(pseudo_ridge: float) -> bool:
+    """Tell whether pseudo-labels decide more than the labels do."""
+    return pseudo_ridge < _TRUSTED
+
+
 @dataclass(frozen=True, slots=True)
 class LabelEvidence:
     """What given labels say about how far scores can be trusted.
@@ -60,39 +65,39 @@ class LabelEvidence:
     Parameters
     ----------
     index : array of shape (n_rows,), given classes, -1 for none
-    on_graph : array of shape (n_rows, n_classes), the scores of the graph
-    left_out : rows of given labels that the graph has also scored without their own label
+    reference : array of shape (n_rows, n_classes)
+        Scores from the given labels: those of the graph where it is trusted, else those of the plain kernel.
+    left_out : rows of given labels that were also scored without their own label
     without_label : array of shape (len(left_out), n_classes), these scores
-    pseudo_ridge : ridge of pseudo-labeled rows
+    is_trusted : whether pseudo-labels decide more than the labels do
     """
 
     index: np.ndarray
-    on_graph: np.ndarray
+    reference: np.ndarray
     left_out: np.ndarray
     without_label: np.ndarray
-    pseudo_ridge: float
+    is_trusted: bool
 
     def temperature(self, scores: np.ndarray) -> float:
         """Return T such that softmax(T scores) is about as sure as it is right; each row is scored without itself.
 
-        The scores of pseudo-labeled rows cannot tell: they repeat the graph's mistakes. Where the graph decides, its
-        own temperature comes from given labels that were left out; T then makes the mean probability of the chosen
-        class the same as on the graph. Where the labels decide, T comes from their scores directly.
+        The scores of a fit on pseudo-labels cannot tell: they repeat its mistakes. Scores from given labels alone can,
+        where a label was left out. They have a temperature of their own, and T makes the mean probability of the
+        chosen class the same as theirs.
         """
         labeled = np.flatnonzero(self.index >= 0)
         counts = np.bincount(self.index[labeled])
-        if self.pseudo_ridge >= _TRUSTED:
-            telling = labeled[counts[self.index[labeled]] > 1]
-            return _fit_temperature(scores[telling], self.index[telling], _PLAIN_TEMPERATURE)
         # Without its only label, a class cannot win.
         telling = counts[self.index[self.left_out]] > 1
-        if not telling.any():
+        if self.is_trusted and not telling.any():
             return _ONE_LABEL_TEMPERATURE
-        per_class = len(labeled) / np.count_nonzero(counts)
-        usual = _MANY_LABELS_TEMPERATURE + (_FEW_LABELS_TEMPERATURE - _MANY_LABELS_TEMPERATURE) / per_class
-        on_graph = _fit_temperature(self.without_label[telling], self.index[self.left_out][telling], usual)
+        usual = _PLAIN_TEMPERATURE
+        if self.is_trusted:
+            per_class = len(labeled) / np.count_nonzero(counts)
+            usual = _MANY_LABELS_TEMPERATURE + (_FEW_LABELS_TEMPERATURE - _MANY_LABELS_TEMPERATURE) / per_class
+        of_reference = _fit_temperature(self.without_label[telling], self.index[self.left_out][telling], usual)
         unlabeled = self.index < 0
-        expected = float(softmax(on_graph * self.on_graph[unlabeled], axis=1).max(axis=1).mean())
+        expected = float(softmax(of_reference * self.reference[unlabeled], axis=1).max(axis=1).mean())
         return _temperature_of_confidence(scores[unlabeled], expected)
 
 
