@@ -258,6 +258,16 @@ def test_the_verdict_says_what_codes_are_good_for_and_what_they_lose(exact, own,
     assert verdict(exact, own, alone, 2000, 50).startswith(expected)
 
 
+def test_few_items_do_not_prove_that_codes_keep_neighbors():
+    own = figures(different=500, recall=0.97)
+    told = verdict(figures(recall=1.0), own, None, 540, 0)
+    assert told.startswith("These codes keep most neighbors, but 540 items are few to judge by: 97% of the ten nearest")
+    own = figures(different=500, precision=0.9, recall=0.97)
+    told = verdict(figures(precision=0.9, recall=1.0), own, None, 540, 60)
+    assert told.startswith("These codes are good for finding items of the same class: 90.0%")
+    assert told.endswith("are among the 100 nearest codes. 540 items have 500 different codes.")
+
+
 @pytest.mark.parametrize(("n_queries", "expected"), [(50, ""), (11, "Only 11 queries have"), (1, "Only 1 query has")])
 def test_the_verdict_says_if_it_rests_on_few_labels(n_queries, expected):
     own = figures(different=4, precision=0.9, recall=0.1)

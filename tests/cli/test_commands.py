@@ -204,6 +204,7 @@ def test_info_tells_method_parameters_shapes_classes_kernels_format_and_checksum
     assert (result["method"], result["n_bits"], result["n_features"], result["n_train"]) == ("StarRidge", 10, 3, 60)
     assert (result["classes"], result["format"], result["params"]["head"]) == (["x", "y", "z"], 1, "posterior")
     assert {kernel["name"] for kernel in result["kernels"]} == {"Gaussian", "Cauchy", "ShiftedCosine"}
+    assert result["choice"] == load(path).choice_
     assert {"name": "fitted.codewords_", "shape": [3, 10], "dtype": "int8", "bytes": 30} in result["arrays"]
     assert result["file_bytes"] == path.stat().st_size
     text = starshl("info", path).stdout

@@ -101,3 +101,11 @@ def test_collection_takes_raw_tables_and_keeps_other_columns_as_metadata(tmp_pat
     query = write_csv(tmp_path / "query.csv", ["text", "price"], [["fresh old bread"], [2]])
     hits = answer("index", "search", tmp_path / "items", query, "-k", 3)
     assert {hit["metadata"]["label"] for hit in hits[0]} == {"bread"}
+
+
+def test_a_model_with_preprocessing_can_be_compressed(wine, tmp_path, answer):
+    answer("fit", wine["train"], "-b", 8, "--scale", "-o", tmp_path / "model")
+    result = answer("compress", tmp_path / "model", "--support", 10, "-o", tmp_path / "small")
+    assert (result["n_support"], result["n_support_before"]) == (10, 89)
+    described = answer("info", tmp_path / "small")
+    assert (described["method"], described["steps"]) == ("StarRidge", ["Scale"])

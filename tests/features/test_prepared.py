@@ -140,9 +140,19 @@ def test_another_length_keeps_the_preparation(prepared_ridge, wine, tmp_path):
     assert loaded.encode(X_test) == longer.encode(X_test)
 
 
+def test_compressed_hasher_keeps_the_preparation(prepared_ridge, wine, tmp_path):
+    prepared, alone, _ = prepared_ridge
+    X, X_test, _, _ = wine
+    small = prepared.compress(10, X_test, random_state=3)
+    expected = alone.compress(10, prepared.prepare(X_test), random_state=3)
+    assert len(small.hasher_.support_) == 10 < len(prepared.hasher_.support_)
+    assert small.encode(X) == expected.encode(prepared.prepare(X))
+    assert saved_and_loaded(small, tmp_path).encode(X) == small.encode(X)
+
+
 def test_what_the_hasher_inside_lacks_is_lacking_outside(wine):
     prepared = PreparedHasher([Scale()], LSHash(8, random_state=0)).fit(wine[0])
-    for name in ("with_bits", "predict_proba", "training_codes_", "choice_", "transduction_"):
+    for name in ("with_bits", "compress", "predict_proba", "training_codes_", "choice_", "transduction_"):
         assert not hasattr(prepared, name)
 
 

@@ -10,6 +10,8 @@ __all__ = ["verdict"]
 _SMALL_LOSS = 0.02
 # Of ten near vectors, at least eight reach the list of a hundred that a second, exact ranking would look at.
 _GOOD_RECALL = 0.8
+# Among fewer items, a list of 100 holds most neighbors whatever the codes are.
+_ENOUGH_ITEMS = 1000
 # If more items than this share a code on average, a search cannot tell the ten nearest apart.
 _CROWDED = 10
 # With fewer queries, chance alone moves a precision by more than .05.
@@ -39,29 +41,40 @@ def verdict(
 
 
 def _judgment(exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures | None, n_items: int) -> str:
-    finds_class = own.precision_at_10 is not None and exact.precision_at_10 is not None
-    finds_class = finds_class and own.precision_at_10 >= exact.precision_at_10 - _SMALL_LOSS  # type: ignore[operator]
-    finds_neighbors = own.recall_10_at_100 is not None and own.recall_10_at_100 >= _GOOD_RECALL
-    finds_neighbors = finds_neighbors and own.n_different_codes * _CROWDED >= n_items  # type: ignore[operator]
-    good = [
-        *(["items of the same class"] if finds_class else []),
-        *(["the nearest vectors"] if finds_neighbors else []),
-    ]
     shares = [share for share in (_class_share(exact, own), _neighbor_share(own)) if share]
     if not shares:
         return f"There are too few rows to judge these codes: {_different(own, n_items)}."
-    if finds_class and not finds_neighbors:
+    crowded = (own.n_different_codes or 0) * _CROWDED < n_items
+    recalls = own.recall_10_at_100 is not None and own.recall_10_at_100 >= _GOOD_RECALL and not crowded
+    finds_class = _keeps_precision(exact, own)
+    if finds_class and (crowded or _loses_neighbors(own)):
         return _of_classes(exact, own, unlabeled, n_items)
+    finds_neighbors = recalls and n_items >= _ENOUGH_ITEMS
+    good = ["items of the same class"] * finds_class + ["the nearest vectors"] * finds_neighbors
     if good:
         opening = f"These codes are good for finding {' and '.join(good)}: {', and '.join(shares)}."
+    elif recalls:
+        opening = (
+            f"These codes keep most neighbors, but {n_items:,} items are few to judge by: {', and '.join(shares)}."
+        )
     else:
         opening = f"These codes lose much of the vectors: {', and '.join(shares)}. Use more bits or another method."
     return " ".join([opening, f"{_capitalized(_different(own, n_items))}.", *_advice(own, unlabeled)])
 
 
+def _keeps_precision(exact: MethodFigures, own: MethodFigures) -> bool:
+    if own.precision_at_10 is None or exact.precision_at_10 is None:
+        return False
+    return own.precision_at_10 >= exact.precision_at_10 - _SMALL_LOSS
+
+
+def _loses_neighbors(own: MethodFigures) -> bool:
+    return own.recall_10_at_100 is not None and own.recall_10_at_100 < _GOOD_RECALL
+
+
 def _of_classes(exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures | None, n_items: int) -> str:
     """Return the verdict on codes that know the class and not the neighbors."""
-    is_low = own.recall_10_at_100 is not None and own.recall_10_at_100 < _GOOD_RECALL
+    is_low = _loses_neighbors(own)
     lost = f", and only {_neighbor_share(own)}" if is_low else ", and items with the same code are equally near"
     return " ".join(
         [

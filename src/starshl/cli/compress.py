@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from .hashers import inner_hasher
 from .options import AsJson, Model, Seed, load_model, print_json
 from .outputs import check_output
 
@@ -36,15 +37,18 @@ def compress_model(model: Path, output: Path, support: int | None, seed: int) ->
     check_output(output, [model])
     hasher: Any = load_model(model)
     if not hasattr(hasher, "compress"):
+        name = type(inner_hasher(hasher)).__name__
         raise ValueError(
-            f"{str(model)!r} holds a {type(hasher).__name__}; only StarRidge and StarSHL can be compressed, because "
-            "they keep training rows to encode with. Use the model as it is."
+            f"{str(model)!r} holds a {name}; only StarRidge and StarSHL can be compressed, because they keep training "
+            "rows to encode with. Use the model as it is."
         )
     small = hasher.compress(support, random_state=seed)
     small.save(output)
+    before: Any = inner_hasher(hasher)
+    after: Any = inner_hasher(small)
     return {
         "output": str(output),
-        "n_support": len(small.support_),
-        "n_support_before": len(hasher.support_),
-        "agreement": small.agreement_,
+        "n_support": len(after.support_),
+        "n_support_before": len(before.support_),
+        "agreement": after.agreement_,
     }

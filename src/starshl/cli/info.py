@@ -29,6 +29,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
         "features": contents["n_features"] or "-",
         "classes": f"{len(contents['classes'])}: {classes}" if contents["classes"] else "-",
         "training rows": contents["n_train"] or "-",
+        "the fit chose": contents["choice"] or "-",
         "file": f"{contents['file_bytes']:,} bytes, format {contents['format']}",
     }
     print_table(["model", str(model)], [[name, str(value)] for name, value in facts.items()])
@@ -64,6 +65,7 @@ def describe_model(path: Path) -> dict[str, Any]:
             "n_bits": header["fitted"].get("n_bits_", header["params"]["n_bits"])["value"],
             "n_features": whole["fitted"].get("n_features_in_", {}).get("value"),
             "n_train": header.get("n_train"),
+            "choice": header["fitted"].get("choice_", {}).get("value"),
             "classes": _classes(header["fitted"], arrays, prefix),
             "kernels": [_describe_kernel(spec) for spec in header.get("kernels", [])],
             "params": {name: _describe_value(spec) for name, spec in header["params"].items()},
