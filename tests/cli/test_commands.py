@@ -62,6 +62,12 @@ def test_fit_without_labels_learns_clusters(files, tmp_path, answer):
     assert (result["n_labeled"], result["classes"]) == (0, [0, 1, 2])
 
 
+def test_fit_without_labels_suggests_a_number_of_clusters_in_words_of_the_command_line(files, tmp_path, starshl):
+    told = starshl("fit", files / "blobs.npz", "--no-labels", "-b", 8, "-o", tmp_path / "m").stdout
+    assert told.startswith("StarRidge learned 8 bits")
+    assert "is a suggestion: set --n-codewords if you know better" in told
+
+
 def test_fit_with_the_graph_kernel_learns_from_one_label_per_class(files, tmp_path, answer):
     few = np.full(60, -1)
     few[[0, 20, 40]] = [0, 1, 2]

@@ -126,7 +126,6 @@ BAD_WORDS = {
         ("fit", "blobs.npz", "--n-codewords", "7"),
         "Leave --n-codewords out when rows have labels",
     ),
-    "no labels and no number of clusters": (("fit", "blobs.npz", "--no-labels"), "for example --n-codewords 10"),
     "labels and none": (("fit", "blobs.npz", "--labels", "y", "--no-labels"), "contradict"),
     "an unknown column": (("fit", "blobs.csv", "--labels", "kinds"), "has no column 'kinds' (nearest: 'kind')"),
     "an unknown array": (("fit", "blobs.npz", "--labels", "z"), "'X', 'y'"),

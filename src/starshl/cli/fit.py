@@ -145,7 +145,7 @@ def fit(
         raise ValueError("--text and --vectors contradict each other. Leave one of them out.")
     options = RowOptions(labels, no_labels, vectors, drop=split_names(drop), raw=text is not None, allow_missing=impute)
     table = read_rows(input, options, in_place=True)
-    method = method or choose_method(params, has_labels=table.y is not None, paper=paper)
+    method = method or choose_method(params, paper=paper)
     hasher = make_hasher(method, lengths[0], params, paper=paper, seed=seed, progress=progress_shown(progress))
     hasher = with_steps(hasher, table, scale=scale, impute=impute, text=text)
     if is_in_file(table) and not hasattr(hasher, "max_exact_rows"):  # only hashers over landmarks read blocks of rows
@@ -220,4 +220,5 @@ def _sentences(summary: dict[str, Any], table: Table, *, labels_named: bool) -> 
         f"{summary['method']} learned {shown} bits from {summary['n_features']} features{origin}, {labeled}, "
         f"in {summary['seconds']:.1f} s: {', '.join(files)}"
     )
-    return f"{learned}\n{summary['choice']}" if summary["choice"] else learned
+    # Not all words of the line are parameters: it also counts kernels.
+    return f"{learned}\n{summary['choice'].replace('n_codewords', '--n-codewords')}" if summary["choice"] else learned

@@ -17,11 +17,8 @@ _WORDS_OF_STAR_RIDGE = {("unlabeled", "ignore")}
 _PYTHON_WORDS = {"True": True, "False": False, "None": None}  # JSON has its own spelling, which works too
 
 
-def choose_method(params: dict[str, Any], *, has_labels: bool, paper: bool = False) -> str:
-    """Return the method when none is named: StarRidge, or StarSHL if the task asks for what only StarSHL has."""
-    from ..catalog import get_class
-
-    star_ridge = get_class("StarRidge")
+def choose_method(params: dict[str, Any], *, paper: bool = False) -> str:
+    """Return the method when none is named: StarRidge, or StarSHL if the options ask for what only StarSHL has."""
     of_star = _only_in("StarSHL", "StarRidge", params, _WORDS_OF_STAR_SHL) + ["paper"] * paper
     of_ridge = _only_in("StarRidge", "StarSHL", params, _WORDS_OF_STAR_RIDGE)
     if of_star and of_ridge:
@@ -29,8 +26,7 @@ def choose_method(params: dict[str, Any], *, has_labels: bool, paper: bool = Fal
             f"Only StarSHL has {', '.join(of_star)}, and only StarRidge has {', '.join(of_ridge)}. "
             "Leave one of them out."
         )
-    cannot_cluster = star_ridge.facts.needs_labels and not has_labels
-    return "StarSHL" if of_star or cannot_cluster else "StarRidge"
+    return "StarSHL" if of_star else "StarRidge"
 
 
 def _only_in(method: str, other: str, params: dict[str, Any], words: set[tuple[str, str]]) -> list[str]:
