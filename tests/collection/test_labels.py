@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from starshl import StarRidge
+from starshl.adapters._database import items_of
 from starshl.baselines import CodewordSVM, LSHash
 from starshl.codes import BinaryCodes
 from starshl.collection import Collection
@@ -215,6 +216,14 @@ def test_exported_items_have_their_labels(collection, tmp_path, labels):
     lines = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
     assert [line["label"] for line in lines] == [*labels[:10], *[None] * 50]
     assert [line["code_from"] for line in lines] == ["label"] * 10 + ["vector"] * 50
+
+
+def test_labels_move_to_other_systems_as_metadata(collection):
+    collection.update([1, 2], [{"page": 7}, {"label": "own"}])
+    collection.set_labels([1, 2], ["red", "blue"])
+    codes, ids, metadata = items_of(collection)
+    assert [metadata[number] for number in (0, 1, 2)] == [{}, {"page": 7, "label": "red"}, {"label": "own"}]
+    assert codes == collection.codes(ids)
 
 
 changes = st.lists(
