@@ -13,7 +13,10 @@ from sklearn.preprocessing import StandardScaler
 import starshl
 from starshl import BinaryCodes, StarRidge
 from starshl.evaluation.metrics import precision_at
-from starshl.kernels import Gaussian
+from starshl.kernels import Gaussian, VectorBank, fit_kernels, rich_kernels
+from starshl.models import ridge_training
+from starshl.solvers import RidgeFactor
+from starshl.solvers.leave_one_out import Mixture
 
 
 @pytest.fixture(scope="module")
@@ -312,3 +315,14 @@ def test_same_seed_gives_the_same_file_for_any_number_of_threads(digits, tmp_pat
         hasher = StarRidge(8, n_jobs=n_jobs, random_state=5).fit(X, y[:800])
         hasher.set_params(n_jobs=None).save(tmp_path / f"{n_jobs}.star")
     assert (tmp_path / "1.star").read_bytes() == (tmp_path / "3.star").read_bytes()
+
+
+def test_float32_rows_are_fitted_in_float64_where_rounding_exceeds_the_ridge(monkeypatch):
+    X = np.random.default_rng(5).uniform(-1, 1, (600, 1)).astype(np.float32)
+    y = (X[:, 0] > 0).astype(int)
+    found = Mixture(weights=np.full(8, 1 / 8), constant=0.01, ridge=1e-5, temperature=5.0, loss=0.1, accuracy=1.0)
+    monkeypatch.setattr(ridge_training, "search_mixture", lambda *_: found)
+    gram = VectorBank(fit_kernels(rich_kernels(), X), X).combine(found.weights) + np.float32(found.constant)
+    with pytest.raises(np.linalg.LinAlgError):
+        RidgeFactor(gram, found.ridge)
+    assert StarRidge(4, random_state=0).fit(X, y).score(X, y) > 0.99

@@ -170,13 +170,22 @@ def solve_exactly(training: RidgeTrainingSet, plan: MemoryPlan, seed: int) -> Ri
     """Return the solution of kernel ridge regression on all rows, by one Cholesky factorization."""
     bank = training.samples.bank(training.kernels, plan)
     mixture = search_mixture(training, bank, plan, seed)
-    gram = bank.combine(mixture.weights)
-    gram += gram.dtype.type(mixture.constant)
-    factor = RidgeFactor(gram, mixture.ridge * training.ridge_scale, overwrite=True)
+    try:
+        factor = _factor(bank, mixture, training.ridge_scale)
+    except np.linalg.LinAlgError:
+        # Rounding errors of float32 kernels can exceed the ridge, most of all on few features.
+        bank = training.samples.bank(training.kernels, replace(plan, in_float64=True))
+        factor = _factor(bank, mixture, training.ridge_scale)
     targets = one_hot(training.index, training.n_classes)
     dual = factor.solve(targets)
     scores = leave_one_out_scores(targets, dual, factor.inverse_diagonal())
     return RidgeSolution(mixture, dual.T, mixture.constant * dual.sum(axis=0), scores)
+
+
+def _factor(bank: GramBank | VectorBank, mixture: Mixture, ridge_scale: np.ndarray) -> RidgeFactor:
+    gram = bank.combine(mixture.weights)
+    gram += gram.dtype.type(mixture.constant)
+    return RidgeFactor(gram, mixture.ridge * ridge_scale, overwrite=True)
 
 
 def calibrate(training: RidgeTrainingSet, targets: Targets, solution: RidgeSolution) -> Calibration:
