@@ -24,7 +24,10 @@ _LABELS = (
     *("starshl", "starridge", "starshl-graph", "starshl-labeled", "starridge-labeled", "ssh", "hc-sdh-labeled"),
     *("label-spreading", "self-training", "svc"),
 )
-_UNSUPERVISED = ("starshl-clusters", "starshl-graph-clusters", "k-means", "itq", "1-agh", "2-agh", "sph", "lsh")
+_UNSUPERVISED = (
+    *("starshl-clusters", "starshl-graph-clusters", "starridge-clusters", "k-means"),
+    *("itq", "1-agh", "2-agh", "sph", "lsh"),
+)
 _PARTLY_LABELED_DATA = ("digits", "pendigits", "usps", "mnist")
 
 _QUICK_ROWS = {"n_train": 300, "n_query": 300, "n_runs": 2}

@@ -190,6 +190,9 @@ _ENTRIES = (
         params={"n_codewords": one_per_class},
         note="The defaults: rows belong to clusters of their neighbor graph.",
     ),
+    Entry(
+        "starridge-clusters", "StarRidge, clusters", *_RIDGE, params={"n_codewords": one_per_class}, note=_ABOUT_RIDGE
+    ),
     Entry("itq", "ITQ", "unsupervised", "ITQ", "ITQ"),
     Entry(
         *("k-means", "k-means start", "unsupervised", "KMeansCodes", "k-means start"),

@@ -231,7 +231,7 @@ def unsupervised_section(protocol: ProtocolResults) -> Section:
     cells = {title: [by_metric[metric][title] for metric in metrics] for title in titles}
     table = table_of_means(caption, ("method", *metrics), cells)
     sentences = [
-        "*SHL and the k-means start see no labels but are given the true number of classes as the number of "
+        "*SHL, StarRidge and the k-means start see no labels but are given the true number of classes as the number of "
         "clusters; so is the k-means on the codes behind ARI. The other methods learn without that number."
     ]
     for metric in metrics[:3]:
