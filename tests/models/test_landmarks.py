@@ -1,12 +1,22 @@
 """StarRidge above max_exact_rows: against the exact fit, and the same bytes from every kind of input."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 from starshl import StarRidge, load
-from starshl.models import landmark_choice
+from starshl.kernels import ScaledGaussian
+from starshl.models import landmark_choice, landmark_problem, landmark_training
+from starshl.models.ridge_training import search_mixture
 from starshl.tables import ParquetRows, TableError
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Make a few hundred rows several blocks: searches for kernel weights take seconds on more."""
+    monkeypatch.setattr(landmark_problem, "_BLOCK_ROWS", 100)
 
 
 def overlapping_classes(n_rows=260, dtype=np.float64, seed=0):
@@ -74,30 +84,30 @@ def _constant(projected, targets, hasher):
 
 
 def test_few_landmarks_are_nearly_as_accurate_as_all_rows():
-    X, y = overlapping_classes(1500)
+    X, y = overlapping_classes(450)
     queries, truth = overlapping_classes(1000, seed=1)
     exact = fit(X, y)
-    other = fit(X, y, max_exact_rows=1000, n_landmarks=200)
-    assert len(other.support_) == 200
-    assert other.score(queries, truth) >= exact.score(queries, truth) - 0.02
-    assert other.training_scores_.shape == (1500, 3)
+    other = fit(X, y, max_exact_rows=400, n_landmarks=100)
+    assert len(other.support_) == 100
+    assert other.score(queries, truth) >= exact.score(queries, truth) - 0.03
+    assert other.training_scores_.shape == (450, 3)
     np.testing.assert_array_equal(other.transduction_, y)
 
 
 def test_classes_meet_where_half_of_the_landmarks_are():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (6000, 2))
-    hasher = fit(X, (X[:, 0] > 0).astype(int), max_exact_rows=5000, n_landmarks=100)
+    hasher = fit(X, (X[:, 0] > 0).astype(int), kernels=[ScaledGaussian(0.5)], max_exact_rows=5000, n_landmarks=100)
     assert np.sum(np.abs(hasher.support_samples_[:, 0]) < 0.1) > 40  # of random ones, about ten
 
 
 def test_threads_and_kinds_of_input_give_the_same_bytes(tmp_path):
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    X, y = overlapping_classes(5000, np.float32)
+    X, y = overlapping_classes(330, np.float32)
     np.save(tmp_path / "rows.npy", X)
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), X.shape[1])
     pq.write_table(pa.table({"v": vectors}), tmp_path / "rows.parquet")
-    params = {"max_exact_rows": 4000, "n_landmarks": 60}
+    params = {"max_exact_rows": 300, "n_landmarks": 60}
     expected = fit(X, y, **params)
     assert_same_model(fit(X, y, n_jobs=2, **params), expected)
     assert_same_model(fit(np.load(tmp_path / "rows.npy", mmap_mode="r"), y, **params), expected)
@@ -106,32 +116,32 @@ def test_threads_and_kinds_of_input_give_the_same_bytes(tmp_path):
 
 
 def test_small_integers_are_the_same_as_their_float32(tmp_path):
-    X, y = overlapping_classes(600)
+    X, y = overlapping_classes(330)
     X = np.round(40 * X).astype(np.int8)
-    params = {"max_exact_rows": 500, "n_landmarks": 50}
+    params = {"max_exact_rows": 300, "n_landmarks": 50}
     assert_same_model(fit(X, y, **params), fit(X.astype(np.float32), y, **params))
 
 
 def test_sparse_rows_take_landmarks():
-    X, y = overlapping_classes(600)
+    X, y = overlapping_classes(330)
     X = np.maximum(X, 0)
-    params = {"max_exact_rows": 500, "n_landmarks": 50}
+    params = {"max_exact_rows": 300, "n_landmarks": 50}
     sparse, dense = fit(csr_array(X), y, **params), fit(X, y, **params)
     np.testing.assert_allclose(sparse.class_scores(csr_array(X)), dense.class_scores(X), atol=1e-4)
 
 
 def test_unlabeled_rows_get_scores_from_landmarks():
-    X, y = overlapping_classes(900)
+    X, y = overlapping_classes(400)
     labels = y.copy()
-    labels[700:] = -1
-    hasher = fit(X, labels, max_exact_rows=600, n_landmarks=80, unlabeled="ignore")
-    np.testing.assert_allclose(hasher.training_scores_[700:], hasher.class_scores(X[700:]), atol=1e-4)
-    assert len(hasher.training_codes_) == 900
+    labels[330:] = -1
+    hasher = fit(X, labels, max_exact_rows=300, n_landmarks=80, unlabeled="ignore")
+    np.testing.assert_allclose(hasher.training_scores_[330:], hasher.class_scores(X[330:]), atol=1e-4)
+    assert len(hasher.training_codes_) == 400
 
 
 def test_a_model_over_landmarks_survives_a_file(tmp_path):
-    X, y = overlapping_classes(600)
-    hasher = fit(X, y, max_exact_rows=500, n_landmarks=50)
+    X, y = overlapping_classes(330)
+    hasher = fit(X, y, max_exact_rows=300, n_landmarks=50)
     hasher.save(tmp_path / "model")
     again = load(tmp_path / "model")
     np.testing.assert_array_equal(again.encode(X).packed, hasher.encode(X).packed)
@@ -140,29 +150,36 @@ def test_a_model_over_landmarks_survives_a_file(tmp_path):
 
 
 def test_a_bad_entry_of_a_memory_map_is_refused_with_file_and_row(tmp_path):
-    X, y = overlapping_classes(600)
-    X[431, 2] = np.inf
+    X, y = overlapping_classes(330)
+    X[231, 2] = np.inf
     np.save(tmp_path / "rows.npy", X)
     rows = np.load(tmp_path / "rows.npy", mmap_mode="r")
-    with pytest.raises(TableError, match=r"rows.npy' holds infinity \(inf\) in column 2, first in row 431"):
-        fit(rows, y, max_exact_rows=500, n_landmarks=50)
+    with pytest.raises(TableError, match=r"rows.npy' holds infinity \(inf\) in column 2, first in row 231"):
+        fit(rows, y, max_exact_rows=300, n_landmarks=50)
 
 
 def test_too_many_landmarks_for_the_memory_are_refused():
-    X, y = overlapping_classes(600)
-    with pytest.raises(MemoryError, match=r"A fit with 590 landmarks takes .* Use a smaller n_landmarks"):
-        fit(X, y, max_exact_rows=500, n_landmarks=590, max_memory=0.01)
+    X, y = overlapping_classes(330)
+    with pytest.raises(MemoryError, match=r"A fit with 320 landmarks takes .* Use a smaller n_landmarks"):
+        fit(X, y, max_exact_rows=300, n_landmarks=320, max_memory=0.001)
 
 
 def test_the_ridge_is_lowered_as_long_as_rows_left_out_are_predicted_better(monkeypatch):
     rng = np.random.default_rng(0)
-    X = rng.uniform(0, 4, (5000, 2))
-    y = np.floor(X).sum(axis=1).astype(int) % 2  # a chessboard, whose edges more rows show more sharply
-    y = np.where(rng.random(5000) < 0.2, 1 - y, y)
-    lowered = fit(X, y, max_exact_rows=2000, n_landmarks=300)
+    X = rng.uniform(0, 4, (1200, 2))
+    y = np.floor(X).sum(axis=1).astype(int) % 2  # a chessboard
+    y = np.where(rng.random(1200) < 0.2, 1 - y, y)
+
+    def search_with_a_large_ridge(*args):
+        return replace(search_mixture(*args), ridge=300.0)
+
+    monkeypatch.setattr(landmark_training, "search_mixture", search_with_a_large_ridge)
+    params = {"kernels": [ScaledGaussian(0.3)], "max_exact_rows": 1000, "n_landmarks": 200}
+    lowered = fit(X, y, **params)
     monkeypatch.setattr(landmark_choice, "_RIDGE_STEP", np.inf)
-    searched = fit(X, y, max_exact_rows=2000, n_landmarks=300)
-    assert lowered.ridge_ < searched.ridge_
+    searched = fit(X, y, **params)
+    assert searched.ridge_ == 300
+    assert lowered.ridge_ < 100
     assert _log_loss(lowered, y) < _log_loss(searched, y)
 
 
@@ -172,8 +189,8 @@ def _log_loss(hasher, y):
 
 
 def test_a_progress_bar_names_the_landmarks(capsys):
-    X, y = overlapping_classes(600)
-    fit(X, y, max_exact_rows=500, n_landmarks=50, verbose=1)
+    X, y = overlapping_classes(330)
+    fit(X, y, max_exact_rows=300, n_landmarks=50, verbose=1)
     shown = capsys.readouterr().err
     assert "50 landmarks, learning" in shown
-    assert "600/600" in shown
+    assert "330/330" in shown

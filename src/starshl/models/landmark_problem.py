@@ -16,9 +16,9 @@ from ..solvers import RidgeSums
 from ..solvers.leave_one_out import Mixture
 from .ridge_training import RidgeSolution, RidgeTrainingSet
 
-__all__ = ["BLOCK_ROWS", "LandmarkProblem"]
+__all__ = ["LandmarkProblem"]
 
-BLOCK_ROWS = 4096  # whose features are in memory together
+_BLOCK_ROWS = 4096  # whose features are in memory together
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ class LandmarkProblem:
 
     def blocks(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, Rows]]:
         """Return some rows of the fit, block by block, with their positions."""
-        pieces = [rows[piece] for piece in tiles(len(rows), BLOCK_ROWS)]
-        return zip(pieces, self.training.samples.blocks(self.rows[rows], BLOCK_ROWS), strict=True)
+        pieces = [rows[piece] for piece in tiles(len(rows), _BLOCK_ROWS)]
+        return zip(pieces, self.training.samples.blocks(self.rows[rows], _BLOCK_ROWS), strict=True)
 
     def sums(
         self, features: LandmarkMap, rows: np.ndarray, report: Callable[[int], None] = lambda n_read: None
