@@ -47,7 +47,8 @@ def choose_landmarks(problem: LandmarkProblem, n_landmarks: int, seed: int) -> t
     n_rows = min(_PILOT_ROWS, len(index) * len(first) // n_landmarks)
     pilot = _Pilot.fit(problem, first, stratified_rows(index, n_rows, seed + 2), seed)
     n_more = min(n_landmarks - len(first), len(pool))
-    n_hardest = int(np.clip(_HARDEST_SHARE * len(pool), *(times * n_more for times in _CANDIDATES)))
+    fewest, most = (int(times * n_more) for times in _CANDIDATES)
+    n_hardest = min(max(int(_HARDEST_SHARE * len(pool)), fewest), most)
     hardest = pool[np.argsort(pilot.leads(problem, pool), kind="stable")[:n_hardest]]
     more = np.random.RandomState(seed).choice(hardest, n_more, replace=False)
     mixture = replace(problem.mixture, ridge=pilot.ridge)
