@@ -13,7 +13,7 @@ from starshl.graphs.plain_ridge import (
     leave_one_out,
     scores_from_labeled,
 )
-from starshl.graphs.plain_sample import sampled_scores
+from starshl.graphs.plain_sample import sampled_scores, what_judges
 
 N_ROWS = 60
 
@@ -116,3 +116,9 @@ def test_a_matrix_that_is_no_kernel_is_refused(targets):
     graph = NeighborGraph.of_rows(np.arange(N_ROWS, dtype=float)[:, None])
     with pytest.raises(np.linalg.LinAlgError, match="not positive semi-definite"):
         leave_one_out(KernelPlain(matrix), graph, np.array([0]), targets, 1.0)
+
+
+def test_a_note_says_who_judges_when_there_are_too_many_rows_for_one_matrix():
+    assert what_judges(10_000, ridge=1.0) == ""
+    assert what_judges(10_001, ridge=1.0) == "; with more than 10,000 rows the graph alone decides"
+    assert what_judges(10_001, ridge=30.0) == "; with more than 10,000 rows a sample of 5,000 rows judges the others"

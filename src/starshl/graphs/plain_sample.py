@@ -9,7 +9,7 @@ import numpy as np
 from .._threads import run_all, single_threaded_blas, tiles
 from .plain_ridge import LABEL_RIDGE, PlainKernel, inverse_with_ridge
 
-__all__ = ["LARGEST_EXACT", "sampled_scores"]
+__all__ = ["LARGEST_EXACT", "sampled_scores", "what_judges"]
 
 LARGEST_EXACT = 10_000  # rows; the inverse takes 0.4 GB and half a minute
 _SAMPLE = 5_000
@@ -43,3 +43,11 @@ def sampled_scores(
         run_all([partial(fill, tile) for tile in tiles(plain.n_rows, _TILE_ROWS)])
         scores[sample] = targets[sample] - dual / inverse.diagonal()[:, None]
     return scores
+
+
+def what_judges(n_rows: int, ridge: float) -> str:
+    """Return what a note adds about who judges the rows: nothing if all others do."""
+    if n_rows <= LARGEST_EXACT:
+        return ""
+    judge = "the graph alone decides" if ridge <= _TRUSTED else f"a sample of {_SAMPLE:,} rows judges the others"
+    return f"; with more than {LARGEST_EXACT:,} rows {judge}"

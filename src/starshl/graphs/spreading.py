@@ -24,7 +24,7 @@ from .plain_ridge import (
     leave_one_out,
     scores_from_labeled,
 )
-from .plain_sample import LARGEST_EXACT, sampled_scores
+from .plain_sample import LARGEST_EXACT, sampled_scores, what_judges
 from .trust import LabelEvidence, edge_agreement, is_trusted, pseudo_label_ridge
 
 __all__ = ["Spread", "SpreadLabels", "spread_index", "spread_labels"]
@@ -234,4 +234,4 @@ def _note(graph: NeighborGraph, n_labeled: int, agreement: float, ridge: float, 
     )
     if n_unreached:
         note += f"; {n_unreached:,} rows are not connected to a label and follow the plain kernel"
-    return note
+    return note + what_judges(graph.n_rows, ridge)

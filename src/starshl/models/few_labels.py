@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._types import LabelsLike
 from .._validation import PartialLabels, check_labels, check_weights
-from ..graphs import NeighborGraph, cluster_graph, spread_index, suggest_n_clusters
-from ..graphs.coordinates import principal_coordinates
+from ..graphs import NeighborGraph, spread_index
 from ..graphs.neighbor_graph import mean_kernel
 from ..graphs.plain_ridge import LABEL_RIDGE, KernelPlain, PlainKernel, RowsPlain
 from ..kernels import Kernel, compute_grams, fit_kernels
@@ -19,13 +18,12 @@ from ..supervision import require_labels
 from .ridge_training import RidgeSettings, Targets, label_targets
 from .samples import Precomputed, Samples, Vectors
 from .training import warn_about_classes
+from .unlabeled import graph_of_rows, guess_clusters
 
 if TYPE_CHECKING:
     from .star_ridge import StarRidge
 
-__all__ = ["choose_targets", "cluster_targets", "graph_of_samples", "read_labels", "row_targets"]
-
-_N_COORDINATES = 50  # principal components, besides those of the graph, in which clusters are looked for
+__all__ = ["choose_targets", "cluster_targets", "read_labels", "row_targets"]
 
 
 def read_labels(
@@ -89,9 +87,9 @@ def row_targets(
     if unlabeled == "ignore" or is_complete or len(labels.classes) < 2:
         return label_targets(labels, weights)
     rows = np.flatnonzero(present)
-    plain, graph = graph_of_samples(*_present(samples, graph, rows), kernels)
+    plain = _plain_kernel(samples, kernels, rows)
     given = labels.index[rows]
-    spread = spread_index(plain, graph, given, len(labels.classes))
+    spread = spread_index(plain, graph_of_rows(plain, graph, rows, len(samples)), given, len(labels.classes))
     index = np.full(len(weights), -1)
     index[rows] = spread.index
     ridge_scale = np.ones(len(weights))
@@ -110,42 +108,21 @@ def cluster_targets(
     seed: int,
 ) -> Targets:
     """Return clusters of the graph as the classes of rows without any label; None suggests how many."""
-    if graph is not None:
-        graph.require_rows(len(samples))
     rows = np.flatnonzero(weights > 0)
-    plain, graph = graph_of_samples(*_present(samples, graph, rows), kernels)
-    rng = np.random.RandomState(seed)
-    n_wanted = suggest_n_clusters(graph, rng) if n_clusters is None else min(n_clusters, graph.n_rows)
-    coordinates = principal_coordinates(plain.rows, _N_COORDINATES) if isinstance(plain, RowsPlain) else None
-    found = cluster_graph(graph, n_wanted, rng, coordinates)
+    plain = _plain_kernel(samples, kernels, rows)
+    guess = guess_clusters(plain, graph_of_rows(plain, graph, rows, len(samples)), n_clusters, seed)
     index = np.full(len(weights), -1)
-    index[rows] = found
-    note = f"{found.max() + 1} clusters of the graph of {graph.n_neighbors} neighbors stand in for classes"
-    if n_clusters is None:
-        note += f"; the number {n_wanted} is a suggestion: set n_codewords if you know better"
+    index[rows] = guess.index
     ridge_scale = 1.0 / np.where(weights > 0, weights, 1.0)
-    return Targets(index, ridge_scale, note, np.zeros(len(weights), dtype=bool))
+    return Targets(index, ridge_scale, guess.note, np.zeros(len(weights), dtype=bool))
 
 
-def _present(samples: Samples, graph: NeighborGraph | None, rows: np.ndarray) -> tuple[Samples, NeighborGraph | None]:
-    """Return the samples and the graph of some of the rows."""
-    if len(rows) == len(samples):
-        return samples, graph
-    part = None if graph is None else NeighborGraph(graph.weights[rows][:, rows], graph.n_neighbors)
-    return samples.take(rows), part
-
-
-def graph_of_samples(
-    samples: Samples, graph: NeighborGraph | None, kernels: str | Sequence[Kernel]
-) -> tuple[PlainKernel, NeighborGraph]:
-    """Return the plain kernel of the samples and their graph: Gaussian for vectors, the mean kernel for all others."""
-    if isinstance(samples, Vectors):
-        rows = samples.values
-        return RowsPlain(rows), NeighborGraph.of_rows(rows) if graph is None else graph
-    if isinstance(samples, Precomputed):
-        grams = samples.values
-    else:
-        assert not isinstance(kernels, str)
-        grams = compute_grams(fit_kernels(kernels, samples.values), samples.values)
-    mean = mean_kernel(grams)
-    return KernelPlain(mean), NeighborGraph.of_kernel(mean) if graph is None else graph
+def _plain_kernel(samples: Samples, kernels: str | Sequence[Kernel], rows: np.ndarray) -> PlainKernel:
+    """Return a Gaussian between some of the samples if they are vectors, the mean of the kernels otherwise."""
+    chosen = samples if len(rows) == len(samples) else samples.take(rows)
+    if isinstance(chosen, Vectors):
+        return RowsPlain(chosen.values)
+    if isinstance(chosen, Precomputed):
+        return KernelPlain(mean_kernel(chosen.values))
+    assert not isinstance(kernels, str)
+    return KernelPlain(mean_kernel(compute_grams(fit_kernels(kernels, chosen.values), chosen.values)))

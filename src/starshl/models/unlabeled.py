@@ -89,7 +89,7 @@ def guess_clusters(plain: PlainKernel, graph: NeighborGraph, n_clusters: int | N
         before, (index, probabilities) = index, _judged_by_others(plain, graph, index, n_clusters)
         note += f"; {int(np.sum(before != index)):,} rows then followed all others with a plain kernel"
     if is_suggested:
-        note += f". The number {n_clusters} is a suggestion: set n_codewords if you know better"
+        note += f"; the number {n_clusters} is a suggestion: set n_codewords if you know better"
     return Guess(index, probabilities, 1.0, note)
 
 
