@@ -202,19 +202,43 @@ def _best_subset(pool: np.ndarray, n_codewords: int, n_bits: int, rng: np.random
     def draw() -> np.ndarray:
         rows = rng.permutation(len(pool))[:n_codewords]
         columns = np.sort(rng.permutation(pool.shape[1])[:n_bits])
-        return pool[np.ix_(rows, columns)]
+        return pool[rows[:, None], columns]
 
-    return max((draw() for _ in range(n_tries)), key=_quality)
+    drawn = np.stack([draw() for _ in range(n_tries)])
+    qualities = _qualities(drawn)
+    return drawn[max(range(n_tries), key=qualities.__getitem__)]
 
 
 def _quality(codewords: np.ndarray) -> tuple[int, int, int, int]:
     """Rank codebooks: no constant columns, then distinct columns, then distance, then balance."""
-    n_codewords = len(codewords)
-    # Columns relative to their first sign, as bytes: np.unique(axis=1) takes fifty times as long.
-    n_distinct = len(set(map(bytes, np.packbits(codewords != codewords[:1], axis=0).T)))
-    imbalance = int(np.abs(codewords.sum(axis=0, dtype=np.int64)).sum())
-    n_constant = int(_constant_columns(codewords).sum()) if n_codewords > 1 else 0
-    return -n_constant, n_distinct, minimum_distance(codewords), -imbalance
+    return _qualities(codewords[None])[0]
+
+
+def _qualities(codebooks: np.ndarray) -> list[tuple[int, int, int, int]]:
+    """Return the qualities of many codebooks at once, shape (n, n_codewords, n_bits); one by one is far slower."""
+    n_codewords, n_bits = codebooks.shape[1:]
+    sums = np.abs(codebooks.sum(axis=1, dtype=np.int64))
+    n_constant = np.sum(sums == n_codewords, axis=1) if n_codewords > 1 else np.zeros(len(codebooks), dtype=np.int64)
+    distances = np.full(len(codebooks), n_bits)
+    if n_codewords > 1:
+        signs = codebooks.astype(np.float32)
+        products = signs @ signs.transpose(0, 2, 1)
+        products[:, np.eye(n_codewords, dtype=bool)] = -np.inf
+        distances = (n_bits - products.max(axis=(1, 2)).astype(np.int64)) // 2
+    figures = -n_constant, _count_distinct_columns(codebooks), distances, -sums.sum(axis=1)
+    return list(zip(*(each.tolist() for each in figures), strict=True))
+
+
+def _count_distinct_columns(codebooks: np.ndarray) -> np.ndarray:
+    """Return how many columns of each codebook are neither equal nor complementary to an earlier one."""
+    # Columns relative to their first sign, as bytes: comparing the columns themselves takes fifty times as long.
+    packed = np.packbits(codebooks != codebooks[:, :1], axis=1).transpose(0, 2, 1)
+    if packed.shape[2] > 8:
+        return np.array([len(set(map(bytes, columns))) for columns in packed])
+    words = np.zeros((*packed.shape[:2], 8), dtype=np.uint8)
+    words[:, :, : packed.shape[2]] = packed
+    ordered = np.sort(words.view(np.uint64)[:, :, 0], axis=1)
+    return 1 + np.sum(ordered[:, 1:] != ordered[:, :-1], axis=1)
 
 
 def _constant_columns(signs: np.ndarray) -> np.ndarray:
