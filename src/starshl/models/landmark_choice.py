@@ -99,8 +99,8 @@ def _refined_ridge(
 ) -> tuple[float, StreamedSolution]:
     """Lower the ridge as long as the leave-one-out loss of some rows falls; return it with the solution.
 
-    The search for kernel weights had a few hundred rows, and more rows need less of a ridge: this gains .011 of
-    accuracy on CIFAR-10, .0035 on Letter and nothing on MNIST.
+    The search for kernel weights had a few hundred rows, and more rows need less of a ridge. With 1,000 landmarks this
+    gained .002 of accuracy on Letter; on MNIST the ridge hardly matters.
     """
     positions = rows[stratified_rows(problem.training.index[rows], _RIDGE_ROWS, seed)]
     phi = np.concatenate([features.features(block) for _, block in problem.blocks(positions)])
