@@ -157,6 +157,14 @@ def test_one_label_per_class_is_enough_to_fit(digits):
     assert np.mean(hasher.transduction_ == y) > 0.75  # one label per class alone: 0.68
 
 
+@pytest.mark.parametrize("labels_per_class", [None, 2, 20])
+def test_an_array_as_graph_is_refused(digits, labels_per_class):
+    X, y, _, _ = digits
+    partial = None if labels_per_class is None else draw(y, labels_per_class)
+    with pytest.raises(TypeError, match="graph is a ndarray; it must be None or a NeighborGraph"):
+        StarRidge(16).fit(X, partial, graph=X)
+
+
 def test_a_graph_of_other_rows_is_refused(digits):
     X, y, _, _ = digits
     with pytest.raises(ValueError, match="The graph has 100 rows, and X has 500"):

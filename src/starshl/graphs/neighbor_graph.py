@@ -21,7 +21,7 @@ from ..kernels import check_gram
 from .coordinates import principal_coordinates
 from .neighbors import nearest_by_kernel, nearest_neighbors
 
-__all__ = ["NeighborGraph"]
+__all__ = ["NeighborGraph", "check_graph"]
 
 _KIND = "NeighborGraph"
 _LEAST_SIGMA = 0.1  # of the median: identical rows have sigma 0, and a much smaller floor makes islands of them
@@ -177,6 +177,17 @@ class NeighborGraph:
             f"NeighborGraph({self.n_rows} rows, {self.n_neighbors} neighbors, "
             f"{self.n_connected_components} connected component{'s'[: self.n_connected_components != 1]})"
         )
+
+
+def check_graph(graph: object, n_rows: int) -> NeighborGraph:
+    """Return the graph that a user gave for so many rows; refuse anything else."""
+    if not isinstance(graph, NeighborGraph):
+        raise TypeError(
+            f"graph is a {type(graph).__name__}; it must be None or a NeighborGraph of the rows of X. Make one with "
+            "NeighborGraph.of_rows(X)."
+        )
+    graph.require_rows(n_rows)
+    return graph
 
 
 def read_rows(X: SamplesLike) -> Rows:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from .._types import LabelsLike
 from .._validation import PartialLabels, check_labels, check_weights
 from ..graphs import NeighborGraph, spread_index
-from ..graphs.neighbor_graph import mean_kernel
+from ..graphs.neighbor_graph import check_graph, mean_kernel
 from ..graphs.plain_ridge import LABEL_RIDGE, KernelPlain, PlainKernel, RowsPlain
 from ..kernels import Kernel, compute_grams, fit_kernels
 from ..supervision import require_labels
@@ -81,7 +81,7 @@ def row_targets(
 ) -> Targets:
     """Return the class and the ridge of every row; unlabeled rows have spread labels, or none if they are ignored."""
     if graph is not None:
-        graph.require_rows(len(samples))
+        check_graph(graph, len(samples))
     present = weights > 0
     is_complete = bool(np.all(labels.labeled[present]))
     if unlabeled == "ignore" or is_complete or len(labels.classes) < 2:

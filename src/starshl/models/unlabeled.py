@@ -9,6 +9,7 @@ from scipy.special import softmax
 
 from ..graphs import NeighborGraph, cluster_graph, modularity, spread_index, suggest_n_clusters
 from ..graphs.coordinates import principal_coordinates
+from ..graphs.neighbor_graph import check_graph
 from ..graphs.plain_ridge import LABEL_RIDGE, PlainKernel, RowsPlain, leave_one_out
 from ..graphs.plain_sample import LARGEST_EXACT
 from ..kernels import distinct_rows
@@ -52,9 +53,7 @@ def graph_of_rows(plain: PlainKernel, given: NeighborGraph | None, rows: np.ndar
         return (
             NeighborGraph.of_rows(plain.rows) if isinstance(plain, RowsPlain) else NeighborGraph.of_kernel(plain.gram())
         )
-    if not isinstance(given, NeighborGraph):
-        raise TypeError(f"graph is a {type(given).__name__}; it must be None or a NeighborGraph of the rows of X.")
-    given.require_rows(n_rows)
+    given = check_graph(given, n_rows)
     if len(rows) == n_rows:
         return given
     return NeighborGraph(given.weights[rows][:, rows], given.n_neighbors)
