@@ -12,9 +12,9 @@ __all__ = ["known_labels", "with_codewords"]
 
 def known_labels(labels: PartialLabels, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return which items have a label among the classes of a fit, and the index of the class for those."""
-    positions = {label: position for position, label in enumerate(classes.tolist())}
-    of_class = np.array([positions.get(label, -1) for label in labels.classes.tolist()] + [-1])
-    index = of_class[labels.index]
+    places = {label: place for place, label in enumerate(classes.tolist())}
+    place_of = np.array([places.get(label, -1) for label in labels.classes.tolist()] + [-1])
+    index = place_of[labels.index]  # -1, unlabeled, takes the last entry
     return index >= 0, index[index >= 0]
 
 

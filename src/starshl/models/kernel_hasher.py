@@ -10,12 +10,14 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import ClassifierTags, Tags
 
-from .._types import SamplesLike
-from .._validation import check_choice
+from .._types import LabelsLike, SamplesLike
+from .._validation import check_choice, check_labels
 from ..base import BaseHasher
+from ..codes import BinaryCodes
 from ..kernels import Kernel, KernelsLike, resolve_kernels
 from ..solvers import hamming_distances, hinge_distances
 from .expansion import Expansion
+from .item_codes import known_labels, with_codewords
 from .samples import SAMPLE_TYPES, Samples, take_sparse
 from .storage import pack_model, unpack_model
 
@@ -53,6 +55,25 @@ class KernelHasher(BaseHasher):
         scores = self.decision_function(X)
         distances = hamming_distances if metric == "hamming" else hinge_distances
         return distances(scores, self.codewords_)
+
+    def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
+        """Return the codes of items: the codeword of the label where a known class is given, else one of their own.
+
+        Parameters
+        ----------
+        X : samples as for ``fit``
+        y : array of shape (n_samples,), default=None
+            Labels of the items, where they are known. A label that is no class of the fit counts as unlabeled.
+        """
+        codes = self._encode_unlabeled(X)
+        if y is None:
+            return codes
+        known, index = known_labels(check_labels(y, len(codes)), self.classes_)
+        return with_codewords(codes, known, self.codewords_[index])
+
+    def _encode_unlabeled(self, X: SamplesLike) -> BinaryCodes:
+        """Return the codes of items without a label, which may be softer than those of queries."""
+        return self.encode(X)
 
     def _read(self, X: SamplesLike) -> Samples:
         return SAMPLE_TYPES[self.sample_kind_].read(self, X, fitting=False)

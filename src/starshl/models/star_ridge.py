@@ -22,7 +22,7 @@ from ..solvers.calibration import Calibration
 from .compression import compress_expansion
 from .few_labels import choose_targets, read_labels
 from .initial import initial_codewords
-from .item_codes import known_labels, with_codewords
+from .item_codes import with_codewords
 from .kernel_hasher import KernelHasher
 from .landmark_training import solve_by_landmarks
 from .posterior import QUERY_SHARPENING, bit_scores, choose_database_temperature, linear_bit_scores, posterior
@@ -262,22 +262,6 @@ class StarRidge(KernelHasher):
         predicted = self.classes_[shares[labels.labeled].argmax(axis=1)]
         return float(np.mean(predicted == labels.classes[labels.index[labels.labeled]]))
 
-    def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
-        """Return the codes of items: the codeword of the label where a known class is given, else a softer code.
-
-        Parameters
-        ----------
-        X : samples as for ``fit``
-        y : array of shape (n_samples,), default=None
-            Labels of the items, where they are known. A label that is no class of the fit counts as unlabeled.
-        """
-        scores = self.class_scores(X)
-        codes = self._codes(scores, self.database_temperature_)
-        if y is None:
-            return codes
-        known, index = known_labels(check_labels(y, len(codes)), self.classes_)
-        return with_codewords(codes, known, self.codewords_[index])
-
     @property
     def training_codes_(self) -> BinaryCodes:
         """Codes of the training rows as items: codewords of labels, and leave-one-out codes where unlabeled."""
@@ -358,6 +342,9 @@ class StarRidge(KernelHasher):
                 self.temperature_,
                 self.codebook_seed_,
             )
+
+    def _encode_unlabeled(self, X: SamplesLike) -> BinaryCodes:
+        return self._codes(self.class_scores(X), self.database_temperature_)
 
     def _bend(self, scores: np.ndarray) -> np.ndarray:
         return Calibration(self.temperature_, self.curvature_, self.class_shifts_).bend(scores)

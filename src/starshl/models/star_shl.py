@@ -21,7 +21,8 @@ from ..kernels import KernelsLike, resolve_kernels
 from ..solvers import Solution, hinge_distances
 from .bound import GeneralizationBound, generalization_bound
 from .compression import Compressed, compress_expansion
-from .decoding import known_classes, nearest_classes, with_codewords
+from .decoding import nearest_classes
+from .item_codes import known_labels
 from .kernel_hasher import KernelHasher
 from .samples import Samples, sample_type
 from .settings import Settings
@@ -281,21 +282,6 @@ class StarSHL(KernelHasher):
         predicted = self.classes_[self._predict_index(scores[labels.labeled])]
         return float(np.mean(predicted == given))
 
-    def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
-        """Return the codes of items: the codeword of the label where a known class is given, else as :meth:`encode`.
-
-        Parameters
-        ----------
-        X : samples as for ``fit``
-        y : array of shape (n_samples,), default=None
-            Labels of the items, where they are known. A label that is no class of the fit counts as unlabeled.
-        """
-        codes = self.encode(X)
-        if y is None:
-            return codes
-        known, index = known_classes(self.classes_, check_labels(y, len(codes)))
-        return with_codewords(codes, known, self.codewords_[index])
-
     @property
     def training_codes_(self) -> BinaryCodes:
         """Codes of the training rows as items: the codeword of the label, or what the other rows say of the row."""
@@ -403,7 +389,7 @@ class StarSHL(KernelHasher):
         if training.guess is not None:  # codes of the rows themselves would be memorized
             index[rows] = training.guess.index
             scores[rows] = training.guess.bit_scores(self.codewords_)
-        known, own = known_classes(self.classes_, labels)
+        known, own = known_labels(labels, self.classes_)
         scores[known] = self.codewords_[own]
         self.training_packed_ = BinaryCodes.from_scores(scores).packed
         transduction = self.classes_[index].astype(labels.dtype)
