@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,7 +11,20 @@ from .._validation import check_choice, check_flag, check_integer, check_n_jobs,
 from ..kernels import KernelsLike
 from ..solvers import SMALLEST_TOL
 
-__all__ = ["Settings"]
+__all__ = ["PAPER_SETTINGS", "Settings"]
+
+# Those of the experiments in Huang et al. 2015.
+PAPER_SETTINGS: dict[str, Any] = {
+    "kernels": "paper",
+    "C": 1000.0,
+    "kernel_norm": 2.0,
+    "codewords": "random",
+    "kernel_weights": "random",
+    "codeword_constraint": "none",
+    "keep_clusters": False,
+    "unlabeled": "nearest",
+    "tol": 0.05,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,7 @@ from .decoding import nearest_classes
 from .item_codes import known_labels
 from .kernel_hasher import KernelHasher
 from .samples import Samples, sample_type
-from .settings import Settings
+from .settings import PAPER_SETTINGS, Settings
 from .state_checks import check_star_shl
 from .training import TrainingSet, choose_start, consult_graph, descend, describe_choice, fit_bank, warn_about
 
@@ -207,18 +207,7 @@ class StarSHL(KernelHasher):
         The authors' published program differs from the paper: it flips a codeword bit if all classes agree in it,
         chooses codewords by wrong signs instead of hinge losses, and sets no limit to the number of sweeps.
         """
-        settings: dict[str, Any] = {
-            "kernels": "paper",
-            "C": 1000.0,
-            "kernel_norm": 2.0,
-            "codewords": "random",
-            "kernel_weights": "random",
-            "codeword_constraint": "none",
-            "keep_clusters": False,
-            "unlabeled": "nearest",
-            "tol": 0.05,
-        }
-        return cls(n_bits, **(settings | overrides))
+        return cls(n_bits, **(PAPER_SETTINGS | overrides))
 
     @all_or_nothing
     def fit(
@@ -383,7 +372,7 @@ class StarSHL(KernelHasher):
         self.assignments_[rows] = solution.assignments
         left_out = np.setdiff1d(np.arange(n_rows), rows)
         if len(left_out):
-            scores[left_out] = self._scores_of(samples.queries(left_out))
+            scores[left_out] = self._expansion.scores(samples.queries(left_out))
             self.assignments_[left_out] = hinge_distances(scores[left_out], self.codewords_).argmin(axis=1)
         index = self._predict_index(scores)
         if training.guess is not None:  # codes of the rows themselves would be memorized
@@ -399,10 +388,7 @@ class StarSHL(KernelHasher):
 
     def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return f_b(x), whose sign is bit b."""
-        return self._scores_of(self._read(X))
-
-    def _scores_of(self, samples: Samples) -> np.ndarray:
-        return self._expansion.scores(samples)
+        return self._expansion.scores(self._read(X))
 
     def _kernel_diagonals(self, X: SamplesLike) -> np.ndarray:
         """Return k_m(x, x) for all kernels and rows, shape (n_kernels, n)."""
