@@ -326,3 +326,12 @@ def test_float32_rows_are_fitted_in_float64_where_rounding_exceeds_the_ridge(mon
     with pytest.raises(np.linalg.LinAlgError):
         RidgeFactor(gram, found.ridge)
     assert StarRidge(4, random_state=0).fit(X, y).score(X, y) > 0.99
+
+
+def test_the_choice_counts_one_of_a_kind_in_the_singular():
+    X = np.linspace(0.0, 1.0, 12)[:, None]
+    with pytest.warns(UserWarning, match="one class only"):
+        one = StarRidge(8, kernels=[Gaussian(1.0)], random_state=0).fit(X, np.zeros(12, dtype=int)).choice_
+    assert one.startswith("12 rows of 1 class; 1 of 1 kernel;")
+    pair = StarRidge(8, random_state=0).fit(X[:2]).choice_
+    assert "1 cluster of the graph of 1 neighbor," in pair

@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from .._threads import using_threads
 from .._types import Rows, SamplesLike
 from .._validation import check_integer, check_n_jobs, check_rows
+from .._words import counted
 from ..bundle import read_bundle, write_bundle
 from ..exceptions import BundleFormatError
 from ..kernels import check_gram
@@ -174,8 +175,8 @@ class NeighborGraph:
 
     def __repr__(self) -> str:
         return (
-            f"NeighborGraph({self.n_rows} rows, {self.n_neighbors} neighbors, "
-            f"{self.n_connected_components} connected component{'s'[: self.n_connected_components != 1]})"
+            f"NeighborGraph({self.n_rows} rows, {counted(self.n_neighbors, 'neighbor')}, "
+            f"{counted(self.n_connected_components, 'connected component')})"
         )
 
 

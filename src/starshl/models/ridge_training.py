@@ -10,6 +10,7 @@ import numpy as np
 
 from .._threads import single_threaded_blas
 from .._validation import PartialLabels, check_choice, check_integer, check_n_jobs, check_number
+from .._words import counted
 from ..kernels import GramBank, Kernel, KernelsLike, MemoryPlan, VectorBank, compute_grams, fit_kernels
 from ..solvers.calibration import Calibration, fit_calibration
 from ..solvers.cholesky import RidgeFactor
@@ -113,7 +114,8 @@ def label_targets(labels: PartialLabels, weights: np.ndarray) -> Targets:
     index = np.where(used, labels.index, -1)
     ridge_scale = np.divide(1.0, weights, out=np.ones_like(weights), where=used)
     n_unlabeled = int(np.sum(~labels.labeled & (weights > 0)))
-    note = f"{n_unlabeled:,} unlabeled rows were left out" if n_unlabeled else ""
+    were = "was" if n_unlabeled == 1 else "were"
+    note = f"{counted(n_unlabeled, 'unlabeled row')} {were} left out" if n_unlabeled else ""
     return Targets(index, ridge_scale, note)
 
 
@@ -200,11 +202,13 @@ def describe(training: RidgeTrainingSet, targets: Targets, solution: RidgeSoluti
     mixture, n_rows = solution.mixture, len(training.index)
     predicted = calibration.bend(solution.scores).argmax(axis=1)
     accuracy = float(np.average(predicted == training.index, weights=training.weights))
+    rows = f"{counted(n_rows, 'row')} of {counted(training.n_classes, 'class', 'classes')}"
     if solution.landmarks is not None:
-        landmarks = f", more than max_exact_rows and so approximated over {len(solution.landmarks):,} landmarks"
+        landmarks = counted(len(solution.landmarks), "landmark")
+        rows += f", more than max_exact_rows and so approximated over {landmarks}"
     parts = [
-        f"{n_rows:,} rows of {training.n_classes} classes{'' if solution.landmarks is None else landmarks}",
-        f"{int(np.count_nonzero(mixture.weights))} of {len(mixture.weights)} kernels",
+        rows,
+        f"{np.count_nonzero(mixture.weights)} of {counted(len(mixture.weights), 'kernel')}",
         f"ridge {mixture.ridge:.2g}",
         f"temperature {calibration.temperature:.3g}",
         f"leave-one-out {_what_agrees(training)} {accuracy:.3f}",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._types import Rows
+from .._words import counted
 from ..bundle import pack_values, unpack_values
 from ..exceptions import BundleFormatError
 from ..kernels import BUILT_IN_KERNELS, CallableKernel, Kernel, KernelsLike, is_built_in, resolve_kernels
@@ -111,14 +112,15 @@ def _unpack_kernels(
     given: list[Kernel] | None,
     support: Rows,
 ) -> list[Kernel]:
-    n_missing = sum(spec["name"] is None for spec in specs)
-    if given is None and n_missing:
+    if given is None and any(spec["name"] is None for spec in specs):
         raise ValueError(
-            f"This model was fitted with {n_missing} kernels given as functions, which a file cannot hold. "
-            f"Reopen it with load(path, kernels=[...]), all {len(specs)} kernels in the order of the fit."
+            "This model was fitted with kernels given as functions, which a file cannot hold. Reopen it with "
+            f"load(path, kernels=[...]), a list of {counted(len(specs), 'kernel')} in the order of the fit."
         )
     if given is not None and len(given) != len(specs):
-        raise ValueError(f"kernels has {len(given)} entries; this model was fitted with {len(specs)} kernels.")
+        raise ValueError(
+            f"kernels has {len(given)} entries; this model was fitted with {counted(len(specs), 'kernel')}."
+        )
     unpacked = []
     for position, spec in enumerate(specs):
         if spec["name"] is None and given is not None:

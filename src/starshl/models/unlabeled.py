@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
+from .._words import counted
 from ..graphs import NeighborGraph, cluster_graph, modularity, spread_index, suggest_n_clusters
 from ..graphs.coordinates import principal_coordinates
 from ..graphs.neighbor_graph import check_graph
@@ -82,11 +83,13 @@ def guess_clusters(plain: PlainKernel, graph: NeighborGraph, n_clusters: int | N
     n_found = min(n_clusters, _n_distinct(plain))
     index[order] = cluster_graph(ordered, n_found, rng, None if coordinates is None else coordinates[order])
     reached = modularity(graph, index)
-    note = f"{n_clusters} clusters of the graph of {graph.n_neighbors} neighbors, modularity {reached:.3f}"
+    neighbors = counted(graph.n_neighbors, "neighbor")
+    note = f"{counted(n_clusters, 'cluster')} of the graph of {neighbors}, modularity {reached:.3f}"
     probabilities = np.eye(n_clusters)[index]
     if graph.n_rows <= LARGEST_EXACT and n_clusters > 1:
         before, (index, probabilities) = index, _judged_by_others(plain, graph, index, n_clusters)
-        note += f"; {int(np.sum(before != index)):,} rows then followed all others with a plain kernel"
+        n_moved = int(np.sum(before != index))
+        note += f"; {counted(n_moved, 'row')} then moved to where a plain kernel on all other rows says"
     if is_suggested:
         note += f"; the number {n_clusters} is a suggestion: set n_codewords if you know better"
     return Guess(index, probabilities, 1.0, note)

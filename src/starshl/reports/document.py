@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from .._words import counted
 from .statistics import Paired, Summary
 
 __all__ = [
@@ -161,8 +162,3 @@ def interval(gap: Paired) -> str:
 def listed(words: Iterable[object]) -> str:
     """Write words with commas between them."""
     return ", ".join(map(str, words))
-
-
-def counted(n: int, word: str) -> str:
-    """Write a number and a word, in the plural where needed."""
-    return f"{n:,} {word}" + ("" if n == 1 else "s")
