@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from starshl import StarSHL
+from starshl import StarRidge, StarSHL
 from starshl.kernels import CallableKernel, Gaussian, SpectrumKernel
 from starshl.models.samples import Precomputed, sample_type
 
@@ -55,3 +55,9 @@ def test_short_rows_among_longer_ones_and_zero_rows_are_fine():
     hasher = StarSHL(4, random_state=0).fit(X, np.arange(20) % 2)
     assert hasher.transform(np.full((1, 3), 1e-300)).shape == (1, 4)
     assert hasher.transform(np.zeros((1, 3))).shape == (1, 4)
+
+
+@pytest.mark.parametrize("texts", [["good", "bad"] * 5, np.array(["good", "bad"] * 5)])
+def test_texts_without_a_kernel_on_texts_are_refused_with_advice(texts):
+    with pytest.raises(ValueError, match=r"X holds texts, such as 'good'.*SpectrumKernel.*TfidfVectorizer"):
+        StarRidge(8).fit(texts, [0, 1] * 5)

@@ -139,6 +139,7 @@ class Vectors(Samples):
     @classmethod
     def read(cls, estimator: KernelHasher, X: SamplesLike, *, fitting: bool) -> Self:
         """Check rows; those to be hashed may be sparse, whatever those of the fit were, if the kernels take both."""
+        _refuse_texts(X)
         accept_sparse = not fitting and take_sparse(estimator.kernels_)
         rows = check_rows(estimator, X, fitting=fitting, accept_sparse=accept_sparse)
         return cls(check_scale(rows, fitting))
@@ -289,6 +290,17 @@ def sample_type(kernels: str | Sequence[Kernel], X: SamplesLike) -> type[Samples
     shape, dtype = getattr(X, "shape", ()), getattr(X, "dtype", None)
     is_table = len(shape) == 2 and (dtype is None or getattr(dtype, "kind", "O") in "biuf")
     return Vectors if is_table else Objects
+
+
+def _refuse_texts(X: SamplesLike) -> None:
+    """Say what to do with texts where rows of numbers are asked for."""
+    first = X[0] if isinstance(X, (list, tuple, np.ndarray)) and len(X) else None
+    if isinstance(first, str):
+        raise ValueError(
+            f"X holds texts, such as {first[:40]!r}, and these kernels compare rows of numbers. Use a kernel on texts, "
+            "for example kernels=[starshl.kernels.SpectrumKernel()], or turn texts into numbers, for example with "
+            "sklearn.feature_extraction.text.TfidfVectorizer."
+        )
 
 
 def check_scale(rows: Rows, fitting: bool) -> Rows:
