@@ -5,7 +5,7 @@ import pytest
 
 from starshl import NeighborGraph
 from starshl.graphs import diffusion
-from starshl.graphs.diffusion import diffusion_columns, diffusion_gram, graph_scores, scores_without_own_label
+from starshl.graphs.diffusion import diffusion_columns, diffusion_gram, ridge_scores, scores_without_own_label
 
 
 def dense_kernel(graph):
@@ -46,7 +46,7 @@ def test_scores_agree_with_dense_ridge_regression(graph):
     kernel = dense_kernel(graph)
     kernel /= np.mean(np.diag(kernel)[labeled])
     dual = np.linalg.solve(kernel[np.ix_(labeled, labeled)] + 0.1 * np.eye(6), targets)
-    assert np.allclose(graph_scores(graph, labeled, targets), kernel[:, labeled] @ dual, atol=2e-2)
+    assert np.allclose(ridge_scores(graph, labeled, targets), kernel[:, labeled] @ dual, atol=2e-2)
 
 
 def test_leaving_out_a_label_agrees_with_a_fit_without_it(graph):
@@ -64,14 +64,14 @@ def test_leaving_out_a_label_agrees_with_a_fit_without_it(graph):
 def test_many_labels_are_solved_for_per_class_with_the_same_scores(graph, monkeypatch):
     labeled = np.sort(np.random.default_rng(4).permutation(graph.n_rows)[:60])
     targets = np.eye(3)[np.arange(60) % 3] - 1 / 3
-    exact = graph_scores(graph, labeled, targets)
+    exact = ridge_scores(graph, labeled, targets)
     monkeypatch.setattr(diffusion, "_MOST_COLUMNS", 50)
     # All 60 labels give the mean diagonal, as they do above, because there are 200 steps along them.
-    assert np.allclose(graph_scores(graph, labeled, targets), exact, atol=5e-2)
+    assert np.allclose(ridge_scores(graph, labeled, targets), exact, atol=5e-2)
     positions, held_out = scores_without_own_label(graph, labeled, targets)
     rest = np.setdiff1d(np.arange(60), positions)
     assert len(positions) == 6
-    assert np.allclose(held_out, graph_scores(graph, labeled[rest], targets[rest])[labeled[positions]])
+    assert np.allclose(held_out, ridge_scores(graph, labeled[rest], targets[rest])[labeled[positions]])
 
 
 def test_a_new_label_costs_one_column_and_changes_no_other(graph):

@@ -234,3 +234,15 @@ def test_less_agreement_never_means_more_trust():
 def test_bad_input_is_refused_with_a_way_out(arguments, words):
     with pytest.raises(ValueError, match=words):
         spread_labels(**({"X": [[0.0], [1.0], [2.0]]} | arguments))
+
+
+@pytest.mark.parametrize("n_small", [10, 20, 100])
+def test_labels_do_not_cross_to_another_component_however_small_theirs_is(n_small):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(0.0, 1.0, (200, 2)), rng.normal(50.0, 1.0, (n_small, 2))])
+    y = np.repeat([0, 1], [200, n_small])
+    known = np.full(len(y), -1)
+    known[[0, 1, 200]] = y[[0, 1, 200]]
+    spread = spread_labels(X, known)
+    assert spread.graph.n_connected_components == 2
+    np.testing.assert_array_equal(spread.labels, y)

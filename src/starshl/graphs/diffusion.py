@@ -18,7 +18,14 @@ from .._threads import run_all, single_threaded_blas
 from ._diffusion_loops import solve_diffusion
 from .neighbor_graph import NeighborGraph
 
-__all__ = ["GRAPH_RIDGE", "diffusion_columns", "diffusion_gram", "graph_scores", "scores_without_own_label"]
+__all__ = [
+    "GRAPH_RIDGE",
+    "diffusion_columns",
+    "diffusion_gram",
+    "graph_scores",
+    "ridge_scores",
+    "scores_without_own_label",
+]
 
 DAMPING = 0.99
 GRAPH_RIDGE = 0.1
@@ -71,7 +78,17 @@ def diffusion_gram(graph: NeighborGraph, rows: np.ndarray) -> np.ndarray:
 
 
 def graph_scores(graph: NeighborGraph, labeled: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Return kernel ridge scores of all rows from the targets of the labeled ones, shape (n_rows, n_classes).
+    """Return the scores of all rows from the targets of the labeled ones, shape (n_rows, n_classes).
+
+    Those of :func:`ridge_scores`, except that in a component with labels the classes without a label there come last:
+    nothing connects its rows to them.
+    """
+    scores = ridge_scores(graph, labeled, targets)
+    return _lower_unconnected(scores, graph, labeled, targets.argmax(axis=1))
+
+
+def ridge_scores(graph: NeighborGraph, labeled: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Return kernel ridge scores of all rows, shape (n_rows, n_classes).
 
     scores = K_l (K_ll + .1 I)^-1 targets with K over its mean diagonal at the labeled rows.
     """
@@ -83,6 +100,23 @@ def graph_scores(graph: NeighborGraph, labeled: np.ndarray, targets: np.ndarray)
         gram[np.diag_indices_from(gram)] += GRAPH_RIDGE
         coefficients = cho_solve(cho_factor(gram, lower=True), targets) / _mean_diagonal(columns[:, labeled])
         return np.ascontiguousarray((coefficients.T.astype(np.float32) @ columns).T, dtype=np.float64)
+
+
+def _lower_unconnected(scores: np.ndarray, graph: NeighborGraph, labeled: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """Return scores in which classes without a label in a row's component stay 1 / n_classes below the best other one.
+
+    Far from the labels of its large component, a row has negative scores for their classes, and any class of a small
+    component would win.
+    """
+    n_classes = scores.shape[1]
+    has_label = np.zeros((graph.n_connected_components, n_classes), dtype=bool)
+    has_label[graph.components[labeled], index] = True
+    is_partial = has_label.any(axis=1) & ~has_label.all(axis=1)
+    rows = np.flatnonzero(is_partial[graph.components])
+    connected = has_label[graph.components[rows]]
+    best = np.where(connected, scores[rows], -np.inf).max(axis=1, keepdims=True)
+    scores[rows] = np.where(connected, scores[rows], np.minimum(scores[rows], best - 1.0 / n_classes))
+    return scores
 
 
 def _scores_by_class(graph: NeighborGraph, labeled: np.ndarray, targets: np.ndarray) -> np.ndarray:
