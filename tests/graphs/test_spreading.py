@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits, make_blobs, make_moons
 import starshl.graphs.spreading as spreading
 from starshl import NeighborGraph, spread_labels
 from starshl.graphs.class_shares import shift_to_shares
-from starshl.graphs.trust import edge_agreement, pseudo_label_ridge
+from starshl.graphs.trust import edge_agreement, labels_decide, preference_for_labels, pseudo_label_ridge
 
 
 def draw(y, per_class, seed=0):
@@ -215,6 +215,68 @@ def test_less_agreement_never_means_more_trust():
     ridges = [pseudo_label_ridge(agreement) for agreement in np.linspace(-1, 1, 101)]
     assert np.all(np.diff(ridges) <= 0)
     assert (ridges[0], ridges[-1]) == (30.0, 1.0)
+
+
+def test_labels_that_find_each_other_better_than_the_graph_does_take_its_trust():
+    ridges = [pseudo_label_ridge(1.0, preference) for preference in np.linspace(-3, 3, 61)]
+    assert np.all(np.diff(ridges) >= 0)
+    assert (ridges[0], ridges[-1]) == (1.0, 30.0)
+    assert pseudo_label_ridge(1.0, 0.4) == 1.0
+    assert pseudo_label_ridge(0.0, -3.0) == 30.0  # and they never give it any
+    assert labels_decide(30.0)
+    assert not labels_decide(12.8)
+
+
+def test_preference_by_hand():
+    right, wrong = [1.0, 0.0], [0.0, 1.0]
+    classes = np.zeros(7, dtype=int)
+    alone = np.array([right] * 6 + [wrong])
+    on_graph = np.array([right] + [wrong] * 5 + [right])
+    assert preference_for_labels(alone, on_graph, classes) == pytest.approx((5 - 1) / np.sqrt(5 + 1 + 4))
+    assert preference_for_labels(on_graph, alone, classes) == pytest.approx((1 - 5) / np.sqrt(5 + 1 + 4))
+    assert preference_for_labels(alone[:0], on_graph[:0], classes[:0]) == 0.0
+
+
+def misleading_graph(n_rows=400):
+    """Two classes that the rows tell apart, along a line on which they alternate."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n_rows) % 2
+    X = 4.0 * y[:, None] + rng.standard_normal((n_rows, 2))
+    return X, y, NeighborGraph.of_rows(rng.standard_normal((n_rows, 1)))
+
+
+def test_many_labels_overrule_a_misleading_graph():
+    X, y, graph = misleading_graph()
+    partial = draw(y, 20)
+    spread = spread_labels(X, partial, graph=graph)
+    rest = partial < 0
+    assert spread.agreement > 0.78  # so that neighbors alone would be trusted
+    assert np.mean(spread.labels[rest] == y[rest]) > 0.98
+    assert "the given labels alone find a label that is left out more often" in spread.note
+    assert "the given labels decide nearly alone (ridge 30" in spread.note
+
+
+@pytest.mark.parametrize("per_class", [1, 2])
+def test_few_labels_cannot_overrule_a_graph(per_class):
+    X, y, graph = misleading_graph()
+    spread = spread_labels(X, draw(y, per_class), graph=graph)
+    assert "decide nearly alone" not in spread.note
+
+
+def test_many_labels_leave_a_good_graph_its_trust():
+    X, y = make_moons(400, noise=0.05, random_state=0)
+    assert "they are trusted (ridge 1," in spread_labels(X, draw(y, 60)).note
+
+
+def test_only_labels_that_both_sides_left_out_are_compared(monkeypatch):
+    X, y, graph = misleading_graph()
+    partial = draw(y, 40)
+    # Of many labels the graph holds out a tenth, and the plain kernel takes some at equal steps.
+    monkeypatch.setattr("starshl.graphs.diffusion._MOST_COLUMNS", 50)
+    monkeypatch.setattr("starshl.graphs.diffusion._UNIT_COLUMNS", 20)
+    monkeypatch.setattr("starshl.graphs.diffusion._HELD_OUT", 0.5)
+    monkeypatch.setattr("starshl.graphs.plain_ridge._MOST_LABELED", 60)
+    assert "decide nearly alone" in spread_labels(X, partial, graph=graph).note
 
 
 @pytest.mark.parametrize(

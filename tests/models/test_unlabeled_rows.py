@@ -163,14 +163,25 @@ def test_training_codes_survive_a_file(tmp_path):
     assert again.choice_ == hasher.choice_
 
 
-def test_spread_labels_weigh_less_where_neighbors_disagree():
+def test_spread_labels_weigh_nothing_where_neighbors_disagree():
     rng = np.random.default_rng(0)
     X, truth = rng.standard_normal((150, 20)), np.repeat([0, 1, 2], 50)
     y = few(truth, 5)
     hasher = StarSHL(6, random_state=0, C=10.0).fit(X, y)
-    # The dual coefficients of a row are at most C times its weight.
-    assert np.abs(hasher.dual_coef_[:, y < 0]).max() <= 10.0 / 5
-    assert np.abs(hasher.dual_coef_[:, y >= 0]).max() > np.abs(hasher.dual_coef_[:, y < 0]).max()
+    assert not hasher.dual_coef_[:, y < 0].any()
+    assert hasher.dual_coef_[:, y >= 0].any()
+    assert "the given labels decide nearly alone" in hasher.choice_
+
+
+def test_functions_of_given_labels_have_a_say_and_functions_of_spread_labels_have_none():
+    probabilities = np.array([[0.6, 0.4], [0.9, 0.1]])
+    distances = np.array([[0.5, 0.3], [0.5, 0.3]])  # e^1.6 = 5 to 1 for the second class
+    guess = Guess(np.array([0, 0]), probabilities, 0.0, "")
+    assert guess.after_fit(distances).index.tolist() == [1, 0]
+    odds = guess.after_fit(distances).probabilities
+    np.testing.assert_allclose(odds[:, 1] / odds[:, 0], probabilities[:, 1] / probabilities[:, 0] * np.exp(1.6))
+    trusted = Guess(np.array([0, 0]), probabilities, 1.0, "")
+    assert trusted.after_fit(distances) is trusted
 
 
 def test_precomputed_kernels_and_objects_follow_their_own_distances():

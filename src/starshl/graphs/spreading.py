@@ -25,7 +25,14 @@ from .plain_ridge import (
     scores_from_labeled,
 )
 from .plain_sample import LARGEST_EXACT, sampled_scores, what_judges
-from .trust import LabelEvidence, edge_agreement, is_trusted, pseudo_label_ridge
+from .trust import (
+    LabelEvidence,
+    edge_agreement,
+    is_trusted,
+    labels_decide,
+    preference_for_labels,
+    pseudo_label_ridge,
+)
 
 __all__ = ["Spread", "SpreadLabels", "spread_index", "spread_labels"]
 
@@ -169,9 +176,8 @@ def spread_index(
         on_graph[unreached] = scores_from_labeled(plain, labeled, targets)[unreached]
     pseudo = _assign(on_graph, index, shares)
     agreement = edge_agreement(graph, pseudo)
-    ridge = pseudo_label_ridge(agreement)
+    ridge, evidence = _ridge_and_evidence(plain, graph, index, targets, on_graph, agreement)
     scores = _scores_of_others(plain, graph, index, pseudo, n_classes, ridge, on_graph)
-    evidence = _evidence(plain, graph, index, targets, on_graph, is_trusted(ridge))
     final = scores if shares is None else shift_to_shares(scores, shares)
     probabilities = softmax(evidence.temperature(scores) * final, axis=1)
     probabilities[labeled] = np.eye(n_classes)[index[labeled]]
@@ -179,21 +185,31 @@ def spread_index(
     return Spread(_assign(final, index, None), final, probabilities, agreement, ridge, note, evidence)
 
 
-def _evidence(
+def _ridge_and_evidence(
     plain: PlainKernel,
     graph: NeighborGraph,
     index: np.ndarray,
     targets: np.ndarray,
     on_graph: np.ndarray,
-    trusted: bool,
-) -> LabelEvidence:
+    agreement: float,
+) -> tuple[float, LabelEvidence]:
+    """Return the ridge of pseudo-labels, and what given labels that are left out say about temperatures."""
     labeled = np.flatnonzero(index >= 0)
-    if trusted:
-        left_out, without_label = scores_without_own_label(graph, labeled, targets)
-        return LabelEvidence(index, on_graph, labeled[left_out], without_label, trusted)
-    left_out, without_label = labeled_scores_without_own(plain, labeled, targets)
+    by_labels = labeled_scores_without_own(plain, labeled, targets)
+    ridge = pseudo_label_ridge(agreement)
+    if not labels_decide(ridge):
+        by_graph = scores_without_own_label(graph, labeled, targets)
+        both, of_graph, of_labels = np.intersect1d(by_graph[0], by_labels[0], True, return_indices=True)
+        classes = index[labeled[both]]
+        telling = np.bincount(index[labeled])[classes] > 1  # without its only label, a class can hardly win
+        preference = preference_for_labels(
+            by_labels[1][of_labels][telling], by_graph[1][of_graph][telling], classes[telling]
+        )
+        ridge = pseudo_label_ridge(agreement, preference)
+    if is_trusted(ridge):
+        return ridge, LabelEvidence(index, on_graph, labeled[by_graph[0]], by_graph[1], True)
     reference = scores_from_labeled(plain, labeled, targets)
-    return LabelEvidence(index, reference, labeled[left_out], without_label, trusted)
+    return ridge, LabelEvidence(index, reference, labeled[by_labels[0]], by_labels[1], False)
 
 
 def _nothing_to_spread(index: np.ndarray, n_classes: int) -> Spread:
@@ -227,10 +243,12 @@ def _scores_of_others(
 
 def _note(graph: NeighborGraph, n_labeled: int, agreement: float, ridge: float, n_unreached: int) -> str:
     trust = {1.0: "they are trusted", 30.0: "the given labels decide nearly alone"}.get(ridge, "they count for less")
+    because = f"neighbors agree on the spread labels to {agreement:.2f} (0 is chance, 1 always)"
+    if ridge > pseudo_label_ridge(agreement):
+        because += ", but the given labels alone find a label that is left out more often than the graph does"
     note = (
         f"spread {n_labeled:,} labels to {graph.n_rows - n_labeled:,} rows over {graph.n_neighbors} neighbors each; "
-        f"neighbors agree on the spread labels to {agreement:.2f} (0 is chance, 1 always), so {trust} "
-        f"(ridge {ridge:g}, labeled rows 0.1)"
+        f"{because}, so {trust} (ridge {ridge:g}, labeled rows 0.1)"
     )
     if n_unreached:
         note += f"; {n_unreached:,} rows are not connected to a label and follow the plain kernel"

@@ -376,8 +376,9 @@ class StarSHL(KernelHasher):
             self.assignments_[left_out] = hinge_distances(scores[left_out], self.codewords_).argmin(axis=1)
         index = self._predict_index(scores)
         if training.guess is not None:  # codes of the rows themselves would be memorized
-            index[rows] = training.guess.index
-            scores[rows] = training.guess.bit_scores(self.codewords_)
+            guess = training.guess.after_fit(hinge_distances(solution.scores, self.codewords_) / self.n_bits)
+            index[rows] = guess.index
+            scores[rows] = guess.bit_scores(self.codewords_)
         known, own = known_labels(labels, self.classes_)
         scores[known] = self.codewords_[own]
         self.training_packed_ = BinaryCodes.from_scores(scores).packed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import softmax
@@ -13,13 +13,17 @@ from ..graphs.coordinates import principal_coordinates
 from ..graphs.neighbor_graph import check_graph
 from ..graphs.plain_ridge import LABEL_RIDGE, PlainKernel, RowsPlain, leave_one_out
 from ..graphs.plain_sample import LARGEST_EXACT
+from ..graphs.trust import labels_decide
 from ..kernels import distinct_rows
 
 __all__ = ["Guess", "graph_of_rows", "guess_classes", "guess_clusters"]
 
 _N_COORDINATES = 50
 _CLUSTER_TEMPERATURE = 12.0  # that of labels spread from many
+_DISTANCE_WEIGHT = 8.0  # of mean hinge distances against log probabilities; 6 to 16 differ by less than .01
+_SMALLEST_PROBABILITY = 1e-12
 _ITEM_SOFTNESS = 3.0  # items at a third of the temperature: sharp codes on both sides find .05 to .08 less
+_TWICE_READ_SOFTNESS = 10.0  # two readings of the same labels together are far too sure; 6 finds .005 less, 20 the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +34,37 @@ class Guess:
     ----------
     index : array of shape (n_rows,), the class or cluster of every row; given ones are kept
     probabilities : array of shape (n_rows, n_classes), what the other rows say of each row
-    trust : weight of the loss of an unlabeled row where a labeled one has 1
+    trust : weight of the loss of an unlabeled row where a labeled one has 1; 0 where the given labels decide alone
     note : one line that says what was chosen and why
+    softness : what temperatures are divided by for the codes of items
     """
 
     index: np.ndarray
     probabilities: np.ndarray
     trust: float
     note: str
+    softness: float = _ITEM_SOFTNESS
+
+    def after_fit(self, distances: np.ndarray) -> Guess:
+        """Return the guess in which the fitted functions have a say, if they learned from the given labels alone.
+
+        The plain kernel and the functions are then two readings of the same labels, and neither is always the better
+        one. Functions that learned from the guess would only repeat it.
+
+        Parameters
+        ----------
+        distances : array of shape (n_rows, n_classes), mean hinge distances to the codewords
+        """
+        if self.trust > 0:
+            return self
+        logarithms = np.log(np.maximum(self.probabilities, _SMALLEST_PROBABILITY))
+        probabilities = softmax(logarithms - _DISTANCE_WEIGHT * distances, axis=1)
+        index = probabilities.argmax(axis=1)
+        return replace(self, index=index, probabilities=probabilities, softness=_TWICE_READ_SOFTNESS)
 
     def bit_scores(self, codewords: np.ndarray) -> np.ndarray:
         """Return the expected bits of every row as an item of a database, with softened probabilities."""
-        softened = self.probabilities ** (1.0 / _ITEM_SOFTNESS)
+        softened = self.probabilities ** (1.0 / self.softness)
         return softened @ codewords
 
 
@@ -63,10 +86,12 @@ def graph_of_rows(plain: PlainKernel, given: NeighborGraph | None, rows: np.ndar
 def guess_classes(plain: PlainKernel, graph: NeighborGraph, index: np.ndarray, n_classes: int) -> Guess:
     """Return classes for all rows from those given, -1 for none; see :func:`starshl.spread_labels`.
 
-    A spread label has a ridge from 1 to 30 there, larger where it is trusted less. Its hinge loss weighs one over that.
+    A spread label has a ridge from 1 to 30 there, larger where it is trusted less. Its hinge loss weighs one over that,
+    and nothing at 30: many rows of little weight still pull functions away from what the labels say.
     """
     spread = spread_index(plain, graph, index, n_classes)
-    return Guess(spread.index, spread.probabilities, min(1.0, 1.0 / spread.pseudo_ridge), spread.note)
+    trust = 0.0 if labels_decide(spread.pseudo_ridge) else min(1.0, 1.0 / spread.pseudo_ridge)
+    return Guess(spread.index, spread.probabilities, trust, spread.note)
 
 
 def guess_clusters(plain: PlainKernel, graph: NeighborGraph, n_clusters: int | None, seed: int) -> Guess:
