@@ -227,6 +227,15 @@ def test_labels_that_find_each_other_better_than_the_graph_does_take_its_trust()
     assert not labels_decide(12.8)
 
 
+def test_a_graph_keeps_the_plain_kernel_of_its_own_rows_only(blobs):
+    X, y = blobs
+    graph, partial = NeighborGraph.of_rows(X), draw(y, 5)
+    first = spread_labels(X, partial, graph=graph)
+    assert np.array_equal(spread_labels(X, partial, graph=graph).probabilities, first.probabilities)
+    other = spread_labels(2 * X + 1, partial, graph=graph)  # the same graph serves other rows with another bandwidth
+    np.testing.assert_allclose(other.probabilities, first.probabilities, atol=1e-6)
+
+
 def test_preference_by_hand():
     right, wrong = [1.0, 0.0], [0.0, 1.0]
     classes = np.zeros(7, dtype=int)

@@ -26,6 +26,7 @@ __all__ = [
     "PlainKernel",
     "RowsPlain",
     "inverse_with_ridge",
+    "keep_kernel",
     "labeled_scores_without_own",
     "leave_one_out",
     "scores_from_labeled",
@@ -37,6 +38,7 @@ _FLOAT64_UP_TO = 4096  # rows; above, float32 halves memory and time and changes
 _MOST_UPDATED = 0.25  # share of labeled rows up to which updating a kept inverse is cheaper than a new one
 _MOST_LABELED = 3000  # rows of a ridge regression on labeled rows alone
 _CACHE = "plain_inverse"
+_KERNEL_CACHE = "plain_kernel"
 
 
 class PlainKernel(ABC):
@@ -65,7 +67,6 @@ class RowsPlain(PlainKernel):
         self.n_rows = rows.shape[0]
         self.rows = rows
 
-    # Found when they are first asked for: with a kept inverse, a second answer does without.
     @cached_property
     def kernel(self) -> Kernel:
         return ScaledGaussian(_FACTOR).fit(self.rows)
@@ -80,7 +81,7 @@ class RowsPlain(PlainKernel):
     def gram(self) -> np.ndarray:
         return compute_grams([self.kernel], self._compared)[0]
 
-    @property
+    @cached_property
     def key(self) -> str:
         if isinstance(self.rows, np.ndarray):
             return array_digest({"rows": self.rows})
@@ -103,6 +104,17 @@ class KernelPlain(PlainKernel):
     @property
     def key(self) -> str:
         return array_digest({"kernel": self.kernel})
+
+
+def keep_kernel(plain: PlainKernel, graph: NeighborGraph) -> None:
+    """Let rows share one fitted kernel over all calls with their graph: its median distance takes most of a second."""
+    if not isinstance(plain, RowsPlain):
+        return
+    kept_key, kernel = graph.cache.get(_KERNEL_CACHE, (None, None))
+    if kept_key == plain.key:
+        plain.kernel = kernel
+    else:
+        graph.cache[_KERNEL_CACHE] = plain.key, plain.kernel
 
 
 def scores_from_labeled(plain: PlainKernel, labeled: np.ndarray, targets: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ from .plain_ridge import (
     KernelPlain,
     PlainKernel,
     RowsPlain,
+    keep_kernel,
     labeled_scores_without_own,
     leave_one_out,
     scores_from_labeled,
@@ -169,6 +170,7 @@ def spread_index(
     labeled = np.flatnonzero(index >= 0)
     if n_classes == 1 or len(labeled) == len(index):
         return _nothing_to_spread(index, n_classes)
+    keep_kernel(plain, graph)
     targets = np.eye(n_classes)[index[labeled]] - 1.0 / n_classes
     on_graph = graph_scores(graph, labeled, targets)
     unreached = ~np.isin(graph.components, graph.components[labeled])
