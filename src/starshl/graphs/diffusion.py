@@ -111,8 +111,8 @@ def _lower_unconnected(scores: np.ndarray, graph: NeighborGraph, labeled: np.nda
     n_classes = scores.shape[1]
     has_label = np.zeros((graph.n_connected_components, n_classes), dtype=bool)
     has_label[graph.components[labeled], index] = True
-    is_partial = has_label.any(axis=1) & ~has_label.all(axis=1)
-    rows = np.flatnonzero(is_partial[graph.components])
+    n_connected = has_label.sum(axis=1)[graph.components]
+    rows = np.flatnonzero((n_connected > 0) & (n_connected < n_classes))
     connected = has_label[graph.components[rows]]
     best = np.where(connected, scores[rows], -np.inf).max(axis=1, keepdims=True)
     scores[rows] = np.where(connected, scores[rows], np.minimum(scores[rows], best - 1.0 / n_classes))
