@@ -71,3 +71,11 @@ def test_ignoring_unlabeled_rows_leaves_nothing_to_learn_from(blobs):
     X, _ = blobs
     with pytest.raises(ValueError, match="unlabeled"):
         StarRidge(8, unlabeled="ignore").fit(X, np.full(150, -1))
+
+
+def test_the_choice_does_not_claim_more_clusters_than_distinct_rows():
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    hasher = StarRidge(8, n_codewords=30, random_state=0).fit(X)
+    assert len(hasher.classes_) <= 12
+    assert "12 clusters of the graph" in hasher.choice_
+    assert "30 were asked for, more than there are distinct rows" in hasher.choice_

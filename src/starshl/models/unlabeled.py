@@ -109,7 +109,9 @@ def guess_clusters(plain: PlainKernel, graph: NeighborGraph, n_clusters: int | N
     index[order] = cluster_graph(ordered, n_found, rng, None if coordinates is None else coordinates[order])
     reached = modularity(graph, index)
     neighbors = counted(graph.n_neighbors, "neighbor")
-    note = f"{counted(n_clusters, 'cluster')} of the graph of {neighbors}, modularity {reached:.3f}"
+    note = f"{counted(n_found, 'cluster')} of the graph of {neighbors}, modularity {reached:.3f}"
+    if n_found < n_clusters:
+        note += f"; {n_clusters:,} were asked for, more than there are distinct rows"
     probabilities = np.eye(n_clusters)[index]
     if graph.n_rows <= LARGEST_EXACT and n_clusters > 1:
         before, (index, probabilities) = index, _judged_by_others(plain, graph, index, n_clusters)
