@@ -317,3 +317,8 @@ def test_labels_do_not_cross_to_another_component_however_small_theirs_is(n_smal
     spread = spread_labels(X, known)
     assert spread.graph.n_connected_components == 2
     np.testing.assert_array_equal(spread.labels, y)
+
+
+def test_a_graph_that_is_no_neighbor_graph_is_refused():
+    with pytest.raises(TypeError, match="graph is a ndarray"):
+        spread_labels(np.arange(12.0)[:, None], [0, *[-1] * 10, 1], graph=np.eye(12))

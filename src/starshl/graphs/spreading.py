@@ -13,9 +13,10 @@ from scipy.special import softmax
 from .._threads import using_threads
 from .._types import LabelsLike, SamplesLike
 from .._validation import check_labels, check_n_jobs
+from .._words import counted
 from .class_shares import check_class_shares, shift_to_shares
 from .diffusion import graph_scores, scores_without_own_label
-from .neighbor_graph import NeighborGraph, mean_kernel, read_rows
+from .neighbor_graph import NeighborGraph, check_graph, mean_kernel, read_rows
 from .plain_ridge import (
     KernelPlain,
     PlainKernel,
@@ -153,13 +154,11 @@ def _plain_and_graph(
         raise ValueError(f"There is {given}. Give the rows as X, or X=None and a kernel between all samples.")
     if kernel is not None:
         mean = mean_kernel(kernel)
-        graph = NeighborGraph.of_kernel(mean) if graph is None else graph
-        graph.require_rows(len(mean))
+        graph = NeighborGraph.of_kernel(mean) if graph is None else check_graph(graph, len(mean))
         return KernelPlain(mean), graph
     assert X is not None
     rows = read_rows(X)
-    graph = NeighborGraph.of_rows(rows) if graph is None else graph
-    graph.require_rows(rows.shape[0])
+    graph = NeighborGraph.of_rows(rows) if graph is None else check_graph(graph, rows.shape[0])
     return RowsPlain(rows), graph
 
 
@@ -249,7 +248,8 @@ def _note(graph: NeighborGraph, n_labeled: int, agreement: float, ridge: float, 
     if ridge > pseudo_label_ridge(agreement):
         because += ", but the given labels alone find a label that is left out more often than the graph does"
     note = (
-        f"spread {n_labeled:,} labels to {graph.n_rows - n_labeled:,} rows over {graph.n_neighbors} neighbors each; "
+        f"spread {counted(n_labeled, 'label')} to {counted(graph.n_rows - n_labeled, 'row')} over "
+        f"{counted(graph.n_neighbors, 'neighbor')} each; "
         f"{because}, so {trust} (ridge {ridge:g}, labeled rows 0.1)"
     )
     if n_unreached:

@@ -49,7 +49,7 @@ class StarSHL(KernelHasher):
     kernels : {"scaled", "paper", "graph", "precomputed"} or list, default="scaled"
         "scaled": normalized linear and polynomial, and Gaussians of 0.35, 0.5, 0.7 and 1 median distances
         between training rows; "paper": the eleven kernels of the paper, whose bandwidths are absolute; "graph": one
-        Gaussian bent along the neighbor graph of all rows, the best choice with few labels; a list of
+        Gaussian bent along the neighbor graph of all rows, of use where ``unlabeled`` is "nearest"; a list of
         kernel objects of :mod:`starshl.kernels` or functions of two samples of any type; "precomputed": X
         holds kernel values, (n, n_train) or (n_kernels, n, n_train).
     C : float, default=10.0
