@@ -1,9 +1,10 @@
-"""Exact search over codes: a flat scan, buckets of equal codes, multi-index hashing for small radii."""
+"""Exact search over codes: a flat scan, buckets of equal codes, multi-index hashing for small radii, a class and neighbors."""
 
 from .base import CAPABILITIES, HammingIndex, Neighbors, RadiusNeighbors
 from .buckets import BucketIndex
 from .choice import load_index, make_index
 from .flat import FlatIndex
+from .hybrid import HybridIndex
 from .multi import MultiIndex
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "BucketIndex",
     "FlatIndex",
     "HammingIndex",
+    "HybridIndex",
     "MultiIndex",
     "Neighbors",
     "RadiusNeighbors",

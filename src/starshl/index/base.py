@@ -141,7 +141,7 @@ class HammingIndex(ABC):
     ) -> RadiusNeighbors:
         """Return all items within ``radius`` (inclusive) of each code; filters are those of :meth:`search`."""
         self._check_codes(codes)
-        radius = min(check_integer(radius, "radius", low=0), self.n_bits)
+        radius = min(check_integer(radius, "radius", low=0), self._largest_distance)
         return self._search_radius(codes, radius, among=self._check_filters(among, where), where=where)
 
     def reconstruct(self, ids: ArrayLike) -> BinaryCodes:
@@ -183,6 +183,10 @@ class HammingIndex(ABC):
 
     def _save(self, path: str | os.PathLike[str]) -> None:
         raise NotImplementedError
+
+    @property
+    def _largest_distance(self) -> int:
+        return self.n_bits
 
     def _require(self, capability: str) -> None:
         if capability not in self.supports:

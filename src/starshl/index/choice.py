@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -14,18 +15,32 @@ from ._bucket_loops import count_groups
 from .buckets import BucketIndex
 from .files import read_index_file
 from .flat import FlatIndex
+from .hybrid import HybridIndex
 from .multi import MultiIndex
 from .scan import ScanIndex
 
 __all__ = ["load_index", "make_index"]
 
-_KINDS = {index.kind: index for index in (FlatIndex, BucketIndex, MultiIndex)}
+_KINDS = {index.kind: index for index in (FlatIndex, BucketIndex, MultiIndex, HybridIndex)}
 
 
-def make_index(codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None) -> ScanIndex:
+def make_index(
+    codes: BinaryCodes, ids: ArrayLike | None = None, *, hasher: Any = None, n_jobs: int | None = None
+) -> ScanIndex:
     """Return the index that suits these codes: buckets if at most half of them are different, else flat.
 
-    Both are exact and give equal answers; only time and memory differ.
+    Both are exact and give equal answers; only time and memory differ. A hasher whose codes are compared in another
+    way than by Hamming distance has a method ``make_index``; pass the hasher to get that index.
+
+    Parameters
+    ----------
+    codes : BinaryCodes
+    ids : array of int, default=None
+        One per code; 0, 1, 2, ... if None.
+    hasher : the fitted hasher of the codes, default=None
+        Needed for codes of a :class:`starshl.HybridHasher`; changes nothing for most others.
+    n_jobs : int, default=None
+        Threads of a search.
 
     Examples
     --------
@@ -35,6 +50,8 @@ def make_index(codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int 
     >>> type(make_index(few)).__name__
     'BucketIndex'
     """
+    if hasattr(hasher, "make_index"):
+        return hasher.make_index(codes, ids, n_jobs=n_jobs)
     n_different = count_groups(to_planes(codes), len(codes) // 2)
     index = BucketIndex if len(codes) and n_different <= len(codes) // 2 else FlatIndex
     return index.from_codes(codes, ids, n_jobs=n_jobs)

@@ -29,9 +29,13 @@ class ScanIndex(HammingIndex):
     supports = frozenset({"mask", "reconstruct", "remove", "save", "scores", "threads"})
 
     def __init__(self, n_bits: int, *, n_jobs: int | None = None) -> None:
-        self.n_bits = check_integer(n_bits, "n_bits", low=1)
+        n_bits = check_integer(n_bits, "n_bits", low=1)
+        self._set_up(n_bits, self.snapshot_type.empty(n_bits), n_jobs)
+
+    def _set_up(self, n_bits: int, items: Snapshot, n_jobs: int | None) -> None:
+        self.n_bits = n_bits
         self.n_jobs = n_jobs
-        self._items = self.snapshot_type.empty(self.n_bits)
+        self._items = items
         # Only changes hold it, so that none is lost; a search never waits.
         self._changing = Lock()
 
