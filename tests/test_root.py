@@ -13,6 +13,7 @@ ROOT = Path(__file__).parent.parent
 NAMES = [
     "BinaryCodes",
     "Collection",
+    "HybridHasher",
     "NeighborGraph",
     "StarRidge",
     "StarSHL",

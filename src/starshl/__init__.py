@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from .codes import BinaryCodes
     from .collection import Collection
     from .graphs import NeighborGraph, spread_labels
+    from .hybrid import HybridHasher
     from .index import make_index
     from .models import StarRidge, StarSHL
 
 __all__ = [
     "BinaryCodes",
     "Collection",
+    "HybridHasher",
     "NeighborGraph",
     "StarRidge",
     "StarSHL",
@@ -33,6 +35,7 @@ __all__ = [
 _HOMES = {
     "BinaryCodes": "starshl.codes",
     "Collection": "starshl.collection",
+    "HybridHasher": "starshl.hybrid",
     "NeighborGraph": "starshl.graphs",
     "StarRidge": "starshl.models",
     "StarSHL": "starshl.models",

@@ -49,7 +49,7 @@ METHODS = {
 }
 
 # Hashers that hold another one: a file may name them, but they are not methods to choose from.
-WRAPPERS = {"PreparedHasher": "starshl.features.prepared"}
+WRAPPERS = {"HybridHasher": "starshl.hybrid.hasher", "PreparedHasher": "starshl.features.prepared"}
 
 
 @dataclass(frozen=True, slots=True)

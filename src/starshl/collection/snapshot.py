@@ -51,7 +51,7 @@ class Snapshot:
             )
         vectors = _vector_file(store, folder)
         ids, codes = _unpacked(_with_places(store.all_rows(), store, vectors), n_bits)
-        index = make_index(codes, ids, n_jobs=n_jobs)
+        index = make_index(codes, ids, hasher=hasher, n_jobs=n_jobs)
         return cls(store.fact("generation"), model, hasher, index, max(len(ids), 1), vectors)
 
     def caught_up(self, store: Store) -> Self | None:
@@ -99,7 +99,7 @@ class Snapshot:
         if len(index) < 2 * self.n_at_choice:
             return replace(self, generation=generation, index=index)
         held = np.sort(index.ids)
-        index = make_index(index.reconstruct(held), held, n_jobs=index.n_jobs)
+        index = make_index(index.reconstruct(held), held, hasher=self.hasher, n_jobs=index.n_jobs)
         return replace(self, generation=generation, index=index, n_at_choice=len(held))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
@@ -170,6 +171,11 @@ class PreparedHasher(BaseHasher):
             setattr(other, name, value)
         other._adopt(self.steps_, hasher)
         return other
+
+    @available_if(_hasher_has("make_index"))
+    def make_index(self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None) -> Any:
+        """Return an index of these codes that compares them as the hasher inside means it."""
+        return self._classifier.make_index(codes, ids, n_jobs=n_jobs)
 
     @available_if(_hasher_has("score"))
     def score(self, X: SamplesLike, y: LabelsLike, **params: Any) -> float:

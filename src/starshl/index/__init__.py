@@ -1,4 +1,4 @@
-"""Exact search over codes: a flat scan, buckets of equal codes, multi-index hashing for small radii, a class and neighbors."""
+"""Exact search over codes: a flat scan, buckets of equal codes, multi-index hashing, classes with neighbors."""
 
 from .base import CAPABILITIES, HammingIndex, Neighbors, RadiusNeighbors
 from .buckets import BucketIndex
