@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from starshl import HybridHasher
 from starshl.baselines import LSHash
 from starshl.codes import BinaryCodes
 from starshl.collection import Collection
-from starshl.exceptions import AdapterError
+from starshl.exceptions import AdapterError, UnsupportedOperationError
 
 from .conftest import HAND_DISTANCES, HAND_ORDER
 
@@ -48,6 +49,20 @@ def test_faiss_takes_a_collection_in_one_call(collection):
     expected = collection.search(items=[70], k=80)[0]
     assert sorted(zip(distances[0], ids[0], strict=True)) == [(hit.distance, hit.id) for hit in expected]
     assert metadata[35] == {"label": 1, "reference": "5.png"}
+
+
+def test_faiss_refuses_codes_that_have_a_distance_of_their_own(tmp_path):
+    pytest.importorskip("faiss")
+    from starshl.adapters.faiss_index import collection_to_faiss
+
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=60)
+    X = rng.standard_normal((60, 12)) + 3 * y[:, None]
+    hasher = HybridHasher(n_bits=8, random_state=0).fit(X, y)
+    with Collection.create(tmp_path / "items", hasher) as items:
+        items.add(X)
+        with pytest.raises(UnsupportedOperationError, match="HybridHasher are not compared by Hamming distance"):
+            collection_to_faiss(items)
 
 
 def test_parquet_gives_codes_and_ids_back(random_codes, tmp_path):

@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import NearestNeighbors
 from typer.testing import CliRunner
 
-from starshl import StarRidge, StarSHL
+from starshl import HybridHasher, StarRidge, StarSHL
 from starshl.baselines import LSHash
 from starshl.binarization import MethodFigures, binarize, compare
 from starshl.binarization.verdict import verdict
@@ -174,6 +174,20 @@ def test_items_coded_with_and_without_labels_stand_side_by_side(digits, by_ridge
         assert figures.n_different_codes == len(np.unique(codes.packed, axis=0))
     assert "| StarRidge, coded from vectors alone | 2 |" in result.page()
     assert "the labels of the items are not used" in result.page()
+
+
+def test_a_hasher_with_an_index_of_its_own_is_measured_by_it(digits):
+    X, y = digits
+    some = np.where(np.arange(600) % 3 == 0, -1, y)
+    hasher = HybridHasher(StarRidge(kernels="scaled", random_state=0), n_bits=16, random_state=0)
+    result = compare(X, some, hasher=hasher, rivals=[], n_queries=60, random_state=1)
+    order = np.random.RandomState(1).permutation(600)
+    query, base = order[:60], order[60:]
+    fitted = hasher.fit(X[base], some[base])
+    asked, known = query[some[query] >= 0], base[some[base] >= 0]
+    index = fitted.make_index(fitted.encode_database(X[known], some[known]))
+    found = index.search(fitted.encode(X[asked]), 10).ids
+    assert result.methods[1].precision_at_10 == pytest.approx(np.mean(y[known][found] == y[asked][:, None]))
 
 
 def test_a_method_that_does_not_read_labels_of_items_has_one_line(digits):

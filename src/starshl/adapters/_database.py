@@ -12,6 +12,7 @@ import numpy as np
 
 from .._metadata import check_metadata, json_text
 from ..codes import BinaryCodes, n_bytes
+from ..exceptions import UnsupportedOperationError
 from ..index import HammingIndex, Neighbors, RadiusNeighbors
 
 __all__ = [
@@ -31,6 +32,9 @@ Ranking = list[tuple[int, int]]
 
 class StoredItems(Protocol):
     """What adapters need from a :class:`starshl.collection.Collection`, which is above them and not imported here."""
+
+    @property
+    def hasher(self) -> Any: ...
 
     @property
     def n_bits(self) -> int: ...
@@ -74,6 +78,11 @@ def items_of(collection: StoredItems) -> tuple[BinaryCodes, np.ndarray, list[dic
     An item's reference and label become its metadata ``reference`` and ``label``, unless the metadata has entries of
     these names.
     """
+    if hasattr(collection.hasher, "make_index"):
+        raise UnsupportedOperationError(
+            f"The codes of this {type(collection.hasher).__name__} are not compared by Hamming distance alone, and "
+            "other systems know no other distance of codes. Search the collection itself, or export another hasher's."
+        )
     rows, n_bits = collection.rows(), collection.n_bits
     packed = np.frombuffer(b"".join(row.code for row in rows), np.uint8).reshape(len(rows), n_bytes(n_bits))
     metadata = [_fields_of(row) | json.loads(row.metadata) for row in rows]

@@ -148,18 +148,25 @@ def _measure(
     items, labels = split.X[split.base], _rows_of(split.labels, split.base)
     codes, unlabeled = codes_of_training_rows(hasher, items, labels), hasher.encode_database(items)
     name = type(hasher).__name__
-    own = _figures(name, codes, scores, split, nearest_vectors, fit_seconds)
+    own = _figures(hasher, name, codes, scores, split, nearest_vectors, fit_seconds)
     if labels is None or codes == unlabeled:
         return own, None, codes.n_bits
     from_vectors = f"{name}, {FROM_VECTORS}"
-    return own, _figures(from_vectors, unlabeled, scores, split, nearest_vectors, fit_seconds), codes.n_bits
+    by_vectors = _figures(hasher, from_vectors, unlabeled, scores, split, nearest_vectors, fit_seconds)
+    return own, by_vectors, codes.n_bits
 
 
 def _figures(
-    name: str, codes: BinaryCodes, scores: np.ndarray, split: _Split, nearest_vectors: np.ndarray, fit_seconds: float
+    hasher: BaseHasher,
+    name: str,
+    codes: BinaryCodes,
+    scores: np.ndarray,
+    split: _Split,
+    nearest_vectors: np.ndarray,
+    fit_seconds: float,
 ) -> MethodFigures:
     queries = BinaryCodes.from_scores(scores)
-    index = make_index(codes)
+    index = make_index(codes, hasher=hasher)
     index.search(queries, _N_NEAREST)  # compiles the loops
     started = time.perf_counter()
     index.search(queries, _N_NEAREST)
@@ -172,7 +179,11 @@ def _figures(
     if split.labeled is not None:
         asked, known = split.labeled
         query_classes, base_classes = split.label_index[split.query][asked], split.label_index[split.base][known]
-        precision = precision_at(queries[asked], codes[known], query_classes, base_classes, _N_NEAREST)
+        if hasattr(hasher, "make_index"):
+            found = index.search(queries[asked], _N_NEAREST, among=np.flatnonzero(known)).ids
+            precision = float(np.mean(split.label_index[split.base][found] == query_classes[:, None]))
+        else:
+            precision = precision_at(queries[asked], codes[known], query_classes, base_classes, _N_NEAREST)
     n_different = len(np.unique(codes.packed, axis=0))
     return MethodFigures(name, codes.packed.shape[1], n_different, precision, recall, fit_seconds, milliseconds)
 
