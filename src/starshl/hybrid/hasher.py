@@ -32,7 +32,8 @@ from .weight import DEFAULT_WEIGHT, choose_weight
 __all__ = ["HybridHasher"]
 
 _SEEDS = np.iinfo(np.int32).max
-_MAX_TUNING_ROWS = 500
+# With 500, the precision of a weight is uncertain by more than the tolerance: choices differed between samples.
+_MAX_TUNING_ROWS = 3000
 _CLASS, _NEIGHBOR = "class_hasher", "neighbor_hasher"
 
 
