@@ -9,12 +9,23 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from .base import BaseHasher
 from .bundle import read_bundle
 from .exceptions import BundleFormatError
 from .facts import Facts
 
-__all__ = ["METHODS", "WRAPPERS", "Configuration", "configurations", "get_class", "load"]
+__all__ = [
+    "METHODS",
+    "WRAPPERS",
+    "Configuration",
+    "configurations",
+    "get_class",
+    "load",
+    "pack_inner",
+    "unpack_inner",
+]
 
 METHODS = {
     "StarSHL": "starshl.models.star_shl",
@@ -117,3 +128,17 @@ def load(
             f"{os.fspath(path)!r} is a starshl file, but not a complete model ({error!r}). "
             "Save the model again or fetch a fresh copy."
         ) from error
+
+
+def pack_inner(hasher: BaseHasher, prefix: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the header entry of a fitted hasher that another one holds, and its arrays under prefixed names."""
+    header, arrays = hasher._pack()
+    return {"method": type(hasher).__name__, **header}, {prefix + name: array for name, array in arrays.items()}
+
+
+def unpack_inner(
+    header: dict[str, Any], arrays: dict[str, np.ndarray], prefix: str, kernels: Sequence[Any] | None
+) -> BaseHasher:
+    """Return the hasher that :func:`pack_inner` was given; ``arrays`` may hold those of others, too."""
+    own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+    return get_class(header["method"])._unpack(header, own, kernels=kernels)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._types import LabelsLike, SamplesLike
 from ..base import BaseHasher, all_or_nothing
-from ..catalog import get_class
+from ..catalog import pack_inner, unpack_inner
 from ..codes import BinaryCodes
 from ..exceptions import BundleFormatError
 from ..facts import Facts
@@ -267,11 +267,10 @@ class PreparedHasher(BaseHasher):
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays: dict[str, np.ndarray] = {}
         specs = [self._pack_step(position, arrays) for position in range(len(self.steps_))]
-        hasher_header, hasher_arrays = self.hasher_._pack()
-        arrays |= {_HASHER_PREFIX + name: array for name, array in hasher_arrays.items()}
+        inner, hasher_arrays = pack_inner(self.hasher_, _HASHER_PREFIX)
+        arrays |= hasher_arrays
         fitted = {name: value for name, value in self._learned_state().items() if name in _FITTED}
         plain, packed = pack_values(fitted, "fitted.")
-        inner = {"method": type(self.hasher_).__name__, **hasher_header}
         return {"steps": specs, "hasher": inner, "fitted": plain}, arrays | packed
 
     def _pack_step(self, position: int, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -305,8 +304,7 @@ class PreparedHasher(BaseHasher):
                 probe = check_transformer(given[position], spec["probe"], prefix, arrays, position)
             fitted.append(given[position])
             probes.append(probe)
-        inner = {name.removeprefix(_HASHER_PREFIX): a for name, a in arrays.items() if name.startswith(_HASHER_PREFIX)}
-        hasher = get_class(header["hasher"]["method"])._unpack(header["hasher"], inner, kernels=kernels)
+        hasher = unpack_inner(header["hasher"], arrays, _HASHER_PREFIX, kernels)
         prepared = cls([clone(step) for step in fitted], clone(hasher))
         prepared._adopt(fitted, hasher)
         prepared._restore_state(unpack_values(header["fitted"], arrays, "fitted."))

@@ -18,7 +18,7 @@ from .._types import LabelsLike, Rows, SamplesLike, Seed
 from .._validation import PartialLabels, check_integer, check_labels, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..baselines.itq import ITQ
-from ..catalog import get_class
+from ..catalog import pack_inner, unpack_inner
 from ..codes import BinaryCodes
 from ..exceptions import BundleFormatError
 from ..facts import Facts
@@ -301,9 +301,8 @@ class HybridHasher(BaseHasher):
             if params.pop(name) is not None:
                 header["given"].append(name)
             if inner is not None:
-                own, own_arrays = inner._pack()
-                header["hashers"][name] = {"method": type(inner).__name__, **own}
-                arrays |= {f"{name}.{key}": array for key, array in own_arrays.items()}
+                header["hashers"][name], own = pack_inner(inner, name + ".")
+                arrays |= own
         header["params"], packed = pack_values(params, "param.")
         header["fitted"], fitted = pack_values(state, "fitted.")
         return header, arrays | packed | fitted
@@ -319,7 +318,10 @@ class HybridHasher(BaseHasher):
         cls._refuse_given(steps=steps)
         hasher = cls(**unpack_values(header["params"], arrays, "param."))
         for name in (_CLASS, _NEIGHBOR):
-            inner = _unpack_inner(name, header["hashers"].get(name), arrays, kernels if name == _CLASS else None)
+            inner = None
+            if name in header["hashers"]:
+                of_class = kernels if name == _CLASS else None
+                inner = unpack_inner(header["hashers"][name], arrays, name + ".", of_class)
             setattr(hasher, name + "_", inner)
             if name in header["given"] and inner is not None:
                 setattr(hasher, name, clone(inner))
@@ -368,12 +370,3 @@ def _n_class_bits(n_classes: int, n_bits: int) -> int:
             stacklevel=4,
         )
     return min(needed, n_bits)
-
-
-def _unpack_inner(
-    name: str, header: dict[str, Any] | None, arrays: dict[str, np.ndarray], kernels: Sequence[Any] | None
-) -> BaseHasher | None:
-    if header is None:
-        return None
-    own = {key.removeprefix(name + "."): array for key, array in arrays.items() if key.startswith(name + ".")}
-    return get_class(header["method"])._unpack(header, own, kernels=kernels)
