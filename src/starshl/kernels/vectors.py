@@ -115,25 +115,6 @@ class Gaussian(VectorKernel):
 
 
 @dataclass(frozen=True)
-class ScaledGaussian(MedianKernel):
-    """A Gaussian whose bandwidth is ``factor`` times the median distance between training rows."""
-
-    factor: float = 1.0
-    takes_sparse: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_number(self.factor, "factor", low=0, strict=True)
-
-    def fit(
-        self, samples: KernelSamples, sample_weight: np.ndarray | None = None, median: float | None = None
-    ) -> Gaussian:
-        return Gaussian(self.factor * (median or median_distance(samples, sample_weight)))
-
-    def __call__(self, A: KernelSamples, B: KernelSamples) -> np.ndarray:
-        raise TypeError("A ScaledGaussian has no bandwidth before fit; evaluate the kernel that fit returns.")
-
-
-@dataclass(frozen=True)
 class Cauchy(VectorKernel):
     """1 / (1 + |a - b|^2 / scale^2), with an absolute scale; far rows keep more of it than of a Gaussian."""
 
@@ -152,22 +133,37 @@ class Cauchy(VectorKernel):
 
 
 @dataclass(frozen=True)
-class ScaledCauchy(MedianKernel):
-    """A Cauchy kernel whose scale is ``factor`` times the median distance between training rows."""
+class _ScaledKernel(MedianKernel):
+    """A kernel whose one length is ``factor`` times the median distance between training rows."""
 
     factor: float = 1.0
     takes_sparse: ClassVar[bool] = True
+    of_length: ClassVar[type[Gaussian] | type[Cauchy]]
 
     def __post_init__(self) -> None:
         check_number(self.factor, "factor", low=0, strict=True)
 
     def fit(
         self, samples: KernelSamples, sample_weight: np.ndarray | None = None, median: float | None = None
-    ) -> Cauchy:
-        return Cauchy(self.factor * (median or median_distance(samples, sample_weight)))
+    ) -> Gaussian | Cauchy:
+        return self.of_length(self.factor * (median or median_distance(samples, sample_weight)))
 
     def __call__(self, A: KernelSamples, B: KernelSamples) -> np.ndarray:
-        raise TypeError("A ScaledCauchy has no scale before fit; evaluate the kernel that fit returns.")
+        raise TypeError(f"A {type(self).__name__} has no length before fit; evaluate the kernel that fit returns.")
+
+
+@dataclass(frozen=True)
+class ScaledGaussian(_ScaledKernel):
+    """A Gaussian whose bandwidth is ``factor`` times the median distance between training rows."""
+
+    of_length = Gaussian
+
+
+@dataclass(frozen=True)
+class ScaledCauchy(_ScaledKernel):
+    """A Cauchy kernel whose scale is ``factor`` times the median distance between training rows."""
+
+    of_length = Cauchy
 
 
 def _times(distances: np.ndarray, rate: float) -> np.ndarray:
