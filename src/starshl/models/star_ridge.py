@@ -55,7 +55,7 @@ class StarRidge(KernelHasher):
     .. math:: \sum_g \mathrm{softmax}(T z(x))_g\, \mu_{gb},
 
     with T large for queries and small for items without a label; an item with a label gets its codeword.
-    No step but the last one knows the length of the code, so :meth:`with_bits` gives other lengths in milliseconds.
+    No step but the last one knows the length of the code, so :meth:`with_bits` gives other lengths at once.
     Unlabeled is -1 in an integer y, NaN in a float y, None or NaN in an object y, and the empty text among strings.
 
     Parameters
@@ -211,7 +211,7 @@ class StarRidge(KernelHasher):
         return self
 
     def with_bits(self, n_bits: int, codewords: str | ArrayLike | None = None) -> Self:
-        """Return a fitted hasher of another length or with other codewords, in milliseconds.
+        """Return a fitted hasher of another length or with other codewords, without a second fit.
 
         It shares the arrays of this one. The codes are those of a fit with ``n_bits`` and the same seed.
 
