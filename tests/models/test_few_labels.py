@@ -9,7 +9,7 @@ import starshl
 from starshl import NeighborGraph, StarRidge
 from starshl._validation import check_labels
 from starshl.kernels import SpectrumKernel
-from starshl.models.few_labels import row_targets
+from starshl.models.ridge_targets import row_targets
 from starshl.models.samples import Vectors
 
 

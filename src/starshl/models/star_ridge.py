@@ -20,12 +20,12 @@ from ..graphs import NeighborGraph
 from ..kernels import KernelsLike, resolve_kernels
 from ..solvers.calibration import Calibration
 from .compression import compress_expansion
-from .few_labels import choose_targets, read_labels
 from .initial import initial_codewords
 from .item_codes import with_codewords
 from .kernel_hasher import KernelHasher
 from .landmark_training import solve_by_landmarks
 from .posterior import QUERY_SHARPENING, bit_scores, choose_database_temperature, linear_bit_scores, posterior
+from .ridge_targets import choose_targets, read_labels
 from .ridge_training import (
     RidgeSettings,
     RidgeSolution,
