@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -23,6 +24,7 @@ from .entries import Item, item_of
 from .explanation import Explanation, explain_hits
 from .export import write_rows
 from .folder import Kernels, appearing_folder, save_model
+from .receipts import check_receipt, find_receipt
 from .search import Filters, Hit, Queries, search_nearest, search_within
 from .session import DATABASE, Session
 from .store import Row, Store
@@ -340,6 +342,20 @@ class Collection:
         """
         check_is_fitted(hasher)
         replace_model(self._session, hasher, None if ids is None else check_ids(ids), X, kernels)
+
+    def receipting(self, key: str, text: str) -> AbstractContextManager[None]:
+        """Store a text under a key together with the next change that this thread makes inside the block, or neither.
+
+        A caller that lost the answer to a change, in a crash or with a connection, asks :meth:`receipt` whether it was
+        stored before trying again. The newest 100,000 receipts are kept.
+        """
+        check_receipt(key, text)
+        return self._session.receipting(key, text)
+
+    def receipt(self, key: str) -> str | None:
+        """Return the text that a change stored under a key, None if there is no such change."""
+        with self._session.reading() as (_, store):
+            return find_receipt(store, key)
 
     def compact(self) -> None:
         """Give the space of removed items back to the file system."""

@@ -19,6 +19,7 @@ from ..codes import BinaryCodes
 from ..exceptions import CollectionError
 from .folder import Kernels, discard_other_models, lock_for_writing
 from .keeping import batches, compact_vectors
+from .receipts import store_receipt
 from .snapshot import Snapshot
 from .store import Store
 from .vectors import VectorsGone, append_records, discard_other_vectors, sums, trim
@@ -65,6 +66,8 @@ class Session:
         self._read_only = read_only
         # Held for a whole change, and taken before the other lock.
         self._change_lock = threading.RLock()
+        # The receipt that the next change of a thread stores.
+        self._promised = threading.local()
         # Held while a read begins, and around the fields below.
         self._lock = threading.RLock()
         self._is_open = True
@@ -103,10 +106,20 @@ class Session:
                     snapshot = self._refreshed(writer)
                 change = Change(self._folder, writer, generation, snapshot)
                 yield change
+                self._store_receipt(writer)
             with self._lock:
                 # Another thread may have read the change already.
                 if self._snapshot is snapshot and change.successor is not None:
                     self._snapshot = change.successor
+
+    @contextmanager
+    def receipting(self, key: str, text: str) -> Iterator[None]:
+        """Store this receipt in the transaction of the next change that the same thread makes inside the block."""
+        self._promised.receipt = key, text
+        try:
+            yield
+        finally:
+            self._promised.receipt = None
 
     def check_writable(self) -> None:
         """Refuse a change before any work is done for it."""
@@ -154,6 +167,12 @@ class Session:
             if self._writer_lock is not None:
                 os.close(self._writer_lock)
                 self._writer_lock = None
+
+    def _store_receipt(self, writer: Store) -> None:
+        promised = getattr(self._promised, "receipt", None)
+        if promised is not None:
+            store_receipt(writer, *promised)
+            self._promised.receipt = None
 
     def _start(self) -> None:
         if not self._read_only:

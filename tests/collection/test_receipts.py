@@ -1,0 +1,60 @@
+"""A receipt is stored exactly if its change is."""
+
+import pytest
+
+from starshl.collection import Collection, receipts
+from starshl.exceptions import CollectionFormatError
+
+
+def test_a_receipt_is_stored_with_its_change_and_found_after_opening_again(folder, rows):
+    with Collection(folder) as collection:
+        with collection.receipting("batch 7", "60 and 61"):
+            collection.add(rows[:2])
+        collection.remove([0])
+        assert collection.receipt("batch 7") == "60 and 61"
+    with Collection(folder, read_only=True) as collection:
+        assert collection.receipt("batch 7") == "60 and 61"
+        assert collection.receipt("batch 8") is None
+        assert collection.verify() == 61
+
+
+def test_a_change_that_fails_leaves_no_receipt(folder, rows):
+    with Collection(folder) as collection:
+        with pytest.raises(ValueError, match="already in the collection"), collection.receipting("again", "no"):
+            collection.add(rows[:1], ids=[5])
+        collection.add(rows[:1])
+        assert collection.receipt("again") is None
+
+
+def test_only_the_first_change_of_a_block_stores_the_receipt(folder, rows):
+    with Collection(folder) as collection:
+        with collection.receipting("one", "first"):
+            collection.add(rows[:1])
+            with pytest.raises(KeyError):
+                collection.remove([999])
+        assert collection.receipt("one") == "first"
+
+
+def test_the_oldest_receipts_are_forgotten(folder, rows, monkeypatch):
+    monkeypatch.setattr(receipts, "KEPT", 3)
+    with Collection(folder) as collection:
+        for number in range(5):
+            with collection.receipting(f"key {number}", str(number)):
+                collection.add(rows[:1])
+        assert [collection.receipt(f"key {number}") for number in range(5)] == [None, None, "2", "3", "4"]
+
+
+def test_a_damaged_receipt_is_refused(folder, rows):
+    with Collection(folder) as collection:
+        with collection.receipting("key", "text"):
+            collection.add(rows[:1])
+        with collection._session.writing() as change:
+            change.store.set_fact("receipt/key", "00000000text")
+        with pytest.raises(CollectionFormatError, match="damaged"):
+            collection.receipt("key")
+
+
+@pytest.mark.parametrize("key", ["", "a\nb", "ü", "k" * 513])
+def test_keys_that_cannot_be_stored_are_refused(folder, key):
+    with Collection(folder) as collection, pytest.raises(ValueError, match="printable ASCII"):
+        collection.receipting(key, "")
