@@ -11,6 +11,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from .binarization.binarize import binarize
     from .catalog import load
+    from .codebooks import Codebook
     from .codes import BinaryCodes
     from .collection import Collection
     from .graphs import NeighborGraph, spread_labels
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BinaryCodes",
+    "Codebook",
     "Collection",
     "HybridHasher",
     "NeighborGraph",
@@ -34,6 +36,7 @@ __all__ = [
 
 _HOMES = {
     "BinaryCodes": "starshl.codes",
+    "Codebook": "starshl.codebooks",
     "Collection": "starshl.collection",
     "HybridHasher": "starshl.hybrid",
     "NeighborGraph": "starshl.graphs",

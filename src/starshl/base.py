@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -18,7 +19,8 @@ from ._threads import using_threads
 from ._types import LabelsLike, SamplesLike
 from ._validation import check_n_jobs, check_rows
 from .bundle import pack_values, unpack_values, write_bundle
-from .codes import BinaryCodes
+from .codebooks import Codebook
+from .codes import BinaryCodes, make_space_id
 from .exceptions import BundleFormatError
 from .facts import Facts, Variant
 from .linalg import project
@@ -27,6 +29,9 @@ __all__ = ["BaseHasher", "LinearHasher", "all_or_nothing"]
 
 # A sealed file may announce any number of features. Beyond this, an array of the file has to be as large.
 _MAX_UNBACKED_FEATURES = 2**24
+
+# Not an attribute of the hasher: hashing rows must leave the hasher as it was.
+_SPACE_IDS: WeakKeyDictionary[BaseHasher, tuple[dict[str, Any], str]] = WeakKeyDictionary()
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -53,6 +58,7 @@ def all_or_nothing(fit: Fit) -> Fit:
         if not is_learner:
             del learner._is_learner
             self.__dict__ = learner.__dict__
+            _SPACE_IDS.pop(self, None)
         return self
 
     return cast(Fit, fit_completely)
@@ -72,6 +78,8 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Settings that papers list as methods of their own.
     n_bits_ : int
         Length of the codes; learned by ``fit``.
+    codebook_ : Codebook
+        Only of methods whose codes are codewords of classes.
     """
 
     facts: ClassVar[Facts]
@@ -80,6 +88,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     n_bits: int
     n_jobs: int | None
     n_bits_: int
+    codebook_: Codebook
     n_features_in_: int
     feature_names_in_: np.ndarray
     _is_learner: bool
@@ -115,7 +124,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def encode(self, X: SamplesLike) -> BinaryCodes:
         """Return the codes of queries as packed bytes."""
-        return BinaryCodes.from_scores(self.decision_function(X))
+        return BinaryCodes.from_scores(self.decision_function(X), self.space_id_)
 
     def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
         """Return the codes of items that queries are compared with, as packed bytes.
@@ -130,6 +139,29 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             Labels of the items, where they are known.
         """
         return self.encode(X)
+
+    @property
+    def space_id_(self) -> str:
+        """The identity of the space of the codes: that of the codebook, or a digest of what this hasher has learned.
+
+        Codes of equal identity can be searched together, whichever hasher made them.
+        """
+        check_is_fitted(self)
+        state = self._learned_state()
+        known, space_id = _SPACE_IDS.get(self, ({}, ""))
+        if known.keys() != state.keys() or any(known[name] is not value for name, value in state.items()):
+            space_id = self._make_space_id()
+            _SPACE_IDS[self] = (state, space_id)
+        return space_id
+
+    def _make_space_id(self) -> str:
+        codebook = getattr(self, "codebook_", None)
+        if codebook is not None:
+            return codebook.space_id
+        # Names of columns change no code.
+        learned = {name: value for name, value in self._learned_state().items() if name != "feature_names_in_"}
+        plain, arrays = pack_values(learned)
+        return make_space_id([type(self).__name__, plain], arrays)
 
     @property
     def current_facts(self) -> Facts:
@@ -181,6 +213,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _check_restored(self) -> None:
         """Refuse a file whose arrays do not fit together: it cannot hash even a row of zeros."""
         self._check_restored_sizes()
+        self._check_restored_codebook()
         for name, size in self._learned_indices().items():
             _check_learned_indices(getattr(self, name), name, size)
         for name, shape in self._learned_shapes().items():
@@ -200,6 +233,14 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             size = getattr(self, name)
             if type(size) is not int or not 1 <= size <= largest:
                 raise BundleFormatError(f"The model file sets {name} to {size!r}; its arrays allow 1 to {largest}.")
+
+    def _check_restored_codebook(self) -> None:
+        codebook = getattr(self, "codebook_", None)
+        if codebook is None:
+            return
+        state = self._learned_state()
+        if not isinstance(codebook, Codebook) or not codebook.holds(state["classes_"], state["codewords_"]):
+            raise BundleFormatError("The model file is damaged: its codebook does not match its codewords.")
 
     def _learned_indices(self) -> dict[str, int]:
         """Return the names of learned arrays of indices, each with the number of entries that it indexes.

@@ -119,6 +119,8 @@ def load(
         their positions and None for the steps of :mod:`starshl.features`, which are in the file.
     """
     header, arrays = read_bundle(path)
+    if "codebook" in header and "method" not in header:
+        raise BundleFormatError(f"{os.fspath(path)!r} holds a codebook, not a hasher. Read it with Codebook.load.")
     try:
         return get_class(header["method"])._unpack(header, arrays, kernels=kernels, steps=steps)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Errors that starshl raises in addition to ValueError and scikit-learn's own."""
+"""Errors and warnings of starshl, in addition to ValueError and scikit-learn's own."""
 
 __all__ = [
     "AdapterError",
@@ -11,6 +11,8 @@ __all__ = [
     "IndexFormatError",
     "MissingExtraError",
     "RecordFormatError",
+    "SpaceMismatchError",
+    "UnknownSpaceWarning",
     "UnsupportedOperationError",
 ]
 
@@ -53,6 +55,14 @@ class ChecksumError(ValueError):
 
 class RecordFormatError(ValueError):
     """A folder or file of run records is damaged, of another format, or not a record at all."""
+
+
+class SpaceMismatchError(ValueError):
+    """Codes of one space met codes of another one; see ``BinaryCodes.space_id``."""
+
+
+class UnknownSpaceWarning(UserWarning):
+    """Codes whose space is not known met codes whose space is, so that nobody can tell whether they belong together."""
 
 
 class UnsupportedOperationError(NotImplementedError):

@@ -9,13 +9,13 @@ import math
 import re
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
 from .exceptions import BundleFormatError
 
-__all__ = ["pack_values", "unpack_values"]
+__all__ = ["Packable", "pack_values", "packable", "unpack_values"]
 
 _NUMERIC_DTYPES = re.compile(r"[<>|][biuf][1248]")
 _TEXT_DTYPES = re.compile(r"[<>]U\d{1,10}|\|O")
@@ -26,6 +26,28 @@ _MAX_AXES = 32
 # Text of fixed width takes more memory than file: every item is padded to the longest one.
 _FREE_TEXT_BYTES = 1 << 26
 _TEXT_BYTES_PER_FILE_BYTE = 64
+
+
+class Packable(Protocol):
+    """An object that consists of named values which a file can hold."""
+
+    def _pack(self) -> dict[str, Any]:
+        """Return the values from which :meth:`_unpack` rebuilds the object."""
+
+    @classmethod
+    def _unpack(cls, values: dict[str, Any]) -> Self:
+        """Return the object, or raise for values that no object has."""
+
+
+_PACKABLE: dict[str, type[Packable]] = {}
+
+PackableClass = TypeVar("PackableClass", bound=type[Packable])
+
+
+def packable(cls: PackableClass) -> PackableClass:
+    """Let files hold objects of a class, as values under its name: only classes of this package are ever rebuilt."""
+    _PACKABLE[cls.__name__] = cls
+    return cls
 
 
 def pack_values(values: Mapping[str, Any], prefix: str = "") -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -64,6 +86,10 @@ def _pack_one(name: str, key: str, value: Any, arrays: dict[str, np.ndarray]) ->
         return {"kind": "value", "value": _pack_scalar(value)}
     if isinstance(value, (list, tuple)) and all(isinstance(item, _SCALARS) for item in value):
         return {"kind": type(value).__name__, "value": [_pack_scalar(item) for item in value]}
+    if _PACKABLE.get(type(value).__name__) is type(value):
+        plain, own = pack_values(value._pack(), key + ".")
+        arrays |= own
+        return {"kind": "object", "class": type(value).__name__, "values": plain}
     what = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"of type {type(value).__name__}"
     raise TypeError(
         f"{name} is {what}, which a model file cannot hold. "
@@ -106,6 +132,8 @@ def _unpack_one(key: str, spec: dict[str, Any], arrays: Mapping[str, np.ndarray]
     if kind in ("list", "tuple", "objects") and isinstance(spec["value"], list):
         items = [_unpack_scalar(item) for item in spec["value"]]
         return _object_array(items) if kind == "objects" else tuple(items) if kind == "tuple" else items
+    if kind == "object" and spec["class"] in _PACKABLE:
+        return _PACKABLE[spec["class"]]._unpack(unpack_values(spec["values"], arrays, key + "."))
     raise BundleFormatError(f"The model file holds {key} as {kind!r}, a kind this version does not know.")
 
 

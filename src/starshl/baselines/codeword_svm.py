@@ -13,7 +13,7 @@ from .._threads import run_all
 from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
-from ..codebooks import random_codewords, separated_codewords
+from ..codebooks import Codebook, random_codewords, separated_codewords
 from ..facts import Facts
 from ..kernels.anchors import gaussian_expansion, gaussian_features, gaussian_scale
 from ..solvers import DualSolution, PairwiseAscent, hinge_distances, nearest_codewords
@@ -54,6 +54,7 @@ class CodewordSVM(BaseHasher):
     ----------
     classes_ : array of shape (n_classes,)
     codewords_ : array of shape (n_classes, n_bits)
+    codebook_ : Codebook, which class has which codeword
     support_vectors_ : array of shape (n_support, n_features)
         Rows that support some bit.
     dual_coef_ : array of shape (n_bits, n_support)
@@ -117,6 +118,7 @@ class CodewordSVM(BaseHasher):
         self.decoding_ = decoding
         self.classes_ = labels.classes
         self.codewords_ = self._make_codewords(len(labels.classes), n_bits)
+        self.codebook_ = Codebook(self.codewords_, self.classes_)
         self.scale_ = gaussian_scale(self.sigma, X, X)
         solutions, which = self._train(gaussian_features(X, X, self.scale_), labels.index)
         signs = self.codewords_[0].astype(np.float64)

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_random_state
 from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
-from ..codebooks import separated_codewords
+from ..codebooks import Codebook, separated_codewords
 from ..facts import Facts, Variant
 from ..kernels.anchors import choose_anchors, gaussian_expansion, gaussian_features, gaussian_scale
 from ..solvers.ridge import FeatureRidge, KernelRidge, share_of_diagonal
@@ -80,6 +80,7 @@ class SDH(BaseHasher):
     scale_ : float, :math:`2\sigma^2`
     classes_ : array of shape (n_classes,)
     codewords_ : array of shape (n_classes, n_bits), "hadamard" only
+    codebook_ : Codebook, which class has which codeword, "hadamard" only
     objective_history_ : array, the objective after every block
     n_iter_ : int, iterations made
 
@@ -159,6 +160,7 @@ class SDH(BaseHasher):
         n_classes = len(labels.classes)
         if self.variant == "hadamard":
             self.codewords_ = separated_codewords(n_classes, n_bits, rng)
+            self.codebook_ = Codebook(self.codewords_, self.classes_)
             codes = self.codewords_[labels.index].astype(np.float64)
             solution = regression.solve(codes)
             history = [regression.loss(codes, solution)]

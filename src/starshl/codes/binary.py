@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn, SupportsIndex
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._validation import check_integer
+from .._validation import check_choice, check_integer
+from ..exceptions import SpaceMismatchError
 from ._sizes import n_bytes
+from .space import check_space_id
 
 __all__ = ["BinaryCodes", "signs_of"]
 
@@ -31,6 +33,12 @@ class BinaryCodes:
     ----------
     packed : array of shape (n_codes, ceil(n_bits / 8)), uint8
     n_bits : int
+    space_id : str, default=None
+        The identity of the space that the codes belong to, as ``hasher.space_id_`` gives it; None is unknown. Codes of
+        different spaces are never compared. Two sets of codes are equal if their bits are, whatever their spaces.
+    metric : {"hamming", "hybrid"}, default="hamming"
+        The distance that the codes are made for. Hybrid codes begin with a class and need a
+        :class:`starshl.index.HybridIndex`.
 
     Examples
     --------
@@ -44,6 +52,8 @@ class BinaryCodes:
 
     packed: np.ndarray
     n_bits: int
+    space_id: str | None = None
+    metric: str = "hamming"
 
     def __post_init__(self) -> None:
         packed = np.asarray(self.packed)
@@ -60,21 +70,23 @@ class BinaryCodes:
                 f"The last {spare} bits of each row are padding and must be zero, but some are set. "
                 "Check n_bits, or the bit order: bit j is bit j % 8 of byte j // 8."
             )
+        check_space_id(self.space_id)
+        check_choice(self.metric, "metric", ("hamming", "hybrid"))
         object.__setattr__(self, "packed", packed)
         object.__setattr__(self, "n_bits", n_bits)
 
     @classmethod
-    def from_scores(cls, scores: np.ndarray) -> BinaryCodes:
+    def from_scores(cls, scores: np.ndarray, space_id: str | None = None) -> BinaryCodes:
         """Pack the signs of real scores of shape (n_codes, n_bits); a score of zero or more sets the bit."""
-        return cls.from_signs(signs_of(scores))
+        return cls.from_signs(signs_of(scores), space_id)
 
     @classmethod
-    def from_signs(cls, signs: np.ndarray) -> BinaryCodes:
+    def from_signs(cls, signs: np.ndarray, space_id: str | None = None) -> BinaryCodes:
         """Pack an (n_codes, n_bits) array; entries > 0 become set bits."""
         signs = np.asarray(signs)
         if signs.ndim != 2 or signs.shape[1] < 1:
             raise ValueError(f"signs has shape {signs.shape}; it must be (n_codes, n_bits).")
-        return cls(np.packbits(signs > 0, axis=1, bitorder="little"), signs.shape[1])
+        return cls(np.packbits(signs > 0, axis=1, bitorder="little"), signs.shape[1], space_id)
 
     def to_signs(self) -> np.ndarray:
         """Return the (n_codes, n_bits) int8 array of -1 and +1."""
@@ -87,6 +99,11 @@ class BinaryCodes:
             raise ValueError(
                 f"Codes of {self.n_bits} and of {other.n_bits} bits have no Hamming distance. "
                 "Encode both sides with the same hasher."
+            )
+        if None not in (self.space_id, other.space_id) and self.space_id != other.space_id:
+            raise SpaceMismatchError(
+                f"Codes of the spaces {self.space_id} and {other.space_id} have no meaningful distance. "
+                "Encode both sides with the same hasher, or with hashers fitted to one Codebook."
             )
         distances = np.zeros((len(self), len(other)), dtype=np.int32)
         for mine, theirs in zip(self.packed.T, other.packed.T, strict=True):
@@ -110,7 +127,7 @@ class BinaryCodes:
 
     def __getitem__(self, rows: SupportsIndex | slice | Sequence[int] | np.ndarray) -> BinaryCodes:
         """Select codes; a single index gives a collection of one."""
-        return BinaryCodes(np.atleast_2d(self.packed[rows]), self.n_bits)
+        return replace(self, packed=np.atleast_2d(self.packed[rows]))
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._types import LabelsLike, SamplesLike
 from ..base import BaseHasher, all_or_nothing
 from ..catalog import pack_inner, unpack_inner
-from ..codes import BinaryCodes
+from ..codebooks import Codebook
+from ..codes import BinaryCodes, make_space_id
 from ..exceptions import BundleFormatError
 from ..facts import Facts
 from ..packing import pack_values, unpack_values
@@ -135,11 +137,11 @@ class PreparedHasher(BaseHasher):
 
     def encode(self, X: SamplesLike) -> BinaryCodes:
         """Return the codes of queries as packed bytes."""
-        return self.hasher_.encode(self.prepare(X))
+        return replace(self.hasher_.encode(self.prepare(X)), space_id=self.space_id_)
 
     def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
         """Return the codes of items that queries are compared with, as packed bytes."""
-        return self.hasher_.encode_database(self.prepare(X), y)
+        return replace(self.hasher_.encode_database(self.prepare(X), y), space_id=self.space_id_)
 
     @available_if(_hasher_has("predict"))
     def predict(self, X: SamplesLike, **params: Any) -> np.ndarray:
@@ -186,6 +188,18 @@ class PreparedHasher(BaseHasher):
     def classes_(self) -> np.ndarray:
         """The classes of the hasher inside."""
         return self._classifier.classes_
+
+    @property
+    def codebook_(self) -> Codebook:  # type: ignore[override]  # nobody sets it: it belongs to the hasher inside
+        """The codebook of the hasher inside, if it has one."""
+        return self._classifier.codebook_
+
+    def _make_space_id(self) -> str:
+        if not self.steps_ or hasattr(self.hasher_, "codebook_"):
+            return self.hasher_.space_id_
+        arrays: dict[str, np.ndarray] = {}
+        specs = [self._pack_step(position, arrays) for position in range(len(self.steps_))]
+        return make_space_id([type(self).__name__, specs, self.hasher_.space_id_], arrays)
 
     @property
     def transduction_(self) -> np.ndarray:

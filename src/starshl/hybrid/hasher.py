@@ -19,7 +19,7 @@ from .._validation import PartialLabels, check_integer, check_labels, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..baselines.itq import ITQ
 from ..catalog import pack_inner, unpack_inner
-from ..codes import BinaryCodes
+from ..codes import BinaryCodes, make_space_id
 from ..exceptions import BundleFormatError
 from ..facts import Facts
 from ..graphs import NeighborGraph, suggest_n_clusters
@@ -208,6 +208,14 @@ class HybridHasher(BaseHasher):
         scores = self.neighbor_hasher_.decision_function(rows)
         return np.hstack([signs.astype(scores.dtype), scores])
 
+    def encode(self, X: SamplesLike) -> BinaryCodes:
+        """Return the codes of queries as packed bytes."""
+        return replace(super().encode(X), metric="hybrid")
+
+    def _make_space_id(self) -> str:
+        neighbors = None if self.neighbor_hasher_ is None else self.neighbor_hasher_.space_id_
+        return make_space_id([type(self).__name__, self.class_bits_, self.class_hasher_.space_id_, neighbors], {})
+
     def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
         """Return the codes of items: with the class of the label where a known one is given, else the predicted one.
 
@@ -222,7 +230,7 @@ class HybridHasher(BaseHasher):
         known, index = known_labels(check_labels(y, len(codes)), self.classes_)
         signs = codes.to_signs()
         signs[known, : self.class_bits_] = self._signs(index)
-        return BinaryCodes.from_signs(signs)
+        return replace(codes, packed=BinaryCodes.from_signs(signs).packed)
 
     def make_index(self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None) -> HybridIndex:
         """Return an index of these codes that compares them as this hasher means it."""

@@ -1,13 +1,18 @@
-"""Codes of items whose labels are known: the codewords of their classes."""
+"""Codes of items whose labels are known: the codewords of their classes; and what tells clusters apart."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
+from .._digest import array_digest
 from .._validation import PartialLabels
 from ..codes import BinaryCodes
 
-__all__ = ["known_labels", "with_codewords"]
+__all__ = ["digest_of_fit", "known_labels", "with_codewords"]
 
 
 def known_labels(labels: PartialLabels, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -22,4 +27,9 @@ def with_codewords(codes: BinaryCodes, rows: np.ndarray, codewords: np.ndarray) 
     """Return the codes with those of some rows, True in ``rows``, replaced by codewords."""
     packed = codes.packed.copy()
     packed[rows] = BinaryCodes.from_signs(codewords).packed
-    return BinaryCodes(packed, codes.n_bits)
+    return replace(codes, packed=packed)
+
+
+def digest_of_fit(state: Mapping[str, Any]) -> str:
+    """Return a digest of a fit without labels: the numbers of its clusters mean nothing elsewhere."""
+    return array_digest({name: state[name] for name in ("assignments_", "dual_coef_", "intercept_")})

@@ -14,6 +14,7 @@ from .._threads import using_threads
 from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import PartialLabels, check_labels
 from ..base import all_or_nothing
+from ..codebooks import Codebook
 from ..codes import BinaryCodes
 from ..facts import Facts
 from ..graphs import NeighborGraph
@@ -21,7 +22,7 @@ from ..kernels import KernelsLike, resolve_kernels
 from ..solvers.calibration import Calibration
 from .compression import compress_expansion
 from .initial import initial_codewords
-from .item_codes import with_codewords
+from .item_codes import digest_of_fit, with_codewords
 from .kernel_hasher import KernelHasher
 from .landmark_training import solve_by_landmarks
 from .posterior import QUERY_SHARPENING, bit_scores, choose_database_temperature, linear_bit_scores, posterior
@@ -93,6 +94,8 @@ class StarRidge(KernelHasher):
     ----------
     classes_ : array of shape (n_classes,)
     codewords_ : array of shape (n_classes, n_bits), int8
+    codebook_ : Codebook, which class has which codeword
+    space_id_ : str, the identity of the space of the codes
     kernels_ : list of fitted kernels
     kernel_weights_ : array of shape (n_kernels,), shared by all classes and bits; zero for kernels that were dropped
     ridge_ : the ridge of a labeled row of weight one, for kernel weights that sum to one
@@ -331,6 +334,7 @@ class StarRidge(KernelHasher):
         warn_about_length(len(self.classes_), n_bits, stacklevel=5)
         rng = np.random.RandomState(self.codebook_seed_)
         self.codewords_ = initial_codewords(codewords, len(self.classes_), n_bits, rng, distinct=True)
+        self.codebook_ = Codebook(self.codewords_, self.classes_, fit_digest=self._fit_digest())
         self.n_bits_ = n_bits
         self.database_temperature_ = self.temperature_
         if self.head_ == "posterior":
@@ -342,6 +346,12 @@ class StarRidge(KernelHasher):
                 self.temperature_,
                 self.codebook_seed_,
             )
+
+    def _fit_digest(self) -> str | None:
+        """Return what tells the clusters of this fit from those of others; classes have names."""
+        if self.labeled_.any():
+            return None
+        return self.codebook_.fit_digest if hasattr(self, "codebook_") else digest_of_fit(vars(self))
 
     def _encode_unlabeled(self, X: SamplesLike) -> BinaryCodes:
         return self._codes(self.class_scores(X), self.database_temperature_)
@@ -362,4 +372,4 @@ class StarRidge(KernelHasher):
         return bit_scores(self._bend(scores), self.codewords_, temperature)
 
     def _codes(self, scores: np.ndarray, temperature: float) -> BinaryCodes:
-        return BinaryCodes.from_scores(self._bit_scores(scores, temperature))
+        return BinaryCodes.from_scores(self._bit_scores(scores, temperature), self.space_id_)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_labels
 from ..base import all_or_nothing
+from ..codebooks import Codebook
 from ..codes import BinaryCodes
 from ..facts import Facts
 from ..graphs import NeighborGraph
@@ -22,7 +23,7 @@ from ..solvers import Solution, hinge_distances
 from .bound import GeneralizationBound, generalization_bound
 from .compression import Compressed, compress_expansion
 from .decoding import nearest_classes
-from .item_codes import known_labels
+from .item_codes import digest_of_fit, known_labels
 from .kernel_hasher import KernelHasher
 from .samples import Samples, sample_type
 from .settings import PAPER_SETTINGS, Settings
@@ -103,6 +104,8 @@ class StarSHL(KernelHasher):
     ----------
     classes_ : array of shape (n_codewords,)
     codewords_ : array of shape (n_codewords, n_bits), int8
+    codebook_ : Codebook, which class has which codeword
+    space_id_ : str, the identity of the space of the codes
     kernel_weights_ : array of shape (n_bits, n_kernels)
     dual_coef_ : array of shape (n_bits, n_train)
     intercept_ : array of shape (n_bits,)
@@ -252,6 +255,8 @@ class StarSHL(KernelHasher):
         self.codeword_counts_ = np.bincount(solution.assignments, training.cost, minlength=len(training.classes))
         self.support_samples_ = samples.keep(self.support_)
         self._label_training_rows(samples, training, solution)
+        fit_digest = None if training.labels.labeled.any() else digest_of_fit(vars(self))
+        self.codebook_ = Codebook(self.codewords_, self.classes_, fit_digest=fit_digest)
         self.choice_ = describe_choice(training)
         warn_about(settings, solution)
         return self
@@ -275,7 +280,7 @@ class StarSHL(KernelHasher):
     def training_codes_(self) -> BinaryCodes:
         """Codes of the training rows as items: the codeword of the label, or what the other rows say of the row."""
         check_is_fitted(self)
-        return BinaryCodes(self.training_packed_, self.n_bits_)
+        return BinaryCodes(self.training_packed_, self.n_bits_, self.space_id_)
 
     def generalization_bound(
         self, X: SamplesLike, y: LabelsLike, rho: float = 1.0, delta: float = 0.05

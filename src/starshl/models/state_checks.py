@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..codebooks import Codebook
 from ..exceptions import BundleFormatError
 from .samples import SAMPLE_TYPES, Precomputed, SparseVectors, take_sparse
 
@@ -94,7 +95,9 @@ def _wrong_arrays(
 
 
 def _wrong_codes(state: Mapping[str, Any], n_bits: int) -> list[str]:
-    wrong = [] if np.isin(state["codewords_"], (-1, 1)).all() else ["codewords_"]
+    codebook = state["codebook_"]
+    is_consistent = isinstance(codebook, Codebook) and codebook.holds(state["classes_"], state["codewords_"])
+    wrong = [] if is_consistent else ["codebook_"]
     return wrong if state["n_bits_"] == n_bits else [*wrong, "n_bits_"]
 
 

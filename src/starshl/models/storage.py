@@ -11,8 +11,10 @@ import numpy as np
 from .._types import Rows
 from .._words import counted
 from ..bundle import pack_values, unpack_values
+from ..codebooks import Codebook
 from ..exceptions import BundleFormatError
 from ..kernels import BUILT_IN_KERNELS, CallableKernel, Kernel, KernelsLike, is_built_in, resolve_kernels
+from .item_codes import digest_of_fit
 from .samples import SAMPLE_TYPES
 from .state_checks import StateCheck, mismatch
 
@@ -73,10 +75,18 @@ def unpack_model(
     elif kernels is not None:
         raise ValueError("This model was fitted with built-in kernels, which are in the file. Load it without kernels.")
     n_train = header["n_train"]
+    if "codebook_" not in state:
+        state["codebook_"] = _codebook_of_old_file(state)
     check_state(state, params["n_bits"], n_train)
     coefficients = np.zeros((len(state["dual_coef_"]), n_train))
     coefficients[:, state["support_"]] = state["dual_coef_"]
     return params, state | {"dual_coef_": coefficients, "support_samples_": kept}
+
+
+def _codebook_of_old_file(state: Mapping[str, Any]) -> Codebook:
+    """Return the codebook of a file from before there were any; it does not say whether its classes are clusters."""
+    values = {"words": state["codewords_"], "classes": state["classes_"], "n_first_classes": None}
+    return Codebook._unpack(values | {"fit_digest": digest_of_fit(state)})
 
 
 def _unpack_support(values: dict[str, Any], state: Mapping[str, Any]) -> Rows:

@@ -22,6 +22,7 @@ def check_codes_are_signs_of_scores(case: Case) -> None:
     expect(signs.dtype == np.int8, f"transform gives {signs.dtype}; it must be int8.")
     expect_same(signs, np.where(scores >= 0, 1, -1), "transform against the signs of decision_function")
     expect_same(codes.to_signs(), signs, "encode against transform")
+    expect(codes.space_id == hasher.space_id_, f"codes are of space {codes.space_id}, the hasher {hasher.space_id_}.")
 
 
 def check_items_have_codes_of_the_same_length(case: Case) -> None:
@@ -29,6 +30,7 @@ def check_items_have_codes_of_the_same_length(case: Case) -> None:
     for items in (hasher.encode_database(case.X), hasher.encode_database(case.X, case.y)):
         expect(len(items) == len(case.X), f"encode_database gives {len(items)} codes for {len(case.X)} rows.")
         expect(items.n_bits == hasher.n_bits_, f"items have {items.n_bits} bits, queries {hasher.n_bits_}.")
+        expect(items.space_id == hasher.space_id_, f"items are of space {items.space_id}, queries {hasher.space_id_}.")
 
 
 def check_one_row_alone_has_the_scores_it_has_among_others(case: Case) -> None:
@@ -82,6 +84,7 @@ def check_saved_hasher_comes_back_the_same(case: Case) -> None:
     expect(type(loaded) is type(hasher), f"a {type(loaded).__name__} came back.")
     expect(loaded.get_params() == hasher.get_params(), "other parameters came back.")
     expect_same(loaded.decision_function(case.X), hasher.decision_function(case.X), "scores of the loaded hasher")
+    expect(loaded.space_id_ == hasher.space_id_, "the loaded hasher makes codes of another space.")
 
 
 def check_pickled_hasher_comes_back_the_same(case: Case) -> None:

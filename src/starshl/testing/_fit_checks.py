@@ -22,8 +22,9 @@ _CALLS_BEFORE_INTERRUPTION = (1, 10, 40, 160, 640, 2560)
 
 
 def check_same_seed_gives_the_same_scores(case: Case) -> None:
-    first, second = (case.fitted().decision_function(case.X) for _ in range(2))
-    expect_same(first, second, "scores of two fits")
+    first, second = case.fitted(), case.fitted()
+    expect_same(first.decision_function(case.X), second.decision_function(case.X), "scores of two fits")
+    expect(first.space_id_ == second.space_id_, "two fits make codes of two spaces.")
 
 
 def check_bytes_do_not_depend_on_threads(case: Case) -> None:

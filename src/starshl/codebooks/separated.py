@@ -1,4 +1,4 @@
-"""Codebooks: sets of codewords that lie far apart in Hamming distance.
+"""Codewords that lie far apart in Hamming distance.
 
 A nearest-codeword decoder corrects floor((d - 1) / 2) wrong bits, where d is the smallest distance between
 two codewords, so d is what a codebook is built for. No codebook of G words and n bits has d above
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ._threads import single_threaded_blas
+from .._threads import single_threaded_blas
 
 __all__ = ["hadamard_matrix", "minimum_distance", "random_codewords", "separated_codewords"]
 
