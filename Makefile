@@ -2,10 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow lint clean
+.PHONY: demo serve test test-slow lint clean
 
 demo: .venv/installed
 	$(BIN)/starshl demo
+
+serve: .venv/installed-serve
+	$(BIN)/starshl serve --demo
 
 test: .venv/installed-test lint
 	$(BIN)/python -m pytest -n auto
@@ -24,6 +27,10 @@ lint: .venv/installed-test
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+.venv/installed-serve: .venv/installed
+	$(BIN)/python -m pip install --quiet --editable '.[serve]'
 	touch $@
 
 .venv/installed-test: .venv/installed

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..exceptions import CollectionError, MissingExtraError
-from . import compress, data, demo, encode, fit, index, info, methods, predict, report, reproduce
+from . import compress, data, demo, encode, fit, index, info, methods, predict, report, reproduce, serve
 from .wording import error_sentence, warning_sentence
 
 __all__ = ["app", "main"]
@@ -110,6 +110,7 @@ app.command("methods")(methods.methods)
 app.command("demo")(demo.demo)
 app.command("reproduce")(reproduce.reproduce)
 app.command("report")(report.report)
+app.command("serve")(serve.serve)
 app.add_typer(data.app, name="data")
 app.add_typer(index.app, name="index")
 

@@ -1,0 +1,114 @@
+"""``starshl serve``: answer searches and changes of collections over HTTP."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .options import Jobs
+
+if TYPE_CHECKING:
+    from ..web.settings import Settings
+
+__all__ = ["serve"]
+
+_MEGABYTE = 1 << 20
+_DEMO = Path("starshl-demo") / "digits"
+
+Folders = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="COLLECTION...", help="Folders of collections; each is served under the folder's name."),
+]
+Demo = Annotated[
+    bool, typer.Option("--demo", help="Serve handwritten digits from starshl-demo/digits, which is made if missing.")
+]
+Host = Annotated[
+    str,
+    typer.Option("--host", metavar="ADDRESS", help="Where to listen. Other machines need tokens."),
+]
+Port = Annotated[int, typer.Option("--port", "-p", metavar="N", help="The port; 0 takes a free one.", min=0, max=65535)]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--tokens",
+        metavar="FILE",
+        help="Lines `read TOKEN` or `write TOKEN`, perhaps with a date on which the token expires. The variables "
+        "STARSHL_READ_TOKEN and STARSHL_WRITE_TOKEN work, too.",
+    ),
+]
+ReadOnly = Annotated[bool, typer.Option("--read-only", help="Answer no changes; another process may write.")]
+Snapshots = Annotated[
+    Path | None,
+    typer.Option("--snapshots", metavar="DIR", help="Where snapshots go; by default beside each collection."),
+]
+MaxBody = Annotated[int, typer.Option("--max-body", metavar="MB", help="Largest body of a request.", min=1)]
+MaxUpload = Annotated[int, typer.Option("--max-upload", metavar="MB", help="Largest snapshot, model or import.", min=1)]
+Rate = Annotated[float, typer.Option("--rate", metavar="N", help="Requests per second and client.", min=0.1)]
+Timeout = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Longest time of a request.", min=0.1)]
+
+
+def serve(
+    collections: Folders = None,
+    demo: Demo = False,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    tokens: TokenFile = None,
+    read_only: ReadOnly = False,
+    snapshots: Snapshots = None,
+    max_body: MaxBody = 16,
+    max_upload: MaxUpload = 4096,
+    rate: Rate = 1000.0,
+    timeout: Timeout = 60.0,
+    jobs: Jobs = None,
+) -> None:
+    """Serve collections over HTTP until it is told to stop.
+
+    The addresses begin with /api/v1; GET /api/v1/openapi.json describes them. Logs go to standard error, one JSON
+    object per line. SIGTERM and Ctrl+C finish the requests under way first.
+    """
+    from ..web.settings import Limits, Settings
+    from ..web.tokens import read_tokens
+
+    limits = Limits(
+        body_bytes=max_body * _MEGABYTE,
+        upload_bytes=max_upload * _MEGABYTE,
+        request_seconds=timeout,
+        rate=rate,
+        burst=max(1, int(2 * rate)),
+    )
+    folders = [*(collections or ()), *([_DEMO] if demo else ())]
+    if not folders:
+        raise ValueError("Name the folder of a collection, or use --demo. `starshl index build` makes a collection.")
+    settings = Settings(host, port, read_tokens(tokens), limits)
+    _serve(folders, settings, read_only=read_only, snapshots=snapshots, jobs=jobs)
+
+
+def _serve(
+    folders: list[Path], settings: Settings, *, read_only: bool, snapshots: Path | None, jobs: int | None
+) -> None:
+    from ..web import Service
+    from ..web.demo import make_digits
+    from ..web.http import create_app
+    from ..web.http.server import listen, run
+    from ..web.logs import log_as_json
+
+    # Before anything else: a port in use or missing tokens are found at once, not after loading a large collection.
+    with listen(settings) as listener:
+        if _DEMO in folders and not _DEMO.exists():
+            typer.echo(f"making {_DEMO}, which takes a few seconds", err=True)
+            make_digits(_DEMO)
+        app = create_app(
+            lambda observer: Service(folders, read_only=read_only, n_jobs=jobs, snapshots=snapshots, observer=observer),
+            settings,
+        )
+        log_as_json()
+        # Vectors have the order of the columns that the hasher was fitted on, not their names.
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        port = listener.getsockname()[1]
+        fields = {"host": settings.host, "port": port, "collections": [folder.name for folder in folders]}
+        logging.getLogger("starshl.web").info("serving", extra={"fields": fields})
+        run(app, settings, listener)

@@ -1,0 +1,39 @@
+"""What can go wrong in a service besides bad values and damaged files; HTTP gives each a status."""
+
+__all__ = [
+    "BusyError",
+    "ConflictError",
+    "KeyReusedError",
+    "NotWritableError",
+    "ServiceError",
+    "TooLargeError",
+    "UnknownError",
+]
+
+
+class ServiceError(Exception):
+    """A request that cannot be answered now or as it is."""
+
+
+class UnknownError(ServiceError):
+    """There is no collection, item, job or snapshot of that name."""
+
+
+class BusyError(ServiceError):
+    """Too many requests wait already, or the service is about to stop."""
+
+
+class ConflictError(ServiceError):
+    """The request does not fit the present state."""
+
+
+class NotWritableError(ServiceError):
+    """The collection is served for reading only."""
+
+
+class KeyReusedError(ServiceError):
+    """An idempotency key came with another request than before."""
+
+
+class TooLargeError(ServiceError):
+    """More was sent, or asked for, than the service takes at once."""

@@ -1,0 +1,83 @@
+"""The app: routes, problems, and the layers around them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from ... import __version__
+from ..events import Observer
+from ..service import Service
+from ..settings import Settings
+from . import collections, health, items, jobs, search, snapshots
+from .context import RequestContext
+from .guard import Guard, needed_right
+from .limits import RequestLimits
+from .metrics import Metrics
+from .problems import PROBLEM_SCHEMA, add_problem_handlers
+
+__all__ = ["create_app"]
+
+
+def create_app(open_service: Callable[[Observer], Service], settings: Settings | None = None) -> ASGIApp:
+    """Return the app of a service, which is open while the app runs.
+
+    Parameters
+    ----------
+    open_service : function of an observer that returns a service
+        Called now, so that whoever starts the app learns what is wrong with a collection.
+    settings : Settings, default=None
+        Tokens and limits; without tokens, only requests to localhost are answered.
+    """
+    settings = Settings() if settings is None else settings
+    metrics = Metrics()
+    service = open_service(metrics)
+    metrics.watch(service)
+
+    @asynccontextmanager
+    async def open_while_running(_: FastAPI) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await asyncio.to_thread(service.close)
+
+    app = FastAPI(
+        title="starshl",
+        version=__version__,
+        summary="Search in collections of short binary codes",
+        openapi_url="/api/v1/openapi.json",
+        # Their pages load scripts from other sites.
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=open_while_running,
+    )
+    app.state.service, app.state.metrics = service, metrics
+    add_problem_handlers(app)
+    for part in (health, collections, items, search, snapshots, jobs):
+        app.include_router(part.routes)
+    _describe(app)
+    app.add_middleware(RequestLimits, limits=settings.limits)
+    app.add_middleware(Guard, settings=settings)
+    app.add_middleware(RequestContext, metrics=metrics)
+    return app
+
+
+def _describe(app: FastAPI) -> None:
+    """Add to OpenAPI what FastAPI does not know: problems, and who may call what."""
+    schema: dict[str, Any] = app.openapi()
+    components = schema.setdefault("components", {})
+    components.setdefault("schemas", {})["Problem"] = PROBLEM_SCHEMA
+    components["securitySchemes"] = {
+        "token": {"type": "http", "scheme": "bearer", "description": "A token for reading or for writing."}
+    }
+    for path, methods in schema["paths"].items():
+        for method, operation in methods.items():
+            right = needed_right(method.upper(), path)
+            operation["security"] = [] if right is None else [{"token": []}]
+            operation["x-right"] = right or "none"

@@ -1,0 +1,24 @@
+"""Routes about collections."""
+
+from __future__ import annotations
+
+from ... import __version__
+from .parts import InCollection, TheService, in_thread, router
+from .schemas import Collections, Info
+
+__all__ = ["routes"]
+
+routes = router("collections", "/collections")
+
+
+@routes.get("")
+async def list_collections(service: TheService) -> Collections:
+    """List all collections."""
+    found = await in_thread(lambda: [Info.of(searcher.info()) for searcher in service.searchers.values()])
+    return Collections(version=__version__, collections=found)
+
+
+@routes.get("/{name}")
+async def describe_collection(collection: InCollection) -> Info:
+    """Say what a collection is and can do."""
+    return Info.of(await in_thread(collection.info))

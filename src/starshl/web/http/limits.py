@@ -1,0 +1,111 @@
+"""How much a request may send and how long it may take."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..settings import Limits
+from .problems import problem
+
+__all__ = ["RequestLimits"]
+
+_UPLOADS = re.compile(r"/api/v1/collections/[^/]+/(snapshots/[^/]+|import|model)")
+
+
+class RequestLimits:
+    """Ends requests that send too much, too slowly, or take too long, and refuses those that are too many at once."""
+
+    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+        self._app = app
+        self._limits = limits
+        self._n_requests = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if self._n_requests >= self._limits.requests_at_once:
+            busy = problem(
+                scope, 503, f"{self._n_requests} requests are under way. Try again.", headers={"Retry-After": "1"}
+            )
+            await busy(scope, receive, send)
+            return
+        self._n_requests += 1
+        try:
+            await _Limited(self._app, self._limits, scope, receive, send).run()
+        finally:
+            self._n_requests -= 1
+
+
+class _Limited:
+    """One request under limits."""
+
+    def __init__(self, app: ASGIApp, limits: Limits, scope: Scope, receive: Receive, send: Send) -> None:
+        self._app, self._limits = app, limits
+        self._scope, self._receive, self._send = scope, receive, send
+        self._has_started = False
+        self._n_received = 0
+        self._is_received = False
+        is_upload = scope["method"] in ("POST", "PUT") and _UPLOADS.fullmatch(scope["path"])
+        self._most_bytes = limits.upload_bytes if is_upload else limits.body_bytes
+
+    async def run(self) -> None:
+        limits = self._limits
+        if self._announced_bytes() > self._most_bytes:
+            await self._refuse(413, self._too_large())
+            return
+        try:
+            self._began = asyncio.get_running_loop().time()
+            async with asyncio.timeout(limits.request_seconds) as self._timeout:
+                await self._app(self._scope, self._receive_some, self._send_some)
+        except TimeoutError:
+            detail = (
+                f"The request took longer than {limits.request_seconds:g} seconds. If it was a write, it may still be "
+                "stored: send it again with the same Idempotency-Key."
+            )
+            await self._refuse(503, detail)
+
+    def _announced_bytes(self) -> int:
+        for name, value in self._scope["headers"]:
+            if name == b"content-length" and value.isdigit():
+                return int(value[:20])
+        return 0
+
+    def _too_large(self) -> str:
+        return f"The body has more than {self._most_bytes} bytes, which is the limit. Send it in parts."
+
+    async def _receive_some(self) -> Message:
+        """Receive a part of the body, in time and within the limit; afterwards, wait for the end without a limit."""
+        if self._is_received:
+            return await self._receive()
+        limits, now = self._limits, asyncio.get_running_loop().time()
+        allowed = limits.body_seconds + self._n_received / limits.body_bytes_per_second
+        # The time of the body has its own limit.
+        self._timeout.reschedule(None)
+        try:
+            message = await asyncio.wait_for(self._receive(), max(0.0, self._began + allowed - now))
+        except TimeoutError as error:
+            detail = f"The body took longer than {limits.body_seconds:g} seconds. Send it faster, or in parts."
+            raise HTTPException(408, detail, {"Connection": "close"}) from error
+        self._timeout.reschedule(asyncio.get_running_loop().time() + limits.request_seconds)
+        self._n_received += len(message.get("body", b""))
+        self._is_received = not message.get("more_body", False)
+        if self._n_received > self._most_bytes:
+            raise HTTPException(413, self._too_large(), {"Connection": "close"})
+        return message
+
+    async def _send_some(self, message: Message) -> None:
+        self._has_started = True
+        await self._send(message)
+        # A long answer may take long, as long as somebody reads it.
+        self._timeout.reschedule(asyncio.get_running_loop().time() + self._limits.request_seconds)
+
+    async def _refuse(self, status: int, detail: str) -> None:
+        if self._has_started:
+            raise ConnectionError("An answer could not be finished in time.")
+        headers = {"Connection": "close"} | ({"Retry-After": "1"} if status == 503 else {})
+        await problem(self._scope, status, detail, headers=headers)(self._scope, self._receive, self._send)

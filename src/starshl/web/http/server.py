@@ -1,0 +1,119 @@
+"""uvicorn with a limit on the time of a request's head, and problems instead of its own plain texts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from typing import Any
+
+import h11
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ..settings import Settings
+
+__all__ = ["listen", "run"]
+
+_GRACE_SECONDS = 30
+# Connections may outnumber requests: many are kept open and idle.
+_CONNECTIONS_PER_REQUEST = 8
+
+
+def run(app: ASGIApp, settings: Settings, listener: socket.socket) -> None:
+    """Serve until SIGTERM or SIGINT; then finish the requests under way and close the service."""
+    limits = settings.limits
+
+    class Protocol(_Impatient):
+        head_seconds = limits.head_seconds
+
+    config = uvicorn.Config(
+        app,
+        http=Protocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # Anyone could pretend to be another client with them.
+        proxy_headers=False,
+        limit_concurrency=_CONNECTIONS_PER_REQUEST * limits.requests_at_once,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def listen(settings: Settings) -> socket.socket:
+    """Return a socket that listens where the settings say, or say why it cannot."""
+    settings.check()
+    try:
+        family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0][0]
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((settings.host, settings.port))
+            listener.listen(2048)
+        except BaseException:
+            listener.close()
+            raise
+    except OSError as error:
+        raise ValueError(
+            f"The service cannot listen on port {settings.port} of {settings.host!r} ({error.strerror}). Choose "
+            "another port, or end the program that uses this one."
+        ) from error
+    return listener
+
+
+class _Impatient(H11Protocol):
+    """Closes connections whose client has begun a request, or none at all, and does not get on with it."""
+
+    head_seconds: float
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in its base class
+        super().connection_made(transport)
+        self._deadline: asyncio.TimerHandle | None = None
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._unwatch()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        detail = "This is not a request of HTTP/1.1, or its head is too long."
+        content = {"type": "/problems/bad-request", "title": "Bad Request", "status": 400, "detail": detail}
+        body = json.dumps(content | {"request_id": ""}).encode()
+        headers: list[tuple[bytes, bytes]] = [
+            (b"content-type", b"application/problem+json"),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+        ]
+        events: list[Any] = [
+            h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        ]
+        for event in events:
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def _watch(self) -> None:
+        """Wait for the head of a request, unless there is one that has not been answered yet."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._unwatch()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(self.head_seconds, self._give_up)
+
+    def _unwatch(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        self._deadline = None
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()

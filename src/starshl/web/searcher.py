@@ -1,0 +1,351 @@
+"""Searcher: one collection, asked by many at a time.
+
+All numerics of the service are here and below. Searches and encodings that arrive together run as one batch; changes
+take turns in one thread, which gets items that are encoded already.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..base import BaseHasher
+from ..codes import BinaryCodes
+from ..collection import Collection, Explanation, Hit, Item
+from .batching import Batcher
+from .errors import BusyError, UnknownError
+from .events import Observer, Silent
+from .futures import followed, mapped
+from .gate import Gate
+from .requests import CollectionInfo, Found, Label, NewItems, Predictions, SearchOptions, WriteKey, Written
+from .vectors import check_vectors, n_columns
+from .writes import Encoded, Writer
+
+__all__ = ["Searcher"]
+
+_ROWS_AT_ONCE = 256
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    vectors: np.ndarray | None
+    items: list[int] | None
+
+    def __len__(self) -> int:
+        return len(self.items or ()) if self.vectors is None else len(self.vectors)
+
+
+class Searcher:
+    """A collection that is open for searches and changes by any number of threads.
+
+    Methods that take long return futures; the others answer at once.
+
+    Parameters
+    ----------
+    folder : path of the collection
+    name : str, default=None
+        What to call it; the name of the folder if None.
+    read_only : bool, default=False
+    n_jobs : int, default=None
+        Threads of one search.
+    observer : Observer, default=None
+        Gets told about batches and changes.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        name: str | None = None,
+        read_only: bool = False,
+        n_jobs: int | None = None,
+        observer: Observer | None = None,
+    ) -> None:
+        self.folder = Path(folder)
+        self.name = self.folder.resolve().name if name is None else name
+        self.read_only = read_only
+        self._n_jobs = n_jobs
+        self._observer: Observer = Silent() if observer is None else observer
+        self._collection = self._open()
+        self._gate = Gate()
+        self._close_lock = threading.Lock()
+        self._is_closed = False
+        self._searches: Batcher[Any, _Query, list[Found]] = Batcher(self._search_group, largest_group=_ROWS_AT_ONCE)
+        self._encodings: Batcher[str, np.ndarray, Encoded] = Batcher(
+            self._encode_group, n_threads=1, largest_group=_ROWS_AT_ONCE
+        )
+        self._writer = Writer(self.opened, self.name, self._observer, read_only=read_only)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests are answered at once: neither closed nor about to be restored."""
+        return not (self._is_closed or self._gate.is_closed)
+
+    @property
+    def n_waiting(self) -> int:
+        """How many searches wait."""
+        return self._searches.n_waiting
+
+    @contextmanager
+    def opened(self) -> Iterator[Collection]:
+        """Yield the collection, which is not replaced inside the block."""
+        with self._gate.shared():
+            if self._is_closed:
+                raise BusyError("The service is about to stop. Try again in a moment.")
+            yield self._collection
+
+    def info(self) -> CollectionInfo:
+        """Return what the collection is and can do."""
+        with self.opened() as collection:
+            hasher: Any = collection.hasher
+            inner = getattr(hasher, "hasher_", hasher)
+            classes = getattr(hasher, "classes_", None)
+            return CollectionInfo(
+                name=self.name,
+                n_items=len(collection),
+                n_bits=collection.n_bits,
+                method=type(inner).__name__,
+                n_columns=n_columns(hasher),
+                vectors=collection.keeps,
+                label_kind=collection.label_kind,
+                classes=None if classes is None else np.asarray(classes).tolist(),
+                predicts=hasattr(hasher, "predict"),
+                probabilities=hasattr(hasher, "predict_proba"),
+                writable=not self.read_only,
+            )
+
+    def __len__(self) -> int:
+        with self.opened() as collection:
+            return len(collection)
+
+    def search(
+        self,
+        vectors: Sequence[Sequence[float]] | None = None,
+        items: Sequence[int] | None = None,
+        options: SearchOptions | None = None,
+    ) -> Future[list[Found]]:
+        """Search for vectors, or for stored items by id: one :class:`Found` per query."""
+        options = SearchOptions() if options is None else options
+        if (vectors is None) == (items is None):
+            raise ValueError("Give either vectors or items: rows to search for, or ids of stored items.")
+        query = _Query(None if vectors is None else self._checked(vectors), None if items is None else list(items))
+        return self._searches.submit((vectors is None, options.batch_key()), query, len(query))
+
+    def encode(self, vectors: Sequence[Sequence[float]]) -> Future[BinaryCodes]:
+        """Encode vectors as queries."""
+        rows = self._checked(vectors)
+        return mapped(self._encodings.submit("encode", rows, len(rows)), lambda encoded: encoded.codes)
+
+    def predict(self, vectors: Sequence[Sequence[float]], *, probabilities: bool = False) -> Future[Predictions]:
+        """Predict the labels of vectors."""
+        rows = self._checked(vectors)
+        with self.opened() as collection:
+            _check_predicts(collection.hasher, probabilities)
+        kind = "predict_proba" if probabilities else "predict"
+        return mapped(self._encodings.submit(kind, rows, len(rows)), _predictions)
+
+    def get(self, ids: Sequence[int]) -> list[Item]:
+        """Return items by id."""
+        with self.opened() as collection, _unknown_ids():
+            return collection.get(list(ids))
+
+    def vectors(self, ids: Sequence[int]) -> np.ndarray:
+        """Return the kept vectors of items."""
+        with self.opened() as collection, _unknown_ids():
+            return collection.vectors(list(ids))
+
+    def list_items(self, after: int | None = None, limit: int = 100) -> list[Item]:
+        """Return the first items by id, of those whose ids are larger than ``after``."""
+        with self.opened() as collection:
+            ids = collection.ids
+            start = 0 if after is None else int(np.searchsorted(ids, after, side="right"))
+            wanted = ids[start : start + limit]
+            try:
+                return collection.get(wanted)
+            except KeyError:
+                # An item was removed since its id was read; those that are left can be read one by one.
+                return [item for number in wanted.tolist() for item in _present(collection, number)]
+
+    def add(self, items: NewItems, key: WriteKey | None = None) -> Future[Written]:
+        """Store new items."""
+        return self._put(items, key, replace=False)
+
+    def upsert(self, items: NewItems, key: WriteKey | None = None) -> Future[Written]:
+        """Store items under given ids, replacing those that exist."""
+        return self._put(items, key, replace=True)
+
+    def update(self, ids: Sequence[int], metadata: Sequence[Any], key: WriteKey | None = None) -> Future[Written]:
+        """Replace the metadata of items."""
+        return self._writer.update(list(ids), list(metadata), key)
+
+    def set_labels(
+        self, ids: Sequence[int], labels: Sequence[Label | None], key: WriteKey | None = None
+    ) -> Future[Written]:
+        """Set labels of items, or take them away where a label is None."""
+        return self._writer.set_labels(list(ids), list(labels), key)
+
+    def remove(self, ids: Sequence[int], key: WriteKey | None = None) -> Future[Written]:
+        """Remove items, all of them or none."""
+        return self._writer.remove(list(ids), key)
+
+    def replace_hasher(self, hasher: BaseHasher) -> Future[None]:
+        """Encode the kept vectors of all items with another hasher."""
+        return self._writer.replace_hasher(hasher)
+
+    def undisturbed(self, action: Any) -> Future[Any]:
+        """Call a function while nothing is written, in the thread that writes."""
+        return self._writer.submit(action)
+
+    def replace_folder(self, replace: Any) -> Future[None]:
+        """Call a function that replaces the folder, while nobody uses it, and open the collection again."""
+
+        def swap() -> None:
+            with self._gate.alone():
+                self._collection.close()
+                try:
+                    replace()
+                finally:
+                    self._collection = self._open()
+
+        return self._writer.submit(swap)
+
+    def close(self) -> None:
+        """Answer what waits, finish the changes that were accepted, and close the collection."""
+        with self._close_lock:
+            if self._is_closed:
+                return
+            self._searches.close()
+            self._encodings.close()
+            self._writer.close()
+            with self._gate.alone():
+                self._is_closed = True
+                self._collection.close()
+
+    def _open(self) -> Collection:
+        return Collection(self.folder, read_only=self.read_only, n_jobs=self._n_jobs)
+
+    def _put(self, items: NewItems, key: WriteKey | None, *, replace: bool) -> Future[Written]:
+        self._writer.check_writable()
+        rows = self._checked(items.vectors)
+        encoding = self._encodings.submit("database", rows, len(rows))
+        return followed(encoding, lambda encoded: self._writer.put(items, rows, encoded, key, replace=replace))
+
+    def _checked(self, vectors: Sequence[Sequence[float]] | np.ndarray) -> np.ndarray:
+        with self.opened() as collection:
+            return check_vectors(vectors, collection.hasher, "vectors")
+
+    def _search_group(self, key: tuple[bool, tuple[Any, ...]], queries: list[_Query]) -> list[list[Found]]:
+        """Search for all queries of a group in one call."""
+        started = time.perf_counter()
+        options: SearchOptions = key[1][0]
+        sizes = [len(query) for query in queries]
+        X = None if key[0] else np.concatenate([query.vectors for query in queries if query.vectors is not None])
+        items = [item for query in queries for item in query.items or ()] if key[0] else None
+        with self.opened() as collection, _unknown_ids():
+            # An id may be asked for by several requests, and a collection takes each only once.
+            if items is not None:
+                unique = sorted(set(items))
+                answers = dict(zip(unique, _searched(collection, None, unique, options), strict=True))
+                found = [answers[item] for item in items]
+            else:
+                found = _searched(collection, X, None, options)
+            if options.explain:
+                found = _explained(collection, X, items, found, options)
+        self._observer.searched(self.name, len(queries), sum(sizes), time.perf_counter() - started)
+        ends = np.cumsum(sizes).tolist()
+        return [found[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+
+    def _encode_group(self, kind: str, matrices: list[np.ndarray]) -> list[Encoded]:
+        """Encode the rows of all requests in one call."""
+        started = time.perf_counter()
+        X = np.concatenate(matrices)
+        with self.opened() as collection:
+            hasher: Any = collection.hasher
+        encoded = Encoded.of(hasher, kind, X)
+        self._observer.encoded(self.name, len(matrices), len(X), time.perf_counter() - started)
+        ends = np.cumsum([len(rows) for rows in matrices]).tolist()
+        return [encoded.part(slice(end - len(rows), end)) for rows, end in zip(matrices, ends, strict=True)]
+
+
+def _searched(collection: Collection, X: Any, items: list[int] | None, options: SearchOptions) -> list[Found]:
+    if options.radius is not None:
+        near = collection.search_radius(X, options.radius, items=items, **options.filters())
+        return [Found(hits[: options.k], len(hits)) for hits in near]
+    nearest = collection.search(
+        X,
+        options.k,
+        items=items,
+        by_scores=options.by_scores,
+        rescore=options.rescore,
+        oversample=options.oversample,
+        metric=options.metric,
+        **options.filters(),
+    )
+    return [Found(hits, len(hits)) for hits in nearest]
+
+
+def _explained(
+    collection: Collection, X: Any, items: list[int] | None, found: list[Found], options: SearchOptions
+) -> list[Found]:
+    """Add explanations; stored items are explained by their kept vectors."""
+    if items is not None and collection.keeps is None:
+        raise ValueError(
+            "This collection keeps no vectors, so matches with a stored item cannot be explained. Search by vector, or "
+            "leave the explanation out."
+        )
+    if items is not None:
+        unique = sorted(set(items))
+        X = collection.vectors(unique)[np.searchsorted(unique, items)]
+    return [
+        Found(each.hits, each.total, [_explanation(collection, row[None], hit, options) for hit in each.hits])
+        for row, each in zip(X, found, strict=True)
+    ]
+
+
+def _explanation(collection: Collection, X: np.ndarray, hit: Hit, options: SearchOptions) -> Explanation | None:
+    try:
+        return collection.explain(X, [hit], metric=options.metric)[0]
+    except KeyError:
+        return None  # the item was removed since it was found
+
+
+def _check_predicts(hasher: BaseHasher, probabilities: bool) -> None:
+    name = type(getattr(hasher, "hasher_", hasher)).__name__
+    if not hasattr(hasher, "predict"):
+        raise ValueError(f"The hasher of this collection is {name}, which learns codes, not classes. Use a StarRidge.")
+    if probabilities and not hasattr(hasher, "predict_proba"):
+        raise ValueError(
+            f"The hasher of this collection is {name}, which predicts classes without probabilities. Leave them out, "
+            "or use a StarRidge."
+        )
+
+
+def _predictions(encoded: Encoded) -> Predictions:
+    classes = None if encoded.probabilities is None else np.asarray(encoded.hasher.classes_).tolist()
+    probabilities = None if encoded.probabilities is None else encoded.probabilities.tolist()
+    return Predictions(encoded.labels.tolist(), classes, probabilities)
+
+
+def _present(collection: Collection, item: int) -> list[Item]:
+    try:
+        return collection.get([item])
+    except KeyError:
+        return []
+
+
+@contextmanager
+def _unknown_ids() -> Iterator[None]:
+    """Raise the KeyError of an unknown id as an error of the service."""
+    try:
+        yield
+    except KeyError as error:
+        raise UnknownError(str(error.args[0])) from error

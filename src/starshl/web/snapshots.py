@@ -1,0 +1,150 @@
+"""Snapshots: one file per state of a collection, which restores it here or on another machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from .._files import draft_folder, replacing_file, sync_folder
+from ..collection import Collection
+from .archive import read_archive, write_archive
+from .errors import ConflictError, UnknownError
+from .searcher import Searcher
+
+__all__ = ["SnapshotFolder", "SnapshotInfo", "recover_folder"]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_ENDING = ".starsnap"
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotInfo:
+    """A snapshot: its name, bytes, and when it was made, in seconds since 1970."""
+
+    name: str
+    size: int
+    created: float
+
+
+class SnapshotFolder:
+    """The snapshots of one collection, in a folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def list(self) -> list[SnapshotInfo]:
+        """Return all snapshots, the newest last."""
+        found = [path for path in self.folder.glob(f"*{_ENDING}") if _NAME.fullmatch(path.stem) and path.is_file()]
+        return sorted((_info(path) for path in found), key=lambda info: (info.created, info.name))
+
+    def path(self, name: str) -> Path:
+        """Return the file of a snapshot that exists."""
+        path = self._place(name)
+        if not path.is_file():
+            raise UnknownError(f"There is no snapshot {name!r}. List the snapshots to see their names.")
+        return path
+
+    def make(self, searcher: Searcher, name: str | None = None) -> SnapshotInfo:
+        """Write a snapshot of the present state; changes wait meanwhile, searches do not."""
+        target = self._new_place(name or time.strftime("%Y%m%d-%H%M%S", time.gmtime()))
+
+        def write() -> None:
+            with searcher.opened() as collection, replacing_file(target) as file:
+                write_archive(file, collection.folder)
+
+        searcher.undisturbed(write).result()
+        return _info(target)
+
+    @contextmanager
+    def receive(self, name: str) -> Iterator[BinaryIO]:
+        """Yield a file to write a snapshot from elsewhere to; it appears if it is complete and intact."""
+        target = self._new_place(name)
+        with replacing_file(target) as file:
+            yield file
+            file.flush()
+            # Closing a file closes its handle, and this one is still needed.
+            with open(os.dup(file.fileno()), "rb") as copy:
+                copy.seek(0)
+                for _ in read_archive(copy):
+                    pass
+
+    def delete(self, name: str) -> None:
+        """Delete a snapshot."""
+        self.path(name).unlink()
+
+    def restore(self, searcher: Searcher, name: str) -> int:
+        """Replace a collection by a snapshot, once that is known to be intact; return the number of items."""
+        path = self.path(name)
+        draft = draft_folder(searcher.folder)
+        try:
+            with path.open("rb") as file:
+                for member, content in read_archive(file):
+                    with (draft / member).open("xb") as copy:
+                        shutil.copyfileobj(content, copy)
+                        copy.flush()
+                        os.fsync(copy.fileno())
+            # The first one who opens it for writing moves the log into the file.
+            Collection(draft).close()
+            with Collection(draft, read_only=True) as collection:
+                n_items = collection.verify()
+            sync_folder(draft)
+            searcher.replace_folder(lambda: _replace(searcher.folder, draft)).result()
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        return n_items
+
+    def _place(self, name: str) -> Path:
+        if not _NAME.fullmatch(name):
+            raise ValueError(
+                f"{name[:120]!r} cannot name a snapshot. Use up to 100 letters, digits, hyphens and underscores, of "
+                "which the first is a letter or digit."
+            )
+        return self.folder / f"{name}{_ENDING}"
+
+    def _new_place(self, name: str) -> Path:
+        place = self._place(name)
+        if place.exists():
+            raise ConflictError(f"There is a snapshot {name!r} already. Choose another name, or delete that one.")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return place
+
+
+def recover_folder(folder: Path) -> None:
+    """Put a collection back that a crash in the middle of a restore has left aside, and clear up after others."""
+    aside = _aside(folder)
+    if not aside.exists():
+        return
+    if folder.exists():
+        shutil.rmtree(aside)
+    else:
+        aside.rename(folder)
+    sync_folder(folder.parent)
+
+
+def _replace(folder: Path, new: Path) -> None:
+    """Put a new folder in the place of another one; a crash leaves the old one, the new one, or the old one aside."""
+    aside = _aside(folder)
+    folder.rename(aside)
+    try:
+        new.rename(folder)
+    except BaseException:
+        aside.rename(folder)
+        raise
+    sync_folder(folder.parent)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+def _aside(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.before-restore")
+
+
+def _info(path: Path) -> SnapshotInfo:
+    status = path.stat()
+    return SnapshotInfo(path.stem, status.st_size, status.st_mtime)

@@ -1,0 +1,218 @@
+"""Changes of a collection, one after the other in one thread, each stored once however often it is sent."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..base import BaseHasher
+from ..codes import BinaryCodes
+from ..collection import Collection
+from .errors import BusyError, KeyReusedError, NotWritableError, UnknownError
+from .events import Observer
+from .requests import Label, NewItems, WriteKey, Written
+
+__all__ = ["Encoded", "Writer"]
+
+_LONGEST_QUEUE = 1024
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """What a hasher made of rows: codes, or predicted labels and perhaps probabilities."""
+
+    hasher: Any
+    codes: BinaryCodes
+    labels: Any = None
+    probabilities: Any = None
+
+    @classmethod
+    def of(cls, hasher: Any, kind: str, X: np.ndarray) -> Encoded:
+        """Encode rows as items ("database") or queries ("encode"), or predict their labels."""
+        if kind == "database":
+            return cls(hasher, hasher.encode_database(X))
+        if kind == "encode":
+            return cls(hasher, hasher.encode(X))
+        no_codes = BinaryCodes(np.empty((len(X), 1), np.uint8), 8)
+        probabilities = hasher.predict_proba(X) if kind == "predict_proba" else None
+        return cls(hasher, no_codes, np.asarray(hasher.predict(X)), probabilities)
+
+    def part(self, rows: slice) -> Encoded:
+        """Return what belongs to some of the rows."""
+        labels = None if self.labels is None else self.labels[rows]
+        probabilities = None if self.probabilities is None else self.probabilities[rows]
+        return Encoded(self.hasher, self.codes[rows], labels, probabilities)
+
+
+class Writer:
+    """The one thread that changes a collection.
+
+    ``opened`` gives the collection, for the length of a block. A write with a key leaves a receipt in its transaction.
+    A second write with the same key finds the receipt and changes nothing, also if the service crashed in between.
+    """
+
+    def __init__(
+        self,
+        opened: Callable[[], AbstractContextManager[Collection]],
+        name: str,
+        observer: Observer,
+        *,
+        read_only: bool,
+    ) -> None:
+        self._opened = opened
+        self._name = name
+        self._observer = observer
+        self._read_only = read_only
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"writer of {name}")
+        self._lock = threading.Lock()
+        self._n_waiting = 0
+        self._is_closed = False
+
+    def check_writable(self) -> None:
+        """Refuse a change before any work is done for it."""
+        if self._read_only:
+            raise NotWritableError(f"The collection {self._name!r} is served for reading only.")
+
+    def put(
+        self, items: NewItems, rows: np.ndarray, encoded: Encoded, key: WriteKey | None, *, replace: bool
+    ) -> Future[Written]:
+        """Store items, given as checked rows and what the hasher made of them."""
+
+        def store(collection: Collection, ids: np.ndarray) -> None:
+            # If the hasher was replaced since, the codes are worth nothing; here nobody can replace it again.
+            fresh = encoded if encoded.hasher is collection.hasher else Encoded.of(collection.hasher, "database", rows)
+            method = collection.upsert if replace else collection.add
+            method(
+                rows if collection.keeps else None,
+                codes=fresh.codes,
+                ids=ids,
+                labels=_labels(items.labels),
+                metadata=items.metadata,
+                references=items.references,
+            )
+
+        return self._change("upsert" if replace else "add", _Chosen(items.ids, len(rows)), store, key)
+
+    def update(self, ids: list[int], metadata: list[Any], key: WriteKey | None) -> Future[Written]:
+        return self._change("update", _Chosen(ids), lambda collection, chosen: collection.update(chosen, metadata), key)
+
+    def set_labels(self, ids: list[int], labels: list[Label | None], key: WriteKey | None) -> Future[Written]:
+        def store(collection: Collection, chosen: np.ndarray) -> None:
+            collection.set_labels(chosen, _labels(labels))
+
+        return self._change("label", _Chosen(ids), store, key)
+
+    def remove(self, ids: list[int], key: WriteKey | None) -> Future[Written]:
+        return self._change("remove", _Chosen(ids), lambda collection, chosen: collection.remove(chosen), key)
+
+    def replace_hasher(self, hasher: BaseHasher) -> Future[None]:
+        """Encode the kept vectors of all items with another hasher."""
+        self.check_writable()
+
+        def replace() -> None:
+            started = time.perf_counter()
+            with self._opened() as collection:
+                collection.replace_hasher(hasher)
+                self._observer.changed(self._name, "replace hasher", len(collection), time.perf_counter() - started)
+
+        return self.submit(replace)
+
+    def submit(self, action: Callable[[], Result]) -> Future[Result]:
+        """Call a function when all earlier changes are done."""
+        with self._lock:
+            if self._is_closed:
+                raise BusyError("The service is about to stop. Try again in a moment.")
+            if self._n_waiting >= _LONGEST_QUEUE:
+                raise BusyError(f"{self._n_waiting} changes are waiting already. Try again in a moment.")
+            self._n_waiting += 1
+            future = self._thread.submit(action)
+        future.add_done_callback(self._count_down)
+        return future
+
+    def close(self) -> None:
+        """Finish all changes that were accepted."""
+        with self._lock:
+            self._is_closed = True
+        self._thread.shutdown(wait=True)
+
+    def _change(
+        self, kind: str, chosen: _Chosen, store: Callable[[Collection, np.ndarray], None], key: WriteKey | None
+    ) -> Future[Written]:
+        """Change the chosen items, unless a receipt says that it was done."""
+        self.check_writable()
+
+        def run() -> Written:
+            started = time.perf_counter()
+            with self._opened() as collection:
+                first = _stored_before(collection, key)
+                if first is not None:
+                    return Written(chosen.ids(first).tolist(), repeated=True)
+                ids = chosen.ids(chosen.next_free(collection))
+                try:
+                    with _receipt(collection, key, ids):
+                        store(collection, ids)
+                except KeyError as error:
+                    raise UnknownError(str(error.args[0])) from error
+            self._observer.changed(self._name, kind, len(ids), time.perf_counter() - started)
+            return Written(ids.tolist())
+
+        return self.submit(run)
+
+    def _count_down(self, _: Future[Any]) -> None:
+        with self._lock:
+            self._n_waiting -= 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The ids of a write: given ones, or as many new ones as there are items."""
+
+    given: Sequence[int] | None
+    n_items: int = 0
+
+    def next_free(self, collection: Collection) -> int:
+        held = np.empty(0, np.int64) if self.given is not None else collection.ids
+        return int(held[-1]) + 1 if len(held) else 0
+
+    def ids(self, first: int) -> np.ndarray:
+        """Return the ids, given the first of the new ones."""
+        if self.given is not None:
+            return np.asarray(list(self.given), np.int64)
+        if first + self.n_items > 2**63:
+            raise ValueError("The largest id is in use, so there are no further ones. Give ids that are free.")
+        return np.arange(first, first + self.n_items, dtype=np.int64)
+
+
+def _receipt(collection: Collection, key: WriteKey | None, ids: np.ndarray) -> AbstractContextManager[None]:
+    if key is None:
+        return nullcontext()
+    text = json.dumps({"digest": key.digest, "first": int(ids[0]) if len(ids) else 0})
+    return collection.receipting(key.key, text)
+
+
+def _stored_before(collection: Collection, key: WriteKey | None) -> int | None:
+    """Return the first id of an earlier write with this key, None if there was none."""
+    text = None if key is None else collection.receipt(key.key)
+    if key is None or text is None:
+        return None
+    receipt = json.loads(text)
+    if receipt["digest"] != key.digest:
+        raise KeyReusedError(
+            "This idempotency key came with another request before. Use a new key for each write, and the same one "
+            "only to send the same write again."
+        )
+    return int(receipt["first"])
+
+
+def _labels(labels: Sequence[Label | None] | None) -> Any:
+    """Return labels as a collection takes them, where no label at all is None."""
+    return None if labels is None or all(label is None for label in labels) else list(labels)
