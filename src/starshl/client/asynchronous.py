@@ -1,0 +1,218 @@
+"""AsyncClient: asks a service from asyncio; the methods are those of Client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+from numpy.typing import ArrayLike
+
+from .answers import CollectionInfo, Found, Item, ItemPage, Job, Label, Prediction, Snapshot, Written
+from .calls import Call, CollectionCalls, list_collections
+from .problems import check_answer
+from .retries import Retries
+
+__all__ = ["AsyncClient", "AsyncCollection"]
+
+Result = TypeVar("Result")
+
+
+class AsyncClient:
+    """A connection to a service, for asyncio.
+
+    Every write carries a key, so an attempt that is repeated after a lost connection is stored once.
+
+    Parameters
+    ----------
+    address : str, such as "http://127.0.0.1:8000"
+    token : str, default=None
+        For a service with tokens.
+    timeout : float, default=60
+        Seconds to wait for an answer.
+    retries : Retries, default=None
+        How often to try again; five attempts by default.
+    transport : httpx transport, default=None
+        Another way to the service, such as to an app in the same process.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        token: str | None = None,
+        timeout: float = 60.0,
+        retries: Retries | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._retries = Retries() if retries is None else retries
+        self._http = httpx.AsyncClient(base_url=address, headers=headers, timeout=timeout, transport=transport)
+
+    async def collections(self) -> list[CollectionInfo]:
+        """Return what the service holds."""
+        return await self.send(list_collections())
+
+    def collection(self, name: str) -> AsyncCollection:
+        """Return a collection to ask; whether it exists shows with the first question."""
+        return AsyncCollection(self, name)
+
+    async def send(self, call: Call[Result]) -> Result:
+        """Send a request, again if need be, and return the answer."""
+        attempt = 0
+        while True:
+            attempt += 1
+            outcome = await self._try(call)
+            wait = self._wait(call, attempt, outcome)
+            if wait is None:
+                break
+            await asyncio.sleep(wait)
+        if isinstance(outcome, httpx.TransportError):
+            raise outcome
+        check_answer(outcome)
+        return call.read(outcome.json() if outcome.content else None)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def _try(self, call: Call[Any]) -> httpx.Response | httpx.TransportError:
+        try:
+            return await self._http.request(
+                call.method, call.path, json=call.body, params=dict(call.params), headers=dict(call.headers)
+            )
+        except httpx.TransportError as error:
+            return error
+
+    def _wait(self, call: Call[Any], attempt: int, outcome: httpx.Response | httpx.TransportError) -> float | None:
+        if isinstance(outcome, httpx.Response) and outcome.is_success:
+            return None
+        return self._retries.wait_after(attempt, outcome, harmless=call.harmless)
+
+
+class AsyncCollection:
+    """A collection of a service; arguments are those of :class:`starshl.Collection`."""
+
+    def __init__(self, client: AsyncClient, name: str) -> None:
+        self.name = name
+        self._client = client
+        self._calls = CollectionCalls(name)
+
+    async def info(self) -> CollectionInfo:
+        """Return what the collection is and can do."""
+        return await self._client.send(self._calls.info())
+
+    async def search(
+        self,
+        vectors: ArrayLike | None = None,
+        k: int = 10,
+        *,
+        items: Sequence[int] | None = None,
+        radius: int | None = None,
+        where: Mapping[str, Any] | None = None,
+        labels: Sequence[Label] | None = None,
+        among: Sequence[int] | None = None,
+        **options: Any,
+    ) -> list[Found]:
+        """Return the nearest items of vectors or of stored items, one :class:`Found` per query.
+
+        Further options are ``rescore``, ``oversample``, ``metric``, ``by_scores`` and ``explain``.
+        """
+        filters = {"k": k, "radius": radius, "where": where, "labels": labels, "among": among}
+        return await self._client.send(self._calls.search(vectors, items, filters | options))
+
+    async def encode(self, vectors: ArrayLike) -> list[str]:
+        """Return the codes of vectors in hexadecimal."""
+        return await self._client.send(self._calls.encode(vectors))
+
+    async def predict(self, vectors: ArrayLike, *, probabilities: bool = False) -> Prediction:
+        """Predict the labels of vectors."""
+        return await self._client.send(self._calls.predict(vectors, probabilities))
+
+    async def add(
+        self,
+        vectors: ArrayLike,
+        *,
+        ids: Sequence[int] | None = None,
+        labels: Sequence[Label | None] | None = None,
+        metadata: Sequence[Mapping[str, Any]] | None = None,
+        references: Sequence[str | None] | None = None,
+    ) -> Written:
+        """Store new items, all of them or none."""
+        return await self._client.send(self._calls.add(vectors, ids, labels, metadata, references, replace=False))
+
+    async def upsert(
+        self,
+        vectors: ArrayLike,
+        *,
+        ids: Sequence[int],
+        labels: Sequence[Label | None] | None = None,
+        metadata: Sequence[Mapping[str, Any]] | None = None,
+        references: Sequence[str | None] | None = None,
+    ) -> Written:
+        """Store items under given ids, replacing those that exist."""
+        return await self._client.send(self._calls.add(vectors, ids, labels, metadata, references, replace=True))
+
+    async def update(self, ids: Sequence[int], metadata: Sequence[Mapping[str, Any]]) -> Written:
+        """Replace the metadata of items."""
+        return await self._client.send(self._calls.update(ids, metadata))
+
+    async def set_labels(self, ids: Sequence[int], labels: Sequence[Label | None]) -> Written:
+        """Set labels of items, or take them away where a label is None."""
+        return await self._client.send(self._calls.set_labels(ids, labels))
+
+    async def remove(self, ids: Sequence[int]) -> Written:
+        """Remove items, all of them or none."""
+        return await self._client.send(self._calls.remove(ids))
+
+    async def get(self, ids: Sequence[int], *, vectors: bool = False) -> list[Item]:
+        """Return items by id, perhaps with their kept vectors."""
+        return await self._client.send(self._calls.get(ids, vectors))
+
+    async def list_items(self, after: int | None = None, limit: int = 100) -> ItemPage:
+        """Return the first items whose ids are larger than ``after``."""
+        return await self._client.send(self._calls.list_items(after, limit))
+
+    async def fit(
+        self, method: str = "StarRidge", n_bits: int = 32, *, seed: int = 0, settings: Mapping[str, Any] | None = None
+    ) -> Job:
+        """Begin to fit a hasher on the kept vectors and labels, and to encode all items with it."""
+        return await self._client.send(self._calls.fit(method, n_bits, seed, settings or {}))
+
+    async def jobs(self) -> list[Job]:
+        """Return the jobs of this collection, the newest last."""
+        return await self._client.send(self._calls.jobs())
+
+    async def job(self, job: str) -> Job:
+        """Say how far a job is."""
+        return await self._client.send(self._calls.job(job))
+
+    async def cancel(self, job: str) -> Job:
+        """Ask a job to stop."""
+        return await self._client.send(self._calls.cancel(job))
+
+    async def snapshots(self) -> list[Snapshot]:
+        """Return the snapshots of this collection, the newest last."""
+        return await self._client.send(self._calls.list_snapshots())
+
+    async def make_snapshot(self, name: str | None = None) -> Snapshot:
+        """Write a snapshot of the present state."""
+        return await self._client.send(self._calls.make_snapshot(name))
+
+    async def restore(self, snapshot: str) -> int:
+        """Replace the collection by a snapshot; return the number of its items."""
+        return await self._client.send(self._calls.restore(snapshot))
+
+    async def delete_snapshot(self, snapshot: str) -> None:
+        """Delete a snapshot."""
+        await self._client.send(self._calls.delete_snapshot(snapshot))

@@ -1,0 +1,170 @@
+"""The requests that clients send, apart from how they are sent: each method of a client is one of these."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .answers import CollectionInfo, Found, Item, ItemPage, Job, Label, Prediction, Snapshot, Written
+
+__all__ = ["Call", "CollectionCalls", "list_collections"]
+
+Result = TypeVar("Result")
+_ROOT = "/api/v1/collections"
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[Result]):
+    """A request, whether sending it twice does harm, and how to read the answer.
+
+    A write carries a key, made here once, so that all attempts have the same one.
+    """
+
+    method: str
+    path: str
+    read: Callable[[Any], Result]
+    body: Mapping[str, Any] | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    harmless: bool = True
+
+
+def list_collections() -> Call[list[CollectionInfo]]:
+    return Call("GET", _ROOT, lambda answer: [CollectionInfo.of(info) for info in answer["collections"]])
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionCalls:
+    """The requests about one collection."""
+
+    name: str
+
+    def info(self) -> Call[CollectionInfo]:
+        return Call("GET", self._path(), CollectionInfo.of)
+
+    def search(
+        self, vectors: ArrayLike | None, items: Sequence[int] | None, options: dict[str, Any]
+    ) -> Call[list[Found]]:
+        body = {name: value for name, value in options.items() if value is not None}
+        if vectors is not None:
+            body["vectors"] = _rows(vectors)
+        if items is not None:
+            body["items"] = _ids(items)
+        return Call("POST", self._path("search"), lambda answer: [Found.of(found) for found in answer["results"]], body)
+
+    def encode(self, vectors: ArrayLike) -> Call[list[str]]:
+        return Call("POST", self._path("encode"), lambda answer: list(answer["codes"]), {"vectors": _rows(vectors)})
+
+    def predict(self, vectors: ArrayLike, probabilities: bool) -> Call[Prediction]:
+        body = {"vectors": _rows(vectors), "probabilities": probabilities}
+        return Call("POST", self._path("predict"), Prediction.of, body)
+
+    def add(
+        self,
+        vectors: ArrayLike,
+        ids: Sequence[int] | None,
+        labels: Sequence[Label | None] | None,
+        metadata: Sequence[Mapping[str, Any]] | None,
+        references: Sequence[str | None] | None,
+        *,
+        replace: bool,
+    ) -> Call[Written]:
+        rows = _rows(vectors)
+        columns = {
+            "vector": rows,
+            "id": None if ids is None else _ids(ids),
+            "label": None if labels is None else _plain(labels),
+            "metadata": None if metadata is None else [dict(entry) for entry in metadata],
+            "reference": None if references is None else list(references),
+        }
+        for name, column in columns.items():
+            if column is not None and len(column) != len(rows):
+                raise ValueError(
+                    f"There are {len(column)} values of {name} for {len(rows)} vectors; give one per vector."
+                )
+        given = {name: column for name, column in columns.items() if column is not None}
+        body = {"items": [dict(zip(given, values, strict=True)) for values in zip(*given.values(), strict=True)]}
+        return self._write("PUT" if replace else "POST", "items", body)
+
+    def update(self, ids: Sequence[int], metadata: Sequence[Mapping[str, Any]]) -> Call[Written]:
+        pairs = zip(_ids(ids), metadata, strict=True)
+        return self._write("PATCH", "items", {"items": [{"id": item, "metadata": dict(each)} for item, each in pairs]})
+
+    def set_labels(self, ids: Sequence[int], labels: Sequence[Label | None]) -> Call[Written]:
+        pairs = zip(_ids(ids), _plain(labels), strict=True)
+        return self._write("PUT", "labels", {"items": [{"id": item, "label": label} for item, label in pairs]})
+
+    def remove(self, ids: Sequence[int]) -> Call[Written]:
+        return self._write("POST", "items/remove", {"ids": _ids(ids)})
+
+    def get(self, ids: Sequence[int], vectors: bool) -> Call[list[Item]]:
+        return Call(
+            "POST",
+            self._path("items/get"),
+            lambda answer: [Item.of(item) for item in answer["items"]],
+            {"ids": _ids(ids)},
+            {"vectors": vectors},
+        )
+
+    def list_items(self, after: int | None, limit: int) -> Call[ItemPage]:
+        params = {"limit": limit} | ({} if after is None else {"after": after})
+        return Call("GET", self._path("items"), ItemPage.of, params=params)
+
+    def list_snapshots(self) -> Call[list[Snapshot]]:
+        return Call("GET", self._path("snapshots"), lambda answer: [Snapshot.of(each) for each in answer["snapshots"]])
+
+    def make_snapshot(self, name: str | None) -> Call[Snapshot]:
+        return Call("POST", self._path("snapshots"), Snapshot.of, {"name": name}, harmless=False)
+
+    def restore(self, snapshot: str) -> Call[int]:
+        path = self._path(f"snapshots/{quote(snapshot, safe='')}/restore")
+        return Call("POST", path, lambda answer: int(answer["n_items"]), harmless=False)
+
+    def delete_snapshot(self, snapshot: str) -> Call[None]:
+        path = self._path(f"snapshots/{quote(snapshot, safe='')}")
+        return Call("DELETE", path, lambda answer: None, harmless=False)
+
+    def fit(self, method: str, n_bits: int, seed: int, settings: Mapping[str, Any]) -> Call[Job]:
+        body = {"method": method, "n_bits": n_bits, "seed": seed, "settings": dict(settings)}
+        return Call("POST", self._path("fit"), Job.of, body, harmless=False)
+
+    def jobs(self) -> Call[list[Job]]:
+        return Call("GET", self._path("jobs"), lambda answer: [Job.of(job) for job in answer["jobs"]])
+
+    def job(self, job: str) -> Call[Job]:
+        return Call("GET", self._path(f"jobs/{quote(job, safe='')}"), Job.of)
+
+    def cancel(self, job: str) -> Call[Job]:
+        return Call("POST", self._path(f"jobs/{quote(job, safe='')}/cancel"), Job.of, harmless=False)
+
+    def _write(self, method: str, what: str, body: Mapping[str, Any]) -> Call[Written]:
+        return Call(method, self._path(what), Written.of, body, headers={"Idempotency-Key": uuid.uuid4().hex})
+
+    def _path(self, what: str = "") -> str:
+        return f"{_ROOT}/{quote(self.name, safe='')}" + (f"/{what}" if what else "")
+
+
+def _rows(vectors: ArrayLike) -> list[list[float]]:
+    rows = np.asarray(vectors, np.float64)
+    if rows.ndim != 2 or not len(rows):
+        raise ValueError(
+            f"vectors has shape {rows.shape}; it must be (n_vectors, n_columns), with at least one vector."
+        )
+    if not np.isfinite(rows).all():
+        raise ValueError("vectors holds NaN or infinity; only finite numbers can be sent. Impute or drop those rows.")
+    return rows.tolist()
+
+
+def _ids(ids: Sequence[int]) -> list[int]:
+    return [int(item) for item in ids]
+
+
+def _plain(labels: Sequence[Any]) -> list[Any]:
+    """Return labels without types of NumPy, which JSON cannot hold."""
+    return [label.item() if isinstance(label, np.generic) else label for label in labels]
