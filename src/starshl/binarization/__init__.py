@@ -1,9 +1,24 @@
 """Binarize my embeddings: turn vectors into a collection of codes and a page that says what the codes lose."""
 
 from .binarize import binarize
-from .comparison import Comparison
-from .defaults import default_method
+from .choice import default_hasher
+from .compare import compare
+from .comparison import Comparison, LengthComparison
 from .figures import MethodFigures
-from .measure import compare
+from .page import write_page
+from .questions import Answer, Question
+from .rows_shown import find_titles, guess_picture_shape
 
-__all__ = ["Comparison", "MethodFigures", "binarize", "compare", "default_method"]
+__all__ = [
+    "Answer",
+    "Comparison",
+    "LengthComparison",
+    "MethodFigures",
+    "Question",
+    "binarize",
+    "compare",
+    "default_hasher",
+    "find_titles",
+    "guess_picture_shape",
+    "write_page",
+]

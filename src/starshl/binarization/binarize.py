@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +23,13 @@ from ..collection.filling import appearing_collection
 from ..collection.labels import label_texts
 from ..evaluation.items import codes_of_training_rows
 from ..index.base import check_ids
+from ..lengths import at_length
+from .choice import choose_hasher
+from .compare import compare_choice
 from .comparison import Comparison
-from .defaults import default_hasher
-from .measure import compare
+from .page import write_page
+from .rows_shown import find_titles, guess_picture_shape
+from .split import hold_out
 
 __all__ = ["binarize"]
 
@@ -37,6 +40,7 @@ def binarize(
     y: LabelsLike = None,
     *,
     hasher: BaseHasher | None = None,
+    n_bits: int | Sequence[int] | None = None,
     ids: ArrayLike | None = None,
     metadata: Sequence[Mapping[str, Any]] | None = None,
     references: Sequence[str | None] | None = None,
@@ -53,13 +57,18 @@ def binarize(
     Parameters
     ----------
     folder : path
-        The new collection; it also holds the comparison, as ``comparison.md`` and ``comparison.json``.
+        The new collection; it also holds the comparison, as ``comparison.html``, ``comparison.md`` and
+        ``comparison.json``.
     X : array of shape (n_items, n_features)
     y : array of shape (n_items,), default=None
         Labels; -1, NaN, None or empty text where there is none.
     hasher : BaseHasher, default=None
-        Not fitted; its code length is that of all methods compared. None is StarRidge if a row has a label and ITQ
-        otherwise, with 32 bits.
+        Not fitted. None is HybridHasher if a row has a label. Without labels it is HybridHasher with clusters or ITQ,
+        whichever measures better on held-out rows; ``choice`` of the result says why.
+    n_bits : int or sequence of int, default=None
+        Length of the codes of all methods compared. With several lengths, all are compared, and the collection gets
+        the shortest one that is good enough; ``length_choice`` says why. None is the length of the hasher given, or
+        32, or as many as the rows allow if that is less.
     ids, metadata, references : as in :meth:`starshl.collection.Collection.add`
     n_queries : int, default=None
         Rows to hold out: a tenth, at most 1,000, by default.
@@ -77,15 +86,18 @@ def binarize(
     check_metadata(metadata, n_items)
     reference_texts(references, n_items)
     label_texts(y, n_items)
-    hasher = default_hasher(X, y) if hasher is None else hasher
-    comparison = compare(X, y, hasher=hasher, n_queries=n_queries, random_state=random_state)
-    fitted = _fit(hasher, X, y, feature_names)
+    split = hold_out(X, y, n_queries, random_state)
+    choice = choose_hasher(split, hasher, n_bits)
+    comparison = compare_choice(split, choice)
+    fitted = _fit(at_length(choice.hasher, comparison.n_bits) if n_bits else choice.hasher, X, y, feature_names)
     codes = _codes_of_vectors(fitted, X, y)
     with appearing_collection(folder, fitted) as collection:
         # The codes of labels follow from the labels, which are stored.
         collection.add(codes=codes, labels=y, ids=ids, metadata=metadata, references=references)
         write_atomically(collection.folder / "comparison.md", comparison.page().encode())
-        write_atomically(collection.folder / "comparison.json", json.dumps(asdict(comparison), indent=1).encode())
+        write_atomically(collection.folder / "comparison.json", json.dumps(comparison.as_dict(), indent=1).encode())
+        titles = None if guess_picture_shape(split.X) else find_titles(metadata, references)
+        write_page(collection.folder / "comparison.html", comparison, split.X, titles=titles)
     return comparison
 
 

@@ -3,200 +3,154 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import clone
-from sklearn.neighbors import NearestNeighbors
-from sklearn.utils.validation import check_random_state
 
-from .._types import LabelsLike, Seed
-from .._validation import as_label_array, check_integer, check_labels
 from ..base import BaseHasher
-from ..catalog import get_class
-from ..codes import BinaryCodes
+from ..codes import BinaryCodes, n_bytes
 from ..evaluation.items import codes_of_training_rows
 from ..evaluation.metrics import precision_at
-from ..index import make_index
-from .comparison import FROM_VECTORS, Comparison
+from ..exceptions import MissingExtraError
 from .figures import MethodFigures
-from .verdict import verdict
+from .searches import ByCodes, ByEstimates, ByVectors, Search
+from .split import N_NEAREST, N_SHORTLIST, Split
 
-__all__ = ["compare"]
+__all__ = ["FLOAT_QUERIES", "FROM_VECTORS", "Bench", "Measured", "recall"]
 
-# Recall: how many of the 10 nearest vectors are among the 100 nearest codes.
-_N_NEAREST, _N_SHORTLIST = 10, 100
-RIVALS = ("SignBinarizer", "ITQ", "LSHash")
+_Result = TypeVar("_Result")
+
+FROM_VECTORS = "coded from vectors alone"
+FLOAT_QUERIES = "(float queries)"
 
 
 @dataclass(frozen=True, slots=True)
-class _Split:
-    """Rows held out as queries, and the rows that they search; labels as given and as indices, -1 without a label."""
+class Measured:
+    """The figures of a method, and the positions of what it finds first for each query."""
 
-    X: np.ndarray
-    labels: np.ndarray | None
-    label_index: np.ndarray
-    query: np.ndarray
-    base: np.ndarray
-
-    @property
-    def has_recall(self) -> bool:
-        return len(self.base) > _N_SHORTLIST
-
-    @property
-    def labeled(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Which queries and which searched rows have labels; None if precision cannot be measured."""
-        asked, known = self.label_index[self.query] >= 0, self.label_index[self.base] >= 0
-        return (asked, known) if asked.any() and known.sum() >= _N_NEAREST else None
+    figures: MethodFigures
+    found: np.ndarray
 
 
-def compare(
-    X: ArrayLike,
-    y: LabelsLike = None,
-    *,
-    hasher: BaseHasher,
-    rivals: Sequence[str] = RIVALS,
-    n_queries: int | None = None,
-    random_state: Seed = 0,
-) -> Comparison:
-    """Compare a hasher with float search and with other methods of the catalog at equal length.
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """What is known of a method before it searches."""
 
-    ``rivals`` are names of the catalog. One that cannot make codes of this length from these vectors is left
-    out, and the page says why. The other arguments are those of :func:`binarize`.
-    """
-    split = _split(np.asarray(X), y, n_queries, random_state)
-    nearest_vectors, float_search = _search_vectors(split)
-    own, unlabeled, n_bits = _measure(hasher, split, nearest_vectors)
-    methods, left_out = [float_search, own, *([unlabeled] if unlabeled else [])], {}
-    for name in rivals:
-        if name == type(hasher).__name__:
-            continue
+    name: str
+    bytes_per_item: float
+    model_bytes: int | None = None
+    fit_seconds: float | None = None
+    n_different_codes: int | None = None
+
+
+@dataclass(slots=True)
+class Bench:
+    """Measures one search after another with the same queries and items."""
+
+    split: Split
+    exact: Measured = field(init=False)
+    _nearest_vectors: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        search = ByVectors(self.split.items)
+        self._nearest_vectors = search.nearest(self.split.queries, N_NEAREST)
+        size = self.split.X.dtype.itemsize * self.split.X.shape[1]
+        self.exact = self._measured(search, _Origin("float search", size))
+
+    def of_hasher(self, hasher: BaseHasher, fit_seconds: float) -> list[Measured]:
+        """Measure the codes of a fitted hasher, and those of items without labels if these are different."""
+        items, labels = self.split.items, self.split.item_labels
+        codes, unlabeled = codes_of_training_rows(hasher, items, labels), hasher.encode_database(items)
+        name = type(hasher).__name__
+        measured = [self._of_codes(ByCodes(hasher, codes), name, fit_seconds)]
+        if labels is not None and codes != unlabeled:
+            measured.append(self._of_codes(ByCodes(hasher, unlabeled), f"{name}, {FROM_VECTORS}", fit_seconds))
+        return measured
+
+    def of_estimates(self, n_bits: int) -> Measured:
+        """Measure RaBitQ in as many bytes as codes of this length take, or with as many bits if those are too few.
+
+        Two numbers per item take four bytes, so codes of less than eight bytes get the same bits and four bytes more.
+        """
+        size = n_bytes(n_bits)
+        if size >= 2 * ByEstimates.EXTRA_BYTES:
+            n_bits = min(8 * (size - ByEstimates.EXTRA_BYTES), self.split.X.shape[1])
+        search, seconds = _timed(lambda: ByEstimates(self.split.items, n_bits))
+        size = n_bytes(n_bits) + ByEstimates.EXTRA_BYTES
+        return self._measured(search, _Origin(f"RaBitQ {FLOAT_QUERIES}", size, search.model_bytes, seconds))
+
+    def of_products(self, n_bits: int) -> Measured:
+        """Measure product quantization by FAISS in as many bytes as codes of this length take."""
         try:
-            methods.append(_measure(get_class(name)(n_bits=n_bits), split, nearest_vectors)[0])
-        except ValueError as error:
-            # Only the requested hasher must fit these vectors.
-            left_out[name] = " ".join(str(error).split())
-    n_labeled_queries = int((split.label_index[split.query] >= 0).sum())
-    return Comparison(
-        n_queries=len(split.query),
-        n_items=len(split.base),
-        n_labeled_queries=n_labeled_queries,
-        n_labeled_items=int((split.label_index[split.base] >= 0).sum()),
-        precision_ceiling=_precision_ceiling(split),
-        methods=methods,
-        verdict=verdict(float_search, own, unlabeled, len(split.base), n_labeled_queries),
-        left_out=left_out,
-    )
+            from ..adapters.faiss_quantizer import ProductQuantizer
+        except MissingExtraError as error:
+            raise ValueError(str(error)) from error
+        size = n_bytes(n_bits)
+        search, seconds = _timed(lambda: ProductQuantizer(size).fit(self.split.items))
+        return self._measured(search, _Origin(f"PQ {FLOAT_QUERIES}", size, search.model_bytes, seconds))
 
+    def _of_codes(self, search: ByCodes, name: str, fit_seconds: float) -> Measured:
+        codes, hasher = search.codes, search.hasher
+        queries = hasher.encode(self.split.queries)
+        milliseconds = _milliseconds(lambda: search.index.search(queries, N_NEAREST), len(queries))
+        precision = None
+        if self.split.labeled is not None:
+            asked, known = self.split.labeled
+            if hasattr(hasher, "make_index"):
+                found = search.index.search(queries[asked], N_NEAREST, among=np.flatnonzero(known)).ids
+                precision = self.split.precision(found)
+            else:
+                precision = self._precision_of_codes(queries[asked], codes[known])
+        n_different = len(np.unique(codes.packed, axis=0))
+        origin = _Origin(name, codes.packed.shape[1], search.model_bytes, fit_seconds, n_different)
+        return self._put_together(search, origin, precision, milliseconds)
 
-def _split(X: np.ndarray, y: LabelsLike, n_queries: int | None, random_state: Seed) -> _Split:
-    if len(X) <= _N_NEAREST:
-        raise ValueError(
-            f"There are {len(X)} rows; comparing codes with vectors takes at least {_N_NEAREST + 1}: one to hold out, "
-            f"and its {_N_NEAREST} nearest neighbors. Give more rows, or fit a hasher and fill a collection yourself."
+    def _precision_of_codes(self, queries: BinaryCodes, items: BinaryCodes) -> float:
+        """Return the precision averaged over all orders of equal distances, of the queries and items with labels."""
+        of_queries, of_items = (self.split.label_index[rows] for rows in (self.split.query, self.split.base))
+        return precision_at(queries, items, of_queries[of_queries >= 0], of_items[of_items >= 0], N_NEAREST)
+
+    def _measured(self, search: Search, origin: _Origin) -> Measured:
+        queries = self.split.queries
+        milliseconds = _milliseconds(lambda: search.nearest(queries, N_NEAREST), len(queries))
+        precision = None
+        if self.split.labeled is not None:
+            asked, known = self.split.labeled
+            # A neighbor without a label is neither right nor wrong.
+            precision = self.split.precision(search.nearest(queries[asked], N_NEAREST, np.flatnonzero(known)))
+        return self._put_together(search, origin, precision, milliseconds)
+
+    def _put_together(self, search: Search, origin: _Origin, precision: float | None, milliseconds: float) -> Measured:
+        """Add the recall of the nearest vectors in a longer list."""
+        found = search.nearest(self.split.queries, N_SHORTLIST if self.split.has_recall else N_NEAREST)
+        figures = MethodFigures(
+            name=origin.name,
+            precision_at_10=precision,
+            recall_10_at_100=recall(self._nearest_vectors, found) if self.split.has_recall else None,
+            bytes_per_item=origin.bytes_per_item,
+            n_different_codes=origin.n_different_codes,
+            model_bytes=origin.model_bytes,
+            fit_seconds=origin.fit_seconds,
+            search_milliseconds=milliseconds,
         )
-    if n_queries is None:
-        n_queries = max(1, min(1000, len(X) // 10))
-    n_queries = check_integer(n_queries, "n_queries", low=1, high=len(X) - _N_NEAREST)
-    order = check_random_state(random_state).permutation(len(X))
-    labels = None if y is None else as_label_array(y)
-    label_index = np.full(len(X), -1) if labels is None else check_labels(labels, len(X)).index
-    return _Split(X, labels, label_index, order[:n_queries], order[n_queries:])
+        return Measured(figures, found[:, :N_NEAREST])
 
 
-def _search_vectors(split: _Split) -> tuple[np.ndarray, MethodFigures]:
-    """Return the 10 nearest vectors of each query by Euclidean distance, and what that search costs."""
-    X, query, base = split.X, split.query, split.base
-    searcher = NearestNeighbors(n_neighbors=_N_NEAREST, algorithm="brute").fit(X[base])
+def recall(nearest: np.ndarray, found: np.ndarray) -> float:
+    """Return the share of the nearest rows that were found, averaged over queries."""
+    shares = [len(np.intersect1d(a, b)) / len(a) for a, b in zip(nearest, found, strict=True)]
+    return float(np.mean(shares))
+
+
+def _timed(work: Callable[[], _Result]) -> tuple[_Result, float]:
     started = time.perf_counter()
-    nearest = searcher.kneighbors(X[query], return_distance=False)
-    milliseconds = 1e3 * (time.perf_counter() - started) / len(query)
-    precision = None
-    if split.labeled is not None:
-        asked, known = split.labeled
-        of_labeled = nearest[asked]
-        if not known.all():
-            # As for codes: a neighbor without a label is neither right nor wrong.
-            of_labeled = searcher.fit(X[base[known]]).kneighbors(X[query[asked]], return_distance=False)
-        classes = split.label_index[base[known]][of_labeled]
-        precision = float(np.mean(classes == split.label_index[query][asked, None]))
-    size = X.dtype.itemsize * X.shape[1]
-    recall = 1.0 if split.has_recall else None
-    return nearest, MethodFigures("float search", size, None, precision, recall, None, milliseconds)
+    return work(), time.perf_counter() - started
 
 
-def _precision_ceiling(split: _Split) -> float | None:
-    """Return the precision of a ranking that puts every labeled item of the query's class first."""
-    if split.labeled is None:
-        return None
-    asked, known = split.labeled
-    n_of_class = np.bincount(split.label_index[split.base][known], minlength=split.label_index.max() + 1)
-    return float(np.mean(np.minimum(n_of_class[split.label_index[split.query][asked]], _N_NEAREST) / _N_NEAREST))
-
-
-def _measure(
-    hasher: BaseHasher, split: _Split, nearest_vectors: np.ndarray
-) -> tuple[MethodFigures, MethodFigures | None, int]:
-    """Fit a copy of the hasher; return its figures and the length of its codes.
-
-    The second figures are those of items coded from their vectors alone; None if that makes no difference.
-    """
-    hasher, fit_seconds = _fitted(hasher, split)
-    scores = hasher.decision_function(split.X[split.query])
-    items, labels = split.X[split.base], _rows_of(split.labels, split.base)
-    codes, unlabeled = codes_of_training_rows(hasher, items, labels), hasher.encode_database(items)
-    name = type(hasher).__name__
-    own = _figures(hasher, name, codes, scores, split, nearest_vectors, fit_seconds)
-    if labels is None or codes == unlabeled:
-        return own, None, codes.n_bits
-    from_vectors = f"{name}, {FROM_VECTORS}"
-    by_vectors = _figures(hasher, from_vectors, unlabeled, scores, split, nearest_vectors, fit_seconds)
-    return own, by_vectors, codes.n_bits
-
-
-def _figures(
-    hasher: BaseHasher,
-    name: str,
-    codes: BinaryCodes,
-    scores: np.ndarray,
-    split: _Split,
-    nearest_vectors: np.ndarray,
-    fit_seconds: float,
-) -> MethodFigures:
-    queries = BinaryCodes.from_scores(scores)
-    index = make_index(codes, hasher=hasher)
-    index.search(queries, _N_NEAREST)  # compiles the loops
+def _milliseconds(search: Callable[[], object], n_queries: int) -> float:
+    search()  # compiles the loops
     started = time.perf_counter()
-    index.search(queries, _N_NEAREST)
-    milliseconds = 1e3 * (time.perf_counter() - started) / len(queries)
-    recall = precision = None
-    if split.has_recall:
-        shortlist = index.search(queries, _N_SHORTLIST, scores=scores).ids
-        shares = [len(np.intersect1d(a, b)) / _N_NEAREST for a, b in zip(nearest_vectors, shortlist, strict=True)]
-        recall = float(np.mean(shares))
-    if split.labeled is not None:
-        asked, known = split.labeled
-        query_classes, base_classes = split.label_index[split.query][asked], split.label_index[split.base][known]
-        if hasattr(hasher, "make_index"):
-            found = index.search(queries[asked], _N_NEAREST, among=np.flatnonzero(known)).ids
-            precision = float(np.mean(split.label_index[split.base][found] == query_classes[:, None]))
-        else:
-            precision = precision_at(queries[asked], codes[known], query_classes, base_classes, _N_NEAREST)
-    n_different = len(np.unique(codes.packed, axis=0))
-    return MethodFigures(name, codes.packed.shape[1], n_different, precision, recall, fit_seconds, milliseconds)
-
-
-def _fitted(hasher: BaseHasher, split: _Split) -> tuple[BaseHasher, float]:
-    """Return a copy of the hasher fitted on the searched rows, and the seconds that took."""
-    hasher = clone(hasher)
-    if "random_state" in hasher.get_params():
-        hasher.set_params(random_state=0)
-    started = time.perf_counter()
-    hasher.fit(split.X[split.base], _rows_of(split.labels, split.base))
-    return hasher, time.perf_counter() - started
-
-
-def _rows_of(labels: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
-    return None if labels is None else labels[rows]
+    search()
+    return 1e3 * (time.perf_counter() - started) / n_queries

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .figures import MethodFigures
 
-__all__ = ["verdict"]
+__all__ = ["GOOD_RECALL", "about_rivals", "verdict"]
 
 # A loss of precision that a user of the search would hardly notice: one wrong item in five lists of ten.
 _SMALL_LOSS = 0.02
-# Of ten near vectors, at least eight reach the list of a hundred that a second, exact ranking would look at.
-_GOOD_RECALL = 0.8
+#: Of ten near vectors, at least eight reach the list of a hundred that a second, exact ranking would look at.
+GOOD_RECALL = 0.8
 # Among fewer items, a list of 100 holds most neighbors whatever the codes are.
 _ENOUGH_ITEMS = 1000
 # If more items than this share a code on average, a search cannot tell the ten nearest apart.
@@ -18,6 +20,8 @@ _CROWDED = 10
 _ENOUGH_QUERIES = 50
 # A difference in precision that is worth a sentence.
 _WORTH_TELLING = 0.005
+# A rival that finds so many more of the nearest vectors is better for those who want these.
+_MUCH_MORE = 0.05
 
 
 def verdict(
@@ -40,12 +44,24 @@ def verdict(
     return f"{judgment} Only {n_labeled_queries} {queries}, so the shares of a class are rough."
 
 
+def about_rivals(own: MethodFigures, rivals: Sequence[MethodFigures]) -> str:
+    """Return a sentence about a method that finds many more of the nearest vectors in as many bytes, empty if none."""
+    small = [rival for rival in rivals if rival.bytes_per_item <= own.bytes_per_item]
+    best = max(small, key=lambda rival: rival.recall_10_at_100 or 0.0, default=None)
+    if best is None or (best.recall_10_at_100 or 0.0) < (own.recall_10_at_100 or 0.0) + _MUCH_MORE:
+        return ""
+    told = f"If the nearest vectors are all you want, {best.name} finds {best.recall_10_at_100:.0%} of them"
+    if best.precision_at_10 is not None:
+        told += f", with {best.precision_at_10:.1%} of the ten first in the class of the query"
+    return f"{told}, in as many bytes per item."
+
+
 def _judgment(exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures | None, n_items: int) -> str:
     shares = [share for share in (_class_share(exact, own), _neighbor_share(own)) if share]
     if not shares:
         return f"There are too few rows to judge these codes: {_different(own, n_items)}."
     crowded = (own.n_different_codes or 0) * _CROWDED < n_items
-    recalls = own.recall_10_at_100 is not None and own.recall_10_at_100 >= _GOOD_RECALL and not crowded
+    recalls = own.recall_10_at_100 is not None and own.recall_10_at_100 >= GOOD_RECALL and not crowded
     finds_class = _keeps_precision(exact, own)
     if finds_class and (crowded or _loses_neighbors(own)):
         return _of_classes(exact, own, unlabeled, n_items)
@@ -69,20 +85,18 @@ def _keeps_precision(exact: MethodFigures, own: MethodFigures) -> bool:
 
 
 def _loses_neighbors(own: MethodFigures) -> bool:
-    return own.recall_10_at_100 is not None and own.recall_10_at_100 < _GOOD_RECALL
+    return own.recall_10_at_100 is not None and own.recall_10_at_100 < GOOD_RECALL
 
 
 def _of_classes(exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures | None, n_items: int) -> str:
-    """Return the verdict on codes that know the class and not the neighbors."""
-    is_low = _loses_neighbors(own)
-    lost = f", and only {_neighbor_share(own)}" if is_low else ", and items with the same code are equally near"
-    return " ".join(
-        [
-            f"These codes are good for finding items of the same class: {_class_share(exact, own)}.",
-            f"They do not tell which items of a class are closest: {_different(own, n_items)}{lost}.",
-            *_advice(own, unlabeled),
-        ]
-    )
+    """Return the verdict on codes that know the class better than the neighbors."""
+    if (own.n_different_codes or 0) * _CROWDED < n_items:
+        lost = f", and only {_neighbor_share(own)}" if _loses_neighbors(own) else ", and equal codes are equally near"
+        loss = f"They do not tell which items of a class are closest: {_different(own, n_items)}{lost}."
+    else:
+        loss = f"They keep only part of the neighbors: {_neighbor_share(own)}, and {_different(own, n_items)}."
+    opening = f"These codes are good for finding items of the same class: {_class_share(exact, own)}."
+    return " ".join([opening, loss, *_advice(own, unlabeled)])
 
 
 def _class_share(exact: MethodFigures, own: MethodFigures) -> str:

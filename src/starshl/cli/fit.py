@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .hashers import choose_method, inner_hasher, make_hasher, parse_settings, with_steps
-from .lengths import fit_lengths, model_files, parse_lengths, save_together
+from .lengths import model_files, parse_lengths, save_together
 from .options import (
     AsJson,
     Drop,
@@ -164,9 +164,10 @@ def fit_models(hasher: BaseHasher, table: Table, files: dict[int, Path]) -> dict
     import numpy as np
 
     from .._validation import check_labels
+    from ..lengths import fit_lengths
 
     start = perf_counter()
-    hashers = fit_lengths(hasher, table.X, table.y, tuple(files))
+    hashers = list(fit_lengths(hasher, table.X, table.y, tuple(files)))
     seconds = perf_counter() - start
     for each in hashers:
         # How the fit was run is not part of the model: the file is the same for any number of threads.

@@ -71,7 +71,7 @@ def make_hasher(
     offered = {"random_state": seed, "verbose": int(progress)}
     params = {name: value for name, value in offered.items() if name in known} | params
     if not paper:
-        return hasher_class(n_bits, **params)
+        return hasher_class(n_bits=n_bits, **params)
     if not hasattr(hasher_class, "paper"):
         raise ValueError(f"--paper names settings of StarSHL, and the method is {method}. Leave one of them out.")
     return hasher_class.paper(n_bits, **params)

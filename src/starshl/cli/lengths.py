@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..base import BaseHasher
 
-__all__ = ["fit_lengths", "model_files", "parse_lengths", "save_together"]
+__all__ = ["model_files", "parse_lengths", "save_together"]
 
 
 def parse_lengths(text: str) -> tuple[int, ...]:
@@ -35,16 +35,6 @@ def model_files(output: Path, lengths: tuple[int, ...]) -> dict[int, Path]:
     return {n_bits: output.with_name(f"{output.stem}.{n_bits}{output.suffix}") for n_bits in lengths}
 
 
-def fit_lengths(hasher: BaseHasher, X: Any, y: Any, lengths: tuple[int, ...]) -> list[BaseHasher]:
-    """Return one fitted hasher per length: from a single fit if the method can, and one fit per length otherwise."""
-    first = hasher.fit(X, y)
-    if len(lengths) == 1:
-        return [first]
-    if hasattr(first, "with_bits"):
-        return [first, *(first.with_bits(n_bits) for n_bits in lengths[1:])]
-    return [first, *(_at_length(first, n_bits).fit(X, y) for n_bits in lengths[1:])]
-
-
 def save_together(hashers: list[BaseHasher], files: list[Path]) -> None:
     """Write all model files; if one of them cannot be written, none appears."""
     from .._files import draft_folder
@@ -60,11 +50,3 @@ def save_together(hashers: list[BaseHasher], files: list[Path]) -> None:
             os.replace(drafts / file.name, file)
     finally:
         shutil.rmtree(drafts, ignore_errors=True)
-
-
-def _at_length(hasher: BaseHasher, n_bits: int) -> BaseHasher:
-    from sklearn.base import clone
-
-    name = "hasher__n_bits" if "hasher__n_bits" in hasher.get_params() else "n_bits"
-    copy: BaseHasher = clone(hasher)
-    return copy.set_params(**{name: n_bits})

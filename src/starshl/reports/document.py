@@ -15,6 +15,7 @@ __all__ = [
     "Block",
     "Chart",
     "Document",
+    "Lists",
     "Pictures",
     "Section",
     "Series",
@@ -25,6 +26,7 @@ __all__ = [
     "digits_apart",
     "interval",
     "listed",
+    "n_right",
     "plus_minus",
     "signed",
 ]
@@ -87,14 +89,26 @@ class Chart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pictures:
-    """A query and what each method retrieves; images are uint8 arrays of shape (height, width)."""
+    """A query and what each method retrieves; images are uint8 arrays of shape (height, width).
+
+    A row has a name, its images, and whether each is right, None where that is not known.
+    """
 
     caption: str
     query: np.ndarray
-    rows: tuple[tuple[str, tuple[np.ndarray, ...], tuple[bool, ...]], ...]
+    rows: tuple[tuple[str, tuple[np.ndarray, ...], tuple[bool | None, ...]], ...]
 
 
-Block: TypeAlias = Text | Table | Chart | Pictures
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """A query and what each method retrieves, as text; rows are as in :class:`Pictures`."""
+
+    caption: str
+    query: str
+    rows: tuple[tuple[str, tuple[str, ...], tuple[bool | None, ...]], ...]
+
+
+Block: TypeAlias = Text | Table | Chart | Pictures | Lists
 
 
 @dataclass(slots=True)
@@ -162,3 +176,15 @@ def interval(gap: Paired) -> str:
 def listed(words: Iterable[object]) -> str:
     """Write words with commas between them."""
     return ", ".join(map(str, words))
+
+
+def n_right(right: Iterable[bool | None]) -> str:
+    """Write how many are right of those that are known, nothing if none is.
+
+    Examples
+    --------
+    >>> n_right([True, None, False]), n_right([None])
+    ('1 of 2', '')
+    """
+    known = [bool(one) for one in right if one is not None]
+    return f"{sum(known)} of {len(known)}" if known else ""

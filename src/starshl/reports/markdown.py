@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .document import Block, Chart, Document, Pictures, Table, Text
+from .document import Block, Chart, Document, Lists, Pictures, Table, Text, n_right
 
 __all__ = ["render_markdown"]
 
@@ -26,8 +26,13 @@ def _render(block: Block) -> str:
         case Table():
             return _table(block)
         case Pictures():
-            rows = tuple((name, f"{sum(right)} of {len(right)}") for name, _, right in block.rows)
+            rows = tuple((name, n_right(right)) for name, _, right in block.rows)
             return _table(Table("Retrieved pictures of the query's class", ("method", "right"), rows))
+        case Lists():
+            rows = tuple((name, n_right(right), "; ".join(texts)) for name, texts, right in block.rows)
+            return _table(
+                Table(f"{block.caption}: {block.query}", ("method", "right", "found"), rows, n_text_columns=3)
+            )
         case Chart():
             return ""
 

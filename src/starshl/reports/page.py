@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 
 from .charts import LOOKS, legend_sample, render_chart
-from .document import Block, Chart, Document, Pictures, Section, Table, Text
+from .document import Block, Chart, Document, Lists, Pictures, Section, Table, Text, n_right
 from .png import png_data_uri
 
 __all__ = ["render_page"]
@@ -21,6 +21,9 @@ _READING = (
     "little sideways, so that the bars do not overlap. In an enlarged part, a bar without a cap continues below."
 )
 _COLLAPSE_ABOVE_ROWS = 12
+# Whether what was retrieved is right: the class of its element, and what a reader is told.
+_KINDS = {True: "right", False: "wrong", None: "unknown"}
+_MEANINGS = {True: "the same class", False: "another class", None: "class unknown"}
 
 
 def render_page(document: Document) -> str:
@@ -50,7 +53,9 @@ def _section(section: Section, fixed: dict[str, int]) -> str:
         elif block is charts[0]:
             panels = "".join(render_chart(chart, styles) for chart in charts)
             legend = _legend(styles, emphasized)
-            parts.append(f'{legend}<p class="caption">{_READING}</p><div class="charts">{panels}</div>')
+            has_bars = any(series.spread for chart in charts for series in chart.series)
+            reading = f'<p class="caption">{_READING}</p>' if has_bars else ""
+            parts.append(f'{legend}{reading}<div class="charts">{panels}</div>')
     body = "".join(parts)
     return f'<section id="{escape(section.anchor)}"><h2>{escape(section.title)}</h2>{body}</section>'
 
@@ -86,6 +91,8 @@ def _render(block: Block) -> str:
             return _table(block)
         case Pictures():
             return _pictures(block)
+        case Lists():
+            return _lists(block)
         case _:
             raise TypeError(f"A report cannot show a {type(block).__name__}.")
 
@@ -118,13 +125,25 @@ def _pictures(block: Pictures) -> str:
     rows = []
     for name, images, right in block.rows:
         shown = "".join(
-            _image(image, "right" if good else "wrong", f"retrieved, {'the same class' if good else 'another class'}")
+            _image(image, _KINDS[good], f"retrieved, {_MEANINGS[good]}")
             for image, good in zip(images, right, strict=True)
         )
-        label = f"{escape(name)}<small>{sum(right)} of {len(right)}</small>"
+        label = f"{escape(name)}<small>{n_right(right)}</small>"
         rows.append(f'<div class="strip"><span>{label}</span><div>{query}{shown}</div></div>')
     return f'<p class="caption">{escape(block.caption)}.</p><div class="pictures">{"".join(rows)}</div>'
 
 
 def _image(image: np.ndarray, kind: str, text: str) -> str:
     return f'<img class="{kind}" alt="{text}" src="{png_data_uri(image)}">'
+
+
+def _lists(block: Lists) -> str:
+    cards = []
+    for name, texts, right in block.rows:
+        lines = "".join(
+            f'<li class="{_KINDS[good]}" title="{_MEANINGS[good]}">{escape(text)}</li>'
+            for text, good in zip(texts, right, strict=True)
+        )
+        cards.append(f"<div><h4>{escape(name)} <small>{n_right(right)}</small></h4><ol>{lines}</ol></div>")
+    heading = f'<p class="caption">{escape(block.caption)}</p><h3>{escape(block.query)}</h3>'
+    return f'{heading}<div class="lists">{"".join(cards)}</div>'

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..hashers import make_hasher
-from ..options import AsJson, Bits, Drop, Ids, Input, Labels, NoLabels, Progress, References, Vectors, split_names
+from ..lengths import parse_lengths
+from ..options import AsJson, Drop, Ids, Input, Labels, NoLabels, Progress, References, Vectors, split_names
+from ..outputs import check_output
 from ..rows import RowOptions, read_rows
 from .common import Folder, busy, check_new_folder, feature_columns, origin, print_answer
+
+if TYPE_CHECKING:
+    from ...binarization import Comparison
+    from ...tables import Table
 
 __all__ = ["binarize"]
 
@@ -19,13 +27,49 @@ MethodName = Annotated[
         "--method",
         "-m",
         metavar="NAME",
-        help="A method from `starshl methods`; by default StarRidge with labels, ITQ without.",
+        help="A method from `starshl methods`; by default HybridHasher with labels, and without them HybridHasher or "
+        "ITQ, whichever measures better.",
+    ),
+]
+Lengths = Annotated[
+    str | None,
+    typer.Option(
+        "--bits",
+        "-b",
+        metavar="N[,N...]",
+        help="Length of the codes; of several lengths, the shortest good one is stored. By default 32, or as many as "
+        "the vectors allow.",
     ),
 ]
 Queries = Annotated[
     int | None,
     typer.Option(
         "--queries", metavar="N", help="Rows to hold out for the comparison; by default a tenth, at most 1,000."
+    ),
+]
+Report = Annotated[
+    Path | None,
+    typer.Option(
+        "--report",
+        metavar="FILE",
+        help="An HTML page to write, with real queries and what each method finds; one is also in the folder, as "
+        "comparison.html.",
+    ),
+]
+Titles = Annotated[
+    str | None,
+    typer.Option(
+        "--titles",
+        metavar="COLUMN",
+        help="The column of texts that the page shows; by default `title` or a similar one, if there is one.",
+    ),
+]
+PictureShape = Annotated[
+    str | None,
+    typer.Option(
+        "--pictures",
+        metavar="HEIGHTxWIDTH",
+        help="Rows are gray pictures, which the page shows; by default if they look like square ones.",
     ),
 ]
 
@@ -35,40 +79,81 @@ def binarize(
     input: Input,
     labels: Labels = None,
     no_labels: NoLabels = False,
-    bits: Bits = 32,
+    bits: Lengths = None,
     method: MethodName = None,
     vectors: Vectors = None,
     ids: Ids = None,
     references: References = None,
     drop: Drop = None,
     queries: Queries = None,
+    report: Report = None,
+    titles: Titles = None,
+    pictures: PictureShape = None,
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
     """Turn embeddings into a collection of codes and compare these with the vectors, on one page."""
-    from dataclasses import asdict
-
     from ...binarization import binarize as binarize_vectors
-    from ...binarization import default_method
 
     check_new_folder(folder)
-    options = RowOptions(labels, no_labels, vectors, ids, references, split_names(drop))
-    table = read_rows(input, options, as_items=True)
-    hasher = make_hasher(method or default_method(has_labels=table.y is not None), bits)
+    lengths = None if bits is None else parse_lengths(bits)
+    hasher = None if method is None else make_hasher(method, (lengths or (32,))[0])
+    if report is not None:
+        check_output(report, [input], suffixes=(".html", ".htm"))
+    table = read_rows(input, RowOptions(labels, no_labels, vectors, ids, references, split_names(drop)), as_items=True)
+    shown = _what_to_show(table, titles, pictures)
     with busy("fitting and comparing", progress):
         comparison = binarize_vectors(
             folder,
             table.X,
             table.y,
             hasher=hasher,
+            n_bits=lengths,
             ids=table.ids,
             metadata=table.metadata,
             references=table.references,
             n_queries=queries,
             feature_names=table.feature_names,
         )
-    name = type(hasher).__name__
+    written = _write_pages(folder, report, comparison, table, shown)
+    name = comparison.chosen.methods[0].name
     learned = "without labels" if table.y is None else f"with labels in {table.label_column}"
-    text = f"{comparison.page()}\n{table.X.shape[0]:,} items by {name} {learned}, in {folder}{origin(table)}"
-    answer = {"method": name, "labels": table.label_column, "vectors": feature_columns(table), **asdict(comparison)}
-    print_answer(answer, text, as_json)
+    text = (
+        f"{comparison.page()}\n{table.X.shape[0]:,} items by {name} {learned}, in {folder}{origin(table)}"
+        f"\nReal queries and what each method finds: {written}"
+    )
+    columns = {"labels": table.label_column, "vectors": feature_columns(table)}
+    print_answer({"method": name, **columns, "report": str(written), **comparison.as_dict()}, text, as_json)
+
+
+def _what_to_show(table: Table, titles: str | None, pictures: str | None) -> dict[str, Any]:
+    """Return what the page shows of a row, as the options say; nothing if they do not."""
+    from ...binarization import find_titles
+    from ...binarization.rows_shown import check_picture_shape
+
+    if titles is not None and pictures is not None:
+        raise ValueError("--titles and --pictures contradict each other. Leave one of them out.")
+    if titles is not None:
+        return {"titles": find_titles(table.metadata, field=titles)}
+    if pictures is None:
+        return {}
+    sizes = re.fullmatch(r"(\d+)x(\d+)", pictures.strip().lower())
+    if sizes is None:
+        raise ValueError(f"--pictures got {pictures!r}; give the height and the width, such as 28x28.")
+    return {"picture_shape": check_picture_shape((int(sizes[1]), int(sizes[2])), table.X.shape[1])}
+
+
+def _write_pages(
+    folder: Path, report: Path | None, comparison: Comparison, table: Table, shown: dict[str, Any]
+) -> Path:
+    """Write the page again if options say what it shows, and a copy of it where it was asked for; return where."""
+    from ..._files import write_atomically
+    from ...binarization import write_page
+
+    own = folder / "comparison.html"
+    if shown:
+        write_page(own, comparison, table.X, **shown)
+    if report is None:
+        return own
+    write_atomically(report, own.read_bytes())
+    return report
