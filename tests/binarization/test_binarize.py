@@ -2,18 +2,21 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.datasets import load_digits
 from sklearn.neighbors import NearestNeighbors
 from typer.testing import CliRunner
 
 from starshl import HybridHasher, StarRidge, StarSHL
-from starshl.baselines import LSHash
+from starshl.baselines import LSHash, RaBitQ
 from starshl.binarization import MethodFigures, binarize, compare
-from starshl.binarization.verdict import verdict
+from starshl.binarization.searches import ByEstimates
+from starshl.binarization.verdict import about_rivals, verdict
 from starshl.cli.main import app
 from starshl.collection import Collection
 from starshl.evaluation import precision_at
@@ -274,12 +277,125 @@ def test_the_verdict_says_if_it_rests_on_few_labels(n_queries, expected):
     assert ("rough" in told) == (n_queries < 50)
 
 
-def test_the_verdict_is_on_the_page_and_in_the_file(digits, tmp_path):
+@pytest.fixture(scope="module")
+def default_items(digits, tmp_path_factory):
+    """Digits with half of the labels, by the default method at two lengths."""
     X, y = digits
-    result = binarize(tmp_path / "digits", X, y, n_queries=60)
+    some = np.where(np.arange(600) % 2, y, -1)
+    folder = tmp_path_factory.mktemp("items") / "digits"
+    return folder, some, binarize(folder, X, some, n_bits=[8, 16], n_queries=60)
+
+
+def test_by_default_a_search_finds_the_nearest_items_of_the_right_class(digits, default_items):
+    (X, y), (folder, some, result) = digits, default_items
+    own, itq = (one for one in result.methods if one.name in ("HybridHasher", "ITQ"))
+    assert own.precision_at_10 > itq.precision_at_10 + 0.05
+    assert own.recall_10_at_100 > itq.recall_10_at_100 - 0.1
+    expected = HybridHasher(n_bits=16, random_state=0).fit(X, some)
+    with Collection(folder, read_only=True) as collection:
+        assert (collection.n_bits, len(collection)) == (16, 600)
+        assert collection.codes(range(600)) == expected.encode_database(X, some)
+        hits = collection.search(X[:50], 10)
+    assert np.mean([[y[hit.id] == label for hit in found] for found, label in zip(hits, y, strict=False)]) > 0.95
+
+
+def test_all_lengths_are_measured_as_if_alone_and_the_choice_is_told(digits, default_items):
+    (X, _), (folder, some, result) = digits, default_items
+    assert [length.n_bits for length in result.lengths] == [8, 16]
+    alone = compare(X, some, n_bits=8, n_queries=60)
+    for both, one in zip(result.lengths[0].methods, alone.lengths[0].methods, strict=True):
+        assert (both.name, both.precision_at_10, both.recall_10_at_100, both.n_different_codes) == (
+            one.name,
+            one.precision_at_10,
+            one.recall_10_at_100,
+            one.n_different_codes,
+        )
+    page = (folder / "comparison.md").read_text()
+    assert "## 8 bits" in page
+    assert f"Of 8 and 16 bits, {result.n_bits} were chosen" in page
+    stored = json.loads((folder / "comparison.json").read_text())
+    assert stored == json.loads(json.dumps(result.as_dict()))
+    assert (stored["n_bits"], stored["bytes_before"], stored["bytes_after"]) == (16, 256, 2)
+
+
+def test_the_verdict_is_on_the_page_and_in_the_file(default_items):
+    folder, _, result = default_items
     assert "These codes are good for finding items of the same class" in result.verdict
-    assert result.verdict in (tmp_path / "digits" / "comparison.md").read_text()
-    assert json.loads((tmp_path / "digits" / "comparison.json").read_text())["verdict"] == result.verdict
+    assert result.verdict in (folder / "comparison.md").read_text()
+    assert json.loads((folder / "comparison.json").read_text())["verdict"] == result.verdict
+
+
+def test_the_page_says_what_vectors_codes_and_the_model_take(default_items):
+    model = default_items[2].methods[1].model_bytes
+    assert 600 * 64 * 4 < model < 2 * 600 * 64 * 4  # mostly the rows of the fit
+    sizes = "A vector takes 256 bytes, a code 2: 600 items take 1.2 kB instead of 153.6 kB, 128 times less."
+    assert f"{sizes} The model that encodes queries takes {model / 1000:.1f} kB" in default_items[2].page()
+
+
+def test_estimates_and_products_take_as_many_bytes_as_they_can(digits):
+    X, y = digits
+    result = compare(X, y, hasher=LSHash(32), rivals=["RaBitQ", "PQ"], n_bits=[32, 64], n_queries=60)
+    short, long = ([one.bytes_per_item for one in length.methods] for length in result.lengths)
+    # Two numbers take four bytes more than a code of 32 bits; of 64 bits, they leave 32.
+    assert short == [4, 8, 4]
+    assert long == [8, 8, 8]
+    assert result.lengths[0].methods[1].precision_at_10 == result.lengths[1].methods[1].precision_at_10
+    assert [one.name for one in result.lengths[0].methods[1:]] == ["RaBitQ (float queries)", "PQ (float queries)"]
+    assert "a query keeps its full precision" in result.page()
+
+
+def test_estimates_are_those_of_rabitq(digits):
+    X, _ = digits
+    items, queries = X[:500], X[500:520]
+    hasher = RaBitQ(24, random_state=0).fit(items)
+    exact = hasher.asymmetric_distances(queries, hasher.sketch(items))
+    found = ByEstimates(items, 24).nearest(queries, 10)
+    expected = np.sort(exact, axis=1)[:, :10]
+    # Numbers of 16 bits change the order of nearly equal estimates only.
+    assert np.allclose(np.take_along_axis(exact, found, axis=1), expected, rtol=2e-2)
+    some = np.arange(0, 500, 7)
+    among = ByEstimates(items, 24).nearest(queries, 5, some)
+    assert np.isin(among, some).all()
+    assert np.allclose(np.take_along_axis(exact, among, axis=1), np.sort(exact[:, some], axis=1)[:, :5], rtol=2e-2)
+
+
+def test_bad_input_is_refused_before_anything_is_fitted(digits, tmp_path):
+    X, y = digits
+    for wrong, message in (
+        ((X, y[:-1]), "599"),
+        ((csr_array(X), y), "X is a sparse matrix; codes are compared with dense vectors"),
+        ((X[0], None), "X has 1 dimension"),
+        ((X[:9], y[:9]), "There are 9 rows; .* takes at least 11"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            binarize(tmp_path / "new", *wrong)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("rival", "expected"),
+    [
+        (
+            figures("PQ", precision=0.84, recall=0.97),
+            "If the nearest vectors are all you want, PQ finds 97% of them, with 84.0% of the ten first in the class "
+            "of the query, in as many bytes per item.",
+        ),
+        (figures("PQ", recall=0.88), ""),  # hardly more
+        (replace(figures("PQ", recall=0.97), bytes_per_item=8), ""),
+        (figures("PQ"), ""),
+    ],
+)
+def test_the_verdict_names_a_method_that_finds_many_more_neighbors_in_as_many_bytes(rival, expected):
+    assert about_rivals(figures("own", precision=0.9, recall=0.85), [rival, figures("other", recall=0.2)]) == expected
+
+
+def test_codes_that_keep_half_of_the_neighbors_are_not_said_to_keep_none():
+    own = figures(different=1464, precision=0.89, recall=0.73)
+    told = verdict(figures(precision=0.83, recall=1.0), own, None, 2700, 300)
+    assert told.endswith(
+        "They keep only part of the neighbors: 73% of the ten nearest vectors are among the 100 nearest codes, and "
+        "2,700 items have 1,464 different codes."
+    )
 
 
 @pytest.mark.slow

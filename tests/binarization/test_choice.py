@@ -100,7 +100,7 @@ def test_lengths_that_make_no_sense_are_refused(digits, n_bits, message):
 
 
 def length(n_bits, precision, recall):
-    return LengthComparison(n_bits, [MethodFigures("own", precision, recall, n_bits / 8, 9, 9, 1.0, 1.0)], "")
+    return LengthComparison(n_bits, [MethodFigures("own", precision, recall, n_bits / 8, 50 * n_bits, 9, 1.0, 1.0)], "")
 
 
 @pytest.mark.parametrize(
@@ -111,13 +111,20 @@ def length(n_bits, precision, recall):
         ([(16, None, 0.81), (32, None, 0.90)], 16),
         ([(16, 0.9, 0.5), (32, 0.9, 0.6)], 32),  # none is good enough
         ([(16, 0.9, None), (32, 0.9, None)], 32),  # nothing to judge by
+        ([(2, 0.9, 0.9), (32, 0.9, 0.9)], 32),  # 100 different codes are few for 2,000 items
     ],
 )
 def test_the_shortest_length_that_is_good_enough_is_chosen(lengths, chosen):
-    n_bits, reason = choose_length([length(*one) for one in lengths])
+    n_bits, reason = choose_length([length(*one) for one in lengths], 2000)
     assert n_bits == chosen
     assert f"and {max(one[0] for one in lengths)} bits, {chosen} were chosen" in reason
 
 
+def test_few_items_do_not_prove_a_short_length():
+    n_bits, reason = choose_length([length(16, 0.9, 0.9), length(32, 0.9, 0.9)], 500)
+    assert n_bits == 32
+    assert reason.endswith("there are too few items to tell.")
+
+
 def test_one_length_needs_no_words():
-    assert choose_length([length(16, 0.9, 0.9)]) == (16, "")
+    assert choose_length([length(16, 0.9, 0.9)], 2000) == (16, "")

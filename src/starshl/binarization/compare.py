@@ -65,7 +65,7 @@ def compare_choice(split: Split, choice: Choice, rivals: Sequence[str] = RIVALS)
         _at_length(bench, fitted, seconds, rivals, n_labeled_queries) for fitted, seconds in _fitted(choice, split)
     ]
     lengths = [part.comparison for part in parts]
-    n_bits, length_choice = choose_length(lengths)
+    n_bits, length_choice = choose_length(lengths, len(split.base))
     found = next(part.found for part in parts if part.comparison.n_bits == n_bits)
     return Comparison(
         choice=choice.reason,

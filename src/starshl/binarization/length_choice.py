@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .comparison import LengthComparison
-from .verdict import GOOD_RECALL
+from .verdict import GOOD_RECALL, keeps_neighbors
 
 __all__ = ["choose_length"]
 
@@ -13,11 +13,11 @@ __all__ = ["choose_length"]
 _SMALL_LOSS = 0.01
 
 
-def choose_length(lengths: Sequence[LengthComparison]) -> tuple[int, str]:
+def choose_length(lengths: Sequence[LengthComparison], n_items: int) -> tuple[int, str]:
     """Return the length to keep, and why.
 
-    It is the shortest whose precision is within .01 of the best and whose recall is at least .8; the longest if there
-    is none. What was not measured does not count.
+    It is the shortest whose precision, where measured, is within .01 of the best and that keeps the neighbors, with a
+    recall of at least .8; the longest if there is none.
     """
     if len(lengths) == 1:
         return lengths[0].n_bits, ""
@@ -29,10 +29,10 @@ def choose_length(lengths: Sequence[LengthComparison]) -> tuple[int, str]:
     for length in by_length:
         own = length.methods[0]
         precise = own.precision_at_10 is None or own.precision_at_10 >= best - _SMALL_LOSS
-        if precise and own.recall_10_at_100 is not None and own.recall_10_at_100 >= GOOD_RECALL:
+        if precise and keeps_neighbors(own, n_items):
             reason = f"recall of at least {GOOD_RECALL:g}"
             if own.precision_at_10 is not None:
                 reason = f"precision within {_SMALL_LOSS:g} of the best and {reason}"
             return length.n_bits, f"{tried}{length.n_bits} were chosen: the shortest codes with {reason}."
     longest = by_length[-1].n_bits
-    return longest, f"{tried}{longest} were chosen: shorter codes lose too much, or there are too few rows to tell."
+    return longest, f"{tried}{longest} were chosen: shorter codes lose too much, or there are too few items to tell."

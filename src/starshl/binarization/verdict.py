@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .figures import MethodFigures
 
-__all__ = ["GOOD_RECALL", "about_rivals", "verdict"]
+__all__ = ["GOOD_RECALL", "about_rivals", "keeps_neighbors", "verdict"]
 
 # A loss of precision that a user of the search would hardly notice: one wrong item in five lists of ten.
 _SMALL_LOSS = 0.02
@@ -56,20 +56,31 @@ def about_rivals(own: MethodFigures, rivals: Sequence[MethodFigures]) -> str:
     return f"{told}, in as many bytes per item."
 
 
+def keeps_neighbors(own: MethodFigures, n_items: int) -> bool:
+    """Tell whether codes find most of the nearest vectors, among enough items and with enough different codes."""
+    return n_items >= _ENOUGH_ITEMS and _recalls(own, n_items)
+
+
+def _recalls(own: MethodFigures, n_items: int) -> bool:
+    return own.recall_10_at_100 is not None and own.recall_10_at_100 >= GOOD_RECALL and not _is_crowded(own, n_items)
+
+
+def _is_crowded(own: MethodFigures, n_items: int) -> bool:
+    return (own.n_different_codes or 0) * _CROWDED < n_items
+
+
 def _judgment(exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures | None, n_items: int) -> str:
     shares = [share for share in (_class_share(exact, own), _neighbor_share(own)) if share]
     if not shares:
         return f"There are too few rows to judge these codes: {_different(own, n_items)}."
-    crowded = (own.n_different_codes or 0) * _CROWDED < n_items
-    recalls = own.recall_10_at_100 is not None and own.recall_10_at_100 >= GOOD_RECALL and not crowded
     finds_class = _keeps_precision(exact, own)
-    if finds_class and (crowded or _loses_neighbors(own)):
+    if finds_class and (_is_crowded(own, n_items) or _loses_neighbors(own)):
         return _of_classes(exact, own, unlabeled, n_items)
-    finds_neighbors = recalls and n_items >= _ENOUGH_ITEMS
+    finds_neighbors = keeps_neighbors(own, n_items)
     good = ["items of the same class"] * finds_class + ["the nearest vectors"] * finds_neighbors
     if good:
         opening = f"These codes are good for finding {' and '.join(good)}: {', and '.join(shares)}."
-    elif recalls:
+    elif _recalls(own, n_items):
         opening = (
             f"These codes keep most neighbors, but {n_items:,} items are few to judge by: {', and '.join(shares)}."
         )
@@ -90,7 +101,7 @@ def _loses_neighbors(own: MethodFigures) -> bool:
 
 def _of_classes(exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures | None, n_items: int) -> str:
     """Return the verdict on codes that know the class better than the neighbors."""
-    if (own.n_different_codes or 0) * _CROWDED < n_items:
+    if _is_crowded(own, n_items):
         lost = f", and only {_neighbor_share(own)}" if _loses_neighbors(own) else ", and equal codes are equally near"
         loss = f"They do not tell which items of a class are closest: {_different(own, n_items)}{lost}."
     else:
