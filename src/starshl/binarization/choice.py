@@ -99,7 +99,7 @@ def _own_length(hasher: BaseHasher, split: Split) -> int:
     """Return the length of the codes of a hasher; one with "all" bits has one for each feature."""
     params = hasher.get_params()
     n_bits = params.get("hasher__n_bits", params.get("n_bits"))
-    return n_bits if isinstance(n_bits, int | np.integer) else split.X.shape[1]
+    return int(n_bits) if isinstance(n_bits, int | np.integer) else split.X.shape[1]
 
 
 def _hybrid(n_bits: int) -> HybridHasher:

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._files import write_atomically
 from .._words import counted
-from ..reports.document import Chart, Document, Lists, Pictures, Section, Series, Table, Text
+from ..reports.document import Block, Chart, Document, Lists, Pictures, Section, Series, Table, Text
 from ..reports.page import render_page
 from .comparison import Comparison, LengthComparison
 from .figures import COLUMNS
@@ -69,6 +69,7 @@ def comparison_page(
         f"{counted(comparison.n_bits, 'bit')} by {own}, compared on {counted(comparison.n_queries, 'query', 'queries')}"
     )
     summary = Section("In short", "summary", [Text((sentence,)) for sentence in comparison.sentences()])
+    shown: Sequence[Block]
     if picture_shape is not None:
         shown = _pictures(comparison.questions, X, picture_shape)
     else:

@@ -29,10 +29,9 @@ def _render(block: Block) -> str:
             rows = tuple((name, n_right(right)) for name, _, right in block.rows)
             return _table(Table("Retrieved pictures of the query's class", ("method", "right"), rows))
         case Lists():
-            rows = tuple((name, n_right(right), "; ".join(texts)) for name, texts, right in block.rows)
-            return _table(
-                Table(f"{block.caption}: {block.query}", ("method", "right", "found"), rows, n_text_columns=3)
-            )
+            found = tuple((name, n_right(right), "; ".join(texts)) for name, texts, right in block.rows)
+            caption = f"{block.caption}: {block.query}"
+            return _table(Table(caption, ("method", "right", "found"), found, n_text_columns=3))
         case Chart():
             return ""
 
