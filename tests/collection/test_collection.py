@@ -376,7 +376,7 @@ def test_the_index_is_chosen_again_when_a_collection_has_doubled(tmp_path, hashe
 
 
 def test_a_full_log_starts_again(tmp_path, hasher, rows, monkeypatch):
-    monkeypatch.setattr("starshl.collection.store._LOG_ROOM", 10)
+    monkeypatch.setattr("starshl.collection.changelog._ROOM", 10)
     folder = tmp_path / "items"
     with Collection.create(folder, hasher) as writer, Collection(folder, read_only=True) as reader:
         for first in range(1000, 1060, 6):
@@ -401,7 +401,7 @@ def test_a_reader_interrupted_on_the_way_to_a_new_hasher_gets_there(folder, rows
     other = LSHash(40, random_state=1).fit(rows)
     with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
         writer.replace_hasher(other, np.arange(60), rows)
-        monkeypatch.setattr(Store, "all_rows", die)
+        monkeypatch.setattr(Store, "read_codes", die)
         with pytest.raises(KeyboardInterrupt):
             len(reader)
         assert reader._session._snapshot.hasher.n_bits == reader._session._snapshot.index.n_bits == 24

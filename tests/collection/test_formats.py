@@ -1,7 +1,10 @@
 """A collection of format 1 opens as it is, and becomes one of format 2 with its first writer."""
 
+import json
 import sqlite3
+import struct
 import threading
+import zlib
 
 import numpy as np
 import pytest
@@ -18,19 +21,30 @@ ITEMS_OF_FORMAT_1 = """CREATE TABLE items (
 )"""
 
 
+FACTS_OF_FORMAT_1 = ("generation", "n_items", "checksum_sum", "model", "n_bits", "log_start", "log_end", "log_sum")
+
+
+def checksum_of_format_1(item, code, reference, metadata):
+    text = json.dumps([reference, metadata]).encode()
+    return zlib.crc32(text, zlib.crc32(struct.pack("<q", item) + code))
+
+
 @pytest.fixture
 def old(folder):
-    """A collection as the version before labels and vectors wrote it: the same rows and checksums in other tables."""
+    """A collection as the version before labels and vectors wrote it, by its statements and its checksums."""
     connection = sqlite3.connect(folder / "items.sqlite")
     with connection:
-        rows = connection.execute("SELECT id, code, reference, metadata, checksum FROM items").fetchall()
-        connection.execute("DROP TABLE items")
+        rows = connection.execute("SELECT id, code, reference, metadata FROM items ORDER BY id").fetchall()
+        facts = dict(connection.execute("SELECT name, value FROM facts").fetchall())
+        for table in ("items", "blocks", "column_blocks"):
+            connection.execute(f"DROP TABLE {table}")
         connection.execute(ITEMS_OF_FORMAT_1)
-        connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", rows)
-        connection.execute(
-            "DELETE FROM facts WHERE name IN ('label_kind', 'vector_kind', 'vector_file', 'n_columns', 'n_slots')"
-        )
-        connection.execute("UPDATE facts SET value = 1 WHERE name = 'format'")
+        checksums = [checksum_of_format_1(*row) for row in rows]
+        records = [(*row, checksum) for row, checksum in zip(rows, checksums, strict=True)]
+        connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?)", records)
+        connection.execute("DELETE FROM facts")
+        kept = {name: facts[name] for name in FACTS_OF_FORMAT_1} | {"format": 1, "checksum_sum": sum(checksums)}
+        connection.executemany("INSERT INTO facts VALUES (?, ?)", kept.items())
     connection.close()
     return folder
 
@@ -48,9 +62,10 @@ def test_a_reader_of_format_1_leaves_it_as_it_is(old, rows):
         assert collection.verify() == 60
         hits = collection.search(rows[:1], k=60, where={"price": {"<": 30}})[0]
         assert sorted(hit.id for hit in hits) == list(range(30))
-        assert collection.get([7])[0][2:] == ({"label": 1, "price": 7, "name": "no 7"}, None, "vector")
+        assert collection.get([7])[0][2:] == ({"label": 1, "price": 7, "name": "no 7"}, None, "vector", None)
         assert collection.search(rows[:1], labels=[1]) == [[]]
         assert collection.keeps is None
+        assert collection.fields == {}
     assert (old / "items.sqlite").read_bytes() == content
 
 
@@ -62,6 +77,9 @@ def test_a_writer_brings_format_1_to_format_2_and_loses_nothing(old, rows):
             assert collection.rows() == before
             collection.set_labels([7], ["red"])
             collection.add(rows[:2])
+            collection.declare_fields({"price": int})
+            hits = collection.search(rows[:1], k=60, where={"price": {">=": 50}})[0]
+            assert sorted(hit.id for hit in hits) == list(range(50, 60))
         assert reader.get([7])[0].label == "red"
         assert reader.verify() == 62
     with Collection(old) as collection:
@@ -81,7 +99,7 @@ def test_a_damaged_collection_of_format_1_is_refused_and_stays(old):
     assert (old / "items.sqlite").read_bytes() == content
 
 
-@pytest.mark.parametrize("step", ["upgrade", "set_fact", "_log_changes"])
+@pytest.mark.parametrize("step", ["upgrade", "set_fact", "_write_blocks"])
 def test_an_interrupted_change_of_format_leaves_format_1(old, monkeypatch, step):
     def die(*arguments):
         raise KeyboardInterrupt

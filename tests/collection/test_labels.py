@@ -206,7 +206,7 @@ def test_labels_of_two_types_do_not_meet(folder):
 def test_replaced_items_keep_nothing_of_their_labels(collection, rows):
     collection.set_labels([3], ["red"])
     collection.upsert(rows[3:4], ids=[3])
-    assert collection.get([3])[0][3:] == (None, "vector")
+    assert collection.get([3])[0][3:5] == (None, "vector")
     assert collection.codes([3]) == collection.hasher.encode(rows[3:4])
 
 

@@ -81,19 +81,20 @@ def read_while_written(folder, reader, rows):
 
 
 def test_what_a_reader_without_locks_read_while_it_was_written_is_not_kept(folder, rows, no_lock_files, monkeypatch):
-    real_rows = Store.all_rows
+    real_read = Store.read_codes
 
     def write_meanwhile(store):
-        yield from real_rows(store)
+        found = real_read(store)
         monkeypatch.undo()
         with Collection(folder) as writer:
             writer.upsert(rows[20:40], ids=np.arange(20))
+        return found
 
     with Collection(folder, read_only=True) as reader:
         with Collection(folder) as writer:
             writer.replace_hasher(LSHash(24, random_state=1).fit(rows), np.arange(60), rows)
         before = reader._session._snapshot
-        monkeypatch.setattr(Store, "all_rows", write_meanwhile)
+        monkeypatch.setattr(Store, "read_codes", write_meanwhile)
         with pytest.raises(ChangedWhileRead):
             len(reader)
         assert reader._session._snapshot is before

@@ -364,7 +364,7 @@ def test_unknown_kinds_of_vectors_are_refused(tmp_path, hasher, word):
 
 
 def test_a_change_that_fails_leaves_nothing_that_is_ever_read(kept, rows, monkeypatch):
-    def die(*arguments):
+    def die(*arguments, **options):
         raise KeyboardInterrupt
 
     with Collection(kept) as collection:
@@ -382,7 +382,7 @@ def test_a_change_that_fails_leaves_nothing_that_is_ever_read(kept, rows, monkey
         assert (collection.vectors([60, 61, 62]) == collection.vectors([0, 1, 2])).all()
 
 
-@pytest.mark.parametrize("step", ["put", "set_fact"])
+@pytest.mark.parametrize("step", ["move", "set_fact"])
 def test_a_compaction_that_fails_changes_nothing(kept, monkeypatch, step):
     def die(*arguments):
         raise KeyboardInterrupt
@@ -432,9 +432,9 @@ def test_vectors_are_on_the_disk_before_the_database_knows_them(kept, rows, monk
         if os.fstat(handle).st_ino == number:
             events.append(f"flushed {os.fstat(handle).st_size}")
 
-    def put(store, added):
+    def put(store, added, **options):
         events.append("stored")
-        real_put(store, added)
+        real_put(store, added, **options)
 
     with Collection(kept) as collection:
         width = collection._session._snapshot.vectors.layout.dtype.itemsize
@@ -509,17 +509,41 @@ def test_a_file_that_is_cut_while_it_is_open_is_refused(kept):
         "UPDATE facts SET value = '' WHERE name = 'vector_file'",
         "UPDATE facts SET value = '../x' WHERE name = 'vector_file'",
         "DELETE FROM facts WHERE name = 'vector_file'",
+    ],
+)
+def test_damaged_facts_are_refused_at_opening(kept, spoil):
+    run(kept, spoil)
+    with pytest.raises(CollectionFormatError, match="damaged"):
+        Collection(kept)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
         "UPDATE items SET slot = 5 WHERE id = 7",
         "UPDATE items SET vector_sum = vector_sum + 1 WHERE id = 7",
         "UPDATE items SET slot = NULL, vector_sum = NULL WHERE id = 7",
         "UPDATE items SET label = '3' WHERE id = 7",
         "UPDATE items SET own_code = code WHERE id = 7",
+        "UPDATE items SET encoder = '0123456789abcdef' WHERE id = 7",
+        "DELETE FROM items WHERE id = 7",
     ],
 )
-def test_a_damaged_database_is_refused(kept, spoil):
-    connection = sqlite3.connect(kept / "items.sqlite")
+def test_a_damaged_row_is_refused_when_it_is_read(kept, rows, spoil):
+    run(kept, spoil)
+    with Collection(kept, read_only=True) as collection:
+        for read in (
+            lambda: collection.get([7]),
+            lambda: collection.search(rows[7:8], k=1),
+            lambda: collection.rows(),
+            lambda: collection.verify(),
+        ):
+            with pytest.raises(CollectionFormatError, match="damaged"):
+                read()
+
+
+def run(folder, statement):
+    connection = sqlite3.connect(folder / "items.sqlite")
     with connection:
-        connection.execute(spoil)
+        connection.execute(statement)
     connection.close()
-    with pytest.raises(CollectionFormatError, match="damaged"):
-        Collection(kept)

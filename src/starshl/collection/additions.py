@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -13,6 +14,7 @@ from .._types import LabelsLike, SamplesLike
 from ..base import BaseHasher
 from ..codes import BinaryCodes
 from .entries import reference_texts
+from .folder import encoder_of
 from .labels import ItemCodes, check_class_kind, item_codes, label_texts
 from .quantization import dense_rows
 from .snapshot import Snapshot
@@ -20,14 +22,25 @@ from .store import Row
 
 __all__ = ["EncodedItems", "Samples", "labeled_row"]
 
+_ENCODER = re.compile("[0-9a-f]{16}")
+
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Items to store as the user gives them: samples, codes that exist already, and labels."""
+    """Items to store as the user gives them: samples, codes that exist already and who made them, and labels."""
 
     X: SamplesLike | None
     codes: BinaryCodes | None
     labels: LabelsLike
+    encoder: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.encoder is not None and self.codes is None:
+            raise ValueError("encoder says who made the codes, and none are given. Leave it out.")
+        if self.encoder is not None and not (isinstance(self.encoder, str) and _ENCODER.fullmatch(self.encoder)):
+            raise ValueError(
+                f"The encoder is {self.encoder!r}; it must be 16 hexadecimal digits, as a collection names its own."
+            )
 
     def own_codes(self, hasher: BaseHasher, *, keeps_vectors: bool) -> BinaryCodes:
         """Return the codes of the vectors, whatever their labels are."""
@@ -43,6 +56,7 @@ class EncodedItems:
     """Items with the codes that the hasher of one model file gives them."""
 
     model: str
+    encoder: str | None
     own: BinaryCodes
     coded: ItemCodes
     labels: list[str | None]
@@ -58,7 +72,8 @@ class EncodedItems:
             raise ValueError(f"X has {len(vectors)} rows and codes {len(own)}; give one code per row.")
         labels = label_texts(samples.labels, len(own))
         check_class_kind(hasher, labels)
-        return cls(snapshot.model, own, item_codes(hasher, own, labels), labels, vectors)
+        encoder = encoder_of(snapshot.model) if samples.codes is None else samples.encoder
+        return cls(snapshot.model, encoder, own, item_codes(hasher, own, labels), labels, vectors)
 
     def rows(
         self,
@@ -70,7 +85,7 @@ class EncodedItems:
         texts = metadata_texts(metadata, len(ids), ascii_only=True)
         known_references = reference_texts(references, len(ids))
         bare = [
-            Row(item, own.tobytes(), None, None, None, None, reference, text)
+            Row(item, own.tobytes(), None, None, self.encoder, None, None, reference, text)
             for item, own, reference, text in zip(ids, self.own.packed, known_references, texts, strict=True)
         ]
         return [

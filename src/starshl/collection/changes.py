@@ -14,14 +14,15 @@ from ..codes import BinaryCodes, n_bytes
 from ..index.base import check_ids, next_ids
 from .additions import EncodedItems, Samples, labeled_row
 from .entries import Item, item_of
-from .folder import Kernels, save_model
+from .fields import Fields
+from .folder import Kernels, encoder_of, save_model
 from .keeping import batches, replace_vectors
 from .labels import check_class_kind, check_kind, class_kind, item_codes, kind_of, label_texts
 from .quantization import called_with_vectors, dense_rows
 from .session import Change, Session
 from .store import Row, Store
 
-__all__ = ["kind_of_labels", "put_items", "replace_model", "set_item_labels"]
+__all__ = ["declare", "kind_of_labels", "put_items", "replace_model", "set_item_labels"]
 
 
 def put_items(
@@ -44,7 +45,7 @@ def put_items(
             # Another thread has replaced the hasher; from here on, none can.
             items = EncodedItems.of(samples, change.snapshot)
         chosen = _chosen_ids(change, ids, len(items.own))
-        present = change.store.present(chosen.tolist())
+        present = chosen[change.snapshot.index.holds(chosen)].tolist()
         if present and not replace:
             raise ValueError(
                 f"The id {present[0]} is already in the collection, and nothing was added. "
@@ -55,7 +56,7 @@ def put_items(
         _note_kind(change.store, items.labels, chosen.tolist())
         if items.vectors is not None:
             rows = _with_vectors(change, rows, items.vectors)
-        change.store.put(rows)
+        change.store.put(rows, present=present)
         change.change_codes(np.array(present, np.int64), items.coded.codes, chosen)
     return chosen
 
@@ -76,6 +77,17 @@ def set_item_labels(session: Session, ids: np.ndarray, labels: LabelsLike) -> li
         change.store.put(rows)
         change.change_codes(ids, codes, ids)
     return [item_of(row) for row in rows]
+
+
+def declare(session: Session, fields: Fields) -> None:
+    """Declare metadata fields of a collection."""
+    with session.writing() as change:
+        known = change.store.fields()
+        for name, kind in fields.items():
+            if known.get(name, kind) != kind:
+                raise ValueError(f"The field {name!r} is declared as {known[name]} already; it cannot become {kind}.")
+        change.store.declare({name: kind for name, kind in fields.items() if name not in known}, change.generation)
+        change.change_codes()
 
 
 def replace_model(
@@ -108,7 +120,11 @@ def replace_model(
 def _recode(store: Store, hasher: BaseHasher, ids: list[int], own: BinaryCodes) -> None:
     """Give items the codes of a new hasher; their labels stay."""
     rows = store.rows(ids)
-    bare = [row._replace(code=code.tobytes(), own_code=None) for row, code in zip(rows, own.packed, strict=True)]
+    encoder = encoder_of(store.model_name())
+    bare = [
+        row._replace(code=code.tobytes(), own_code=None, encoder=encoder)
+        for row, code in zip(rows, own.packed, strict=True)
+    ]
     codes, from_label = item_codes(hasher, own, [row.label for row in rows])
     store.put(
         labeled_row(row, row.label, code.tobytes(), bool(by_label))

@@ -19,13 +19,15 @@ from ..base import BaseHasher
 from ..codes import BinaryCodes
 from ..index.base import check_ids
 from .additions import Samples
-from .changes import kind_of_labels, put_items, replace_model, set_item_labels
+from .changes import declare, kind_of_labels, put_items, replace_model, set_item_labels
 from .entries import Item, item_of
 from .explanation import Explanation, explain_hits
 from .export import write_rows
-from .folder import Kernels, appearing_folder, save_model
+from .fields import check_fields, fields_text
+from .filtering import Filters
+from .folder import Kernels, appearing_folder, encoder_of, save_model
 from .receipts import check_receipt, find_receipt
-from .search import Filters, Hit, Queries, search_nearest, search_within
+from .search import Hit, Queries, search_nearest, search_within
 from .session import DATABASE, Session
 from .store import Row, Store
 from .vectors import create_vectors
@@ -64,7 +66,7 @@ class Collection:
     >>> from starshl.collection import Collection
     >>> X, y = load_digits(return_X_y=True)
     >>> folder = Path(tempfile.mkdtemp()) / "digits"
-    >>> with Collection.create(folder, LSHash(32, random_state=0).fit(X)) as digits:
+    >>> with Collection.create(folder, LSHash(32, random_state=0).fit(X), fields={"page": int}) as digits:
     ...     ids = digits.add(X, labels=y, metadata=[{"page": i // 100} for i in range(len(X))])
     ...     hits = digits.search(X[:1], k=2, labels=[0], where={"page": {"<": 10}})[0]
     >>> [(hit.id, hit.distance, hit.label, hit.metadata) for hit in hits]
@@ -91,6 +93,7 @@ class Collection:
         hasher: BaseHasher,
         *,
         vectors: str | None = None,
+        fields: Mapping[str, type | str] | None = None,
         kernels: Kernels = None,
         n_jobs: int | None = None,
     ) -> Self:
@@ -103,6 +106,9 @@ class Collection:
         vectors : {"float16", "int8", None}, default=None
             Keep the vectors of items in a file, two bytes or one per number, for searches that compare them and for
             :meth:`replace_hasher`. They take no memory besides the system's cache.
+        fields : dict, default=None
+            Metadata fields to filter by, with their types, such as ``{"year": int, "topic": str}``: a filter on them
+            takes milliseconds. Types are int, float, str and bool. See also :meth:`declare_fields`.
         kernels : list of kernels, default=None
             Those of the hasher, if it was fitted with functions, which a file cannot hold.
         n_jobs : int, default=None
@@ -110,7 +116,8 @@ class Collection:
         """
         check_is_fitted(hasher)
         with appearing_folder(Path(folder)) as draft:
-            facts = {} if vectors is None else create_vectors(draft, vectors, hasher)
+            facts: dict[str, str | int] = {"fields": fields_text(check_fields(fields or {}))}
+            facts |= {} if vectors is None else create_vectors(draft, vectors, hasher)
             model = save_model(draft, hasher, kernels)
             Store.create(draft / DATABASE, model, hasher.n_bits_, facts)
         return cls(folder, kernels=kernels, n_jobs=n_jobs)
@@ -134,6 +141,18 @@ class Collection:
             return None if snapshot.vectors is None else snapshot.vectors.layout.kind
 
     @property
+    def encoder(self) -> str:
+        """A digest of the hasher's model file; items remember that of the model that encoded them."""
+        with self._session.reading() as (snapshot, _):
+            return encoder_of(snapshot.model)
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The declared metadata fields and their types: "int", "float", "str" or "bool"."""
+        with self._session.reading() as (_, store):
+            return store.fields()
+
+    @property
     def label_kind(self) -> str | None:
         """What labels must be: "text", "numbers" or "booleans"; None as long as there are none to compare with."""
         with self._session.reading() as (snapshot, store):
@@ -155,6 +174,7 @@ class Collection:
         *,
         labels: LabelsLike = None,
         codes: BinaryCodes | None = None,
+        encoder: str | None = None,
         ids: ArrayLike | None = None,
         metadata: Sequence[Mapping[str, Any]] | None = None,
         references: Iterable[str | None] | None = None,
@@ -169,14 +189,16 @@ class Collection:
             If the hasher has a codeword for the class of a label, it becomes the code of the item.
         codes : BinaryCodes, default=None
             The codes of the vectors, if you have them already: instead of X, or besides X if vectors are kept.
+        encoder : str, default=None
+            Which model made ``codes``, as :attr:`encoder` of a collection names it; None if that is not known.
         ids : array of int, default=None
             New ids; the next free ones if None.
         metadata : list of dict, default=None
-            One dictionary per item, of what JSON can hold.
+            One dictionary per item, of what JSON can hold; values of declared fields have their types.
         references : list of str or None, default=None
             Where the picture or text is, one per item.
         """
-        samples = Samples(X, codes, labels)
+        samples = Samples(X, codes, labels, encoder)
         return put_items(self._session, samples, ids, metadata, references, replace=False)
 
     def upsert(
@@ -186,6 +208,7 @@ class Collection:
         ids: ArrayLike,
         labels: LabelsLike = None,
         codes: BinaryCodes | None = None,
+        encoder: str | None = None,
         metadata: Sequence[Mapping[str, Any]] | None = None,
         references: Iterable[str | None] | None = None,
     ) -> np.ndarray:
@@ -193,7 +216,7 @@ class Collection:
 
         Nothing of a replaced item stays, neither its label nor its metadata.
         """
-        samples = Samples(X, codes, labels)
+        samples = Samples(X, codes, labels, encoder)
         return put_items(self._session, samples, ids, metadata, references, replace=True)
 
     def set_labels(self, ids: ArrayLike, labels: LabelsLike) -> list[Item]:
@@ -221,7 +244,7 @@ class Collection:
         """Remove items; if an id is unknown, nothing is removed."""
         ids = check_ids(ids)
         with self._session.writing() as change:
-            missing = np.setdiff1d(ids, change.store.present(ids.tolist()))
+            missing = ids[~change.snapshot.index.holds(ids)]
             if len(missing):
                 raise KeyError(f"The id {missing[0]} is not in the collection; nothing was removed.")
             change.store.delete(ids.tolist())
@@ -267,7 +290,8 @@ class Collection:
         items : array of int, default=None
             Ids of stored items to search for, instead of X; an item is its own nearest neighbor.
         where : dict, default=None
-            A filter on metadata, such as ``{"shop": "a", "price": {"<": 10}}``.
+            A filter on metadata, such as ``{"shop": "a", "price": {"<": 10}}``. Other fields than declared ones are
+            slow, and a warning says so.
         among : array of int, default=None
             Ids of the items that may be returned; unknown ids are ignored.
         labels : list of labels, default=None
@@ -356,6 +380,17 @@ class Collection:
         """Return the text that a change stored under a key, None if there is no such change."""
         with self._session.reading() as (_, store):
             return find_receipt(store, key)
+
+    def declare_fields(self, fields: Mapping[str, type | str]) -> None:
+        """Declare metadata fields, so that filters on them are fast; every item must fit, or nothing changes.
+
+        Parameters
+        ----------
+        fields : dict
+            Names and types, as in :meth:`create`. An item may lack a field, or have None there. A field that is
+            declared already keeps its type.
+        """
+        declare(self._session, check_fields(fields))
 
     def compact(self) -> None:
         """Give the space of removed items back to the file system."""

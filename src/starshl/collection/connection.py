@@ -16,7 +16,7 @@ __all__ = ["ChangedWhileRead", "Connection"]
 Value = TypeVar("Value", str, int)
 
 BUSY_SECONDS = 10.0
-# Reading the schema of three tables takes SQLite a few dozen steps. A crafted file may demand any number.
+# Reading the schema of five tables takes SQLite a few dozen steps. A crafted file may demand any number.
 _SCHEMA_STEPS = 1_000_000
 
 NOT_READ = "Nothing was read."
@@ -74,7 +74,7 @@ class Connection:
             connection.execute("PRAGMA journal_mode = WAL")
             for statement in TABLES[FORMAT].values():
                 connection.execute(statement)
-            connection.executemany("INSERT INTO facts VALUES (?, ?)", {"format": FORMAT, **facts}.items())
+            connection.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
 
     def close(self) -> None:
         """Close the connection; the last one to close empties the write-ahead log into the file."""
@@ -131,6 +131,14 @@ class Connection:
 
     def text_fact(self, name: str) -> str:
         return self._fact(name, str)
+
+    def facts(self) -> dict[str, Any]:
+        """Return all facts but receipts, of which there may be many; each of them has its own checksum."""
+        query = "SELECT name, value FROM facts WHERE name < 'receipt' OR name >= 'receipu'"
+        return dict(self.execute(query).fetchall())
+
+    def set_fact(self, name: str, value: str | int) -> None:
+        self.execute("REPLACE INTO facts VALUES (?, ?)", [name, value])
 
     def _fact(self, name: str, kind: type[Value]) -> Value:
         row = self.execute("SELECT value FROM facts WHERE name = ?", [name]).fetchone()

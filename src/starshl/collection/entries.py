@@ -16,7 +16,8 @@ __all__ = ["Item", "item_of", "metadata_of", "reference_texts"]
 class Item(NamedTuple):
     """What a collection keeps of an item besides its code and its vector.
 
-    ``code_from`` says what the code follows from: "label" or "vector".
+    ``code_from`` says what the code follows from: "label" or "vector". ``encoder`` names the model that encoded the
+    vector, None if that is not known.
     """
 
     id: int
@@ -24,6 +25,7 @@ class Item(NamedTuple):
     metadata: dict[str, Any]
     label: str | int | bool | None
     code_from: str
+    encoder: str | None
 
 
 def reference_texts(references: Iterable[str | None] | None, n_items: int) -> list[str | None]:
@@ -54,4 +56,4 @@ def metadata_of(row: Row) -> dict[str, Any]:
 
 def item_of(row: Row) -> Item:
     """Return what users see of a row."""
-    return Item(row.id, row.reference, metadata_of(row), label_of(row), row.code_from)
+    return Item(row.id, row.reference, metadata_of(row), label_of(row), row.code_from, row.encoder)

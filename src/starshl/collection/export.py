@@ -39,6 +39,7 @@ def _write_json_lines(path: str | os.PathLike[str], rows: Sequence[Row], n_bits:
                 "code": row.code.hex(),
                 "n_bits": n_bits,
                 "code_from": row.code_from,
+                "encoder": row.encoder,
                 "label": label_of(row),
                 "reference": row.reference,
                 "metadata": metadata_of(row),
@@ -54,6 +55,7 @@ def _write_parquet(path: str | os.PathLike[str], rows: Sequence[Row], n_bits: in
     packed = np.frombuffer(content, np.uint8).reshape(len(rows), n_bytes(n_bits))
     columns: dict[str, Sequence[str | None]] = {
         "code_from": [row.code_from for row in rows],
+        "encoder": [row.encoder for row in rows],
         "label": [row.label for row in rows],
         "reference": [row.reference for row in rows],
         "metadata": [row.metadata for row in rows],

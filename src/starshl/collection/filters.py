@@ -1,69 +1,96 @@
-"""Filters on metadata: a dictionary becomes SQL in which every name and value is a parameter."""
+"""Filters on metadata: a dictionary becomes conditions, and these SQL in which every name and value is a parameter."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
-__all__ = ["Scalar", "compile_filter"]
+from .columns import COMPARISONS
+
+__all__ = ["Condition", "Scalar", "compile_conditions", "parse_filter"]
 
 # What a field can be compared with, as SQLite knows it.
 Scalar: TypeAlias = str | int | float
 
-_ORDERINGS = {"<": "<", "<=": "<=", ">": ">", ">=": ">="}
-_COMPARISONS = {"=": "=", "!=": "!=", **_ORDERINGS}
+_ORDERINGS = ("<", "<=", ">", ">=")
 
 
-def compile_filter(where: Mapping[str, Any]) -> tuple[str, list[Scalar]]:
-    """Return an SQL condition and its parameters.
+class Condition(NamedTuple):
+    """A field, a comparison or "in", and the value or the list of values to compare with."""
 
-    Each entry names a metadata field and gives a value to equal, or a dictionary of comparisons; all must
-    hold. An item without the field fails every comparison, also ``!=``. No text of the filter gets into the
-    SQL: names and values are parameters.
+    field: str
+    word: str
+    value: Scalar | list[Scalar]
+
+
+def parse_filter(where: Mapping[str, Any]) -> list[Condition]:
+    """Return the conditions of a filter, all of which must hold.
+
+    Each entry names a metadata field and gives a value to equal, or a dictionary of comparisons. An item without the
+    field fails every comparison, also ``!=``.
 
     Examples
     --------
-    >>> compile_filter({"label": 3})
-    ('json_extract(metadata, ?) = ?', ['$."label"', 3])
-    >>> compile_filter({"shop": {"in": ["a", "b"]}})
-    ('json_extract(metadata, ?) IN (?, ?)', ['$."shop"', 'a', 'b'])
+    >>> parse_filter({"price": {"<": 10}})
+    [Condition(field='price', word='<', value=10)]
     """
     if not isinstance(where, Mapping) or not where:
         raise ValueError(
             f"The filter is {where!r}; it must be a dictionary such as {{'label': 3}} or "
             "{'price': {'<': 10}, 'shop': {'in': ['a', 'b']}}."
         )
-    conditions, parameters = [], []
+    conditions = []
     for field, condition in where.items():
-        path = _path(field)
+        _path(field)
         if not isinstance(condition, Mapping):
             condition = {"=": condition}
         if not condition:
             raise ValueError(f"The filter on {field!r} is empty; give a value or a comparison.")
-        for word, value in condition.items():
-            text, values = _comparison(field, word, value)
-            conditions.append(text)
-            parameters += [path, *values]
-    return " AND ".join(conditions), parameters
+        conditions += [_condition(field, word, value) for word, value in condition.items()]
+    return conditions
 
 
-def _comparison(field: str, word: str, value: Any) -> tuple[str, list[Scalar]]:
+def compile_conditions(conditions: Sequence[Condition]) -> tuple[str, list[Scalar]]:
+    """Return an SQL condition and its parameters; no text of the filter gets into the SQL.
+
+    Examples
+    --------
+    >>> compile_conditions(parse_filter({"label": 3}))
+    ('json_extract(metadata, ?) = ?', ['$."label"', 3])
+    >>> compile_conditions(parse_filter({"shop": {"in": ["a", "b"]}}))
+    ('json_extract(metadata, ?) IN (?, ?)', ['$."shop"', 'a', 'b'])
+    """
+    texts, parameters = [], []
+    for condition in conditions:
+        text, values = _compiled(condition)
+        texts.append(text)
+        parameters += values
+    return " AND ".join(texts), parameters
+
+
+def _condition(field: str, word: str, value: Any) -> Condition:
     if word == "in":
         if not isinstance(value, (list, tuple)) or not value:
             raise ValueError(f"The filter on {field!r} asks for one of {value!r}; give a list of values.")
-        marks = ", ".join("?" for _ in value)
-        return f"json_extract(metadata, ?) IN ({marks})", [_scalar(field, item) for item in value]
-    if word not in _COMPARISONS:
-        allowed = ", ".join([*_COMPARISONS, "in"])
+        return Condition(field, word, [_scalar(field, item) for item in value])
+    if word not in COMPARISONS:
+        allowed = ", ".join([*COMPARISONS, "in"])
         raise ValueError(f"The filter on {field!r} uses {word!r}; comparisons are {allowed}.")
-    value = _scalar(field, value)
-    condition = f"json_extract(metadata, ?) {_COMPARISONS[word]} ?"
-    if word in _ORDERINGS:
+    return Condition(field, word, _scalar(field, value))
+
+
+def _compiled(condition: Condition) -> tuple[str, list[Scalar]]:
+    path, value = _path(condition.field), condition.value
+    if isinstance(value, list):
+        marks = ", ".join("?" for _ in value)
+        return f"json_extract(metadata, ?) IN ({marks})", [path, *value]
+    text = f"json_extract(metadata, ?) {condition.word} ?"
+    if condition.word in _ORDERINGS:
         # SQLite sorts every text after every number, so a text field would pass "> 5".
         kind = "=" if isinstance(value, str) else "!="
-        return f"{condition} AND typeof(json_extract(metadata, ?)) {kind} 'text'", [value, _path(field)]
-    return condition, [value]
+        return f"{text} AND typeof(json_extract(metadata, ?)) {kind} 'text'", [path, value, path]
+    return text, [path, value]
 
 
 def _scalar(field: str, value: Any) -> Scalar:

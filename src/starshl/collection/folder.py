@@ -22,6 +22,7 @@ __all__ = [
     "Kernels",
     "appearing_folder",
     "discard_other_models",
+    "encoder_of",
     "load_model",
     "lock_for_writing",
     "save_model",
@@ -100,6 +101,15 @@ def load_model(folder: Path, name: str, kernels: Kernels) -> BaseHasher:
     if name != _name_of(path):
         raise CollectionFormatError(f"The model file {str(path)!r} was changed. Restore it from a copy.")
     return load(path, kernels=kernels)
+
+
+def encoder_of(model: str) -> str:
+    """Return what items remember of the model that encoded them: a digest, which is a part of its name.
+
+    >>> encoder_of("hasher-0123456789abcdef.star")
+    '0123456789abcdef'
+    """
+    return model.removeprefix("hasher-").removesuffix(".star")
 
 
 def discard_other_models(folder: Path, name: str) -> None:

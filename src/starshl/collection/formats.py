@@ -24,31 +24,67 @@ _ITEMS_2 = """CREATE TABLE items (
   code BLOB NOT NULL,
   own_code BLOB,
   label TEXT,
+  encoder TEXT,
   slot INTEGER,
   vector_sum INTEGER,
   reference TEXT,
   metadata TEXT NOT NULL,
   checksum INTEGER NOT NULL
 )"""
+# Codes of many items in one value, by ascending id; a block ends where the next one begins.
+_BLOCKS = """CREATE TABLE blocks (
+  first INTEGER PRIMARY KEY,
+  n_items INTEGER NOT NULL,
+  generation INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
+  content BLOB NOT NULL
+)"""
+# Labels and declared fields of the items of each block.
+_COLUMN_BLOCKS = """CREATE TABLE column_blocks (
+  name TEXT NOT NULL,
+  first INTEGER NOT NULL,
+  generation INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
+  content BLOB NOT NULL,
+  PRIMARY KEY (name, first)
+) WITHOUT ROWID"""
 
 #: The statements that made the tables of each format, exactly as SQLite stores them.
 TABLES = {
     1: {"facts": FACTS_TABLE, "items": _ITEMS_1, "changes": _CHANGES},
-    2: {"facts": FACTS_TABLE, "items": _ITEMS_2, "changes": _CHANGES},
+    2: {
+        "facts": FACTS_TABLE,
+        "items": _ITEMS_2,
+        "changes": _CHANGES,
+        "blocks": _BLOCKS,
+        "column_blocks": _COLUMN_BLOCKS,
+    },
 }
 
-_AS_NOW = "id, code, NULL AS own_code, NULL AS label, NULL AS slot, NULL AS vector_sum, reference, metadata, checksum"
+_ADDED = ("own_code", "label", "encoder", "slot", "vector_sum")
+_AS_NOW = ", ".join(f"NULL AS {name}" if name in _ADDED else name for name in COLUMNS)
 
 #: What to select :data:`~starshl.collection.rows.COLUMNS` from in each format.
 SOURCES = {1: f"(SELECT {_AS_NOW} FROM items)", 2: "items"}
 
-#: Facts that format 1 lacks, as they are in a collection without labels and vectors.
-NEW_FACTS: dict[str, str | int] = {"label_kind": "", "vector_kind": "", "vector_file": "", "n_columns": 0, "n_slots": 0}
+#: Facts that format 1 lacks, as they are in a collection without labels, declared fields and vectors.
+NEW_FACTS: dict[str, str | int] = {
+    "space": "",
+    "fields": "{}",
+    "label_kind": "",
+    "vector_kind": "",
+    "vector_file": "",
+    "n_columns": 0,
+    "n_slots": 0,
+}
 
-#: The way from format 1 to 2. Checksums stay: that of a row without new fields is the same in both formats.
+#: The way from format 1 to 2, up to the blocks, which are written afterwards. Checksums stay: that of a row without
+#: new fields is the same in both formats.
 UPGRADE = (
     "ALTER TABLE items RENAME TO items_of_format_1",
     _ITEMS_2,
     f"INSERT INTO items ({', '.join(COLUMNS)}) SELECT {_AS_NOW} FROM items_of_format_1 ORDER BY id",
     "DROP TABLE items_of_format_1",
+    _BLOCKS,
+    _COLUMN_BLOCKS,
 )

@@ -71,7 +71,7 @@ def _write(
 def _move(store: Store, ids: list[int], first_slot: int, totals: list[int]) -> None:
     """Give items new slots, one after the other."""
     rows = store.rows(ids)
-    store.put(
+    store.move(
         row._replace(slot=slot, vector_sum=total)
         for slot, (row, total) in enumerate(zip(rows, totals, strict=True), first_slot)
     )

@@ -9,19 +9,25 @@ from typing import Any, NamedTuple
 
 __all__ = ["COLUMNS", "Row", "checked_row"]
 
+_ID = struct.Struct("<q")
+_to_json = json.JSONEncoder().encode
+_NOTHING_ADDED = (None, None, None, None, None)
+
 
 class Row(NamedTuple):
     """One item as it is stored.
 
     ``code`` is what a search compares. If it follows from the label, ``own_code`` is the code of the vector, which
-    comes back when the label goes; otherwise it is None. ``label`` and ``metadata`` are JSON texts. If vectors are
-    kept, ``slot`` is the place of this one in their file, and ``vector_sum`` its checksum.
+    comes back when the label goes; otherwise it is None. ``encoder`` names the model that made the code of the vector,
+    None if that is not known. ``label`` and ``metadata`` are JSON texts. If vectors are kept, ``slot`` is the place of
+    this one in their file, and ``vector_sum`` its checksum.
     """
 
     id: int
     code: bytes
     own_code: bytes | None
     label: str | None
+    encoder: str | None
     slot: int | None
     vector_sum: int | None
     reference: str | None
@@ -29,13 +35,14 @@ class Row(NamedTuple):
 
     @property
     def checksum(self) -> int:
-        text = json.dumps([self.reference, self.metadata]).encode()
-        total = zlib.crc32(text, zlib.crc32(struct.pack("<q", self.id) + self.code))
-        if self.own_code is None and self.label is None and self.slot is None and self.vector_sum is None:
-            # Format 1 had no other fields: its checksums stay valid.
-            return total
-        own = None if self.own_code is None else self.own_code.hex()
-        return zlib.crc32(json.dumps([own, self.label, self.slot, self.vector_sum]).encode(), total)
+        total = zlib.crc32(_ID.pack(self.id) + self.code)
+        texts: list[str | int | None] = [self.reference, self.metadata]
+        added = self[2:7]
+        # Format 1 had no other fields: its checksums stay valid.
+        if added != _NOTHING_ADDED:
+            own = None if self.own_code is None else self.own_code.hex()
+            texts += [own, *added[1:]]
+        return zlib.crc32(_to_json(texts).encode(), total)
 
     @property
     def vector_code(self) -> bytes:

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
-from functools import reduce
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._types import LabelsLike, SamplesLike
+from .._types import SamplesLike
 from .._validation import check_choice, check_integer
 from ..codes import BinaryCodes
-from ..index.base import check_ids
 from .entries import metadata_of
-from .filters import compile_filter
-from .labels import label_of, label_texts
+from .filtering import Filters
+from .labels import label_of
 from .quantization import called_with_vectors, dense_rows
 from .rescoring import METRICS, Rescoring, rescored_neighbors
 from .snapshot import Snapshot
 from .store import Row, Store
 
-__all__ = ["Filters", "Hit", "Queries", "search_nearest", "search_within"]
-
-_FIELDS_SHOWN = 20
+__all__ = ["Hit", "Queries", "search_nearest", "search_within"]
 
 
 class Hit(NamedTuple):
@@ -42,34 +37,6 @@ class Hit(NamedTuple):
     label: str | int | bool | None = None
     code_from: str = "vector"
     rescored: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """What items must pass to be found: a filter on metadata, ids, and labels; None lets all pass."""
-
-    where: Mapping[str, Any] | None = None
-    among: ArrayLike | None = None
-    labels: LabelsLike = None
-
-    def allowed(self, snapshot: Snapshot, store: Store) -> np.ndarray | None:
-        """Return the ids that pass all filters; None if there is no filter."""
-        passing = []
-        if self.among is not None:
-            passing.append(check_ids(np.unique(np.asarray(self.among))))
-        if self.where is not None:
-            matching = np.array(store.matching(*compile_filter(self.where)), np.int64)
-            if not len(matching) and len(snapshot.index):
-                _check_fields(store, self.where)
-            passing.append(matching)
-        if self.labels is not None:
-            passing.append(np.array(store.labeled(_wanted(self.labels)), np.int64))
-        return reduce(np.intersect1d, passing) if passing else None
-
-
-def _wanted(labels: LabelsLike) -> list[str]:
-    given = np.atleast_1d(np.asarray(labels, dtype=object))
-    return sorted({text for text in label_texts(given, len(given)) if text is not None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,36 +92,20 @@ class Queries:
 
 def search_nearest(snapshot: Snapshot, store: Store, queries: Queries, k: int, filters: Filters) -> list[list[Hit]]:
     """Return the k nearest items of each query, or all of them if there are fewer."""
-    allowed = filters.allowed(snapshot, store)
+    passing = filters.passing(snapshot, store)
     if queries.rescoring is None or queries.scores is None:
-        nearest = snapshot.index.search(queries.codes, k, among=allowed, scores=queries.scores)
+        nearest = snapshot.index.search(queries.codes, k, among=passing, scores=queries.scores)
         return _hits(store, zip(nearest.distances, nearest.ids, strict=True))
     k = check_integer(k, "k", low=1)
     return _hits(
-        store, rescored_neighbors(snapshot, store, queries.codes, queries.scores, k, queries.rescoring, allowed)
+        store, rescored_neighbors(snapshot, store, queries.codes, queries.scores, k, queries.rescoring, passing)
     )
 
 
 def search_within(snapshot: Snapshot, store: Store, queries: Queries, radius: int, filters: Filters) -> list[list[Hit]]:
     """Return all items within ``radius`` of each query."""
-    near = snapshot.index.search_radius(queries.codes, radius, among=filters.allowed(snapshot, store))
+    near = snapshot.index.search_radius(queries.codes, radius, among=filters.passing(snapshot, store))
     return _hits(store, (near.of(query) for query in range(len(queries.codes))))
-
-
-def _check_fields(store: Store, where: Mapping[str, Any]) -> None:
-    """Refuse a filter on a name that no item has: it is usually a typo."""
-    known = sorted({name for row in store.all_rows() for name in metadata_of(row)})
-    for field in where:
-        if field in known:
-            continue
-        close = get_close_matches(field, known, n=1)
-        shown = ", ".join(known[:_FIELDS_SHOWN]) + (", ..." if len(known) > _FIELDS_SHOWN else "")
-        raise ValueError(
-            f"The filter asks for {field!r}, and no item has metadata of that name."
-            + (f" Did you mean {close[0]!r}?" if close else "")
-            + (f" There are: {shown}." if known else " The items have no metadata.")
-            + (" Give labels of items as labels=, not as metadata." if field in ("label", "labels") else "")
-        )
 
 
 def _hits(store: Store, neighbors: Iterable[tuple[np.ndarray, ...]]) -> list[list[Hit]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,12 +14,21 @@ from ..codes import BinaryCodes, n_bytes
 from ..exceptions import CollectionFormatError
 from ..index import make_index
 from ..index.scan import ScanIndex
+from .blocks import ColumnCache
 from .folder import Kernels, load_model
 from .quantization import KINDS, RecordLayout
 from .store import Row, Store
 from .vectors import VectorFile
 
-__all__ = ["Snapshot"]
+__all__ = ["Memory", "Snapshot"]
+
+
+@dataclass(slots=True)
+class Memory:
+    """What later filters need not read again: blocks of columns, and the last change up to which rows were checked."""
+
+    columns: ColumnCache
+    rows_checked: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +36,7 @@ class Snapshot:
     """One state: its number, the hasher by name and as an object, the codes, and the file of vectors if it keeps them.
 
     Threads search it while others make the next one. ``n_at_choice`` is how many items there were when the kind of
-    index was chosen.
+    index was chosen. ``memory`` is shared with the states that follow.
     """
 
     generation: int
@@ -37,6 +45,7 @@ class Snapshot:
     index: ScanIndex
     n_at_choice: int
     vectors: VectorFile | None
+    memory: Memory
 
     @classmethod
     def read(cls, store: Store, folder: Path, kernels: Kernels, n_jobs: int | None) -> Self:
@@ -50,9 +59,10 @@ class Snapshot:
                 "Restore it from a copy."
             )
         vectors = _vector_file(store, folder)
-        ids, codes = _unpacked(_with_places(store.all_rows(), store, vectors), n_bits)
+        memory = Memory({}, store.fact("generation") if store.is_outdated else None)
+        ids, codes = _unpacked(list(store.all_rows()), n_bits) if store.is_outdated else _from_blocks(store, n_bits)
         index = make_index(codes, ids, hasher=hasher, n_jobs=n_jobs)
-        return cls(store.fact("generation"), model, hasher, index, max(len(ids), 1), vectors)
+        return cls(store.fact("generation"), model, hasher, index, max(len(ids), 1), vectors, memory)
 
     def caught_up(self, store: Store) -> Self | None:
         """Return the state that ``store`` sees by reading only what changed, or None if that is not listed."""
@@ -61,7 +71,8 @@ class Snapshot:
             return None
         if self.vectors is not None:
             self.vectors.check_length(store.fact("n_slots"))
-        rows = _with_places(store.rows(store.present(changed)), store, self.vectors)
+        rows = store.rows(store.present(changed))
+        _check_places(rows, store, self.vectors)
         ids, codes = _unpacked(rows, self.index.n_bits)
         gone = np.intersect1d(np.array(changed, np.int64), self.index.ids)
         successor = self.changed(store.fact("generation"), gone, codes, ids)
@@ -82,6 +93,18 @@ class Snapshot:
     def vectors_of(self, store: Store, ids: list[int]) -> np.ndarray:
         """Return the kept vectors of items."""
         return self.require_vectors().read(ids, store.places(ids))
+
+    def as_indexed(self, by_id: np.ndarray) -> np.ndarray:
+        """Return booleans that are given by ascending id in the order of the index."""
+        ids = self.index.ids
+        if not len(ids) or np.all(ids[1:] > ids[:-1]):
+            return by_id
+        lowest = ids.min()
+        if int(ids.max()) - int(lowest) + 1 == len(ids):
+            return by_id[ids - lowest]
+        ordered = np.empty_like(by_id)
+        ordered[np.argsort(ids)] = by_id
+        return ordered
 
     def changed(
         self, generation: int, gone: np.ndarray | None, codes: BinaryCodes | None, ids: np.ndarray | None
@@ -123,8 +146,8 @@ def _vector_file(store: Store, folder: Path) -> VectorFile | None:
     return file
 
 
-def _with_places(rows: Iterable[Row], store: Store, vectors: VectorFile | None) -> Iterable[Row]:
-    """Yield rows whose vectors are where they can be: in a slot that is taken, or nowhere if none are kept."""
+def _check_places(rows: list[Row], store: Store, vectors: VectorFile | None) -> None:
+    """Refuse rows whose vectors are where they cannot be."""
     n_slots = 0 if vectors is None else store.fact("n_slots")
     for row in rows:
         if (row.slot is None) != (vectors is None) or (row.slot is not None and not 0 <= row.slot < n_slots):
@@ -132,18 +155,34 @@ def _with_places(rows: Iterable[Row], store: Store, vectors: VectorFile | None) 
                 f"The item {row.id} has its vector in slot {row.slot}, and {n_slots} are taken: the collection is "
                 "damaged. Restore it from a copy."
             )
-        yield row
 
 
-def _unpacked(rows: Iterable[Row], n_bits: int) -> tuple[np.ndarray, BinaryCodes]:
+def _from_blocks(store: Store, n_bits: int) -> tuple[np.ndarray, BinaryCodes]:
+    """Return ids and codes of all items."""
+    ids, packed = store.read_codes()
+    if len(ids) and packed.shape[1] != n_bytes(n_bits):
+        raise _of_other_length(n_bits)
+    return ids, _codes(packed.reshape(len(ids), n_bytes(n_bits)), n_bits)
+
+
+def _unpacked(rows: list[Row], n_bits: int) -> tuple[np.ndarray, BinaryCodes]:
     """Return ids and codes of rows."""
-    pairs = [(row.id, row.code) for row in rows]
     width = n_bytes(n_bits)
-    content = b"".join(code for _, code in pairs)
-    if any(len(code) != width for _, code in pairs):
-        raise CollectionFormatError(
-            f"A code does not have the {width} bytes of {n_bits} bits: the collection is damaged. Restore it from a "
-            "copy."
-        )
-    packed = np.frombuffer(content, np.uint8).reshape(len(pairs), width)
-    return np.array([item for item, _ in pairs], np.int64), BinaryCodes(packed, n_bits)
+    if any(len(row.code) != width for row in rows):
+        raise _of_other_length(n_bits)
+    packed = np.frombuffer(b"".join([row.code for row in rows]), np.uint8).reshape(len(rows), width)
+    return np.array([row.id for row in rows], np.int64), _codes(packed, n_bits)
+
+
+def _codes(packed: np.ndarray, n_bits: int) -> BinaryCodes:
+    try:
+        return BinaryCodes(packed, n_bits)
+    except ValueError as error:
+        raise CollectionFormatError(f"The codes are damaged ({error}) Restore the collection from a copy.") from error
+
+
+def _of_other_length(n_bits: int) -> CollectionFormatError:
+    return CollectionFormatError(
+        f"A code does not have the {n_bytes(n_bits)} bytes of {n_bits} bits: the collection is damaged. Restore it "
+        "from a copy."
+    )

@@ -3,64 +3,57 @@
 from __future__ import annotations
 
 import json
-import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+import numpy as np
 
 from ..exceptions import CollectionFormatError
 from . import acknowledged
+from .blocks import LABELS, BlockItems, Blocks, field_column
+from .changelog import EMPTY_LOG, ChangeLog
 from .connection import ChangedWhileRead, Connection
+from .fields import Fields, fields_text, read_fields, values_of
 from .formats import FORMAT, NEW_FACTS, SOURCES, UPGRADE
 from .rows import COLUMNS, Row, checked_row
 
 __all__ = ["ChangedWhileRead", "Row", "Store"]
 
-_LOG_FACTS = ("log_start", "log_end", "log_sum")
-_LOG_ROOM = 4_000
+_FACTS_SUM = "facts_sum"
 _HAS_LISTED_ID = "id IN (SELECT value FROM json_each(?))"
 _SUM_MODULUS = 1 << 62
 _COLUMNS = ", ".join(COLUMNS)
 _INSERT = f"INSERT INTO items ({_COLUMNS}) VALUES ({', '.join('?' for _ in COLUMNS)})"
 
 
-class _Log(NamedTuple):
-    """Pairs of generation and id: what changed after generation ``start`` and up to ``end``."""
-
-    start: int
-    end: int
-    entries: list[tuple[int, int]]
-
-    @property
-    def checksum(self) -> int:
-        pairs = [(self.start, self.end), *self.entries]
-        return sum(zlib.crc32(struct.pack("<qq", *pair)) for pair in pairs)
-
-
 class Store:
-    """Rows and facts through one connection; every change has a number, the generation."""
+    """Rows, blocks and facts through one connection; every change has a number, the generation."""
 
     def __init__(self, path: Path, *, writable: bool) -> None:
         self.path = path
         self._counter = path.with_name(acknowledged.FILE_NAME)
+        # What the transaction under way has done: ids to log, and what changes in blocks.
         self._changed: list[int] = []
+        self._leaving: list[int] = []
+        self._arriving: list[BlockItems] = []
         self._source = ""
         self.connection = Connection(path, writable=writable)
+        self.blocks = Blocks(self.connection)
+        self._log = ChangeLog(self.connection)
 
     @staticmethod
     def create(path: Path, model: str, n_bits: int, more_facts: dict[str, str | int]) -> None:
         """Make a new, empty file and the counter of its changes; ``more_facts`` are some of ``NEW_FACTS``."""
         acknowledged.create_counter(path.with_name(acknowledged.FILE_NAME))
-        empty = _Log(0, 0, [])
-        facts = (
-            NEW_FACTS
-            | more_facts
-            | {"generation": 0, "n_items": 0, "checksum_sum": 0, "model": model, "n_bits": n_bits}
-        )
-        log = dict(zip(_LOG_FACTS, (empty.start, empty.end, empty.checksum), strict=True))
-        Connection.create_file(path, facts | log)
+        numbers = {"generation": 0, "n_items": 0, "checksum_sum": 0, "n_bits": n_bits}
+        facts = {"format": FORMAT} | NEW_FACTS | more_facts | numbers | {"model": model} | EMPTY_LOG
+        facts |= Blocks.no_blocks(_column_names(read_fields(str(facts["fields"]))))
+        Connection.create_file(path, facts | {_FACTS_SUM: _sum_of(facts)})
 
     def close(self) -> None:
         self.connection.close()
@@ -72,7 +65,7 @@ class Store:
         n_acknowledged = acknowledged.read_acknowledged(self._counter)
         with self.connection.reading():
             self._check_generation(n_acknowledged)
-            self._find_source()
+            self._check_facts()
             yield
 
     @contextmanager
@@ -81,12 +74,15 @@ class Store:
         n_acknowledged = acknowledged.read_acknowledged(self._counter)
         with self.connection.writing():
             self._check_generation(n_acknowledged)
-            self._find_source()
+            self._check_facts()
             generation = self.fact("generation") + 1
-            self._changed = []
+            self._changed, self._leaving, self._arriving = [], [], []
             yield generation
-            self._log_changes(generation)
+            self._write_blocks(generation)
+            self._log.append(generation, self._changed)
             self.set_fact("generation", generation)
+            if not self.is_outdated:
+                self.set_fact(_FACTS_SUM, _sum_of(self.connection.facts()))
         acknowledged.acknowledge(self._counter, generation)
         self.connection.checkpoint()
 
@@ -108,12 +104,19 @@ class Store:
     def text_fact(self, name: str) -> str:
         return self.connection.text_fact(name)
 
+    def set_fact(self, name: str, value: str | int) -> None:
+        self.connection.set_fact(name, value)
+
     def model_name(self) -> str:
         return self.text_fact("model")
 
+    def fields(self) -> Fields:
+        """Return the declared metadata fields."""
+        return {} if self.is_outdated else read_fields(self.text_fact("fields"))
+
     @property
     def is_outdated(self) -> bool:
-        """Whether the file has an older format, which has neither labels nor vectors; only inside a transaction."""
+        """Whether the file has an older format, without labels, vectors and blocks; only inside a transaction."""
         return self.fact("format") < FORMAT
 
     def upgrade(self) -> None:
@@ -123,33 +126,54 @@ class Store:
         for name, value in {**NEW_FACTS, "format": FORMAT}.items():
             self.set_fact(name, value)
         self._find_source()
+        self.rewrite_blocks()
 
-    def set_fact(self, name: str, value: str | int) -> None:
-        self.connection.execute("REPLACE INTO facts VALUES (?, ?)", [name, value])
+    def rewrite_blocks(self) -> None:
+        """Write all blocks again, without gaps; only inside :meth:`writing`."""
+        fields = self.fields()
+        self.blocks.clear(_column_names(fields))
+        self._arriving = [BlockItems.of(rows, fields) for rows in _portions(self.all_rows())]
 
-    def put(self, rows: Iterable[Row]) -> None:
-        """Insert rows, replacing those with the same id; only inside :meth:`writing`."""
+    def declare(self, fields: Fields, generation: int) -> None:
+        """Add declared fields, whose values the items must fit; only inside :meth:`writing`."""
+        values = values_of(self.all_rows(), fields)
+        for name in fields:
+            self.blocks.add_column(field_column(name), values[name], generation)
+        self.set_fact("fields", fields_text(self.fields() | fields))
+
+    def put(self, rows: Iterable[Row], *, present: list[int] | None = None) -> None:
+        """Insert rows, replacing those with the same id; only inside :meth:`writing`.
+
+        ``present`` are the ids that are stored already, if that is known.
+        """
         rows = list(rows)
-        self.delete([row.id for row in rows])
-        self.connection.execute_many(_INSERT, ((*row, row.checksum) for row in rows))
-        self._count(len(rows), sum(row.checksum for row in rows))
+        self.delete([row.id for row in rows] if present is None else present)
+        self._changed += [] if present is None else [row.id for row in rows]
+        self._insert(rows)
+        self._arriving.append(BlockItems.of(rows, self.fields()))
+
+    def move(self, rows: Iterable[Row]) -> None:
+        """Replace rows by others that differ only in where their vectors are; only inside :meth:`writing`."""
+        rows = list(rows)
+        self._changed += [row.id for row in rows]
+        self._delete([row.id for row in rows])
+        self._insert(rows)
 
     def delete(self, ids: list[int]) -> None:
         """Delete rows; only inside :meth:`writing`."""
         self._changed += ids
-        chosen = [json.dumps(ids)]
-        n_gone, total = self.connection.execute(
-            f"SELECT count(*), coalesce(sum(checksum), 0) FROM items WHERE {_HAS_LISTED_ID}", chosen
-        ).fetchone()
-        self.connection.execute(f"DELETE FROM items WHERE {_HAS_LISTED_ID}", chosen)
-        self._count(-n_gone, -total)
+        self._leaving += ids
+        self._arriving = [items.without(np.array(ids, np.int64)) for items in self._arriving]
+        self._delete(ids)
+
+    def read_codes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return all ids, ascending, and the packed codes; refuse damaged blocks, and a damaged log of changes."""
+        self._log.read()
+        return self.blocks.read_codes()
 
     def changed_since(self, generation: int) -> list[int] | None:
-        """Return the ids that may have changed since a generation, or None if the log does not reach back that far."""
-        log = self._read_log()
-        if generation < log.start or generation > log.end:
-            return None
-        return sorted({item for changed_in, item in log.entries if changed_in > generation})
+        """Return the ids that may have changed since a generation, or None if that is not known."""
+        return self._log.changed_since(generation)
 
     def present(self, ids: list[int]) -> list[int]:
         """Return those of the ids that are stored."""
@@ -162,9 +186,8 @@ class Store:
             f"SELECT {_COLUMNS} FROM {self._source} WHERE {_HAS_LISTED_ID}", [json.dumps(ids)]
         )
         by_id = {record[0]: self._checked(record) for record in records}
-        missing = [item for item in ids if item not in by_id]
-        if missing:
-            raise KeyError(f"The id {missing[0]} is not in the collection.")
+        if len(by_id) < len(ids):
+            raise self._missing(next(item for item in ids if item not in by_id))
         return [by_id[item] for item in ids]
 
     def all_rows(self) -> Iterator[Row]:
@@ -180,17 +203,17 @@ class Store:
             yield row
         if (n_items, total) != expected:
             raise self._damaged(f"holds {n_items} items where {expected[0]} were written")
-        self._read_log()
+        self._log.read()
 
     def matching(self, condition: str, parameters: Sequence[str | int | float]) -> list[int]:
-        """Return the ids whose row meets a condition of :func:`compile_filter`."""
+        """Return the ids whose row meets a condition of :func:`compile_conditions`; no checksums are compared."""
         rows = self.connection.execute(f"SELECT id FROM {self._source} WHERE {condition} ORDER BY id", parameters)
         return [row[0] for row in rows]
 
-    def labeled(self, texts: list[str]) -> list[int]:
-        """Return the ids of the items with one of these labels, given as JSON texts."""
-        query = f"SELECT id FROM {self._source} WHERE label IN (SELECT value FROM json_each(?)) ORDER BY id"
-        return [row[0] for row in self.connection.execute(query, [json.dumps(texts)])]
+    def metadata_names(self) -> list[str]:
+        """Return the names of all metadata that items have."""
+        query = f"SELECT DISTINCT key FROM {self._source}, json_each(metadata)"
+        return [row[0] for row in self.connection.execute(query)]
 
     def has_labels_besides(self, ids: list[int]) -> bool:
         """Return whether an item that is not among these has a label."""
@@ -206,15 +229,57 @@ class Store:
                 raise self._damaged(f"has lost the place of the vector of item {item}")
             places[item] = slot, total
         if len(places) < len(ids):
-            missing = next(item for item in ids if item not in places)
-            raise KeyError(f"The id {missing} is not in the collection.")
+            raise self._missing(next(item for item in ids if item not in places))
         return places
 
     def check_integrity(self) -> None:
-        """Let SQLite examine every page and every index; only inside :meth:`reading`."""
+        """Let SQLite examine every page, and compare all rows with the blocks; only inside :meth:`reading`."""
         findings = [row[0] for row in self.connection.execute("PRAGMA integrity_check")]
         if findings != ["ok"]:
             raise CollectionFormatError(f"{str(self.path)!r} is damaged ({findings[0]}). Restore it from a copy.")
+        if not self.is_outdated:
+            self._compare_blocks()
+
+    def _compare_blocks(self) -> None:
+        """Refuse blocks that say anything else than the rows."""
+        fields, rows = self.fields(), self.all_rows()
+        ids, packed = self.blocks.read_codes()
+        columns = {name: self.blocks.read_column(name, {}) for name in _column_names(fields)}
+        start = 0
+        for number, size in enumerate(self.blocks.sizes()):
+            expected = BlockItems.of(list(islice(rows, size)), fields)
+            found = {name: column[number].to_list() for name, column in columns.items() if number < len(column)}
+            end = start + size
+            same = np.array_equal(ids[start:end], expected.ids) and np.array_equal(packed[start:end], expected.packed)
+            if (size and not same) or found != expected.columns:
+                raise self._damaged(f"says something else about its items in the block {number} than in their rows")
+            start = end
+        if next(rows, None) is not None:
+            raise self._damaged("has rows of items that are in no block")
+
+    def _write_blocks(self, generation: int) -> None:
+        """Bring the blocks in step with the rows that this transaction has changed."""
+        if self.is_outdated:
+            return
+        arriving = reduce(BlockItems.joined, self._arriving, BlockItems.of([], self.fields()))
+        self.blocks.replace(np.union1d(np.array(self._leaving, np.int64), arriving.ids), arriving, generation)
+        if sum(self.blocks.sizes()) != self.fact("n_items"):
+            raise self._damaged("holds other items in its rows than in its blocks")
+
+    def _insert(self, rows: list[Row]) -> None:
+        checksums = [row.checksum for row in rows]
+        self.connection.execute_many(_INSERT, ((*row, checksum) for row, checksum in zip(rows, checksums, strict=True)))
+        self._count(len(rows), sum(checksums))
+
+    def _delete(self, ids: list[int]) -> None:
+        if not ids:
+            return
+        chosen = [json.dumps(ids)]
+        n_gone, total = self.connection.execute(
+            f"SELECT count(*), coalesce(sum(checksum), 0) FROM items WHERE {_HAS_LISTED_ID}", chosen
+        ).fetchone()
+        self.connection.execute(f"DELETE FROM items WHERE {_HAS_LISTED_ID}", chosen)
+        self._count(-n_gone, -total)
 
     def _check_generation(self, n_acknowledged: int) -> None:
         generation = self.fact("generation")
@@ -234,8 +299,13 @@ class Store:
             )
         return row
 
+    def _check_facts(self) -> None:
+        """Refuse damaged facts; another process may have changed them, and the format, since the last transaction."""
+        self._find_source()
+        if not self.is_outdated and _sum_of(self.connection.facts()) != self.fact(_FACTS_SUM):
+            raise self._damaged("holds facts about the collection that do not match their checksum")
+
     def _find_source(self) -> None:
-        """Find out what to read rows from; another process may have changed the format since the last transaction."""
         number = self.fact("format")
         if number not in SOURCES:
             raise self._damaged(f"has become one of format {number}")
@@ -245,35 +315,26 @@ class Store:
         self.set_fact("n_items", self.fact("n_items") + n_items)
         self.set_fact("checksum_sum", (self.fact("checksum_sum") + checksums) % _SUM_MODULUS)
 
-    def _log_changes(self, generation: int) -> None:
-        """Note what this transaction has changed; start a new log if the old one is full."""
-        log = self._read_log()
-        new = [(generation, item) for item in self._changed]
-        if len(log.entries) + len(new) <= _LOG_ROOM:
-            log = _Log(log.start, generation, log.entries + new)
-        else:
-            new = new if len(new) <= _LOG_ROOM else []
-            log = _Log(generation - 1 if new else generation, generation, new)
-            self.connection.execute("DELETE FROM changes")
-        self.connection.execute_many("INSERT INTO changes VALUES (?, ?)", new)
-        for name, value in zip(_LOG_FACTS, (log.start, log.end, log.checksum), strict=True):
-            self.set_fact(name, value)
-
-    def _read_log(self) -> _Log:
-        """Return the log, or refuse a damaged one."""
-        start, end, total = (self.fact(name) for name in _LOG_FACTS)
-        query = f"SELECT generation, id FROM changes LIMIT {_LOG_ROOM + 1}"
-        log = _Log(start, end, self.connection.execute(query).fetchall())
-        try:
-            intact = log.checksum == total and end == self.fact("generation")
-        except (TypeError, struct.error):
-            intact = False
-        if not intact:
-            raise CollectionFormatError(
-                f"The log of changes in {str(self.path)!r} does not match its checksum: the file is damaged. "
-                "Restore it from a copy."
-            )
-        return log
+    def _missing(self, item: int) -> Exception:
+        """Return the error for an item without a row, which is damage if the blocks know the item."""
+        if not self.is_outdated and self.blocks.holds(item):
+            return self._damaged(f"has lost the row of item {item}")
+        return KeyError(f"The id {item} is not in the collection.")
 
     def _damaged(self, what: str) -> CollectionFormatError:
         return CollectionFormatError(f"{str(self.path)!r} {what}: the file is damaged. Restore it from a copy.")
+
+
+def _sum_of(facts: dict[str, Any]) -> int:
+    """Return the checksum of all facts but itself."""
+    pairs = sorted((name, repr(value)) for name, value in facts.items() if name != _FACTS_SUM)
+    return zlib.crc32(json.dumps(pairs).encode())
+
+
+def _column_names(fields: Fields) -> list[str]:
+    return [LABELS, *(field_column(name) for name in fields)]
+
+
+def _portions(rows: Iterator[Row]) -> Iterator[list[Row]]:
+    while portion := list(islice(rows, 10_000)):
+        yield portion

@@ -68,6 +68,14 @@ class ScanIndex(HammingIndex):
     def __len__(self) -> int:
         return len(self._items)
 
+    def holds(self, ids: np.ndarray) -> np.ndarray:
+        """Return which of these ids, given as int64, are in the index."""
+        return self._items.find(ids) >= 0
+
+    def mask(self, ids: np.ndarray) -> np.ndarray:
+        """Return one boolean per item, in the order of ``ids``: whether it has one of these ids, given as int64."""
+        return self._items.mask(ids)
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the lock and the spare room: a copy must not append into room that it shares with the original."""
         with self._changing:
