@@ -2,9 +2,9 @@
 
     python tests/campaigns/killed_writers.py --cycles 1000
 
-Every acknowledged change must survive, every batch must be stored completely or not at all, with its labels and its
-kept vectors, and the reader must never see anything else. The last line counts the acknowledged changes; a violation
-ends the campaign with an error.
+Every acknowledged change must survive, every batch must be stored completely or not at all, with its labels, declared
+fields and kept vectors, and the reader must never see anything else. The last line counts the acknowledged changes; a
+violation ends the campaign with an error.
 """
 
 import argparse
@@ -22,6 +22,7 @@ from starshl.baselines import LSHash
 from starshl.codes import BinaryCodes
 from starshl.collection import Collection
 from starshl.collection.connection import Connection
+from starshl.collection.filtering import Filters
 
 BATCH = 20
 CYCLES_PER_COLLECTION = 25
@@ -95,6 +96,10 @@ def check_state(collection):
     with collection._session.reading() as (snapshot, store):
         rows = list(store.all_rows())
         vectors = snapshot.vectors_of(store, [row.id for row in rows])
+        replaced = Filters(where={"step": REPLACED}).passing(snapshot, store)
+        labeled = Filters(labels=["checked"]).passing(snapshot, store)
+    assert sorted(snapshot.index.ids[replaced]) == [row.id for row in rows if read_metadata(row)["step"] == REPLACED]
+    assert sorted(snapshot.index.ids[labeled]) == [row.id for row in rows if row.label is not None]
     for row, vector in zip(rows, vectors, strict=True):
         metadata = read_metadata(row)
         assert (vector == vectors_of(np.array([row.id]), metadata["step"])[0]).all(), (
@@ -136,7 +141,8 @@ def read_until_told(folder, channel):
 
 def run_collection(folder, n_cycles, rng):
     """Return how many changes were acknowledged, and how many states the reader has seen."""
-    Collection.create(folder, LSHash(24, random_state=0).fit(np.eye(N_COLUMNS)), vectors="float16").close()
+    hasher = LSHash(24, random_state=0).fit(np.eye(N_COLUMNS))
+    Collection.create(folder, hasher, vectors="float16", fields={"batch": int, "step": int}).close()
     here, there = FORK.Pipe()
     reader = FORK.Process(target=read_until_told, args=(folder, there))
     reader.start()

@@ -51,11 +51,10 @@ class ChangeLog:
     def append(self, generation: int, ids: list[int]) -> None:
         """Note what a change has touched; start a new log if the old one is full."""
         log = self.read()
-        new = [(generation, item) for item in ids]
-        if len(log.pairs) + len(new) <= _ROOM:
+        new = [(generation, item) for item in ids] if len(ids) <= _ROOM else []
+        if len(log.pairs) + len(ids) <= _ROOM:
             log = _Entries(log.start, generation, log.pairs + new)
         else:
-            new = new if len(new) <= _ROOM else []
             log = _Entries(generation - 1 if new else generation, generation, new)
             self._connection.execute("DELETE FROM changes")
         self._connection.execute_many("INSERT INTO changes VALUES (?, ?)", new)
