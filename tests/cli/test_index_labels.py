@@ -128,3 +128,39 @@ def test_answers_are_explained(built):
     text = run(built, "search", "items", "queries.npy", "-k", "2", "--explain").stdout
     assert text.count("differs from the query in") == 6
     assert "label 0" in text
+
+
+def test_declared_fields_filter_without_a_warning(place):
+    numbers = np.arange(60)
+    np.savez(place / "years.npz", X=np.load(place / "rows.npz")["X"], year=1990 + numbers, key=numbers)
+    words = ("items", "model.star", "years.npz", "--no-labels", "--ids", "key")
+    answer_of(place, "build", *words, "--field", "year=int")
+    result = run(place, "search", "items", "--item", "0", "-k", "60", "--where", '{"year": {"<": 1993}}', "--json")
+    assert sorted(hit["id"] for hit in json.loads(result.stdout)[0]) == [0, 1, 2]
+    assert result.stderr == ""
+
+
+def test_a_field_can_be_declared_later(place):
+    numbers = np.arange(60)
+    np.savez(place / "years.npz", X=np.load(place / "rows.npz")["X"], year=1990 + numbers)
+    answer_of(place, "build", "items", "model.star", "years.npz", "--no-labels")
+    where = ("items", "--item", "0", "--where", '{"year": 1990}')
+    assert "declare the fields to filter by with `starshl index declare`" in run(place, "search", *where).stderr
+    assert answer_of(place, "declare", "items", "year=int") == {"fields": {"year": "int"}}
+    assert run(place, "search", *where).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("year",), "give its name and its type, such as year=int"),
+        (("year=date",), "types are int, float, str and bool"),
+        (("name=int",), "The item 0 has 'a' as 'name'"),
+    ],
+)
+def test_bad_fields_are_refused(place, words, message):
+    np.savez(place / "names.npz", X=np.load(place / "rows.npz")["X"][:2], name=np.array(["a", "b"]))
+    answer_of(place, "build", "items", "model.star", "names.npz", "--no-labels")
+    result = run(place, "declare", "items", *words)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())

@@ -27,6 +27,7 @@ _PHRASES = (
     (r"\by has (\d+) classes\b", r"the labels name \1 classes"),
     (r"\bWith labels in y\b", "With labels"),
     (r"`vectors`", "--vectors"),
+    (r"\(declare_fields\)", "with `starshl index declare`"),
     (r"\b[A-Z]\w+\((\w+)=([^()]*)\)", r"\1 \2"),  # StarSHL(n_codewords=10)
 )
 _QUOTED_TEXT = re.compile(r"('[^']*'|\"[^\"]*\")")

@@ -143,6 +143,11 @@ class Blocks:
         """Return the number of items of each block, by ascending id."""
         return [row[0] for row in self._connection.execute("SELECT n_items FROM blocks ORDER BY first")]
 
+    def is_scattered(self) -> bool:
+        """Return whether there are more than twice as many blocks as the items need."""
+        sizes = self.sizes()
+        return len(sizes) > max(2 * (sum(sizes) // _ITEMS_PER_BLOCK), 1)
+
     def add_column(self, name: str, column: list[Value | None], generation: int) -> None:
         """Add a column with one value per item, by ascending id."""
         self._connection.execute("DELETE FROM column_blocks WHERE name = ?", [name])

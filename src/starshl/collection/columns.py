@@ -25,7 +25,7 @@ COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 
 _INTEGERS = ("<i1", "<i2", "<i4", "<i8")
 _TYPES = {*_INTEGERS, "<f8"}
-# Whole numbers up to it are exact as floats, and larger floats are whole.
+# Whole numbers below it are exact as floats, and all other floats are whole.
 _EXACT = 2**53
 
 
@@ -113,7 +113,7 @@ def _compared(compare: Callable[[Any, Any], Any], values: np.ndarray, value: int
     if value != value:
         # Nothing compares with NaN, and JSON holds none.
         return np.zeros(len(values), np.bool_)
-    if isinstance(value, float) and abs(value) > _EXACT and abs(value) != float("inf"):
+    if isinstance(value, float) and _EXACT <= abs(value) < float("inf"):
         value = int(value) if values.dtype.kind == "i" else value
     if isinstance(value, float) and values.dtype.kind == "i":
         values = values.astype(np.float64)

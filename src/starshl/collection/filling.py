@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,11 +16,15 @@ __all__ = ["appearing_collection"]
 
 @contextmanager
 def appearing_collection(
-    folder: str | os.PathLike[str], hasher: BaseHasher, *, vectors: str | None = None
+    folder: str | os.PathLike[str],
+    hasher: BaseHasher,
+    *,
+    vectors: str | None = None,
+    fields: Mapping[str, type | str] | None = None,
 ) -> Iterator[Collection]:
-    """Fill a new collection that appears complete when the block ends, or not at all; ``vectors`` as in ``create``."""
+    """Fill a new collection that appears complete when the block ends, or not at all; options as in ``create``."""
     with appearing_folder(Path(folder)) as draft:
         # A collection makes its own folder, so only the name of this one is needed.
         draft.rmdir()
-        with Collection.create(draft, hasher, vectors=vectors) as collection:
+        with Collection.create(draft, hasher, vectors=vectors, fields=fields) as collection:
             yield collection

@@ -146,11 +146,16 @@ class Session:
             writer = self._open_writer()
             with self.reading() as (snapshot, store):
                 has_gaps = snapshot.vectors is not None and store.fact("n_slots") > len(snapshot.index)
+                is_scattered = store.blocks.is_scattered()
             if has_gaps:
                 with self.writing() as change:
                     name = compact_vectors(change.folder, change.store, change.snapshot, change.generation)
                 # A reader that was about to open the old file begins again, and finds the new one.
                 discard_other_vectors(self._folder, name)
+            if is_scattered:
+                with self.writing() as change:
+                    change.store.rewrite_blocks()
+                    change.change_codes()
             writer.compact()
 
     def close(self) -> None:

@@ -28,6 +28,7 @@ from .common import (
     print_answer,
     store_items,
 )
+from .declare import FieldOptions, parsed_fields
 
 __all__ = ["build"]
 
@@ -43,6 +44,7 @@ def build(
     references: References = None,
     drop: Drop = None,
     keep: Keep = None,
+    field: FieldOptions = None,
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
@@ -50,11 +52,12 @@ def build(
     from ...collection.filling import appearing_collection
 
     check_new_folder(folder)
+    fields = parsed_fields(field)
     hasher = load_model(model)
     options = RowOptions(labels, no_labels, vectors, ids, references, split_names(drop))
     table = read_rows(input, options, hasher, as_items=True)
     codes = encode_items(hasher, table, progress)
-    with appearing_collection(folder, hasher, vectors=keep) as collection, busy("storing", progress):
+    with appearing_collection(folder, hasher, vectors=keep, fields=fields) as collection, busy("storing", progress):
         store_items(collection, table, codes)
         answer = {"folder": str(folder), "items": len(collection), "bits": collection.n_bits}
     answer |= {"vectors": feature_columns(table), "labels": table.label_column, "kept": keep}

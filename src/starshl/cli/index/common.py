@@ -107,15 +107,17 @@ def encode_items(hasher: BaseHasher, table: Table, progress: bool | None) -> Bin
 
 
 def store_items(collection: Collection, table: Table, codes: BinaryCodes, *, replace: bool = False) -> np.ndarray:
-    """Store the items of a table with their labels, and with their vectors if the collection keeps them."""
+    """Store the items of a table, encoded with the collection's hasher, with their vectors if it keeps them."""
     X = None if collection.keeps is None else table.X
-    if replace and table.ids is not None:
-        return collection.upsert(
-            X, codes=codes, ids=table.ids, labels=table.y, metadata=table.metadata, references=table.references
-        )
-    return collection.add(
-        X, codes=codes, ids=table.ids, labels=table.y, metadata=table.metadata, references=table.references
-    )
+    given: dict[str, Any] = {
+        "codes": codes,
+        "encoder": collection.encoder,
+        "ids": table.ids,
+        "labels": table.y,
+        "metadata": table.metadata,
+        "references": table.references,
+    }
+    return collection.upsert(X, **given) if replace and table.ids is not None else collection.add(X, **given)
 
 
 def busy(what: str, progress: bool | None) -> AbstractContextManager[object]:
