@@ -11,8 +11,9 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,8 @@ def field_column(name: str) -> str:
     return f"field {name}"
 
 
-class BlockItems(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockItems:
     """Items by ascending id: their codes, and their values in each column."""
 
     ids: np.ndarray
@@ -61,8 +63,8 @@ class BlockItems(NamedTuple):
         ids = np.array([row.id for row in ordered], np.int64)
         return cls(ids, packed.reshape(len(ids), -1 if len(ids) else 0), columns)
 
-    def __getitem__(self, span: Any) -> BlockItems:
-        """Select a slice of the items."""
+    def part(self, span: slice) -> BlockItems:
+        """Return some of the items."""
         columns = {name: values[span] for name, values in self.columns.items()}
         return BlockItems(self.ids[span], self.packed[span], columns)
 
@@ -163,8 +165,8 @@ class Blocks:
         owners = np.searchsorted(np.array(firsts, np.int64), changed, side="right") - 1
         for inside in np.split(changed, np.flatnonzero(np.diff(owners)) + 1) if len(changed) else []:
             owner = int(np.searchsorted(np.array(firsts, np.int64), inside[0], side="right")) - 1
-            start = int(np.searchsorted(items.ids, inside[0]))
-            arriving = items[start : int(np.searchsorted(items.ids, inside[-1], side="right"))]
+            start, stop = np.searchsorted(items.ids, inside[0]), np.searchsorted(items.ids, inside[-1], side="right")
+            arriving = items.part(slice(int(start), int(stop)))
             old = self._take_out(firsts[owner], list(items.columns))
             merged = arriving if old is None else old.without(inside).joined(arriving)
             self._put_in(firsts[owner], merged, generation, is_last=owner == len(firsts) - 1)
@@ -176,7 +178,7 @@ class Blocks:
         # What comes after the last block usually keeps coming, so that one is filled; others are cut evenly.
         size = _ITEMS_PER_BLOCK if is_last else -(-n_items // max(n_blocks, 1))
         for number in range(n_blocks):
-            part = items[number * size : (number + 1) * size]
+            part = items.part(slice(number * size, (number + 1) * size))
             place = first if number == 0 else int(part.ids[0])
             content = part.ids.astype("<i8").tobytes() + part.packed.tobytes()
             checksum = _checksum(_codes(len(part.ids)), place, generation, content)

@@ -91,11 +91,10 @@ class Column(NamedTuple):
             values = [value if known else None for value, known in zip(values, self.present.tolist(), strict=True)]
         return values
 
-    def passing(self, word: str, value: Value | Sequence[Value]) -> np.ndarray:
-        """Return which items have a value that compares with this one; ``word`` is a comparison or "in"."""
-        if word == "in":
-            wanted = [self.passing("=", one) for one in value] if isinstance(value, list) else []
-            return np.any(wanted, axis=0)
+    def passing(self, word: str, value: Value | list[Value]) -> np.ndarray:
+        """Return which items have a value that compares with this one, or equals one of a list."""
+        if isinstance(value, list):
+            return np.any([self.passing("=", one) for one in value], axis=0)
         compare = COMPARISONS[word]
         if self.words is not None:
             table = np.array([compare(known, value) for known in self.words or [""]], np.bool_)
