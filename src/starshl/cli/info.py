@@ -29,6 +29,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
         "features": contents["n_features"] or "-",
         "classes": f"{len(contents['classes'])}: {classes}" if contents["classes"] else "-",
         "training rows": contents["n_train"] or "-",
+        "views": ", ".join(f"{view} {share:.2f}" for view, share in contents["views"].items()) or "-",
         "the fit chose": contents["choice"] or "-",
         "file": f"{contents['file_bytes']:,} bytes, format {contents['format']}",
     }
@@ -67,6 +68,7 @@ def describe_model(path: Path) -> dict[str, Any]:
             "n_train": header.get("n_train"),
             "choice": header["fitted"].get("choice_", {}).get("value"),
             "classes": _classes(header["fitted"], arrays, prefix),
+            "views": _views(header["fitted"], arrays, prefix),
             "kernels": [_describe_kernel(spec) for spec in header.get("kernels", [])],
             "params": {name: _describe_value(spec) for name, spec in header["params"].items()},
             "arrays": [
@@ -89,10 +91,27 @@ def _classes(fitted: dict[str, Any], arrays: dict[str, np.ndarray], prefix: str)
     return unpack_values({"classes_": fitted["classes_"]}, arrays, prefix)["classes_"].tolist()
 
 
+def _views(fitted: dict[str, Any], arrays: dict[str, np.ndarray], prefix: str) -> dict[str, float]:
+    """Return the share of each view in the kernel weights."""
+    from ..bundle import unpack_values
+
+    names = ("view_names_", "view_shares_")
+    if not all(name in fitted for name in names):
+        return {}
+    found = unpack_values({name: fitted[name] for name in names}, arrays, prefix)
+    return dict(zip(found["view_names_"].tolist(), found["view_shares_"].tolist(), strict=True))
+
+
 def _describe_kernel(spec: dict[str, Any]) -> dict[str, Any]:
     if spec["name"] is None:
         return {"name": "a function", "settings": {"stored": "no: the command line cannot use this model, Python can"}}
-    return {"name": spec["name"], "settings": {name: _describe_value(value) for name, value in spec["fields"].items()}}
+    settings = {name: _describe_value(value) for name, value in spec["fields"].items()}
+    if "kernel" not in spec:
+        return {"name": spec["name"], "settings": settings}
+    # A kernel on columns is known by the kernel inside and by its view.
+    inner = _describe_kernel(spec["kernel"])
+    view = {"view": settings["view"]} if settings["view"] else {}
+    return {"name": inner["name"], "settings": view | inner["settings"]}
 
 
 def _describe_value(spec: dict[str, Any]) -> Any:

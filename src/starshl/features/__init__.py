@@ -2,10 +2,22 @@
 
 from .impute import Impute
 from .one_hot import OneHot
+from .picture_hasher import picture_hasher
+from .pictures import PictureFeatures
 from .prepared import PreparedHasher
 from .scale import Scale
 from .step import Step
 from .table import TableFeatures
 from .text import Text
 
-__all__ = ["Impute", "OneHot", "PreparedHasher", "Scale", "Step", "TableFeatures", "Text"]
+__all__ = [
+    "Impute",
+    "OneHot",
+    "PictureFeatures",
+    "PreparedHasher",
+    "Scale",
+    "Step",
+    "TableFeatures",
+    "Text",
+    "picture_hasher",
+]

@@ -24,6 +24,7 @@ from ..facts import Facts
 from ..packing import pack_values, unpack_values
 from .impute import Impute
 from .one_hot import OneHot
+from .pictures import PictureFeatures
 from .probes import Probe, check_transformer, pack_probe, take_probe
 from .scale import Scale
 from .step import Step
@@ -32,7 +33,9 @@ from .text import Text
 
 __all__ = ["BUILT_IN_STEPS", "PreparedHasher"]
 
-BUILT_IN_STEPS: dict[str, type[Step]] = {step.__name__: step for step in (Impute, OneHot, Scale, TableFeatures, Text)}
+BUILT_IN_STEPS: dict[str, type[Step]] = {
+    step.__name__: step for step in (Impute, OneHot, PictureFeatures, Scale, TableFeatures, Text)
+}
 
 _FITTED = ("n_bits_", "n_features_in_", "feature_names_in_")
 _HASHER_PREFIX = "hasher."

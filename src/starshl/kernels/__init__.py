@@ -1,7 +1,7 @@
 """Mercer kernels: samples in, Gram matrices out."""
 
 from .bank import GramBank, compute_grams
-from .banks import MemoryPlan, make_bank
+from .banks import Bank, MemoryPlan, make_bank
 from .base import Kernel
 from .callables import CallableKernel
 from .choice import (
@@ -14,8 +14,10 @@ from .choice import (
     rich_kernels,
     scaled_kernels,
 )
+from .column_bank import ColumnBank
+from .columns import OnColumns, balance_columns, view_scales
 from .distances import DistanceTiles
-from .expansion import expand_grams, expand_mixture, expand_over_rows
+from .expansion import expand_grams, expand_mixture, expand_over_rows, kernel_values
 from .graph import FittedGraphGaussian, GraphGaussian
 from .landmarks import LandmarkMap
 from .mix import KernelMix
@@ -32,6 +34,7 @@ from .vectors import (
     ScaledGaussian,
     ShiftedCosine,
 )
+from .views import ViewsLike, check_views, describe_views, kernels_of_views, view_columns, view_shares
 
 BUILT_IN_KERNELS = {
     kernel.__name__: kernel
@@ -42,6 +45,7 @@ BUILT_IN_KERNELS = {
         GraphGaussian,
         NormalizedLinear,
         NormalizedPolynomial,
+        OnColumns,
         ScaledCauchy,
         ScaledGaussian,
         ShiftedCosine,
@@ -51,8 +55,10 @@ BUILT_IN_KERNELS = {
 
 __all__ = [
     "BUILT_IN_KERNELS",
+    "Bank",
     "CallableKernel",
     "Cauchy",
+    "ColumnBank",
     "DistanceTiles",
     "FittedGraphGaussian",
     "Gaussian",
@@ -66,22 +72,32 @@ __all__ = [
     "MixtureTo",
     "NormalizedLinear",
     "NormalizedPolynomial",
+    "OnColumns",
     "ScaledCauchy",
     "ScaledGaussian",
     "ShiftedCosine",
     "SpectrumKernel",
     "VectorBank",
+    "ViewsLike",
+    "balance_columns",
     "check_gram",
+    "check_views",
     "compute_grams",
+    "describe_views",
     "distinct_rows",
     "expand_grams",
     "expand_mixture",
     "expand_over_rows",
     "fit_kernels",
     "is_built_in",
+    "kernel_values",
+    "kernels_of_views",
     "make_bank",
     "paper_kernels",
     "resolve_kernels",
     "rich_kernels",
     "scaled_kernels",
+    "view_columns",
+    "view_scales",
+    "view_shares",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 from .._memory import Scratch
 from .._threads import run_all, single_threaded_blas, tiles
 from .base import Kernel
+from .columns import by_columns, reads_columns
 from .pairs import PairTable
 from .vectors import VectorKernel
 
@@ -47,6 +48,13 @@ class GramBank:
                 combined += weight * gram[np.ix_(rows, rows)]
         return combined
 
+    def add_to(self, matrix: np.ndarray, weights: np.ndarray, rows: np.ndarray | None = None) -> None:
+        """Add sum_m weights[m] K_m over all rows, or over the rows given, to a matrix."""
+        for weight, gram in zip(weights, self.grams, strict=True):
+            for tile in tiles(len(matrix), _TILE_ROWS) if weight else []:
+                part = gram[tile] if rows is None else gram[np.ix_(rows[tile], rows)]
+                matrix[tile] += weight.astype(matrix.dtype) * part
+
     def take(self, rows: np.ndarray) -> GramBank:
         """Return a bank of some of the rows."""
         return GramBank(self.grams[:, rows[:, None], rows], self.n_jobs, self.scratch)
@@ -79,6 +87,10 @@ def compute_grams(kernels: Sequence[Kernel], samples: np.ndarray, n_jobs: int | 
     n_samples = samples.shape[0]
     dtype = samples.dtype if samples.dtype == np.float32 else np.float64
     grams = np.empty((len(kernels), n_samples, n_samples), dtype=dtype)
+    if reads_columns(kernels):
+        for group in by_columns(kernels):
+            grams[group.positions] = compute_grams(group.kernels, group.read(samples), n_jobs)
+        return grams
 
     def fill(rows: slice) -> None:
         table = PairTable(samples[rows], samples)

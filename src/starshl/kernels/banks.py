@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -12,11 +13,16 @@ from .._memory import Scratch, available_bytes
 from .bank import GramBank, compute_grams
 from .base import Kernel
 from .choice import check_gram, is_built_in
+from .column_bank import ColumnBank
+from .columns import by_columns, reads_columns
 from .distances import DistanceTiles
 from .mix import KernelMix
 from .vector_bank import VectorBank
 
-__all__ = ["MemoryPlan", "make_bank"]
+__all__ = ["Bank", "MemoryPlan", "make_bank"]
+
+Bank: TypeAlias = GramBank | VectorBank | ColumnBank
+"""What evaluates the kernels of a fit between its rows."""
 
 _KERNEL_SHARE = 0.75  # of the free memory
 _TABLE_SHARE = 0.65  # of that, for what is stored all the time; the rest is for the matrices of active rows
@@ -43,7 +49,21 @@ class MemoryPlan:
         return np.inf if available is None else _KERNEL_SHARE * available
 
 
-def make_bank(kernels: Sequence[Kernel], samples: np.ndarray, plan: MemoryPlan) -> GramBank | VectorBank:
+def make_bank(kernels: Sequence[Kernel], samples: np.ndarray, plan: MemoryPlan) -> Bank:
+    """Return a bank of fitted kernels: one for each set of columns that kernels read, if they read columns."""
+    if not reads_columns(kernels):
+        return _make_bank(kernels, samples, plan)
+    groups, budget = by_columns(kernels), plan.budget
+    share = replace(plan, max_memory=budget / len(groups) / 2**30)
+    banks = [_make_bank(group.kernels, group.read(samples), share) for group in groups]
+    return ColumnBank(kernels, samples, banks, _scratch(budget, plan))
+
+
+def _scratch(budget: float, plan: MemoryPlan) -> Scratch:
+    return Scratch((1.0 - _TABLE_SHARE) * budget / effective_n_jobs(plan.n_jobs))
+
+
+def _make_bank(kernels: Sequence[Kernel], samples: np.ndarray, plan: MemoryPlan) -> GramBank | VectorBank:
     """Return a bank of fitted kernels: computed from distances where the loops can do it, stored otherwise.
 
     float32 rows whose lengths differ too widely for the loops are taken in float64.
@@ -51,7 +71,7 @@ def make_bank(kernels: Sequence[Kernel], samples: np.ndarray, plan: MemoryPlan) 
     if samples.dtype == np.float32 and plan.in_float64:
         samples = samples.astype(np.float64)
     budget = plan.budget
-    scratch = Scratch((1.0 - _TABLE_SHARE) * budget / effective_n_jobs(plan.n_jobs))
+    scratch = _scratch(budget, plan)
     if KernelMix.covers(kernels):
         if not KernelMix.covers(kernels, samples):
             samples = samples.astype(np.float64)

@@ -11,6 +11,7 @@ import numpy as np
 from .bandwidth import median_distance
 from .base import Kernel, MedianKernel
 from .callables import CallableKernel, KernelFunction
+from .columns import OnColumns, by_columns, reads_columns
 from .graph import GraphGaussian
 from .vectors import Gaussian, NormalizedLinear, NormalizedPolynomial, ScaledCauchy, ScaledGaussian, ShiftedCosine
 
@@ -106,7 +107,15 @@ def _as_kernel(kernel: object, position: int) -> Kernel:
 def fit_kernels(
     kernels: Sequence[Kernel], samples: np.ndarray, sample_weight: np.ndarray | None = None
 ) -> list[Kernel]:
-    """Fit each kernel on all rows; those measured in median distances share one median."""
+    """Fit each kernel on all rows; those measured in median distances of the same columns share one median."""
+    if reads_columns(kernels):
+        fitted = list(kernels)
+        for group in by_columns(kernels):
+            inner = fit_kernels(group.kernels, group.read(samples), sample_weight)
+            for position, kernel in zip(group.positions, inner, strict=True):
+                before = kernels[position]
+                fitted[position] = before.around(kernel) if isinstance(before, OnColumns) else kernel
+        return fitted
     median = cache(partial(median_distance, samples, sample_weight))
     return [
         kernel.fit(samples, sample_weight, median())

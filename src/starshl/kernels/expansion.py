@@ -11,13 +11,14 @@ from .._threads import run_all, single_threaded_blas, tiles
 from .._types import Rows
 from .bank import checked_block
 from .base import Kernel
+from .columns import by_columns, reads_columns
 from .mix import KernelMix
 from .mixture import MixtureTo
 from .pairs import PairTable, squared_distances
 from .rows import squared_norms
 from .vectors import VectorKernel
 
-__all__ = ["expand_grams", "expand_mixture", "expand_over_rows"]
+__all__ = ["expand_grams", "expand_mixture", "expand_over_rows", "kernel_values"]
 
 _QUERY_TILE = 256  # rows that are encoded together
 _SUPPORT_TILE = 512  # rows that they meet at a time
@@ -51,6 +52,12 @@ def expand_over_rows(
     scores = np.zeros((n_samples, len(coefficients)), dtype=dtype)
     if n_support == 0 or len(used) == 0:
         return scores  # a user's function need not take an empty block
+    if reads_columns(kernels):
+        for group in by_columns(kernels):
+            own = weights[:, [used[position] for position in group.positions]]
+            rows = group.read(samples), group.read(support)
+            scores += expand_over_rows(group.kernels, *rows, own, coefficients, n_jobs)
+        return scores
     if KernelMix.covers(kernels, samples, support):
         fill = _fused_expansion(kernels, samples, support, columns, scores)
     else:
@@ -87,6 +94,17 @@ def expand_mixture(
     with single_threaded_blas():
         run_all([partial(fill, rows) for rows in tiles(samples.shape[0], _QUERY_TILE)], n_jobs)
     return scores
+
+
+def kernel_values(kernels: Sequence[Kernel], A: Rows, B: Rows) -> np.ndarray:
+    """Return every kernel between two blocks of samples, (n_kernels, n_A, n_B); inner products are computed once."""
+    values = np.empty((len(kernels), A.shape[0], B.shape[0]))
+    for group in by_columns(kernels):
+        first, second = group.read(A), group.read(B)
+        table = PairTable(first, second)
+        for position, kernel in zip(group.positions, group.kernels, strict=True):
+            values[position] = kernel.evaluate(table) if isinstance(kernel, VectorKernel) else kernel(first, second)
+    return values
 
 
 def _plain_expansion(

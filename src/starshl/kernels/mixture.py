@@ -10,6 +10,7 @@ from .._threads import tiles
 from .._types import Rows
 from .bank import checked_block
 from .base import Kernel
+from .columns import ColumnGroup, by_columns, reads_columns
 from .mix import KernelMix
 from .pairs import PairTable, squared_distances
 from .rows import squared_norms
@@ -38,6 +39,10 @@ class MixtureTo:
         self.weights = np.asarray(weights, dtype=np.float64)[used]
         self.landmarks = landmarks
         self.n_landmarks = landmarks.shape[0]
+        self._parts: list[tuple[ColumnGroup, MixtureTo]] = []
+        if reads_columns(self.kernels):
+            groups = by_columns(self.kernels)
+            self._parts = [(g, MixtureTo(g.kernels, self.weights[g.positions], g.read(landmarks))) for g in groups]
         self._norms = squared_norms(landmarks) if KernelMix.covers(self.kernels) else None
         self._compiled: dict[np.dtype, _CompiledMixture] = {}
 
@@ -53,6 +58,9 @@ class MixtureTo:
 
         float32 rows whose lengths differ too widely for the compiled loops are taken in float64.
         """
+        if self._parts:
+            yield from self._sums_of_parts(rows)
+            return
         if self._norms is None:
             yield slice(0, self.n_landmarks), self._one_by_one(rows)
             return
@@ -62,6 +70,21 @@ class MixtureTo:
         if dtype not in self._compiled:  # two threads may both compute it, with the same result
             self._compiled[dtype] = _CompiledMixture(self, self._norms, dtype)
         yield from self._compiled[dtype].pieces(rows, norms)
+
+    def _sums_of_parts(self, rows: Rows) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield the sums of mixtures that each read columns of their own."""
+        dtype, read = _precision(rows), [(group.read(rows), part) for group, part in self._parts]
+        if any(part._norms is None for _, part in read):  # whose pieces are of another size
+            total = np.zeros((rows.shape[0], self.n_landmarks), dtype=dtype)
+            for own, part in read:
+                total += part(own)
+            yield slice(0, self.n_landmarks), total
+            return
+        for pieces in zip(*(part.pieces(own) for own, part in read), strict=True):
+            values = pieces[0][1].astype(dtype, copy=False)
+            for _, others in pieces[1:]:
+                values += others
+            yield pieces[0][0], values
 
     def _one_by_one(self, rows: Rows) -> np.ndarray:
         """Return the mixture of kernels that the compiled loops do not know."""

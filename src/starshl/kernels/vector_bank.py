@@ -6,7 +6,7 @@ What is stored is half a matrix of distances, in the precision of the rows, or n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
@@ -65,23 +65,45 @@ class VectorBank:
 
         All rows are shared out among the threads of the bank; some rows are those of one bit, and so of one thread.
         """
+        n_rows = self.n_rows if rows is None else len(rows)
+        combined = np.empty((n_rows, n_rows), dtype=self.dtype) if out is None else out
+        weighted = self.mix.weighted(weights[self.wide])
+
+        def write(squared: np.ndarray, scales: tuple[RowScales, RowScales], first: slice, second: slice) -> None:
+            self.mix.add_up(squared, *scales, weighted, first.start, second.start, combined)
+
+        self._visit_tiles(write, rows)
+        self.close.add_to(combined, weights[self.narrow], np.arange(self.n_rows) if rows is None else rows)
+        return combined
+
+    def add_to(self, matrix: np.ndarray, weights: np.ndarray, rows: np.ndarray | None = None) -> None:
+        """Add what :meth:`combine` returns to a matrix, tile by tile."""
+        weighted = self.mix.weighted(weights[self.wide])
+
+        def add(squared: np.ndarray, scales: tuple[RowScales, RowScales], first: slice, second: slice) -> None:
+            values = self.mix.sum_between(squared, *scales, weighted)
+            matrix[first, second] += values
+            if first != second:
+                matrix[second, first] += values.T
+
+        self._visit_tiles(add, rows)
+        self.close.add_to(matrix, weights[self.narrow], np.arange(self.n_rows) if rows is None else rows)
+
+    def _visit_tiles(
+        self, visit: Callable[[np.ndarray, tuple[RowScales, RowScales], slice, slice], None], rows: np.ndarray | None
+    ) -> None:
+        """Call a function for each tile on and above the diagonal: its distances, scales of rows, and place."""
         n_jobs = self.n_jobs if rows is None else 1
         rows = np.arange(self.n_rows) if rows is None else rows
-        combined = np.empty((len(rows), len(rows)), dtype=self.dtype) if out is None else out
-        weighted = self.mix.weighted(weights[self.wide])
         pieces = tiles(len(rows), TILE)
 
         def fill(first: slice, second: slice) -> None:
             above, left = rows[first], rows[second]
-            squared = self.distances.between(above, left)
-            scales = self.scales.take(above), self.scales.take(left)
-            self.mix.add_up(squared, *scales, weighted, first.start, second.start, combined)
+            visit(self.distances.between(above, left), (self.scales.take(above), self.scales.take(left)), first, second)
 
         pairs = [(first, second) for number, first in enumerate(pieces) for second in pieces[number:]]
         with single_threaded_blas():
             run_all([partial(fill, *pair) for pair in pairs], n_jobs)
-        self.close.add_to(combined, weights[self.narrow], rows)
-        return combined
 
     def take(self, rows: np.ndarray) -> VectorBank:
         """Return a bank of some of the rows."""

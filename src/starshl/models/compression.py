@@ -20,7 +20,7 @@ from .._threads import single_threaded_blas
 from .._types import Seed
 from .._validation import check_integer
 from ..codes import BinaryCodes
-from ..kernels import is_built_in
+from ..kernels import Kernel, OnColumns, is_built_in, kernel_values, view_scales
 from ..solvers.ridge import least_squares
 from .chosen_rows import choose_columns
 from .expansion import Expansion
@@ -143,10 +143,20 @@ def _check_n_support(expansion: Expansion, n_support: int | None) -> int:
 def _with_moved_rows(expansion: Expansion, rows: _Rows, n_support: int, rng: np.random.RandomState) -> Expansion:
     # Around a row, too, the scores must be as before.
     nearby = np.concatenate([rows.all, _noisy_copies(rows.all, rng)])
-    centers, kernel, coefficients, intercept = move_rows(nearby, _targets(expansion, nearby), n_support, rng)
+    targets = _targets(expansion, nearby)
+    # The one Gaussian sees every view in its own unit, as much as it weighs.
+    scales = view_scales(expansion.kernels, expansion.mean_weights, rows.support)
+    if scales is not None:
+        nearby = nearby * scales.astype(nearby.dtype)
+    centers, kernel, coefficients, intercept = move_rows(nearby, targets, n_support, rng)
+    kernels: list[Kernel] = [kernel]
+    if scales is not None:
+        seen = np.flatnonzero(scales)
+        kernels = [OnColumns(kernel, seen, scales=scales[seen])]
+        centers = np.divide(centers, scales, out=np.zeros_like(centers), where=scales > 0)
     return replace(
         expansion,
-        kernels=[kernel],
+        kernels=kernels,
         weights=np.ones((*expansion.weights.shape[:-1], 1)),
         support=np.arange(len(centers)),
         kept=centers,
@@ -178,10 +188,7 @@ def _noisy_copies(rows: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
 
 def _mean_kernel(expansion: Expansion, rows: np.ndarray) -> np.ndarray:
     """Return the kernel of an expansion whose bits share one, (n_rows, n_support), in float64."""
-    values = np.zeros((len(rows), len(expansion.kept)))
-    for kernel, weight in zip(expansion.kernels, expansion.mean_weights, strict=True):
-        values += weight * kernel(rows, expansion.kept)
-    return values
+    return np.tensordot(expansion.mean_weights, kernel_values(expansion.kernels, rows, expansion.kept), axes=1)
 
 
 def _norms(coefficients: np.ndarray, gram: np.ndarray) -> np.ndarray:

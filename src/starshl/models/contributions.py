@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass
 import numpy as np
 
 from .._types import SamplesLike
-from ..kernels import Kernel
+from ..kernels import Kernel, OnColumns, kernel_values
 from .kernel_hasher import KernelHasher
 
 __all__ = ["Contributions", "contributions"]
@@ -49,7 +49,7 @@ def contributions(hasher: KernelHasher, X: SamplesLike) -> Contributions | None:
     if not expansion.kernels:
         return None
     sample = hasher._read(X).values
-    values = np.array([kernel(sample, expansion.kept)[0] for kernel in expansion.kernels], np.float64)
+    values = kernel_values(expansion.kernels, sample, expansion.kept)[:, 0].astype(np.float64)
     eta = np.asarray(expansion.coefficients, np.float64)
     theta = np.broadcast_to(np.atleast_2d(expansion.weights), (len(eta), len(values)))
     names = tuple(map(_name, expansion.kernels))
@@ -57,7 +57,9 @@ def contributions(hasher: KernelHasher, X: SamplesLike) -> Contributions | None:
 
 
 def _name(kernel: Kernel) -> str:
-    """Return a kernel as one would write it, without arrays."""
+    """Return a kernel as one would write it, without arrays; one of a view after the name of the view."""
+    if isinstance(kernel, OnColumns):
+        return f"{kernel.view}: {_name(kernel.kernel)}" if kernel.view else _name(kernel.kernel)
     if not is_dataclass(kernel):
         return type(kernel).__name__
     values = {field.name: getattr(kernel, field.name) for field in fields(kernel)}

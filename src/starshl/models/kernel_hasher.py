@@ -9,12 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import ClassifierTags, Tags
+from sklearn.utils.validation import check_is_fitted
 
 from .._types import LabelsLike, SamplesLike
 from .._validation import check_choice, check_labels
 from ..base import BaseHasher
 from ..codes import BinaryCodes
-from ..kernels import Kernel, KernelsLike, resolve_kernels
+from ..kernels import Kernel, KernelsLike, ViewsLike, kernels_of_views, resolve_kernels, view_shares
 from ..solvers import hamming_distances, hinge_distances
 from .expansion import Expansion
 from .item_codes import known_labels, with_codewords
@@ -28,6 +29,7 @@ class KernelHasher(BaseHasher):
     """A hasher whose functions are kernel expansions over training rows, with a codeword for each class."""
 
     kernels: KernelsLike
+    views: ViewsLike | None
 
     classes_: np.ndarray
     codewords_: np.ndarray
@@ -39,6 +41,8 @@ class KernelHasher(BaseHasher):
     support_: np.ndarray
     support_samples_: Any
     agreement_: float
+    view_names_: np.ndarray
+    view_shares_: np.ndarray
 
     @staticmethod
     @abstractmethod
@@ -48,6 +52,40 @@ class KernelHasher(BaseHasher):
     @abstractmethod
     def _settings(self) -> object:
         """Return the checked parameters, or refuse those that no fit can have had."""
+
+    def _listed_kernels(self) -> str | list[Kernel]:
+        """Return the kernels that are to be fitted, before views are looked up among the columns of X."""
+        is_precomputed = isinstance(self.kernels, str) and self.kernels == "precomputed"
+        if is_precomputed and self.views is not None:
+            raise ValueError(
+                "views names columns of X, and with kernels='precomputed' X holds kernel values. Give one kernel "
+                "matrix per view instead, as an array of shape (n_kernels, n, n), or rows of numbers."
+            )
+        return "precomputed" if is_precomputed else resolve_kernels(self.kernels)
+
+    def _kernels_of_views(self, kernels: str | list[Kernel]) -> str | list[Kernel]:
+        """Return the kernels of every view, once the columns of X are known."""
+        if self.views is None or isinstance(kernels, str):
+            return kernels
+        n_features = getattr(self, "n_features_in_", None)
+        if n_features is None:
+            raise ValueError(
+                "views names columns of X, and these kernels compare samples that have none. Give rows of numbers."
+            )
+        return kernels_of_views(kernels, self.views, n_features, getattr(self, "feature_names_in_", None))
+
+    def _store_views(self) -> dict[str, float]:
+        """Set and return how much each view counts."""
+        shares = view_shares(self.kernels_, self.kernel_weights_) if self.kernels_ else {}
+        self.view_names_ = np.array(list(shares), dtype=object)
+        self.view_shares_ = np.array(list(shares.values()), dtype=np.float64)
+        return shares
+
+    @property
+    def view_weights_(self) -> dict[str, float]:
+        """The share of each view in the sum of the kernel weights; empty without views."""
+        check_is_fitted(self)
+        return dict(zip(self.view_names_.tolist(), self.view_shares_.tolist(), strict=True))
 
     def codeword_distances(self, X: SamplesLike, metric: str = "hamming") -> np.ndarray:
         """Return the distance of each sample to each codeword, (n, n_codewords), "hamming" or "hinge"."""

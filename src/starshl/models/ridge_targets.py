@@ -13,7 +13,7 @@ from .._validation import PartialLabels, check_labels, check_weights
 from ..graphs import NeighborGraph, spread_index
 from ..graphs.neighbor_graph import check_graph, mean_kernel
 from ..graphs.plain_ridge import LABEL_RIDGE, KernelPlain, PlainKernel, RowsPlain
-from ..kernels import Kernel, compute_grams, fit_kernels
+from ..kernels import Kernel, balance_columns, compute_grams, fit_kernels
 from ..supervision import require_labels
 from .ridge_training import RidgeSettings, Targets, label_targets
 from .samples import Precomputed, Samples, Vectors
@@ -121,7 +121,7 @@ def _plain_kernel(samples: Samples, kernels: str | Sequence[Kernel], rows: np.nd
     """Return a Gaussian between some of the samples if they are vectors, the mean of the kernels otherwise."""
     chosen = samples if len(rows) == len(samples) else samples.take(rows)
     if isinstance(chosen, Vectors):
-        return RowsPlain(chosen.values)
+        return RowsPlain(chosen.values if isinstance(kernels, str) else balance_columns(chosen.values, kernels))
     if isinstance(chosen, Precomputed):
         return KernelPlain(mean_kernel(chosen.values))
     assert not isinstance(kernels, str)

@@ -11,7 +11,19 @@ import numpy as np
 from .._threads import single_threaded_blas
 from .._validation import PartialLabels, check_choice, check_integer, check_n_jobs, check_number
 from .._words import counted
-from ..kernels import GramBank, Kernel, KernelsLike, MemoryPlan, VectorBank, compute_grams, fit_kernels
+from ..kernels import (
+    Bank,
+    GramBank,
+    Kernel,
+    KernelsLike,
+    MemoryPlan,
+    ViewsLike,
+    check_views,
+    compute_grams,
+    describe_views,
+    fit_kernels,
+    view_shares,
+)
 from ..solvers.calibration import Calibration, fit_calibration
 from ..solvers.cholesky import RidgeFactor
 from ..solvers.leave_one_out import Mixture, fit_mixture, leave_one_out_scores, one_hot, start_mixture
@@ -40,6 +52,7 @@ class RidgeSettings:
 
     n_bits: int
     kernels: KernelsLike
+    views: ViewsLike | None
     n_codewords: int | None
     head: Literal["posterior", "linear"]
     unlabeled: Literal["graph", "ignore"]
@@ -61,6 +74,8 @@ class RidgeSettings:
             check_integer(self.n_codewords, "n_codewords", low=1)
         if self.max_memory is not None:
             check_number(self.max_memory, "max_memory", low=0, strict=True)
+        if self.views is not None:
+            check_views(self.views)
 
     @property
     def is_precomputed(self) -> bool:
@@ -184,7 +199,7 @@ def solve_exactly(training: RidgeTrainingSet, plan: MemoryPlan, seed: int) -> Ri
     return RidgeSolution(mixture, dual.T, mixture.constant * dual.sum(axis=0), scores)
 
 
-def _factor(bank: GramBank | VectorBank, mixture: Mixture, ridge_scale: np.ndarray) -> RidgeFactor:
+def _factor(bank: Bank, mixture: Mixture, ridge_scale: np.ndarray) -> RidgeFactor:
     gram = bank.combine(mixture.weights)
     gram += gram.dtype.type(mixture.constant)
     return RidgeFactor(gram, mixture.ridge * ridge_scale, overwrite=True)
@@ -209,6 +224,7 @@ def describe(training: RidgeTrainingSet, targets: Targets, solution: RidgeSoluti
     parts = [
         rows,
         f"{np.count_nonzero(mixture.weights)} of {counted(len(mixture.weights), 'kernel')}",
+        *describe_views(view_shares(training.kernels, mixture.weights) if training.kernels else {}),
         f"ridge {mixture.ridge:.2g}",
         f"temperature {calibration.temperature:.3g}",
         f"leave-one-out {_what_agrees(training)} {accuracy:.3f}",
@@ -222,9 +238,7 @@ def _what_agrees(training: RidgeTrainingSet) -> str:
     return f"agreement with {'spread labels' if training.is_given.any() else 'the clusters'}"
 
 
-def search_mixture(
-    training: RidgeTrainingSet, bank: GramBank | VectorBank | None, plan: MemoryPlan, seed: int
-) -> Mixture:
+def search_mixture(training: RidgeTrainingSet, bank: Bank | None, plan: MemoryPlan, seed: int) -> Mixture:
     """Return kernel weights, ridge and temperature, learned from at most 700 rows.
 
     ``bank`` is that of all rows, if there is one: on few rows it serves the search, too. Rows whose class was not given

@@ -20,10 +20,11 @@ from .._validation import check_rows
 from ..graphs.neighbor_graph import mean_kernel
 from ..graphs.plain_ridge import KernelPlain, PlainKernel, RowsPlain
 from ..kernels import (
+    Bank,
     GramBank,
     Kernel,
     MemoryPlan,
-    VectorBank,
+    balance_columns,
     check_gram,
     distinct_rows,
     expand_grams,
@@ -94,7 +95,7 @@ class Samples(ABC):
         for piece in tiles(len(rows), size):
             yield self.queries(rows[piece]).values
 
-    def bank(self, kernels: Sequence[Kernel], plan: MemoryPlan) -> GramBank | VectorBank:
+    def bank(self, kernels: Sequence[Kernel], plan: MemoryPlan) -> Bank:
         """Return the bank that evaluates fitted kernels between these samples."""
         return make_bank(kernels, self.values, plan)
 
@@ -118,14 +119,12 @@ class Samples(ABC):
         """Return k_m(x, x) for all kernels and samples, shape (n_kernels, n)."""
         return np.array([kernel.diagonal(self.values) for kernel in kernels])
 
-    def clusters(
-        self, bank: GramBank | VectorBank, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState
-    ) -> np.ndarray:
+    def clusters(self, bank: Bank, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
         """Return a cluster for each sample, by k-means in the feature space of the mean kernel."""
         mean_kernel = bank.combine(np.full(bank.n_kernels, 1.0 / bank.n_kernels))
         return kernel_k_means(mean_kernel, weights, n_clusters, _K_MEANS_STARTS, rng)
 
-    def plain_kernel(self, bank: GramBank | VectorBank) -> PlainKernel:
+    def plain_kernel(self, bank: Bank) -> PlainKernel:
         """Return the kernel by which samples are neighbors: the mean of those in the bank."""
         assert isinstance(bank, GramBank), "Only vectors have banks that do not hold their matrices."
         return KernelPlain(mean_kernel(bank.grams))
@@ -151,9 +150,7 @@ class Vectors(Samples):
             return None
         return rows if np.isfinite(rows).all() else None
 
-    def clusters(
-        self, bank: GramBank | VectorBank, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState
-    ) -> np.ndarray:
+    def clusters(self, bank: Bank, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
         """Return a cluster for each row, by k-means."""
         # Merging equal rows makes a weight of two and two equal rows the same problem.
         rows, number = distinct_rows(self.values)
@@ -163,9 +160,9 @@ class Vectors(Samples):
         k_means = KMeans(n_clusters, n_init=_K_MEANS_STARTS, random_state=rng).fit(rows, sample_weight=totals)
         return k_means.labels_[number].astype(np.int64)
 
-    def plain_kernel(self, bank: GramBank | VectorBank) -> PlainKernel:
+    def plain_kernel(self, bank: Bank) -> PlainKernel:
         """Return the Gaussian kernel by which rows are neighbors, whatever kernels their hash functions have."""
-        return RowsPlain(self.values)
+        return RowsPlain(balance_columns(self.values, getattr(bank, "kernels", [])))
 
 
 class SparseVectors(Vectors):

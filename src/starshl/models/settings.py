@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._validation import check_choice, check_flag, check_integer, check_n_jobs, check_number
-from ..kernels import KernelsLike
+from ..kernels import KernelsLike, ViewsLike, check_views
 from ..solvers import SMALLEST_TOL
 
 __all__ = ["PAPER_SETTINGS", "Settings"]
@@ -36,6 +36,7 @@ class Settings:
 
     n_bits: int
     kernels: KernelsLike
+    views: ViewsLike | None
     C: float
     kernel_norm: float
     codewords: str | np.ndarray
@@ -72,6 +73,8 @@ class Settings:
             check_number(self.max_memory, "max_memory", low=0, strict=True)
         if self.n_codewords is not None:
             check_integer(self.n_codewords, "n_codewords", low=1)
+        if self.views is not None:
+            check_views(self.views)
 
     @property
     def is_precomputed(self) -> bool:

@@ -18,7 +18,7 @@ from ..codebooks import Codebook
 from ..codes import BinaryCodes
 from ..facts import Facts
 from ..graphs import NeighborGraph
-from ..kernels import KernelsLike, resolve_kernels
+from ..kernels import KernelsLike, ViewsLike
 from ..solvers.calibration import Calibration
 from .compression import compress_expansion
 from .initial import initial_codewords
@@ -68,6 +68,10 @@ class StarRidge(KernelHasher):
         of the shifted cosine; "scaled" and "paper" as for :class:`starshl.StarSHL`; a list of kernel objects of
         :mod:`starshl.kernels` or functions of two samples of any type; "precomputed": X holds kernel values,
         (n, n_train) or (n_kernels, n, n_train).
+    views : mapping from names to columns, default=None
+        Kinds of features that X holds side by side, for example ``{"pixels": slice(0, 784), "hog": slice(784, 2404)}``;
+        columns are slices, lists of numbers, or names if X is a table. Every view gets kernels of its own, measured in
+        its own distances, and ``view_weights_`` says how much each one counts. None is one view of all columns.
     codewords : {"separated", "random"} or array of shape (n_classes, n_bits), default="separated"
         Codewords far apart, random, or given.
     n_codewords : int, default=None
@@ -98,6 +102,7 @@ class StarRidge(KernelHasher):
     space_id_ : str, the identity of the space of the codes
     kernels_ : list of fitted kernels
     kernel_weights_ : array of shape (n_kernels,), shared by all classes and bits; zero for kernels that were dropped
+    view_weights_ : the share of each view in the sum of the kernel weights, by its name
     ridge_ : the ridge of a labeled row of weight one, for kernel weights that sum to one
     temperature_ : T above, for probabilities
     query_temperature_ : T for codes of queries, ten times sharper
@@ -143,6 +148,7 @@ class StarRidge(KernelHasher):
         n_bits: int = 32,
         *,
         kernels: KernelsLike = "rich",
+        views: ViewsLike | None = None,
         codewords: str | ArrayLike = "separated",
         n_codewords: int | None = None,
         head: str = "posterior",
@@ -156,6 +162,7 @@ class StarRidge(KernelHasher):
     ):
         self.n_bits = n_bits
         self.kernels = kernels
+        self.views = views
         self.codewords = codewords
         self.n_codewords = n_codewords
         self.head = head
@@ -190,8 +197,9 @@ class StarRidge(KernelHasher):
             The graph of the rows of X, for unlabeled rows, if you have it.
         """
         settings = self._settings()
-        kernels = "precomputed" if settings.is_precomputed else resolve_kernels(self.kernels)
+        kernels = self._listed_kernels()
         samples = read_training_samples(self, X, kernels, settings.max_exact_rows)
+        kernels = self._kernels_of_views(kernels)
         labels, weights = read_labels(self, y, sample_weight, len(samples))
         codebook_seed, search_seed = check_random_state(self.random_state).randint(_SEEDS, size=2).tolist()
         labels, targets = choose_targets(samples, kernels, labels, weights, settings, graph, search_seed)
@@ -208,6 +216,7 @@ class StarRidge(KernelHasher):
         self.codebook_seed_ = codebook_seed
         self._store(samples, training, targets, solution)
         self._store_calibration(calibration)
+        self._store_views()
         self.choice_ = describe(training, targets, solution, calibration)
         self._store_training_rows(samples, labels, targets, solution)
         self._set_codewords(settings.n_bits, self.codewords)

@@ -18,7 +18,7 @@ from ..codebooks import Codebook
 from ..codes import BinaryCodes
 from ..facts import Facts
 from ..graphs import NeighborGraph
-from ..kernels import KernelsLike, resolve_kernels
+from ..kernels import KernelsLike, ViewsLike
 from ..solvers import Solution, hinge_distances
 from .bound import GeneralizationBound, generalization_bound
 from .compression import Compressed, compress_expansion
@@ -53,6 +53,10 @@ class StarSHL(KernelHasher):
         Gaussian bent along the neighbor graph of all rows, of use where ``unlabeled`` is "nearest"; a list of
         kernel objects of :mod:`starshl.kernels` or functions of two samples of any type; "precomputed": X
         holds kernel values, (n, n_train) or (n_kernels, n, n_train).
+    views : mapping from names to columns, default=None
+        Kinds of features that X holds side by side, for example ``{"pixels": slice(0, 784), "hog": slice(784, 2404)}``;
+        columns are slices, lists of numbers, or names if X is a table. Every view gets kernels of its own, measured in
+        its own distances, and ``view_weights_`` says how much each one counts. None is one view of all columns.
     C : float, default=10.0
         Weight of the hinge losses against the norms.
     kernel_norm : float, default=2.0
@@ -107,6 +111,7 @@ class StarSHL(KernelHasher):
     codebook_ : Codebook, which class has which codeword
     space_id_ : str, the identity of the space of the codes
     kernel_weights_ : array of shape (n_bits, n_kernels)
+    view_weights_ : the share of each view in the sum of the kernel weights, by its name
     dual_coef_ : array of shape (n_bits, n_train)
     intercept_ : array of shape (n_bits,)
     kernels_ : list of fitted kernels
@@ -163,6 +168,7 @@ class StarSHL(KernelHasher):
         n_bits: int = 32,
         *,
         kernels: KernelsLike = "scaled",
+        views: ViewsLike | None = None,
         C: float = 10.0,
         kernel_norm: float = 2.0,
         codewords: str | ArrayLike = "separated",
@@ -184,6 +190,7 @@ class StarSHL(KernelHasher):
     ):
         self.n_bits = n_bits
         self.kernels = kernels
+        self.views = views
         self.C = C
         self.kernel_norm = kernel_norm
         self.codewords = codewords
@@ -239,8 +246,9 @@ class StarSHL(KernelHasher):
             The graph of all rows of X, if you have it; otherwise it is computed where it is needed.
         """
         settings = self._settings()
-        kernels = "precomputed" if settings.is_precomputed else resolve_kernels(self.kernels)
+        kernels = self._listed_kernels()
         samples = sample_type(kernels, X).read(self, X, fitting=True)
+        kernels = self._kernels_of_views(kernels)
         training = TrainingSet.read(settings, samples, y, sample_weight, initial_assignments)
         rng = check_random_state(self.random_state)
         fitted_kernels, bank = fit_bank(settings, kernels, training)
@@ -257,7 +265,7 @@ class StarSHL(KernelHasher):
         self._label_training_rows(samples, training, solution)
         fit_digest = None if training.labels.labeled.any() else digest_of_fit(vars(self))
         self.codebook_ = Codebook(self.codewords_, self.classes_, fit_digest=fit_digest)
-        self.choice_ = describe_choice(training)
+        self.choice_ = describe_choice(training, self._store_views())
         warn_about(settings, solution)
         return self
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..codebooks import Codebook
 from ..exceptions import BundleFormatError
+from ..kernels import OnColumns
 from .samples import SAMPLE_TYPES, Precomputed, SparseVectors, take_sparse
 
 __all__ = ["StateCheck", "check_star_ridge", "check_star_shl", "mismatch"]
@@ -105,6 +106,11 @@ def _wrong_samples(state: Mapping[str, Any], n_train: int) -> list[str]:
     wrong = []
     if not _are_indices(state["support_"], n_train) or np.any(np.diff(state["support_"]) <= 0):
         wrong.append("support_")
+    n_features = state.get("n_features_in_", 0)
+    if any(isinstance(kernel, OnColumns) and kernel.columns.max() >= n_features for kernel in state["kernels_"]):
+        wrong.append("kernels_")
+    if len(state["view_names_"]) != len(state["view_shares_"]):
+        wrong.append("view_shares_")
     samples_of = SAMPLE_TYPES[state["sample_kind_"]]
     if (samples_of is Precomputed) != (len(state["kernels_"]) == 0):
         wrong.append("sample_kind_")

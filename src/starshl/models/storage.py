@@ -13,7 +13,16 @@ from .._words import counted
 from ..bundle import pack_values, unpack_values
 from ..codebooks import Codebook
 from ..exceptions import BundleFormatError
-from ..kernels import BUILT_IN_KERNELS, CallableKernel, Kernel, KernelsLike, is_built_in, resolve_kernels
+from ..kernels import (
+    BUILT_IN_KERNELS,
+    CallableKernel,
+    Kernel,
+    KernelsLike,
+    OnColumns,
+    is_built_in,
+    resolve_kernels,
+    view_columns,
+)
 from .item_codes import digest_of_fit
 from .samples import SAMPLE_TYPES
 from .state_checks import StateCheck, mismatch
@@ -42,6 +51,11 @@ def pack_model(params: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[dic
         ]
         params["kernels"] = "listed"
     header["kernels"] = [_pack_kernel(kernel, f"kernel.{m}.", arrays, kept) for m, kernel in enumerate(kernels)]
+    if params.get("views") is not None:
+        views = params.pop("views")
+        header["views"] = list(views)
+        header["view_columns"], packed = _pack_columns(views, state)
+        arrays |= packed
     for name in ("codewords", "kernel_weights"):
         if isinstance(params.get(name), (list, tuple)):
             params[name] = np.asarray(params[name])
@@ -74,9 +88,14 @@ def unpack_model(
         )
     elif kernels is not None:
         raise ValueError("This model was fitted with built-in kernels, which are in the file. Load it without kernels.")
+    if "views" in header:
+        columns = unpack_values(header["view_columns"], arrays, "view.")
+        params["views"] = {name: columns[str(number)] for number, name in enumerate(header["views"])}
     n_train = header["n_train"]
     if "codebook_" not in state:
         state["codebook_"] = _codebook_of_old_file(state)
+    if "view_names_" not in state:  # nor did old files know of views
+        state |= {"view_names_": np.empty(0, dtype=object), "view_shares_": np.empty(0)}
     check_state(state, params["n_bits"], n_train)
     coefficients = np.zeros((len(state["dual_coef_"]), n_train))
     coefficients[:, state["support_"]] = state["dual_coef_"]
@@ -87,6 +106,17 @@ def _codebook_of_old_file(state: Mapping[str, Any]) -> Codebook:
     """Return the codebook of a file from before there were any; it does not say whether its classes are clusters."""
     values = {"words": state["codewords_"], "classes": state["classes_"], "n_first_classes": None}
     return Codebook._unpack(values | {"fit_digest": digest_of_fit(state)})
+
+
+def _pack_columns(views: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
+    """Return the columns of each view as an array, by the number of the view: names if given as names, else numbers."""
+    columns = {}
+    for number, (name, given) in enumerate(views.items()):
+        is_named = not isinstance(given, slice) and np.asarray(given).dtype.kind in "UO"
+        columns[str(number)] = (
+            np.asarray(given, dtype=object) if is_named else view_columns(name, given, state["n_features_in_"])
+        )
+    return pack_values(columns, "view.")
 
 
 def _unpack_support(values: dict[str, Any], state: Mapping[str, Any]) -> Rows:
@@ -106,10 +136,12 @@ def _pack_kernel(kernel: Kernel, prefix: str, arrays: Arrays, support: Rows | No
     if is_built_in(kernel):
         assert is_dataclass(kernel), "Kernels of this package are dataclasses, so that a file can hold them."
         values = {field.name: getattr(kernel, field.name) for field in fields(kernel)}
+        inner = values.pop("kernel") if isinstance(kernel, OnColumns) else None
         plain, packed = pack_values(values, prefix)
         arrays |= packed
-        return {"name": type(kernel).__name__, "fields": plain}
-    spec: dict[str, Any] = {"name": None}
+        spec: dict[str, Any] = {"name": type(kernel).__name__, "fields": plain}
+        return spec if inner is None else spec | {"kernel": _pack_kernel(inner, f"{prefix}kernel.", arrays)}
+    spec = {"name": None}
     if support is not None and len(support):
         spec["probe"] = kernel(support[:1], support[:_N_PROBES])[0].astype(float).tolist()
     return spec
@@ -144,6 +176,10 @@ def _unpack_kernel(spec: dict[str, Any], prefix: str, arrays: Arrays) -> Kernel:
     if spec["name"] not in BUILT_IN_KERNELS:
         raise BundleFormatError(f"The model file names a kernel {spec['name']!r} that this version does not know.")
     fields_of_kernel = unpack_values(spec["fields"], arrays, prefix)
+    if spec["name"] == OnColumns.__name__:
+        if spec["kernel"]["name"] == OnColumns.__name__:  # a file could nest them without end
+            raise BundleFormatError("The model file is damaged: a kernel on columns is inside of another one.")
+        fields_of_kernel["kernel"] = _unpack_kernel(spec["kernel"], f"{prefix}kernel.", arrays)
     try:
         return BUILT_IN_KERNELS[spec["name"]](**fields_of_kernel)
     except (TypeError, ValueError) as error:

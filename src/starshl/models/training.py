@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -16,7 +16,7 @@ from .._threads import single_threaded_blas
 from .._types import LabelsLike
 from .._validation import PartialLabels, check_labels, check_length, check_weights
 from ..graphs import NeighborGraph
-from ..kernels import GramBank, Kernel, MemoryPlan, VectorBank, fit_kernels
+from ..kernels import Bank, Kernel, MemoryPlan, describe_views, fit_kernels
 from ..solvers import BlockDescent, LibSVM, PairwiseAscent, Problem, Solution, Start
 from .initial import check_assignments, initial_codewords, initial_weights
 from .samples import Samples
@@ -158,9 +158,7 @@ def warn_about_length(n_codewords: int, n_bits: int, stacklevel: int = _CALLER_O
         )
 
 
-def fit_bank(
-    settings: Settings, kernels: str | Sequence[Kernel], training: TrainingSet
-) -> tuple[list[Kernel], GramBank | VectorBank]:
+def fit_bank(settings: Settings, kernels: str | Sequence[Kernel], training: TrainingSet) -> tuple[list[Kernel], Bank]:
     """Return fitted kernels, none if they are precomputed, and the bank that evaluates them between training rows."""
     fitted: list[Kernel] = []
     if not isinstance(kernels, str):
@@ -174,7 +172,7 @@ def fit_bank(
 def consult_graph(
     settings: Settings,
     training: TrainingSet,
-    bank: GramBank | VectorBank,
+    bank: Bank,
     graph: NeighborGraph | None,
     rng: np.random.RandomState,
 ) -> TrainingSet:
@@ -196,7 +194,7 @@ def _draw_seed(rng: np.random.RandomState) -> int:
 def choose_start(
     settings: Settings,
     training: TrainingSet,
-    bank: GramBank | VectorBank,
+    bank: Bank,
     rng: np.random.RandomState,
 ) -> Start:
     """Return where the descent starts: codewords, kernel weights and assignments."""
@@ -208,7 +206,7 @@ def choose_start(
     return Start(codewords, _first_assignments(training, bank, rng), weights)
 
 
-def _first_assignments(training: TrainingSet, bank: GramBank | VectorBank, rng: np.random.RandomState) -> np.ndarray:
+def _first_assignments(training: TrainingSet, bank: Bank, rng: np.random.RandomState) -> np.ndarray:
     """Return a codeword index for each row: given, that of its label, or a cluster."""
     labels, n_codewords = training.labels, len(training.classes)
     if training.guess is not None:
@@ -224,7 +222,7 @@ def _first_assignments(training: TrainingSet, bank: GramBank | VectorBank, rng: 
 def descend(
     settings: Settings,
     training: TrainingSet,
-    bank: GramBank | VectorBank,
+    bank: Bank,
     start: Start,
 ) -> Solution:
     """Return the solution of the block descent."""
@@ -252,8 +250,12 @@ def descend(
         return BlockDescent(problem).run(start)
 
 
-def describe_choice(training: TrainingSet) -> str:
-    """Return one line about what became of unlabeled rows."""
+def describe_choice(training: TrainingSet, view_weights: Mapping[str, float]) -> str:
+    """Return one line about what became of unlabeled rows, and how much each view counts."""
+    return "; ".join([_describe_unlabeled(training), *describe_views(view_weights)])
+
+
+def _describe_unlabeled(training: TrainingSet) -> str:
     if training.guess is not None:
         return training.guess.note
     if training.labels.labeled.all():
