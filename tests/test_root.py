@@ -12,6 +12,7 @@ import starshl
 ROOT = Path(__file__).parent.parent
 NAMES = [
     "BinaryCodes",
+    "Codebook",
     "Collection",
     "HybridHasher",
     "NeighborGraph",
