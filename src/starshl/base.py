@@ -124,7 +124,15 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def encode(self, X: SamplesLike) -> BinaryCodes:
         """Return the codes of queries as packed bytes."""
-        return BinaryCodes.from_scores(self.decision_function(X), self.space_id_)
+        return self.codes_of_scores(self.decision_function(X))
+
+    def codes_of_scores(self, scores: np.ndarray) -> BinaryCodes:
+        """Return the codes of queries, given what :meth:`decision_function` returned for them."""
+        return self.as_codes(BinaryCodes.from_scores(scores).packed)
+
+    def as_codes(self, packed: np.ndarray) -> BinaryCodes:
+        """Return packed bytes that this hasher once made, read from a file for example, as codes of its space."""
+        return BinaryCodes(packed, self.n_bits_, self.space_id_)
 
     def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
         """Return the codes of items that queries are compared with, as packed bytes.

@@ -2,12 +2,13 @@
 
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from starshl.codes import BinaryCodes
-from starshl.exceptions import AdapterError
+from starshl.exceptions import AdapterError, SpaceMismatchError
 from starshl.index import FlatIndex
 
 from .conftest import HAND_DISTANCES, HAND_ORDER
@@ -227,6 +228,30 @@ def test_database_takes_a_collection_in_one_call(open_index, collection):
     assert index.search(query, 10, where={"reference": "5.png"}).ids.tolist() == [[35]]
     with pytest.raises(ValueError, match="already in the index, and nothing was added"):
         type(opened).from_collection(uri, collection, **place)
+    index.close()
+
+
+def test_database_keeps_the_space_of_its_codes(open_index, random_codes):
+    index, codes = open_index(11), replace(random_codes[:5], space_id="a" * 16)
+    index.add(codes)
+    place = {"table": index.table} if hasattr(index, "table") else {"name": index.name}
+    again = type(index)(index.uri, 11, **place)
+    assert again.space_id == "a" * 16
+    with pytest.raises(SpaceMismatchError):
+        again.add(replace(codes, space_id="b" * 16), [10, 11, 12, 13, 14])
+    again.close()
+
+
+def test_table_with_a_comment_of_its_own_keeps_it(postgres, random_codes):
+    from starshl.adapters.pgvector_index import PgvectorIndex, psycopg
+
+    index = PgvectorIndex(postgres.get_uri(), 11, table="with_comment")
+    with psycopg.connect(index.uri) as connection:
+        connection.execute("COMMENT ON TABLE with_comment IS 'do not touch'")
+    index.add(replace(random_codes[:5], space_id="a" * 16))
+    with index._transaction() as cursor:
+        assert index._comment(cursor) == "do not touch"
+    assert index.space_id == "a" * 16
     index.close()
 
 

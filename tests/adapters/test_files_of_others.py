@@ -1,5 +1,7 @@
 """FAISS, Parquet and DuckDB read our bits as we mean them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -116,3 +118,21 @@ def test_packing_most_significant_bit_first_is_noticed():
     wrong = np.packbits(np.ones((1, 11), bool), axis=1)
     with pytest.raises(ValueError, match="bit order"):
         BinaryCodes(wrong, 11)
+
+
+@pytest.mark.parametrize("space_id", [None, "a" * 16])
+@pytest.mark.parametrize("metric", ["hamming", "hybrid"])
+def test_parquet_keeps_the_space_of_codes(random_codes, tmp_path, space_id, metric):
+    parquet_table = pytest.importorskip("starshl.adapters.parquet_table")
+    codes = replace(random_codes, space_id=space_id, metric=metric)
+    parquet_table.write_parquet(tmp_path / "codes.parquet", codes)
+    read = parquet_table.read_parquet(tmp_path / "codes.parquet")[0]
+    assert (read.space_id, read.metric) == (space_id, metric)
+
+
+def test_faiss_refuses_hybrid_codes_and_takes_the_space_that_it_is_told(random_codes):
+    faiss_index = pytest.importorskip("starshl.adapters.faiss_index")
+    with pytest.raises(ValueError, match="FAISS compares all bits alike"):
+        faiss_index.to_faiss(replace(random_codes, metric="hybrid"))
+    codes, _ = faiss_index.from_faiss(faiss_index.to_faiss(random_codes), 11, space_id="a" * 16)
+    assert codes.space_id == "a" * 16

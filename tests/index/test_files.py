@@ -73,11 +73,11 @@ def test_a_newer_format_is_refused_by_name(path):
     content = path.read_bytes()
     length = int.from_bytes(content[:8], "little")
     layout = json.loads(content[8 : 8 + length])
-    inner = json.loads(layout["__metadata__"]["starshl-index"]) | {"format": 2}
+    inner = json.loads(layout["__metadata__"]["starshl-index"]) | {"format": 3}
     layout["__metadata__"]["starshl-index"] = json.dumps(inner)
     head = json.dumps(layout).encode()
     path.write_bytes(len(head).to_bytes(8, "little") + head + content[8 + length :])
-    with pytest.raises(IndexFormatError, match="format 2; this version of starshl reads up to 1"):
+    with pytest.raises(IndexFormatError, match="format 3; this version of starshl reads up to 2"):
         load_index(path)
 
 

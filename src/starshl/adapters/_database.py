@@ -86,7 +86,8 @@ def items_of(collection: StoredItems) -> tuple[BinaryCodes, np.ndarray, list[dic
     rows, n_bits = collection.rows(), collection.n_bits
     packed = np.frombuffer(b"".join(row.code for row in rows), np.uint8).reshape(len(rows), n_bytes(n_bits))
     metadata = [_fields_of(row) | json.loads(row.metadata) for row in rows]
-    return BinaryCodes(packed, n_bits), np.array([row.id for row in rows], np.int64), metadata
+    space_id = getattr(collection.hasher, "space_id_", None)
+    return BinaryCodes(packed, n_bits, space_id), np.array([row.id for row in rows], np.int64), metadata
 
 
 def _fields_of(row: Any) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """FaissIndex: codes in a FAISS binary index, and conversions to and from existing FAISS indexes.
 
 FAISS takes code lengths that are multiples of 8. Other codes are padded with zero bits, which never differ and so
-never count. FAISS does not store ``n_bits``: keep it with the index.
+never count. FAISS does not store ``n_bits`` or the space of the codes: keep both with the index. A
+:class:`FaissIndex` knows them as long as it lives.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from .._validation import check_integer
 from ..codes import BinaryCodes, n_bytes
 from ..index import HammingIndex, Neighbors, RadiusNeighbors
 from ..index.base import check_ids, next_ids
+from ..index.spaces import check_metric
 from ._database import StoredItems, items_of
 
 if TYPE_CHECKING:
@@ -154,6 +156,7 @@ def to_faiss(codes: BinaryCodes, ids: ArrayLike | None = None) -> IndexBinaryIDM
     >>> index.search(codes.packed[:1], 3)[0].tolist()
     [[0, 1, 3]]
     """
+    check_metric(codes, "FAISS", "hamming")
     ids = np.arange(len(codes)) if ids is None else check_ids(ids, len(codes))
     flat = faiss.IndexBinaryFlat(8 * codes.packed.shape[1])
     index = faiss.IndexBinaryIDMap2(flat)
@@ -174,8 +177,11 @@ def collection_to_faiss(collection: StoredItems) -> tuple[IndexBinaryIDMap2, dic
     return to_faiss(codes, ids), dict(zip(ids.tolist(), metadata, strict=True))
 
 
-def from_faiss(index: IndexBinary, n_bits: int) -> tuple[BinaryCodes, np.ndarray]:
-    """Return the codes and ids of a FAISS binary index that keeps its codes (flat, or an id map of one)."""
+def from_faiss(index: IndexBinary, n_bits: int, space_id: str | None = None) -> tuple[BinaryCodes, np.ndarray]:
+    """Return the codes and ids of a FAISS binary index that keeps its codes (flat, or an id map of one).
+
+    ``space_id`` is that of the codes that went in, if you know it.
+    """
     if index.d != 8 * n_bytes(n_bits):
         raise ValueError(f"The FAISS index has {index.d} bits, which is not {n_bits} padded to whole bytes.")
     # The caller's object may be the only owner of the memory, so it is kept alive to the end.
@@ -187,7 +193,7 @@ def from_faiss(index: IndexBinary, n_bits: int) -> tuple[BinaryCodes, np.ndarray
     if not hasattr(inner, "xb"):
         raise ValueError(f"A {type(inner).__name__} keeps no codes in order; make it a flat one.")
     packed = faiss.vector_to_array(inner.xb).reshape(inner.ntotal, n_bytes(n_bits))
-    return BinaryCodes(packed, n_bits), ids.astype(np.int64)
+    return BinaryCodes(packed, n_bits, space_id), ids.astype(np.int64)
 
 
 def _ball(index: IndexBinary, packed: np.ndarray, radius: int) -> RadiusNeighbors:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._extras import require
 from .._validation import check_integer
-from ..codes import BinaryCodes, n_bytes
+from ..codes import BinaryCodes, check_space_id, n_bytes
 from ..exceptions import AdapterError
 from ..index import Neighbors, RadiusNeighbors
 from ..index.base import next_ids
@@ -26,7 +26,7 @@ _MAX_RESULTS = 16_384
 # Below that limit.
 _IDS_PER_REQUEST = 10_000
 # Fields of the collection itself, which metadata would overwrite.
-_RESERVED = ("id", "code", "n_bits", "$meta")
+_RESERVED = ("id", "code", "n_bits", "space_id", "$meta")
 
 
 class MilvusIndex(DatabaseIndex):
@@ -35,7 +35,8 @@ class MilvusIndex(DatabaseIndex):
     Milvus takes code lengths that are multiples of 8: other codes are padded with zero bits, which never count.
     It leaves the order of equal distances open, so more results are requested until all ties of the last one are
     known. Beyond its limit of 16,384 results, ties come in the order of Milvus, and larger balls are refused. It has no
-    transactions: a batch is added in one request and removed in requests of 10,000 ids.
+    transactions: a batch is added in one request and removed in requests of 10,000 ids. Each
+    row has the length and, where it is known, the space of its code.
 
     Parameters
     ----------
@@ -55,6 +56,7 @@ class MilvusIndex(DatabaseIndex):
             self._client = pymilvus.MilvusClient(uri, token=token)
             if self._client.has_collection(name):
                 self._check_length()
+                self._current_space()
             else:
                 self._create()
 
@@ -89,6 +91,12 @@ class MilvusIndex(DatabaseIndex):
         rows = self._client.query(self.name, filter="", limit=1, output_fields=["n_bits"])
         return rows[0]["n_bits"] if rows else None
 
+    def _current_space(self) -> str | None:
+        with self._explained():
+            rows = self._client.query(self.name, filter="", limit=1, output_fields=["space_id"])
+        self.space_id = check_space_id(rows[0].get("space_id")) if rows else None
+        return self.space_id
+
     @property
     def ids(self) -> np.ndarray:
         with self._explained():
@@ -122,8 +130,9 @@ class MilvusIndex(DatabaseIndex):
                 f"The id {min(taken)} is already in the index, and nothing was added. "
                 "Remove it first, or give a new id."
             )
+        space = {} if codes.space_id is None else {"space_id": codes.space_id}
         rows = [
-            {**extra, "id": item, "code": code.tobytes(), "n_bits": self.n_bits}
+            {**extra, "id": item, "code": code.tobytes(), "n_bits": self.n_bits, **space}
             for item, code, extra in zip(ids.tolist(), codes.packed, metadata, strict=True)
         ]
         if rows:

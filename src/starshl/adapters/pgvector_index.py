@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,8 @@ __all__ = ["PgvectorIndex"]
 # A search through HNSW returns at most hnsw.ef_search items: 40 by default, at most 1,000.
 _DEFAULT_EF_SEARCH, _MAX_EF_SEARCH = 40, 1000
 
+_SPACE = "codes of the starshl space "
+
 # JSON writes NUL like this, after any number of escaped backslashes.
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
@@ -40,7 +42,8 @@ class PgvectorIndex(DatabaseIndex):
     Each addition or removal is one transaction, and each search reads one state of the table. If the connection is
     lost, the call raises :class:`~starshl.exceptions.AdapterError` and the next call connects again. The server
     undoes the change that was under way. If the connection was lost during the commit, the change may or may not
-    be stored, and the error says so.
+    be stored, and the error says so. The comment of the table holds the
+    space of the codes, unless you gave it another comment.
 
     Parameters
     ----------
@@ -73,6 +76,7 @@ class PgvectorIndex(DatabaseIndex):
                 )
             )
             self._check_table(cursor)
+            self.space_id = self._stored_space(cursor)
             self._scans_on = _has_iterative_scan(cursor)
 
     @property
@@ -169,6 +173,27 @@ class PgvectorIndex(DatabaseIndex):
         check_known(wanted, texts)
         bits = np.array([[bit == "1" for bit in texts[item]] for item in wanted], bool)
         return BinaryCodes.from_signs(bits.reshape(len(wanted), self.n_bits))
+
+    def _set_space(self, space_id: str | None) -> None:
+        self.space_id = space_id
+        text = sql.Literal(None if space_id is None else _SPACE + space_id)
+        # Only the owner of a table may comment on it; others know the space as long as they have the index open.
+        with suppress(AdapterError), self._transaction() as cursor:
+            if (self._comment(cursor) or _SPACE).startswith(_SPACE):
+                cursor.execute(self._sql("COMMENT ON TABLE {table} IS {text}", text=text))
+
+    def _current_space(self) -> str | None:
+        with self._transaction() as cursor:
+            self.space_id = self._stored_space(cursor) or self.space_id
+        return self.space_id
+
+    def _stored_space(self, cursor: Cursor[Any]) -> str | None:
+        found = re.fullmatch(re.escape(_SPACE) + "([0-9a-f]{16})", self._comment(cursor) or "")
+        return found[1] if found else None
+
+    def _comment(self, cursor: Cursor[Any]) -> str | None:
+        command = "SELECT obj_description(quote_ident(%s)::regclass, 'pg_class')"
+        return cursor.execute(command, [self.table]).fetchall()[0][0]
 
     def create_hnsw(self, *, m: int = 16, ef_construction: int = 64) -> None:
         """Build pgvector's HNSW index, which ``approximate=True`` uses."""

@@ -106,7 +106,7 @@ def _codes_of_vectors(fitted: BaseHasher, X: ArrayLike, y: LabelsLike) -> Binary
     alone = fitted.encode_database(X)
     labeled = check_labels(y, len(alone)).labeled
     packed = np.where(labeled[:, None], alone.packed, codes_of_training_rows(fitted, X, y).packed)
-    return BinaryCodes(packed, alone.n_bits)
+    return fitted.as_codes(packed)
 
 
 def _fit(hasher: BaseHasher, X: ArrayLike, y: LabelsLike, feature_names: Sequence[str] | None) -> BaseHasher:

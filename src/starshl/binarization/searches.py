@@ -56,7 +56,7 @@ class ByCodes:
 
     def nearest(self, X: np.ndarray, k: int, among: np.ndarray | None = None) -> np.ndarray:
         scores = self.hasher.decision_function(X)
-        return self.index.search(BinaryCodes.from_scores(scores), k, among=among, scores=scores).ids
+        return self.index.search(self.hasher.codes_of_scores(scores), k, among=among, scores=scores).ids
 
 
 class ByEstimates:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,7 +104,7 @@ def item_codes(hasher: BaseHasher, own: BinaryCodes, labels: Sequence[str | None
     packed = own.packed.copy()
     if from_label.any():
         packed[from_label] = _codes_of_classes(inner, own[np.flatnonzero(from_label)], places[from_label]).packed
-    return ItemCodes(BinaryCodes(packed, own.n_bits), from_label)
+    return ItemCodes(replace(own, packed=packed), from_label)
 
 
 def _labels_give_codes(hasher: Any) -> bool:

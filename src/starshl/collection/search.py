@@ -66,7 +66,7 @@ class Queries:
         if not with_scores:
             return cls(snapshot.hasher.encode(X))
         scores = snapshot.hasher.decision_function(X)
-        return cls(BinaryCodes.from_scores(scores), scores)
+        return cls(snapshot.hasher.codes_of_scores(scores), scores)
 
     @classmethod
     def to_rescore(

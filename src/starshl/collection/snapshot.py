@@ -118,7 +118,7 @@ class Snapshot:
         if gone is not None and len(gone):
             index.remove(gone)
         if codes is not None:
-            index.add(codes, ids)
+            index.add(self.hasher.as_codes(codes.packed) if codes.space_id is None else codes, ids)
         if len(index) < 2 * self.n_at_choice:
             return replace(self, generation=generation, index=index)
         held = np.sort(index.ids)

@@ -146,6 +146,10 @@ class PreparedHasher(BaseHasher):
         """Return the codes of items that queries are compared with, as packed bytes."""
         return replace(self.hasher_.encode_database(self.prepare(X), y), space_id=self.space_id_)
 
+    def as_codes(self, packed: np.ndarray) -> BinaryCodes:
+        """Return packed bytes that this hasher once made as codes of its space."""
+        return replace(self.hasher_.as_codes(packed), space_id=self.space_id_)
+
     @available_if(_hasher_has("predict"))
     def predict(self, X: SamplesLike, **params: Any) -> np.ndarray:
         """Return the class of each row, if the hasher inside predicts."""
@@ -198,7 +202,8 @@ class PreparedHasher(BaseHasher):
         return self._classifier.codebook_
 
     def _make_space_id(self) -> str:
-        if not self.steps_ or hasattr(self.hasher_, "codebook_"):
+        codebook = getattr(self.hasher_, "codebook_", None)
+        if not self.steps_ or (codebook is not None and codebook.space_id == self.hasher_.space_id_):
             return self.hasher_.space_id_
         arrays: dict[str, np.ndarray] = {}
         specs = [self._pack_step(position, arrays) for position in range(len(self.steps_))]

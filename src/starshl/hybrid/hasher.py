@@ -208,9 +208,9 @@ class HybridHasher(BaseHasher):
         scores = self.neighbor_hasher_.decision_function(rows)
         return np.hstack([signs.astype(scores.dtype), scores])
 
-    def encode(self, X: SamplesLike) -> BinaryCodes:
-        """Return the codes of queries as packed bytes."""
-        return replace(super().encode(X), metric="hybrid")
+    def as_codes(self, packed: np.ndarray) -> BinaryCodes:
+        """Return packed bytes that this hasher once made as codes of its space."""
+        return replace(super().as_codes(packed), metric="hybrid")
 
     def _make_space_id(self) -> str:
         neighbors = None if self.neighbor_hasher_ is None else self.neighbor_hasher_.space_id_

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
@@ -15,6 +17,7 @@ from .._validation import check_integer
 from ..codes import BinaryCodes
 from ..exceptions import UnsupportedOperationError
 from .ids import check_ids, next_ids
+from .spaces import check_metric, check_spaces, warn_of_unknown_space
 
 __all__ = ["CAPABILITIES", "HammingIndex", "Neighbors", "RadiusNeighbors", "check_ids", "next_ids"]
 
@@ -59,11 +62,22 @@ class HammingIndex(ABC):
     begin with an underscore. These get checked arguments, and only those that the class supports: asking for
     anything else raises :class:`~starshl.exceptions.UnsupportedOperationError` before they are called.
     :func:`starshl.testing.check_index` tests the whole contract.
+
+    Attributes
+    ----------
+    n_bits : int
+    space_id : str or None
+        The space of the codes, taken from the first ones that are added; None is unknown. Codes of another space are
+        refused, in additions and in searches. If only one side is unknown, the index warns once.
     """
 
     supports: ClassVar[frozenset[str]] = frozenset()
+    #: The distance that answers are ordered by: that of ``BinaryCodes.metric``.
+    metric: ClassVar[str] = "hamming"
 
     n_bits: int
+    space_id: str | None = None
+    _has_warned: bool = False
 
     @property
     @abstractmethod
@@ -90,7 +104,13 @@ class HammingIndex(ABC):
         self._check_codes(codes)
         if metadata is not None:
             self._require("metadata")
-        return self._add(codes, None if ids is None else check_ids(ids, len(codes)), metadata)
+        ids = None if ids is None else check_ids(ids, len(codes))
+        with self._changing_alone():
+            takes_space = not self._meet(codes) and len(codes) > 0
+            added = self._add(codes, ids, metadata)
+            if takes_space:
+                self._set_space(codes.space_id)
+        return added
 
     def remove(self, ids: ArrayLike) -> None:
         """Remove the items with these ids; if one is unknown, nothing is removed."""
@@ -124,6 +144,7 @@ class HammingIndex(ABC):
             first, and only then by id.
         """
         self._check_codes(codes)
+        self._meet(codes)
         k = check_integer(k, "k", low=1)
         among = self._check_filters(among, where)
         if scores is not None:
@@ -141,13 +162,14 @@ class HammingIndex(ABC):
     ) -> RadiusNeighbors:
         """Return all items within ``radius`` (inclusive) of each code; filters are those of :meth:`search`."""
         self._check_codes(codes)
+        self._meet(codes)
         radius = min(check_integer(radius, "radius", low=0), self._largest_distance)
         return self._search_radius(codes, radius, among=self._check_filters(among, where), where=where)
 
     def reconstruct(self, ids: ArrayLike) -> BinaryCodes:
         """Return the codes of these ids."""
         self._require("reconstruct")
-        return self._reconstruct(check_ids(ids))
+        return replace(self._reconstruct(check_ids(ids)), space_id=self.space_id, metric=self.metric)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to one file."""
@@ -184,6 +206,31 @@ class HammingIndex(ABC):
     def _save(self, path: str | os.PathLike[str]) -> None:
         raise NotImplementedError
 
+    def _changing_alone(self) -> AbstractContextManager[object]:
+        """Keep other threads from adding: two must not both find an empty index, which takes codes of any space."""
+        return nullcontext()
+
+    def _set_space(self, space_id: str | None) -> None:
+        """Remember the space of the codes, also where others will open the index."""
+        self.space_id = space_id
+
+    def _current_space(self) -> str | None:
+        """Return the space of the codes, also where others may have changed it."""
+        return self.space_id
+
+    def _meet(self, codes: BinaryCodes) -> bool:
+        """Return whether the index keeps its space; refuse codes of another one. An empty index takes any."""
+        if codes.space_id == self.space_id:
+            return True
+        if not len(self):
+            return False
+        held = self._current_space()
+        check_spaces(codes.space_id, held)
+        if codes.space_id != held and not self._has_warned:
+            self._has_warned = True
+            warn_of_unknown_space(codes.space_id, held)
+        return True
+
     @property
     def _largest_distance(self) -> int:
         return self.n_bits
@@ -206,6 +253,7 @@ class HammingIndex(ABC):
                 f"codes has {codes.n_bits} bits; this index holds codes of {self.n_bits}. "
                 "Encode with the hasher that made the index."
             )
+        check_metric(codes, type(self).__name__, self.metric)
         return codes
 
     def _check_filters(self, among: ArrayLike | None, where: Mapping[str, Any] | None) -> np.ndarray | None:

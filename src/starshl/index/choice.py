@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from .._validation import check_integer
-from ..codes import BinaryCodes
+from ..codes import BinaryCodes, check_space_id
 from ..codes.hamming import to_planes
 from ..exceptions import IndexFormatError
 from ._bucket_loops import count_groups
@@ -18,6 +19,7 @@ from .flat import FlatIndex
 from .hybrid import HybridIndex
 from .multi import MultiIndex
 from .scan import ScanIndex
+from .spaces import check_spaces
 
 __all__ = ["load_index", "make_index"]
 
@@ -38,7 +40,7 @@ def make_index(
     ids : array of int, default=None
         One per code; 0, 1, 2, ... if None.
     hasher : the fitted hasher of the codes, default=None
-        Needed for codes of a :class:`starshl.HybridHasher`; changes nothing for most others.
+        Needed for codes of a :class:`starshl.HybridHasher`. Codes of an unknown space are then those of this hasher.
     n_jobs : int, default=None
         Threads of a search.
 
@@ -50,6 +52,9 @@ def make_index(
     >>> type(make_index(few)).__name__
     'BucketIndex'
     """
+    space_id = getattr(hasher, "space_id_", None)
+    check_spaces(codes.space_id, space_id)
+    codes = replace(codes, space_id=codes.space_id or space_id)
     if hasattr(hasher, "make_index"):
         return hasher.make_index(codes, ids, n_jobs=n_jobs)
     n_different = count_groups(to_planes(codes), len(codes) // 2)
@@ -77,10 +82,13 @@ def load_index(
     """
     header, arrays = read_index_file(path, memory_map=memory_map, verify=verify)
     try:
-        if sorted(header) != ["format", "kind", "n_bits"] or header["kind"] not in _KINDS:
+        header.setdefault("space_id", None)
+        if sorted(header) != ["format", "kind", "n_bits", "space_id"] or header["kind"] not in _KINDS:
             raise ValueError(f"its header is {header}")
         n_bits = check_integer(header["n_bits"], "its n_bits", low=1)
-        return _KINDS[header["kind"]].from_arrays(n_bits, arrays, n_jobs=n_jobs)
+        index = _KINDS[header["kind"]].from_arrays(n_bits, arrays, n_jobs=n_jobs)
+        index.space_id = check_space_id(header["space_id"])
+        return index
     except (TypeError, ValueError, OverflowError, MemoryError) as error:
         raise IndexFormatError(
             f"{os.fspath(path)!r} does not hold a complete index ({error}). Save the index again or fetch a fresh copy."

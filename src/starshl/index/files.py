@@ -24,7 +24,7 @@ from ..exceptions import IndexFormatError
 
 __all__ = ["FORMAT", "read_index_file", "write_index_file"]
 
-FORMAT = 1
+FORMAT = 2  # 1 had no space_id
 
 _DTYPES = {"I64": np.int64, "I32": np.int32, "U64": np.uint64, "U32": np.uint32, "U8": np.uint8}
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}

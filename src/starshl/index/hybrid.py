@@ -128,6 +128,7 @@ class HybridIndex(ScanIndex):
     """
 
     kind = "hybrid"
+    metric = "hybrid"
     snapshot_type = HybridItems
 
     def __init__(self, n_bits: int, class_bits: int, class_weight: int, *, n_jobs: int | None = None) -> None:

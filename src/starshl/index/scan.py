@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from threading import Lock
 from typing import Any, ClassVar, Self
 
@@ -87,20 +88,22 @@ class ScanIndex(HammingIndex):
         vars(self).update(state)
         self._changing = Lock()
 
+    def _changing_alone(self) -> AbstractContextManager[object]:
+        return self._changing
+
     def _add(
         self, codes: BinaryCodes, ids: np.ndarray | None, metadata: Sequence[Mapping[str, Any]] | None
     ) -> np.ndarray:
-        with self._changing:
-            items = self._items
-            ids = next_ids(len(codes), items.last_id) if ids is None else ids
-            if len(ids):
-                _check_new(items, ids)
-                planes = to_planes(codes)
-                ascending = ids
-                if np.any(ids[1:] < ids[:-1]):
-                    order = np.argsort(ids)
-                    planes, ascending = np.ascontiguousarray(planes[:, order]), ids[order]
-                self._items = items.inserted(planes, ascending)
+        items = self._items
+        ids = next_ids(len(codes), items.last_id) if ids is None else ids
+        if len(ids):
+            _check_new(items, ids)
+            planes = to_planes(codes)
+            ascending = ids
+            if np.any(ids[1:] < ids[:-1]):
+                order = np.argsort(ids)
+                planes, ascending = np.ascontiguousarray(planes[:, order]), ids[order]
+            self._items = items.inserted(planes, ascending)
         return ids
 
     def _remove(self, ids: np.ndarray) -> None:
@@ -147,7 +150,8 @@ class ScanIndex(HammingIndex):
 
     def _save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to one file; :func:`starshl.index.load_index` reads or memory-maps it."""
-        write_index_file(path, {"kind": self.kind, "n_bits": self.n_bits}, self._items.arrays())
+        header = {"kind": self.kind, "n_bits": self.n_bits, "space_id": self.space_id}
+        write_index_file(path, header, self._items.arrays())
 
     def _find(self, ids: np.ndarray) -> np.ndarray:
         """Return the position of each id, -1 where there is none."""

@@ -15,7 +15,9 @@ A check that fails raises AssertionError and says what was expected.
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,7 +25,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..codes import BinaryCodes
-from ..exceptions import UnsupportedOperationError
+from ..exceptions import SpaceMismatchError, UnknownSpaceWarning, UnsupportedOperationError
 from ..index import CAPABILITIES, HammingIndex, load_index
 
 __all__ = ["check_index", "index_checks"]
@@ -237,7 +239,8 @@ def gives_codes_back(make: Make) -> None:
 
 def saves_and_loads(make: Make) -> None:
     """Where "save" is supported, ``load_index`` reads an equal index, mapped or not."""
-    index, codes, _ = _filled(make, _N_BITS)
+    index, codes = make(_N_BITS), replace(_codes(120), space_id="a" * 16)
+    index.add(codes)
     if "save" not in index.supports:
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -246,8 +249,48 @@ def saves_and_loads(make: Make) -> None:
         for memory_map in (False, True):
             loaded = load_index(path, memory_map=memory_map)
             assert type(loaded) is type(index), f"a {type(index).__name__} was loaded as {type(loaded).__name__}"
+            assert loaded.space_id == index.space_id, f"space {index.space_id} was loaded as {loaded.space_id}"
             _compare(loaded.search(codes[:3], 20), index.search(codes[:3], 20), "search after loading")
             del loaded
+
+
+def keeps_codes_of_other_spaces_out(make: Make) -> None:
+    """Codes of another known space are refused; unknown ones meet known ones with one warning; plain ones with none."""
+    ours, theirs, plain = (replace(_codes(5), space_id=space) for space in ("0" * 16, "f" * 16, None))
+    index = make(_N_BITS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        index.add(plain[:0])
+        index.search(ours, 1)  # an empty index has nothing to mix with
+        index.add(ours[:2], [0, 1])
+        index.add(ours[2:], [2, 3, 4])
+        assert index.space_id == "0" * 16, f"the index of codes of space {'0' * 16} has space_id {index.space_id}"
+        index.search(ours, 1)
+        index.search_radius(ours, 1)
+        for call in (
+            lambda: index.add(theirs, [5, 6, 7, 8, 9]),
+            lambda: index.search(theirs, 1),
+            lambda: index.search_radius(theirs, 1),
+        ):
+            _raises(SpaceMismatchError, "the index holds codes of space 0000000000000000", call)
+        if "reconstruct" in index.supports:
+            assert index.reconstruct([1]).space_id == "0" * 16, "reconstruct returned codes of another space"
+    assert len(index) == 5, "codes of another space were added"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        index.search(plain, 1)
+        index.search_radius(plain, 1)
+    kinds = [each.category for each in caught]
+    assert kinds == [UnknownSpaceWarning], f"codes of an unknown space gave {kinds}, not one UnknownSpaceWarning"
+
+
+def refuses_codes_made_for_another_distance(make: Make) -> None:
+    """Hybrid codes need an index that knows their classes."""
+    index, codes = make(_N_BITS), replace(_codes(3), metric="hybrid")
+    if index.metric == "hybrid":
+        return
+    for call in (lambda: index.add(codes), lambda: index.search(codes, 1), lambda: index.search_radius(codes, 1)):
+        _raises(ValueError, "These are hybrid codes", call)
 
 
 def refuses_what_is_wrong_and_changes_nothing(make: Make) -> None:
@@ -289,6 +332,8 @@ _CHECKS: tuple[Callable[[Make], None], ...] = (
     removes_all_or_nothing,
     gives_codes_back,
     saves_and_loads,
+    keeps_codes_of_other_spaces_out,
+    refuses_codes_made_for_another_distance,
     refuses_what_is_wrong_and_changes_nothing,
 )
 

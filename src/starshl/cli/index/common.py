@@ -94,7 +94,6 @@ def encode_items(hasher: BaseHasher, table: Table, progress: bool | None) -> Bin
     import numpy as np
 
     from ..._threads import tiles
-    from ...codes import BinaryCodes
 
     steps: Iterable[slice] = tiles(table.X.shape[0], _ROWS_PER_STEP)
     if progress_shown(progress):
@@ -103,7 +102,7 @@ def encode_items(hasher: BaseHasher, table: Table, progress: bool | None) -> Bin
 
         steps = track(steps, "encoding", console=Console(stderr=True), transient=True)
     packed = [hasher.encode_database(table.X[rows]).packed for rows in steps]
-    return BinaryCodes(np.concatenate(packed), hasher.n_bits_)
+    return hasher.as_codes(np.concatenate(packed))
 
 
 def store_items(collection: Collection, table: Table, codes: BinaryCodes, *, replace: bool = False) -> np.ndarray:
