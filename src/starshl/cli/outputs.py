@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +12,12 @@ if TYPE_CHECKING:
     import numpy as np
 
     from ..codes import BinaryCodes
+    from .predictions import Predictions
 
 __all__ = [
     "CODE_FILES",
     "LABEL_FILES",
     "PROBABILITY_FILES",
-    "Probabilities",
     "check_output",
     "check_output_folder",
     "write_codes",
@@ -28,24 +27,6 @@ __all__ = [
 CODE_FILES = (".npy", ".npz", ".csv")
 LABEL_FILES = (".npy", ".csv")
 PROBABILITY_FILES = (".csv", ".npz")
-
-
-@dataclass(frozen=True, slots=True)
-class Probabilities:
-    """Probabilities of the classes, (n_rows, n_classes), and that of each row's predicted label."""
-
-    classes: np.ndarray
-    matrix: np.ndarray
-    confidence: np.ndarray
-
-    @classmethod
-    def of(cls, classifier: Any, X: Any, predicted: np.ndarray) -> Probabilities:
-        """Ask a classifier for the probabilities of rows whose labels it has predicted."""
-        import numpy as np
-
-        matrix = classifier.predict_proba(X)
-        columns = np.searchsorted(classifier.classes_, predicted)
-        return cls(classifier.classes_, matrix, matrix[np.arange(len(matrix)), columns])
 
 
 def check_output(
@@ -94,31 +75,36 @@ def write_codes(path: Path, codes: BinaryCodes, y: np.ndarray | None = None) -> 
     write_atomically(path, buffer.getvalue())
 
 
-def write_labels(path: Path, labels: np.ndarray, probabilities: Probabilities | None = None) -> None:
+def write_labels(path: Path, predictions: Predictions) -> None:
     """Write labels: a .npy vector, a .csv with a column named label, or an .npz with probabilities."""
     import numpy as np
 
     from .._files import write_atomically
 
     buffer = io.BytesIO()
+    labels = _without_objects(predictions.marked)
     if path.suffix.lower() == ".npy":
-        np.save(buffer, _without_objects(labels), allow_pickle=False)
-    elif path.suffix.lower() == ".npz" and probabilities is not None:
-        classes = _without_objects(probabilities.classes)
-        np.savez(buffer, label=_without_objects(labels), classes=classes, proba=probabilities.matrix)
+        np.save(buffer, labels, allow_pickle=False)
+    elif path.suffix.lower() == ".npz" and predictions.proba is not None:
+        arrays = {"label": labels, "classes": _without_objects(predictions.classes), "proba": predictions.proba}
+        if predictions.novelty is not None:
+            arrays["novelty"] = predictions.novelty
+        np.savez(buffer, **arrays)  # type: ignore[arg-type]  # NumPy's stub takes any name for an option
     else:
-        buffer.write(_label_lines(labels, probabilities).encode())
+        buffer.write(_label_lines(predictions).encode())
     write_atomically(path, buffer.getvalue())
 
 
-def _label_lines(labels: np.ndarray, probabilities: Probabilities | None) -> str:
+def _label_lines(predictions: Predictions) -> str:
     import csv
 
-    columns: dict[str, list[Any]] = {"label": labels.tolist()}
-    if probabilities is not None:
-        columns["confidence"] = probabilities.confidence.tolist()
-        for label, column in zip(probabilities.classes.tolist(), probabilities.matrix.T, strict=True):
+    columns: dict[str, list[Any]] = {"label": predictions.answers()}
+    if predictions.proba is not None and predictions.confidence is not None:
+        columns["confidence"] = predictions.confidence.tolist()
+        for label, column in zip(predictions.classes.tolist(), predictions.proba.T, strict=True):
             columns[f"p_{label}"] = column.tolist()
+    if predictions.novelty is not None:
+        columns["novelty"] = predictions.novelty.tolist()
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

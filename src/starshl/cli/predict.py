@@ -10,12 +10,11 @@ import typer
 
 from .hashers import inner_hasher
 from .options import AsJson, Drop, Input, Jobs, Model, Vectors, load_model, print_json, split_names
-from .outputs import LABEL_FILES, PROBABILITY_FILES, Probabilities, check_output, write_labels
+from .outputs import LABEL_FILES, PROBABILITY_FILES, check_output, write_labels
+from .predictions import Predictions
 from .rows import RowOptions, label_file, read_rows
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..base import BaseHasher
     from ..tables import Table
 
@@ -35,6 +34,15 @@ Proba = Annotated[
     typer.Option(
         "--proba",
         help="Probabilities, too (StarRidge): beside each label that of the label, and in a file those of all classes.",
+    ),
+]
+Reject = Annotated[
+    float | None,
+    typer.Option(
+        "--reject",
+        metavar="SHARE",
+        help="Leave the label blank where a row looks like none of the classes (StarRidge, StarSHL). Of rows of known "
+        "classes, about this share becomes blank: 0.05 is one in twenty.",
     ),
 ]
 TrueLabels = Annotated[
@@ -57,6 +65,7 @@ def predict(
     drop: Drop = None,
     vectors: Vectors = None,
     proba: Proba = False,
+    reject: Reject = None,
     jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> None:
@@ -64,16 +73,18 @@ def predict(
 
     With --proba a line on standard output is a label, a tab and its probability. A .csv then has the columns label,
     confidence (the probability of the label) and one per class, p_CLASS; an .npz has the arrays label, classes and
-    proba, one column per class.
+    proba, one column per class. With --reject there is also novelty, the share of training rows that look more
+    familiar than the row: the last column of a line or a .csv, and an array of an .npz. A .npy marks rejected rows as
+    unlabeled: -1 among whole numbers, empty among texts.
     """
     options = RowOptions(labels, no_labels=labels is None, vectors=vectors, drop=split_names(drop))
-    summary = predict_rows(model, input, output, options, proba=proba, jobs=jobs)
+    summary = predict_rows(model, input, output, options, proba=proba, reject=reject, jobs=jobs)
     if as_json:
         print_json(summary)
         return
     _echo_predictions(summary)
     if output is not None:
-        typer.echo(f"{summary['n_rows']:,} labels: {output}")
+        typer.echo(f"{summary['n_rows']:,} labels{_rejected_phrase(summary)}: {output}")
     if summary["accuracy"] is not None:
         # Labels on standard output may be on their way into another program.
         typer.echo(_accuracy_sentence(summary), err=output is None)
@@ -86,6 +97,7 @@ def predict_rows(
     options: RowOptions,
     *,
     proba: bool = False,
+    reject: float | None = None,
     jobs: int | None = None,
 ) -> dict[str, Any]:
     """Classify a file with a model file; return what `--json` prints."""
@@ -93,25 +105,19 @@ def predict_rows(
         suffixes = PROBABILITY_FILES if proba else LABEL_FILES
         check_output(output, [model, source, label_file(options.labels)], suffixes=suffixes)
     hasher = load_model(model, jobs)
-    _check_predicts(hasher, model, proba=proba)
+    _check_predicts(hasher, model, proba=proba, reject=reject)
     table = read_rows(source, options, hasher)
-    classifier: Any = hasher
-    predicted = classifier.predict(table.X)
-    summary: dict[str, Any] = {"n_rows": len(predicted), "accuracy": None, "n_compared": 0, "n_training_rows": None}
-    summary |= _compare(hasher, table, predicted)
-    probabilities = Probabilities.of(classifier, table.X, predicted) if proba else None
-    if probabilities is not None:
-        summary["mean_confidence"] = float(probabilities.confidence.mean())
+    predictions = Predictions.of(hasher, table.X, proba=proba, reject=reject)
+    summary: dict[str, Any] = {"n_rows": len(predictions.labels)}
+    summary |= {"accuracy": None, "n_compared": 0, "n_training_rows": None}
+    summary |= _compare(hasher, table, predictions) | predictions.totals()
     if output is not None:
-        write_labels(output, predicted, probabilities)
+        write_labels(output, predictions)
         return summary | {"output": str(output)}
-    if probabilities is not None:
-        summary |= {"confidence": probabilities.confidence.tolist(), "classes": probabilities.classes.tolist()}
-        summary["probabilities"] = probabilities.matrix.tolist()
-    return summary | {"predictions": predicted.tolist()}
+    return summary | predictions.listed()
 
 
-def _check_predicts(hasher: BaseHasher, model: Path, *, proba: bool) -> None:
+def _check_predicts(hasher: BaseHasher, model: Path, *, proba: bool, reject: float | None) -> None:
     name = type(inner_hasher(hasher)).__name__
     if not hasattr(hasher, "predict"):
         raise ValueError(
@@ -122,18 +128,32 @@ def _check_predicts(hasher: BaseHasher, model: Path, *, proba: bool) -> None:
             f"{str(model)!r} holds {name}, which predicts classes without probabilities. Leave --proba out, or fit a "
             "StarRidge."
         )
+    if reject is not None and not hasattr(hasher, "novelty"):
+        raise ValueError(
+            f"{str(model)!r} holds {name}, which cannot tell rows of no class. Leave --reject out, or fit a StarRidge."
+        )
+    if reject is not None and not 0 <= reject <= 1:
+        raise ValueError(f"--reject is {reject:g}; give a share from 0 to 1, such as 0.05.")
 
 
 def _echo_predictions(summary: dict[str, Any]) -> None:
+    numbers = [summary[name] for name in ("confidence", "novelty") if name in summary]
     for row, label in enumerate(summary.get("predictions", ())):
-        typer.echo(f"{label}\t{summary['confidence'][row]:.4f}" if "confidence" in summary else label)
+        typer.echo("\t".join(["" if label is None else str(label), *(f"{values[row]:.4f}" for values in numbers)]))
 
 
-def _compare(hasher: BaseHasher, table: Table, predicted: np.ndarray) -> dict[str, Any]:
-    """Return the accuracy, and how many rows are known to come from the training of the model."""
+def _rejected_phrase(summary: dict[str, Any]) -> str:
+    if "n_rejected" not in summary:
+        return ""
+    return f", {summary['n_rejected']:,} of them blank (none of the classes)"
+
+
+def _compare(hasher: BaseHasher, table: Table, predictions: Predictions) -> dict[str, Any]:
+    """Return the accuracy of rows that were not rejected, and how many come from the training of the model."""
     from .._validation import check_labels
 
-    labeled = check_labels(table.y, len(predicted)).labeled
+    predicted = predictions.labels
+    labeled = check_labels(table.y, len(predicted)).labeled & ~predictions.rejected
     if table.y is None or not labeled.any():
         return {}
     truth = table.y[labeled]
@@ -168,6 +188,8 @@ def _count_training_rows(hasher: BaseHasher, table: Table) -> int | None:
 
 def _accuracy_sentence(summary: dict[str, Any]) -> str:
     accuracy = f"accuracy {summary['accuracy']:.4f} on the {summary['n_compared']:,} labeled rows given"
+    if summary.get("n_rejected"):
+        accuracy += f" that were not rejected ({summary['n_rejected']:,} of {summary['n_rows']:,} rows were)"
     if "mean_confidence" in summary:
         accuracy += f" (mean confidence {summary['mean_confidence']:.4f})"
     if summary["n_training_rows"]:

@@ -160,6 +160,11 @@ class PreparedHasher(BaseHasher):
         """Return the probability of each class, if the hasher inside estimates them."""
         return self._classifier.predict_proba(self.prepare(X))
 
+    @available_if(_hasher_has("novelty"))
+    def novelty(self, X: SamplesLike) -> np.ndarray:
+        """Return how unlike all training rows each row is, from 0 to 1, if the hasher inside can tell."""
+        return self._classifier.novelty(self.prepare(X))
+
     @available_if(_hasher_has("with_bits"))
     def with_bits(self, n_bits: int, **params: Any) -> Self:
         """Return this fitted hasher with codes of another length, without a new fit, if the hasher inside can."""

@@ -248,6 +248,11 @@ class HybridHasher(BaseHasher):
         """Return the probability of each class, if the class hasher estimates them."""
         return self.class_hasher_.predict_proba(check_rows(self, X, fitting=False, accept_sparse=True))
 
+    @available_if(_class_hasher_has("novelty"))
+    def novelty(self, X: SamplesLike) -> np.ndarray:
+        """Return how unlike all training rows each row is, from 0 to 1, if the class hasher can tell."""
+        return self.class_hasher_.novelty(check_rows(self, X, fitting=False, accept_sparse=True))
+
     @available_if(_class_hasher_has("score"))
     def score(self, X: SamplesLike, y: LabelsLike = None) -> float:
         """Return the score of the class hasher, the accuracy if there are labels."""

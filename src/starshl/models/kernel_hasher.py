@@ -19,13 +19,14 @@ from ..kernels import Kernel, KernelsLike, ViewsLike, kernels_of_views, resolve_
 from ..solvers import hamming_distances, hinge_distances
 from .expansion import Expansion
 from .item_codes import known_labels, with_codewords
+from .rejection import Rejection
 from .samples import SAMPLE_TYPES, Samples, take_sparse
 from .storage import pack_model, unpack_model
 
 __all__ = ["KernelHasher"]
 
 
-class KernelHasher(BaseHasher):
+class KernelHasher(Rejection, BaseHasher):
     """A hasher whose functions are kernel expansions over training rows, with a codeword for each class."""
 
     kernels: KernelsLike

@@ -25,6 +25,8 @@ from .initial import initial_codewords
 from .item_codes import digest_of_fit, with_codewords
 from .kernel_hasher import KernelHasher
 from .landmark_training import solve_by_landmarks
+from .novelty import without_novelty
+from .novelty_training import NoveltyTraining
 from .posterior import QUERY_SHARPENING, bit_scores, choose_database_temperature, linear_bit_scores, posterior
 from .ridge_targets import choose_targets, read_labels
 from .ridge_training import (
@@ -219,6 +221,7 @@ class StarRidge(KernelHasher):
         self._store_views()
         self.choice_ = describe(training, targets, solution, calibration)
         self._store_training_rows(samples, labels, targets, solution)
+        self._learn_novelty(samples, targets, solution, search_seed)
         self._set_codewords(settings.n_bits, self.codewords)
         return self
 
@@ -242,11 +245,6 @@ class StarRidge(KernelHasher):
             setattr(other, name, value)
         other._set_codewords(settings.n_bits, codewords)
         return other
-
-    def predict(self, X: SamplesLike) -> np.ndarray:
-        """Return the most probable class, also where several classes share a codeword."""
-        scores = self.class_scores(X)
-        return self.classes_[self._bend(scores).argmax(axis=1)]
 
     def predict_proba(self, X: SamplesLike) -> np.ndarray:
         """Return the probability of each class, shape (n, n_classes), in the order of ``classes_``."""
@@ -300,7 +298,7 @@ class StarRidge(KernelHasher):
         small: Self = clone(self)
         learned = compressed.learned()
         del learned["norms_"]
-        for name, value in (self._learned_state() | learned).items():
+        for name, value in (without_novelty(self._learned_state()) | learned).items():
             setattr(small, name, value)
         return small
 
@@ -338,6 +336,20 @@ class StarRidge(KernelHasher):
         self.assignments_ = np.where(labels.labeled, labels.index, self._bend(scores).argmax(axis=1))
         self.transduction_ = self.classes_[self.assignments_].astype(labels.dtype)
 
+    def _learn_novelty(self, samples: Samples, targets: Targets, solution: RidgeSolution, seed: int) -> None:
+        rows, mixture = targets.rows, solution.mixture
+        training = NoveltyTraining(
+            samples,
+            rows,
+            targets.index[rows],
+            solution.scores,
+            self._expansion,
+            targets.index[self.support_],
+            mixture.ridge,
+            mixture.constant,
+        )
+        self.__dict__ |= training.rule(seed).learned()
+
     def _set_codewords(self, n_bits: int, codewords: str | ArrayLike) -> None:
         """Set the codewords, and everything else that depends on them."""
         warn_about_length(len(self.classes_), n_bits, stacklevel=5)
@@ -364,6 +376,10 @@ class StarRidge(KernelHasher):
 
     def _encode_unlabeled(self, X: SamplesLike) -> BinaryCodes:
         return self._codes(self.class_scores(X), self.database_temperature_)
+
+    def _predicted_index(self, X: SamplesLike) -> np.ndarray:
+        """Return the most probable class, also where several classes share a codeword."""
+        return self._bend(self.class_scores(X)).argmax(axis=1)
 
     def _bend(self, scores: np.ndarray) -> np.ndarray:
         return Calibration(self.temperature_, self.curvature_, self.class_shifts_).bend(scores)

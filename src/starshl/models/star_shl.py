@@ -25,6 +25,8 @@ from .compression import Compressed, compress_expansion
 from .decoding import nearest_classes
 from .item_codes import digest_of_fit, known_labels
 from .kernel_hasher import KernelHasher
+from .novelty import without_novelty
+from .novelty_training import learn_novelty
 from .samples import Samples, sample_type
 from .settings import PAPER_SETTINGS, Settings
 from .state_checks import check_star_shl
@@ -266,13 +268,9 @@ class StarSHL(KernelHasher):
         fit_digest = None if training.labels.labeled.any() else digest_of_fit(vars(self))
         self.codebook_ = Codebook(self.codewords_, self.classes_, fit_digest=fit_digest)
         self.choice_ = describe_choice(training, self._store_views())
+        self.__dict__ |= learn_novelty(self._expansion, samples, training.rows, self.assignments_, len(self.classes_))
         warn_about(settings, solution)
         return self
-
-    def predict(self, X: SamplesLike) -> np.ndarray:
-        """Return the class of the nearest codeword: by Hamming distance, ties by hinge distance, then index."""
-        scores = self.decision_function(X)
-        return self.classes_[self._predict_index(scores)]
 
     def score(self, X: SamplesLike, y: LabelsLike = None) -> float:
         """Return the accuracy over labeled rows or, without labels, minus the mean hinge distance to a codeword."""
@@ -367,7 +365,8 @@ class StarSHL(KernelHasher):
         small: Self = clone(self)
         expansion = compressed.expansion
         learned = compressed.learned()
-        others = {name: value for name, value in self._learned_state().items() if name not in learned}
+        state = without_novelty(self._learned_state())
+        others = {name: value for name, value in state.items() if name not in learned}
         for name, value in (deepcopy(others) | learned).items():
             setattr(small, name, value)
         scores = expansion.scores(expansion.samples_of(expansion.kept))
@@ -403,6 +402,10 @@ class StarSHL(KernelHasher):
     def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return f_b(x), whose sign is bit b."""
         return self._expansion.scores(self._read(X))
+
+    def _predicted_index(self, X: SamplesLike) -> np.ndarray:
+        """Return the class of the nearest codeword: by Hamming distance, ties by hinge distance, then index."""
+        return self._predict_index(self.decision_function(X))
 
     def _kernel_diagonals(self, X: SamplesLike) -> np.ndarray:
         """Return k_m(x, x) for all kernels and rows, shape (n_kernels, n)."""

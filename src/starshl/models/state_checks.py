@@ -40,6 +40,7 @@ def check_star_shl(state: Mapping[str, Any], n_bits: int, n_train: int) -> None:
         wrong.append("assignments_")
     if state["training_packed_"].dtype != np.uint8:
         wrong.append("training_packed_")
+    wrong += _wrong_novelty(state, n_codewords, n_support, n_train)
     if wrong:
         raise mismatch(wrong[0])
 
@@ -75,6 +76,7 @@ def check_star_ridge(state: Mapping[str, Any], n_bits: int, n_train: int) -> Non
         wrong.append("head_")
     if type(state["codebook_seed_"]) is not int or not 0 <= state["codebook_seed_"] < 2**32:
         wrong.append("codebook_seed_")
+    wrong += _wrong_novelty(state, n_classes, n_support, n_train)
     if wrong:
         raise mismatch(wrong[0])
 
@@ -100,6 +102,30 @@ def _wrong_codes(state: Mapping[str, Any], n_bits: int) -> list[str]:
     is_consistent = isinstance(codebook, Codebook) and codebook.holds(state["classes_"], state["codewords_"])
     wrong = [] if is_consistent else ["codebook_"]
     return wrong if state["n_bits_"] == n_bits else [*wrong, "n_bits_"]
+
+
+def _wrong_novelty(state: Mapping[str, Any], n_classes: int, n_support: int, n_train: int) -> list[str]:
+    """Return what cannot be a rule of novelty; ``compress`` leaves none."""
+    if "novelty_calibration_" not in state:
+        return []
+    shapes: dict[str, tuple[int, ...]] = {
+        "novelty_units_": (2, 2),
+        "novelty_calibration_": (len(state["novelty_calibration_"]),),
+    }
+    wrong = []
+    if "novelty_rows_" in state:
+        rows = state["novelty_rows_"]
+        shapes |= {"novelty_intercept_": (n_classes,), "novelty_coef_": (n_classes, n_support + len(rows))}
+        wrong += [] if _are_indices(rows, n_train) else ["novelty_rows_"]
+        n_support += len(rows)
+    wrong += _wrong_arrays(state, shapes, tuple(shapes))
+    if type(state["novelty_weight_"]) is not float or not 0 <= state["novelty_weight_"] <= 1:
+        wrong.append("novelty_weight_")
+    if type(state["novelty_neighbors_"]) is not int or not 1 <= state["novelty_neighbors_"] <= max(1, n_support):
+        wrong.append("novelty_neighbors_")
+    if np.any(state["novelty_units_"][:, 1] <= 0) or np.any(np.diff(state["novelty_calibration_"]) < 0):
+        wrong.append("novelty_calibration_")
+    return wrong
 
 
 def _wrong_samples(state: Mapping[str, Any], n_train: int) -> list[str]:

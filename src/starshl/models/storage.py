@@ -59,8 +59,11 @@ def pack_model(params: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[dic
     for name in ("codewords", "kernel_weights"):
         if isinstance(params.get(name), (list, tuple)):
             params[name] = np.asarray(params[name])
-    support = SAMPLE_TYPES[state["sample_kind_"]].pack(kept)
-    for name, values in (("params", params), ("fitted", state), ("support", support)):
+    samples_of, further = SAMPLE_TYPES[state["sample_kind_"]], state.pop("novelty_samples_", None)
+    parts = {"params": params, "fitted": state, "support": samples_of.pack(kept)}
+    if further is not None:
+        parts["further"] = samples_of.pack(further)
+    for name, values in parts.items():
         header[name], packed = pack_values(values, f"{name}.")
         arrays |= packed
     return header, arrays
@@ -75,7 +78,10 @@ def unpack_model(
     """
     params = unpack_values(header["params"], arrays, "params.")
     state = unpack_values(header["fitted"], arrays, "fitted.")
-    kept = _unpack_support(unpack_values(header["support"], arrays, "support."), state)
+    kept = _unpack_samples(unpack_values(header["support"], arrays, "support."), state, "support_")
+    if "novelty_rows_" in state:
+        further = unpack_values(header["further"], arrays, "further.")
+        state["novelty_samples_"] = _unpack_samples(further, state, "novelty_rows_")
     given = None if kernels is None else resolve_kernels(kernels)
     state["kernels_"] = _unpack_kernels(header["kernels"], "kernel", arrays, given, kept)
     if params["kernels"] == "listed":
@@ -119,15 +125,16 @@ def _pack_columns(views: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[d
     return pack_values(columns, "view.")
 
 
-def _unpack_support(values: dict[str, Any], state: Mapping[str, Any]) -> Rows:
+def _unpack_samples(values: dict[str, Any], state: Mapping[str, Any], rows: str) -> Rows:
+    """Return the samples of the training rows that the attribute ``rows`` numbers."""
     samples_of = SAMPLE_TYPES.get(state["sample_kind_"])
     if samples_of is None:
         raise mismatch("sample_kind_")
     kept = None
     if all(isinstance(value, np.ndarray) for value in values.values()):
-        kept = samples_of.unpack(values, len(state["support_"]), state.get("n_features_in_", 0))
+        kept = samples_of.unpack(values, len(state[rows]), state.get("n_features_in_", 0))
     if kept is None:
-        raise mismatch("support_samples_")
+        raise mismatch(rows)
     return kept
 
 
