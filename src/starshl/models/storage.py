@@ -78,10 +78,10 @@ def unpack_model(
     """
     params = unpack_values(header["params"], arrays, "params.")
     state = unpack_values(header["fitted"], arrays, "fitted.")
-    kept = _unpack_samples(unpack_values(header["support"], arrays, "support."), state, "support_")
+    kept = _unpack_samples(unpack_values(header["support"], arrays, "support."), state, "support_", "support_samples_")
     if "novelty_rows_" in state:
         further = unpack_values(header["further"], arrays, "further.")
-        state["novelty_samples_"] = _unpack_samples(further, state, "novelty_rows_")
+        state["novelty_samples_"] = _unpack_samples(further, state, "novelty_rows_", "novelty_samples_")
     given = None if kernels is None else resolve_kernels(kernels)
     state["kernels_"] = _unpack_kernels(header["kernels"], "kernel", arrays, given, kept)
     if params["kernels"] == "listed":
@@ -125,8 +125,8 @@ def _pack_columns(views: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[d
     return pack_values(columns, "view.")
 
 
-def _unpack_samples(values: dict[str, Any], state: Mapping[str, Any], rows: str) -> Rows:
-    """Return the samples of the training rows that the attribute ``rows`` numbers."""
+def _unpack_samples(values: dict[str, Any], state: Mapping[str, Any], rows: str, name: str) -> Rows:
+    """Return the attribute ``name``, the samples of the training rows that the attribute ``rows`` numbers."""
     samples_of = SAMPLE_TYPES.get(state["sample_kind_"])
     if samples_of is None:
         raise mismatch("sample_kind_")
@@ -134,7 +134,7 @@ def _unpack_samples(values: dict[str, Any], state: Mapping[str, Any], rows: str)
     if all(isinstance(value, np.ndarray) for value in values.values()):
         kept = samples_of.unpack(values, len(state[rows]), state.get("n_features_in_", 0))
     if kept is None:
-        raise mismatch(rows)
+        raise mismatch(name)
     return kept
 
 
