@@ -17,21 +17,30 @@ def random_codes(n_codes, n_bits, seed):
     return BinaryCodes.from_signs(pool[rng.integers(40, size=n_codes)])
 
 
-def distances_by_hand(queries, items, class_bits, weight):
-    first, second = queries.to_signs()[:, None], items.to_signs()[None]
-    differs = first != second
-    return differs[..., class_bits:].sum(axis=2) + weight * differs[..., :class_bits].any(axis=2)
+def distances_by_hand(queries, items, class_bits, weight, first):
+    unequal = queries.to_signs()[:, None] != items.to_signs()[None]
+    near, differs = unequal[..., class_bits:].sum(axis=2), unequal[..., :class_bits].any(axis=2)
+    distances = near + weight * differs
+    for q in range(len(queries) if first else 0):
+        of_class = np.sort(near[q][~differs[q]])
+        if len(of_class):
+            distances[q][differs[q]] = np.maximum(distances[q][differs[q]], of_class[:first][-1] + 1)
+    return distances
 
 
-@pytest.fixture(params=[(8, 3, 2), (11, 1, 4), (32, 4, 5), (32, 4, 0), (64, 2, 100), (80, 16, 3), (5, 5, 1)])
+RULES = [(8, 3, 2, 0), (11, 1, 4, 0), (32, 4, 5, 0), (32, 4, 0, 0), (64, 2, 100, 0), (80, 16, 3, 0), (5, 5, 1, 0)]
+RULES += [(8, 3, 0, 10), (32, 4, 2, 10), (32, 2, 0, 1), (64, 3, 5, 30), (80, 1, 1, 1000), (5, 5, 1, 2)]
+
+
+@pytest.fixture(params=RULES)
 def case(request):
     """Index, its codes and ids, and queries with the distances to all items."""
-    n_bits, class_bits, weight = request.param
+    n_bits, class_bits, weight, first = request.param
     codes, queries = random_codes(150, n_bits, 0), random_codes(12, n_bits, 1)
     queries = BinaryCodes(np.concatenate([codes.packed[:6], queries.packed]), n_bits)
     ids = np.random.default_rng(2).permutation(500)[:150] - 40
-    index = HybridIndex.from_codes(codes, ids, class_bits=class_bits, class_weight=weight)
-    return index, codes, ids, queries, distances_by_hand(queries, codes, class_bits, weight)
+    index = HybridIndex.from_codes(codes, ids, class_bits=class_bits, class_weight=weight, class_first=first)
+    return index, codes, ids, queries, distances_by_hand(queries, codes, class_bits, weight, first)
 
 
 def assert_nearest(found, distances, ids, k):
@@ -48,9 +57,10 @@ def test_search_gives_what_a_sort_of_all_distances_gives(case, k):
 
 
 def test_search_among_some_ids_gives_what_a_sort_of_theirs_gives(case):
-    index, _, ids, queries, distances = case
+    index, codes, ids, queries, _ = case
     for chosen in (np.arange(0, 150, 3), np.arange(2), np.arange(0)):
-        assert_nearest(index.search(queries, 20, among=ids[chosen]), distances[:, chosen], ids[chosen], 20)
+        distances = distances_by_hand(queries, codes[chosen], index.class_bits, index.class_weight, index.class_first)
+        assert_nearest(index.search(queries, 20, among=ids[chosen]), distances, ids[chosen], 20)
 
 
 def test_radius_gives_every_item_up_to_it(case):
@@ -67,7 +77,8 @@ def test_radius_gives_every_item_up_to_it(case):
 def test_removed_items_are_gone_and_come_back(case):
     index, codes, ids, queries, distances = case
     index.remove(ids[:50])
-    assert_nearest(index.search(queries, 15), distances[:, 50:], ids[50:], 15)
+    fewer = distances_by_hand(queries, codes[50:], index.class_bits, index.class_weight, index.class_first)
+    assert_nearest(index.search(queries, 15), fewer, ids[50:], 15)
     index.add(codes[:50], ids[:50])
     assert_nearest(index.search(queries, 15), distances, ids, 15)
 
@@ -86,7 +97,8 @@ def test_saved_index_keeps_its_rule(case, tmp_path):
     index.save(tmp_path / "codes.index")
     for memory_map in (False, True):
         loaded = load_index(tmp_path / "codes.index", memory_map=memory_map)
-        assert (loaded.class_bits, loaded.class_weight) == (index.class_bits, index.class_weight)
+        for name in ("class_bits", "class_weight", "class_first"):
+            assert getattr(loaded, name) == getattr(index, name)
         for ours, theirs in zip(loaded.search(queries, 20), index.search(queries, 20), strict=True):
             assert np.array_equal(ours, theirs)
         loaded.add(codes[:1], [10**6])
@@ -120,7 +132,7 @@ def test_impossible_rules_are_refused(rule, message):
         HybridIndex(*rule)
 
 
-@pytest.mark.parametrize("rule", [[0, 1], [9, 1], [2, -1], [2]])
+@pytest.mark.parametrize("rule", [[0, 1, 0], [9, 1, 0], [2, -1, 0], [2, 1, -1], [2, 1]])
 def test_file_with_an_impossible_rule_is_refused(rule, tmp_path):
     index = HybridIndex.from_codes(random_codes(5, 8, 0), class_bits=2, class_weight=1)
     arrays = index._items.arrays() | {"rule": np.array(rule, np.int64)}

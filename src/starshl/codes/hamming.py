@@ -15,7 +15,17 @@ from . import _hamming_loops as loops
 from ._sizes import n_bytes
 from .binary import BinaryCodes
 
-__all__ = ["from_planes", "n_planes", "nearest", "score_penalties", "to_planes", "within", "word_type"]
+__all__ = [
+    "few_pass",
+    "from_planes",
+    "n_planes",
+    "nearest",
+    "scan_tasks",
+    "score_penalties",
+    "to_planes",
+    "within",
+    "word_type",
+]
 
 _EVERY_ROW = np.empty(0, np.bool_)
 _ONE_ITEM_PER_ROW = np.empty(0, np.int32)
@@ -100,8 +110,8 @@ def nearest(
     n_rows = planes.shape[1] if n_rows is None else n_rows
     n_queries = queries.shape[1]
     spans, passing = _or(item_starts, _ONE_ITEM_PER_ROW), _or(mask, _EVERY_ROW)
-    scan = partial(_scan_nearest, planes, queries.T, k, n_bits, spans, passing, _few_pass(mask, n_queries))
-    parts = run_all((partial(scan, *task) for task in _tasks(n_rows, n_queries)), n_jobs)
+    scan = partial(_scan_nearest, planes, queries.T, k, n_bits, spans, passing, few_pass(mask, n_queries))
+    parts = run_all((partial(scan, *task) for task in scan_tasks(n_rows, n_queries)), n_jobs)
     # Results of row pieces are side by side, those of query pieces below each other.
     axis = 0 if _cut_by_queries(n_queries) else 1
     rows, distances = (np.concatenate(part, axis=axis) for part in zip(*parts, strict=True))
@@ -134,15 +144,15 @@ def within(
     by_query = np.ascontiguousarray(queries.T)
     radii = np.minimum(np.broadcast_to(np.asarray(radii, np.int64), len(by_query)), n_bits)
 
-    few_pass = _few_pass(mask, len(by_query))
+    gather = few_pass(mask, len(by_query))
 
     def scan(piece: slice, some: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         numbers, rows, distances = loops.rows_within(
-            planes, piece.start, piece.stop, by_query[some], radii[some], _or(mask, _EVERY_ROW), few_pass
+            planes, piece.start, piece.stop, by_query[some], radii[some], _or(mask, _EVERY_ROW), gather
         )
         return numbers + some.start, rows, distances
 
-    tasks = _tasks(planes.shape[1] if n_rows is None else n_rows, len(by_query))
+    tasks = scan_tasks(planes.shape[1] if n_rows is None else n_rows, len(by_query))
     parts = run_all((partial(scan, *task) for task in tasks), n_jobs)
     numbers, rows, distances = (np.concatenate(part) for part in zip(*parts, strict=True))
     return loops.group_hits(numbers, rows, distances, len(by_query), n_bits)
@@ -160,15 +170,15 @@ def _scan_nearest(
     n_bits: int,
     item_starts: np.ndarray,
     mask: np.ndarray,
-    few_pass: bool,
+    gather: bool,
     piece: slice,
     some: slice,
 ) -> tuple[np.ndarray, np.ndarray]:
     queries = np.ascontiguousarray(by_query[some])
-    return loops.nearest_rows(planes, piece.start, piece.stop, queries, k, n_bits, item_starts, mask, few_pass)
+    return loops.nearest_rows(planes, piece.start, piece.stop, queries, k, n_bits, item_starts, mask, gather)
 
 
-def _tasks(n_rows: int, n_queries: int) -> list[tuple[slice, slice]]:
+def scan_tasks(n_rows: int, n_queries: int) -> list[tuple[slice, slice]]:
     """Cut the work into (rows, queries) so that no cut depends on the machine."""
     if _cut_by_queries(n_queries):
         n_together = max(_QUERIES_PER_TASK, _DISTANCES_PER_TASK // max(n_rows, 1))
@@ -181,7 +191,7 @@ def _cut_by_queries(n_queries: int) -> bool:
     return n_queries >= 2 * _QUERIES_PER_TASK
 
 
-def _few_pass(mask: np.ndarray | None, n_queries: int) -> bool:
+def few_pass(mask: np.ndarray | None, n_queries: int) -> bool:
     """Return whether gathering the rows that pass costs less than scanning past all the others.
 
     A task gathers a tile once for all its queries. Gathering one row takes as long as scanning eight. If very few
