@@ -6,6 +6,8 @@ from .choice import load_index, make_index
 from .flat import FlatIndex
 from .hybrid import HybridIndex
 from .multi import MultiIndex
+from .reconstruction import Reconstruction, VectorQueries
+from .residual import ResidualIndex
 
 __all__ = [
     "CAPABILITIES",
@@ -16,6 +18,9 @@ __all__ = [
     "MultiIndex",
     "Neighbors",
     "RadiusNeighbors",
+    "Reconstruction",
+    "ResidualIndex",
+    "VectorQueries",
     "load_index",
     "make_index",
 ]

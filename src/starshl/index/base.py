@@ -74,6 +74,8 @@ class HammingIndex(ABC):
     supports: ClassVar[frozenset[str]] = frozenset()
     #: The distance that answers are ordered by: that of ``BinaryCodes.metric``.
     metric: ClassVar[str] = "hamming"
+    #: The type of distances: numbers of bits, unless a class says otherwise.
+    distance_type: ClassVar[type[np.number[Any]]] = np.int32
 
     n_bits: int
     space_id: str | None = None

@@ -18,12 +18,13 @@ from .files import read_index_file
 from .flat import FlatIndex
 from .hybrid import HybridIndex
 from .multi import MultiIndex
+from .residual import ResidualIndex
 from .scan import ScanIndex
 from .spaces import check_spaces
 
 __all__ = ["load_index", "make_index"]
 
-_KINDS = {index.kind: index for index in (FlatIndex, BucketIndex, MultiIndex, HybridIndex)}
+_KINDS = {index.kind: index for index in (FlatIndex, BucketIndex, MultiIndex, HybridIndex, ResidualIndex)}
 
 
 def make_index(

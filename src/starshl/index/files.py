@@ -26,7 +26,7 @@ __all__ = ["FORMAT", "read_index_file", "write_index_file"]
 
 FORMAT = 2  # 1 had no space_id
 
-_DTYPES = {"I64": np.int64, "I32": np.int32, "U64": np.uint64, "U32": np.uint32, "U8": np.uint8}
+_DTYPES = {"I64": np.int64, "I32": np.int32, "U64": np.uint64, "U32": np.uint32, "U8": np.uint8, "F64": np.float64}
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 _ALIGNMENT = 64
 # A header of ours takes less than a thousandth of this.

@@ -19,7 +19,7 @@ from .files import write_index_file
 from .ids import next_ids
 from .snapshot import Hits, Snapshot
 
-__all__ = ["ScanIndex"]
+__all__ = ["ScanIndex", "passing_items"]
 
 
 class ScanIndex(HammingIndex):
@@ -123,8 +123,7 @@ class ScanIndex(HammingIndex):
         scores: np.ndarray | None,
     ) -> Neighbors:
         items = self._items
-        mask = None if among is None else _mask(items, among)
-        k = min(k, len(items)) if mask is None else _n_passing(mask, k)
+        mask, k = passing_items(items, among, k)
         if k == 0 or not len(codes):
             return Neighbors(np.empty((len(codes), k), np.int32), np.empty((len(codes), k), np.int64))
         queries = to_planes(codes)
@@ -175,6 +174,12 @@ def _known(items: Snapshot, ids: np.ndarray) -> np.ndarray:
     if (positions < 0).any():
         raise KeyError(f"The id {ids[positions < 0][0]} is not in the index.")
     return positions
+
+
+def passing_items(items: Snapshot, among: np.ndarray | None, k: int) -> tuple[np.ndarray | None, int]:
+    """Return a mask of the items that may be returned, None for all, and how many there are, but at most k."""
+    mask = None if among is None else _mask(items, among)
+    return mask, min(k, len(items)) if mask is None else _n_passing(mask, k)
 
 
 def _mask(items: Snapshot, among: np.ndarray) -> np.ndarray:

@@ -1,0 +1,298 @@
+"""ResidualIndex: codes that stand for vectors, searched by the distance of a query's own vector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._threads import run_all, single_threaded_blas
+from .._validation import check_integer, check_number
+from ..codes import BinaryCodes
+from ..codes.hamming import scan_tasks
+from . import _residual_loops as loops
+from .base import Neighbors, RadiusNeighbors
+from .checks import check_names
+from .class_rule import Candidates, FloatRule
+from .flat import FlatItems
+from .hybrid import MAX_CLASS_BITS
+from .reconstruction import Reconstruction, VectorQueries, class_fields
+from .scan import ScanIndex, passing_items
+from .snapshot import Hits, empty_planes
+
+__all__ = ["ResidualIndex", "ResidualItems"]
+
+_BYTE_SIGNS = 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little") - 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualItems(FlatItems):
+    r"""Codes, and the squared norms of the vectors they stand for, by ascending id.
+
+    With the mean of the centers as the origin, the distance of a query q from an item is
+
+    .. math:: |q - \hat x|^2 = |q|^2 - 2 \langle q, \mu_c\rangle - 2 \sum_j b_j s_j \langle q, w_j\rangle + |\hat x|^2.
+
+    The first two terms depend on the class alone. The sum is one of table entries, one per byte of the code.
+    """
+
+    rule: FloatRule
+    decoder: Reconstruction
+    norm_room: np.ndarray
+
+    @classmethod
+    def empty_with(cls, n_bits: int, rule: FloatRule, decoder: Reconstruction) -> Self:
+        """Return a snapshot without items."""
+        nothing = np.empty(0, np.float32)
+        return cls(n_bits, empty_planes(n_bits), np.empty(0, np.int64), 0, rule, decoder, nothing)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        rule = np.array([self.rule.class_weight, self.rule.class_first, self.decoder.unit])
+        parts = {"centers": self.decoder.centers, "components": self.decoder.components, "scales": self.decoder.scales}
+        return super().arrays() | parts | {"rule": rule}
+
+    def filled(self, plain: FlatItems) -> Self:
+        """Return a snapshot of these codes and ids."""
+        norms = self._norms(plain.planes, plain.n_items)
+        return replace(self, planes=plain.planes, id_room=plain.id_room, n_items=plain.n_items, norm_room=norms)
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + self.norm_room.nbytes
+
+    def inserted(self, planes: np.ndarray, ids: np.ndarray) -> Self:
+        larger, added = super().inserted(planes, ids), self._norms(planes, len(ids))
+        n_old, n_new = self.n_items, larger.n_items
+        if n_old and ids[0] < self.id_room[n_old - 1]:
+            places = np.searchsorted(self.ids, ids)
+            return replace(larger, norm_room=np.insert(self.norm_room[:n_old], places, added))
+        room = self.norm_room
+        if len(room) < n_new:
+            room = np.empty(len(larger.id_room), np.float32)
+            room[:n_old] = self.norm_room[:n_old]
+        room[n_old:n_new] = added
+        return replace(larger, norm_room=room)
+
+    def kept(self, mask: np.ndarray) -> Self:
+        return replace(super().kept(mask), norm_room=self.norm_room[: self.n_items][mask])
+
+    def nearest_to(
+        self, queries: VectorQueries, k: int, mask: np.ndarray | None, n_jobs: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return positions and distances, both of shape (n_queries, k); at least k positions pass the mask."""
+        found = self._candidates(queries, k, np.full((len(queries), 2), np.inf), mask, n_jobs)
+        return self.rule.nearest(found, len(queries), k)
+
+    def within_of(self, queries: VectorQueries, radius: float, mask: np.ndarray | None, n_jobs: int | None) -> Hits:
+        """Return all items within the radius of each query, by distance and then by id."""
+        n_queries = len(queries)
+        ends = np.full(n_queries, -1.0)
+        if self.rule.class_first:
+            found = self._candidates(queries, 1, np.full((n_queries, 2), np.inf), mask, n_jobs)
+            ends = self.rule.ends(found, n_queries)
+        limits = np.nextafter([radius, radius - self.rule.class_weight], np.inf)
+        found = self._candidates(queries, 0, np.tile(limits, (n_queries, 1)), mask, n_jobs)
+        starts, positions, distances = self.rule.ordered(found, n_queries, ends)
+        inside = distances <= radius
+        starts = np.concatenate([[0], np.cumsum(inside)])[starts]
+        return starts.astype(np.int64), positions[inside], distances[inside]
+
+    def _candidates(
+        self, queries: VectorQueries, k: int, limits: np.ndarray, mask: np.ndarray | None, n_jobs: int | None
+    ) -> Candidates:
+        passing = np.empty(0, np.bool_) if mask is None else mask
+        rule = (k, float(self.rule.class_weight), self.rule.class_first if k else 0)
+        field = self.planes.dtype.type((1 << self.rule.class_bits) - 1)
+
+        def scan(piece: slice, some: slice) -> tuple[np.ndarray, np.ndarray]:
+            heads, tables, owns = self._tables(queries[some])
+            hits, distances = loops.candidates(
+                *(self.planes, piece.start, piece.stop, self.norm_room, heads, tables, field, owns),
+                *(rule, limits[some], passing),
+            )
+            hits[:, 0] += some.start
+            return hits, distances
+
+        with single_threaded_blas():
+            parts = run_all((partial(scan, *task) for task in scan_tasks(self.n_items, len(queries))), n_jobs)
+        hits, distances = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return Candidates(hits[:, 0], hits[:, 1], distances, hits[:, 2])
+
+    def _tables(self, queries: VectorQueries) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return what each class adds to the distance of each query, what each byte adds, and the query's class."""
+        decoder, unit = self.decoder, self.decoder.unit
+        origin = decoder.centers.mean(axis=0)
+        vectors = queries.vectors.astype(np.float64) - origin
+        norms = np.einsum("qd,qd->q", vectors, vectors)
+        heads = norms[:, None] - 2.0 * (vectors @ (decoder.centers - origin).T)
+        n_bytes = -(-self.n_bits // 8)
+        parts = np.zeros((len(queries), 8 * n_bytes))
+        parts[:, self.rule.class_bits : self.n_bits] = -2.0 * decoder.scales * (vectors @ decoder.components.T)
+        tables = parts.reshape(len(queries), n_bytes, 8) @ _BYTE_SIGNS.T
+        owns = class_fields(queries.codes, self.rule.class_bits).astype(self.planes.dtype)
+        return (heads / unit).astype(np.float32), (tables / unit).astype(np.float32), owns
+
+    def _norms(self, planes: np.ndarray, n_rows: int) -> np.ndarray:
+        decoder, unit = self.decoder, self.decoder.unit
+        centers = decoder.centers - decoder.centers.mean(axis=0)
+        with single_threaded_blas():
+            products = (centers @ decoder.components.T) * decoder.scales / unit
+        norms, constant = np.einsum("cd,cd->c", centers, centers) / unit, float(np.sum(decoder.scales**2)) / unit
+        return loops.squared_norms(planes, n_rows, self.rule.class_bits, norms, products, constant)
+
+
+class ResidualIndex(ScanIndex):
+    """Search items by the vectors that their codes stand for.
+
+    The distance is the squared distance of the query's vector from an item's reconstructed one, divided by the unit of
+    the reconstruction, plus ``class_weight`` if the class fields differ. With ``class_first``, items of other classes
+    are also farther than so many items of the query's class, by a thousandth: these come first, and the others follow
+    in their order. Distances are floats. They are sums of single-precision numbers, and equal codes have equal ones.
+
+    Queries are :class:`VectorQueries`, as ``hasher.encode_queries`` makes them. A query that is a code stands for its
+    own reconstructed vector.
+
+    Parameters
+    ----------
+    n_bits : int
+        Length of the codes, both fields together.
+    reconstruction : Reconstruction
+        What codes stand for. The bits that it does not use, at the beginning of a code, are the class.
+    class_weight : float, default=0
+        What another class adds to the distance.
+    class_first : int, default=0
+        How many items of the query's class come before those of all other classes.
+    n_jobs : int, default=None
+        Threads of a search; None means one. Results are the same for any number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from starshl import BinaryCodes
+    >>> from starshl.index import Reconstruction, ResidualIndex, VectorQueries
+    >>> centers = np.array([[0.0, 0.0], [8.0, 0.0]])  # two classes, then one bit: up or down by 1
+    >>> index = ResidualIndex(2, Reconstruction(centers, components=[[0.0, 1.0]], scales=[1.0], unit=1.0))
+    >>> codes = BinaryCodes.from_signs(np.array([[-1, 1], [-1, -1], [1, 1]]))
+    >>> index.reconstruction.vectors(codes).tolist()
+    [[0.0, 1.0], [0.0, -1.0], [8.0, 1.0]]
+    >>> index.add(codes).tolist()
+    [0, 1, 2]
+    >>> distances, ids = index.search(VectorQueries(codes[:1], [[5.0, 0.5]]), k=3)
+    >>> distances.tolist(), ids.tolist()
+    ([[9.25, 25.25, 27.25]], [[2, 0, 1]])
+    """
+
+    kind = "residual"
+    snapshot_type = ResidualItems
+    supports = ScanIndex.supports - {"scores"}
+    distance_type = np.float64
+    _items: ResidualItems
+
+    def __init__(
+        self,
+        n_bits: int,
+        reconstruction: Reconstruction,
+        *,
+        class_weight: float = 0.0,
+        class_first: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        n_bits = check_integer(n_bits, "n_bits", low=1)
+        n_class_bits = n_bits - reconstruction.n_neighbor_bits
+        if not 1 <= n_class_bits <= MAX_CLASS_BITS or len(reconstruction.centers) > 1 << n_class_bits:
+            raise ValueError(
+                f"n_bits is {n_bits}; the reconstruction has {reconstruction.n_neighbor_bits} neighbor bits and "
+                f"{len(reconstruction.centers)} classes. Give as many bits as both fields have, at most "
+                f"{MAX_CLASS_BITS} of them for the class."
+            )
+        self.reconstruction = reconstruction
+        self.class_bits = n_class_bits
+        self.class_weight = check_number(class_weight, "class_weight", low=0)
+        self.class_first = check_integer(class_first, "class_first", low=0)
+        rule = FloatRule(n_class_bits, self.class_weight, self.class_first)
+        self._set_up(n_bits, ResidualItems.empty_with(n_bits, rule, reconstruction), n_jobs)
+
+    @classmethod
+    def from_codes(
+        cls, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None, **settings: Any
+    ) -> Self:
+        """Return a new index of these codes; ``settings`` are reconstruction, class_weight and class_first."""
+        index = cls(codes.n_bits, n_jobs=n_jobs, **settings)
+        index.add(codes, ids)
+        return index
+
+    @classmethod
+    def from_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray], *, n_jobs: int | None = None) -> Self:
+        check_names(arrays, ("centers", "components", "ids", "planes", "rule", "scales"))
+        rule = arrays["rule"]
+        if rule.dtype != np.float64 or rule.shape != (3,) or not 0 <= rule[1] <= 2**53:
+            raise ValueError(f"its rule is {rule.dtype} of shape {rule.shape}")
+        decoder = Reconstruction(arrays["centers"], arrays["components"], arrays["scales"], rule[2])
+        index = cls(n_bits, decoder, class_weight=rule[0], class_first=int(rule[1]), n_jobs=n_jobs)
+        plain = FlatItems.from_arrays(n_bits, {name: arrays[name] for name in ("ids", "planes")})
+        fields = plain.planes[0] & plain.planes.dtype.type((1 << index.class_bits) - 1)
+        if np.any(fields >= len(decoder.centers)):
+            raise ValueError("some of its codes have a class without a center")
+        index._items = index._items.filled(plain)
+        return index
+
+    def search(  # type: ignore[override]  # the queries of this index may have vectors
+        self,
+        codes: BinaryCodes | VectorQueries,
+        k: int = 10,
+        *,
+        among: ArrayLike | None = None,
+        where: Mapping[str, Any] | None = None,
+        scores: ArrayLike | None = None,
+    ) -> Neighbors:
+        """Return the k nearest items of each query, by distance and then by id; filters are those of other indexes."""
+        queries, k = self._queries(codes), check_integer(k, "k", low=1)
+        among = self._check_filters(among, where)
+        if scores is not None:
+            self._require("scores")
+        items = self._items
+        mask, k = passing_items(items, among, k)
+        if k == 0 or not len(queries):
+            return Neighbors(np.empty((len(queries), k)), np.empty((len(queries), k), np.int64))
+        positions, distances = items.nearest_to(queries, k, mask, self.n_jobs)
+        return Neighbors(distances, items.ids.take(positions))
+
+    def search_radius(  # type: ignore[override]  # the queries of this index may have vectors
+        self,
+        codes: BinaryCodes | VectorQueries,
+        radius: float,
+        *,
+        among: ArrayLike | None = None,
+        where: Mapping[str, Any] | None = None,
+    ) -> RadiusNeighbors:
+        """Return all items within ``radius`` (inclusive) of each query; filters are those of other indexes."""
+        queries, radius = self._queries(codes), check_number(radius, "radius", low=0)
+        items = self._items
+        mask, _ = passing_items(items, self._check_filters(among, where), 1)
+        starts, positions, distances = items.within_of(queries, radius, mask, self.n_jobs)
+        return RadiusNeighbors(starts, distances, items.ids[positions])
+
+    def _queries(self, codes: BinaryCodes | VectorQueries) -> VectorQueries:
+        if not isinstance(codes, VectorQueries):
+            codes = VectorQueries(self._check_codes(codes), self.reconstruction.vectors(self._check_codes(codes)))
+        self._check_codes(codes.codes)
+        n_features = self.reconstruction.centers.shape[1]
+        if codes.vectors.shape[1] != n_features:
+            raise ValueError(
+                f"The vectors of the queries have {codes.vectors.shape[1]} numbers; those of this index have "
+                f"{n_features}. Make queries with the hasher that made the index."
+            )
+        return codes
+
+    def _check_codes(self, codes: BinaryCodes) -> BinaryCodes:
+        fields, n_classes = class_fields(super()._check_codes(codes), self.class_bits), len(self.reconstruction.centers)
+        if np.any(fields >= n_classes):
+            raise ValueError(
+                f"A code has the class {fields.max()}; this index knows classes 0 to {n_classes - 1}. "
+                "Encode with the hasher that made the index."
+            )
+        return codes
