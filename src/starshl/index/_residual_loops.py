@@ -30,20 +30,28 @@ def squared_norms(planes, n_rows, n_class_bits, centers, products, constant):
 
 @njit(cache=True, nogil=True)
 def fill_chunk(planes, first, n_rows, norms, heads, tables, field, own, distances, differs):
-    """Write the distances of some rows, at least 0, and whether their class differs from the query's, ``own``."""
+    """Write the distances of some rows, and whether their class differs from the query's, ``own``."""
     words, start = planes[0, first : first + n_rows], norms[first : first + n_rows]
     for i in range(n_rows):
         c = words[i] & field
         distances[i] = start[i] + heads[c]
         differs[i] = c != own
+    # Four bytes at a time: fewer would write and read the sums more often.
+    n_parts = max(1, planes.itemsize // 4)
     for p in range(planes.shape[0]):
         words = planes[p, first : first + n_rows]
-        for b in range(min(planes.itemsize, len(tables) - p * planes.itemsize)):
-            table, shift = tables[p * planes.itemsize + b], planes.dtype.type(8 * b)
-            for i in range(n_rows):
-                distances[i] += table[np.uint8(words[i] >> shift)]
-    for i in range(n_rows):
-        distances[i] = max(distances[i], np.float32(0))
+        for part in range(n_parts):
+            table, shift = tables[4 * (n_parts * p + part) :], planes.dtype.type(32 * part)
+            add_entries(words, shift, table[0], table[1], table[2], table[3], distances)
+
+
+@njit(cache=True, nogil=True)
+def add_entries(words, shift, table0, table1, table2, table3, sums):
+    """Add the entries of four bytes of each word, from ``shift`` on."""
+    for i in range(len(words)):
+        four = np.uint32(words[i] >> shift)
+        low = table0[four & np.uint32(255)] + table1[(four >> np.uint32(8)) & np.uint32(255)]
+        sums[i] += low + (table2[(four >> np.uint32(16)) & np.uint32(255)] + table3[four >> np.uint32(24)])
 
 
 @njit(cache=True, nogil=True)
@@ -74,13 +82,15 @@ def candidates(planes, start, stop, norms, heads, tables, field, owns, rule, sta
                     hits = np.concatenate((hits, np.empty_like(hits)))
                     hit_distances = np.concatenate((hit_distances, np.empty_like(hit_distances)))
                 for i in range(n_rows):
-                    if not distances[i] < limits[q, np.int64(differs[i])] or (mask.size and not mask[first + i]):
+                    # Rounding may leave a small negative number where a query is its own item.
+                    distance = max(distances[i], np.float32(0))
+                    if not distance < limits[q, np.int64(differs[i])] or (mask.size and not mask[first + i]):
                         continue
                     hits[n_hits, 0], hits[n_hits, 1], hits[n_hits, 2] = q, first + i, differs[i]
-                    hit_distances[n_hits] = distances[i]
+                    hit_distances[n_hits] = distance
                     n_hits += 1
                     if k:
-                        replace_largest(of_others[q] if differs[i] else of_class[q], distances[i])
+                        replace_largest(of_others[q] if differs[i] else of_class[q], distance)
                         limits[q, 0] = of_class[q, 0]
                         limits[q, 1] = min(np.float64(of_others[q, 0]), of_class[q, 0] - weight)
     return hits[:n_hits].copy(), hit_distances[:n_hits].copy()

@@ -129,7 +129,7 @@ class ResidualItems(FlatItems):
         vectors = queries.vectors.astype(np.float64) - origin
         norms = np.einsum("qd,qd->q", vectors, vectors)
         heads = norms[:, None] - 2.0 * (vectors @ (decoder.centers - origin).T)
-        n_bytes = -(-self.n_bits // 8)
+        n_bytes = 4 * -(-self.planes.dtype.itemsize // 4) * len(self.planes)  # the loops read four at a time
         parts = np.zeros((len(queries), 8 * n_bytes))
         parts[:, self.rule.class_bits : self.n_bits] = -2.0 * decoder.scales * (vectors @ decoder.components.T)
         tables = parts.reshape(len(queries), n_bytes, 8) @ _BYTE_SIGNS.T
