@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -15,26 +14,25 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from .._types import LabelsLike, Rows, SamplesLike, Seed
-from .._validation import PartialLabels, check_integer, check_labels, check_rows
+from .._validation import check_labels, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..baselines.itq import ITQ
-from ..catalog import pack_inner, unpack_inner
 from ..codes import BinaryCodes, make_space_id
-from ..exceptions import BundleFormatError
 from ..facts import Facts
 from ..graphs import NeighborGraph, suggest_n_clusters
-from ..index.hybrid import MAX_CLASS_BITS, HybridIndex
+from ..index import HybridIndex, Reconstruction, ResidualIndex, VectorQueries
 from ..models.item_codes import known_labels
 from ..models.star_ridge import StarRidge
-from ..packing import pack_values, unpack_values
-from .weight import DEFAULT_WEIGHT, choose_weight
+from .decoding import fit_reconstruction
+from .fields import field_signs, n_class_bits, n_digits
+from .settings import check_settings
+from .storage import check_hybrid, pack_hybrid, unpack_hybrid
+from .training import TrainingRows, places_of
+from .tuning import best_hamming_weight, best_residual_weight, spread_of_distances
 
 __all__ = ["HybridHasher"]
 
 _SEEDS = np.iinfo(np.int32).max
-# With 500, the precision of a weight is uncertain by more than the tolerance: choices differed between samples.
-_MAX_TUNING_ROWS = 3000
-_CLASS, _NEIGHBOR = "class_hasher", "neighbor_hasher"
 
 
 def _class_hasher_has(method: str) -> Callable[[HybridHasher], bool]:
@@ -43,6 +41,11 @@ def _class_hasher_has(method: str) -> Callable[[HybridHasher], bool]:
 
 def _knows_labels(self: HybridHasher) -> bool:
     return getattr(self, "field_holds_", "") == "classes"
+
+
+def _keeps_rows(self: HybridHasher) -> bool:
+    inner = getattr(self, "class_hasher_", self.class_hasher or StarRidge())
+    return isinstance(inner, StarRidge) and getattr(inner, "sample_kind_", "vectors") in ("vectors", "sparse_vectors")
 
 
 class HybridHasher(BaseHasher):
@@ -54,6 +57,9 @@ class HybridHasher(BaseHasher):
     where one is given. The distance of two codes is the Hamming distance of the neighbor bits, plus ``class_weight_``
     if the class fields differ. :meth:`make_index` returns the index that computes it.
 
+    ``form="residual"`` makes more of the same codes: an item stands for a vector, the center of its class plus a step
+    along each direction of the neighbor hasher, and it is compared with the query's own vector.
+
     Parameters
     ----------
     class_hasher : hasher with ``predict``, default=None
@@ -63,9 +69,16 @@ class HybridHasher(BaseHasher):
         Fitted on a clone, which gets the bits that the class field leaves. None is :class:`starshl.baselines.ITQ`.
     n_bits : int, default=32
         Length of the codes, both fields together.
-    class_weight : int, default=None
-        How many bits of distance another class costs. None chooses by the precision of training rows that are each
-        searched without themselves: the smallest weight that is nearly as good as the best. Without labels it is 4.
+    form : {"hamming", "residual"}, default="hamming"
+        How items are compared with queries: by codes, or by the vectors that they stand for. The codes are the same.
+        "residual" needs a neighbor hasher with orthonormal directions, such as ITQ.
+    class_first : int, default=10
+        So many items of the query's class come before those of all other classes.
+    class_weight : number, default=None
+        What another class adds to the distance: a number of bits or, for "residual", of standard deviations of the
+        distances. None chooses the largest weight that costs at most .001 of the recall of near vectors, found by
+        searching for training rows among the others. If ``class_first`` is 0, and there are labels, it is instead the
+        smallest weight whose precision at 10 is within .003 of the best.
     n_jobs : int, default=None
         Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
@@ -76,8 +89,10 @@ class HybridHasher(BaseHasher):
     class_hasher_, neighbor_hasher_ : the fitted hashers; the second is None if the class field takes all bits
     classes_ : array of shape (n_classes,)
     class_bits_ : int, length of the class field
-    class_weight_ : int
+    class_weight_ : int, or float for "residual"
     field_holds_ : "classes", or "clusters" if the fit had no labels
+    class_centers_, bit_scales_, distance_unit_ : see :class:`starshl.index.Reconstruction`; only for "residual"
+    training_codes_ : codes of the training rows as items; where unlabeled, the class is the one predicted without them
 
     Examples
     --------
@@ -88,7 +103,7 @@ class HybridHasher(BaseHasher):
     >>> hasher.class_bits_, hasher.neighbor_hasher_.n_bits_
     (4, 28)
     >>> index = make_index(hasher.encode_database(X[:900], y[:900]), hasher=hasher)
-    >>> distances, ids = index.search(hasher.encode(X[900:]), k=10)
+    >>> distances, ids = index.search(hasher.encode_queries(X[900:]), k=10)
     >>> float((y[ids] == y[900:, None]).mean()) > 0.94
     True
     """
@@ -104,6 +119,7 @@ class HybridHasher(BaseHasher):
 
     class_hasher_: Any
     neighbor_hasher_: BaseHasher | None
+    training_packed_: np.ndarray
 
     def __init__(
         self,
@@ -111,13 +127,17 @@ class HybridHasher(BaseHasher):
         neighbor_hasher: BaseHasher | None = None,
         n_bits: int = 32,
         *,
-        class_weight: int | None = None,
+        form: str = "hamming",
+        class_first: int = 10,
+        class_weight: float | None = None,
         n_jobs: int | None = None,
         random_state: Seed = None,
     ):
         self.class_hasher = class_hasher
         self.neighbor_hasher = neighbor_hasher
         self.n_bits = n_bits
+        self.form = form
+        self.class_first = class_first
         self.class_weight = class_weight
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -133,20 +153,53 @@ class HybridHasher(BaseHasher):
             Labels, marked as for :class:`starshl.StarRidge` where there are none.
         fit_params : further arguments of ``fit`` of the class hasher, such as ``graph``
         """
-        n_bits = check_integer(self.n_bits, "n_bits", low=1)
-        if self.class_weight is not None:
-            check_integer(self.class_weight, "class_weight", low=0)
-        self._check_hashers()
-        rows = check_rows(self, X, fitting=True, accept_sparse=True)
+        n_bits = check_settings(self)
+        rows = check_rows(self, X, fitting=True, accept_sparse=self.form == "hamming")
         labels = check_labels(y, rows.shape[0])
         seeds = check_random_state(self.random_state).randint(_SEEDS, size=4).tolist()
         self.field_holds_ = "classes" if labels.labeled.any() else "clusters"
         self.class_hasher_ = self._fit_classes(rows, y, seeds, fit_params)
-        self.class_bits_ = _n_class_bits(len(self.classes_), n_bits)
-        self.neighbor_hasher_ = self._fit_neighbors(rows, n_bits, seeds[2])
-        self.n_bits_ = n_bits
-        self.class_weight_ = self._choose_weight(rows, labels, seeds[3])
+        self.seeds_ = seeds[2:]
+        self._fit_bits(TrainingRows.of(self.class_hasher_, rows, labels), n_bits)
         return self
+
+    def _fit_bits(self, training: TrainingRows, n_bits: int) -> None:
+        """Learn everything that depends on the length of the codes."""
+        self.class_bits_ = n_class_bits(len(self.classes_), n_bits)
+        self.neighbor_hasher_ = self._fit_neighbors(training.rows, n_bits, self.seeds_[0])
+        self.n_bits_ = n_bits
+        codes = self._join(training.own, training.rows)
+        self.training_packed_ = codes.packed
+        if self.form == "residual":
+            self._fit_reconstruction(training, codes)
+        self.class_weight_ = self._choose_weight(training, codes)
+
+    def _fit_reconstruction(self, training: TrainingRows, codes: BinaryCodes) -> None:
+        n_fields = min(len(self.classes_), 1 << self.class_bits_)
+        try:
+            fitted = fit_reconstruction(training.rows, codes, self._components, n_fields)
+        except ValueError as error:
+            raise ValueError(
+                f"form is 'residual', and the neighbor_hasher is a {type(self.neighbor_hasher_).__name__}: {error}"
+            ) from error
+        self.class_centers_, self.bit_scales_ = fitted.centers, fitted.scales
+        self.distance_unit_ = spread_of_distances(training, codes, fitted, self.seeds_[1])
+
+    @property
+    def _components(self) -> np.ndarray:
+        if self.neighbor_hasher_ is None:
+            return np.empty((0, self.n_features_in_))
+        components = getattr(self.neighbor_hasher_, "components_", None)
+        if components is None:
+            raise ValueError(
+                f"form is 'residual', and the neighbor_hasher is a {type(self.neighbor_hasher_).__name__}, which has "
+                "no directions. Use ITQ, or form='hamming'."
+            )
+        return components
+
+    @property
+    def _reconstruction(self) -> Reconstruction:
+        return Reconstruction(self.class_centers_, self._components, self.bit_scales_, self.distance_unit_)
 
     def _fit_classes(self, rows: Rows, y: LabelsLike, seeds: list[int], fit_params: dict[str, Any]) -> BaseHasher:
         if self.class_hasher is not None:
@@ -155,7 +208,7 @@ class HybridHasher(BaseHasher):
         if self.field_holds_ == "clusters":
             graph = fit_params.get("graph") or NeighborGraph.of_rows(rows, n_jobs=self.n_jobs)
             n_suggested = suggest_n_clusters(graph, np.random.RandomState(seeds[1]))
-            ridge.n_codewords = min(2 ** (_n_digits(n_suggested) + 1), rows.shape[0])
+            ridge.n_codewords = min(2 ** (n_digits(n_suggested) + 1), rows.shape[0])
             y, fit_params = None, {**fit_params, "graph": graph}
         return self._with_threads(ridge).fit(rows, y, **fit_params)
 
@@ -182,22 +235,23 @@ class HybridHasher(BaseHasher):
             hasher.n_jobs = self.n_jobs
         return hasher
 
-    def _choose_weight(self, rows: Rows, labels: PartialLabels, seed: int) -> int:
+    def _choose_weight(self, training: TrainingRows, codes: BinaryCodes) -> float:
+        is_residual = self.form == "residual"
         if self.class_weight is not None:
-            return int(self.class_weight)
-        known = np.flatnonzero(labels.labeled)
-        if len(known) < 2 or self.neighbor_hasher_ is None:
-            return DEFAULT_WEIGHT
-        if not isinstance(self.class_hasher_, StarRidge):
-            predicted = self._predicted_index(rows[known])
-        else:
-            # Each row scored without itself: the class of a query that the fit has not seen.
-            predicted = self.class_hasher_._bend(self.class_hasher_.training_scores_[known]).argmax(axis=1)
-        own, index = known_labels(labels, self.classes_)
-        known, predicted = known[own[known]], predicted[own[known]]
-        chosen = np.random.RandomState(seed).permutation(len(known))[:_MAX_TUNING_ROWS]
-        codes = self.neighbor_hasher_.encode(rows[known])
-        return choose_weight(codes, self._fields(index), chosen, self._fields(predicted[chosen]), index)
+            return float(self.class_weight) if is_residual else int(self.class_weight)
+        if len(training.own) < 2 or self.neighbor_hasher_ is None:
+            return 0.0 if is_residual else 0
+        if is_residual:
+            return best_residual_weight(training, codes, self._reconstruction, self.class_first, self.seeds_[1])
+        neighbor_codes = BinaryCodes.from_signs(codes.to_signs()[:, self.class_bits_ :])
+        return best_hamming_weight(training, neighbor_codes, self.class_first, self.seeds_[1])
+
+    def _join(self, index: np.ndarray, rows: Rows) -> BinaryCodes:
+        """Return codes of these classes and of the neighbor bits of rows."""
+        signs = self._signs(index)
+        if self.neighbor_hasher_ is not None:
+            signs = np.hstack([signs, self.neighbor_hasher_.encode(rows).to_signs()])
+        return BinaryCodes.from_signs(signs)
 
     def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return +1 or -1 for the bits of the predicted class, and the scores of the neighbor bits."""
@@ -216,6 +270,13 @@ class HybridHasher(BaseHasher):
         neighbors = None if self.neighbor_hasher_ is None else self.neighbor_hasher_.space_id_
         return make_space_id([type(self).__name__, self.class_bits_, self.class_hasher_.space_id_, neighbors], {})
 
+    def encode_queries(self, X: SamplesLike) -> BinaryCodes | VectorQueries:
+        """Return queries as the index of :meth:`make_index` wants them: codes, with the rows for "residual"."""
+        codes = self.encode(X)
+        if self.form == "hamming":
+            return codes
+        return VectorQueries(codes, check_rows(self, X, fitting=False))
+
     def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
         """Return the codes of items: with the class of the label where a known one is given, else the predicted one.
 
@@ -232,11 +293,36 @@ class HybridHasher(BaseHasher):
         signs[known, : self.class_bits_] = self._signs(index)
         return replace(codes, packed=BinaryCodes.from_signs(signs).packed)
 
-    def make_index(self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None) -> HybridIndex:
+    @available_if(_keeps_rows)
+    def with_bits(self, n_bits: int) -> Self:
+        """Return a fitted hasher of another length, without a second fit of the classes.
+
+        The neighbor bits are learned from the rows that the class hasher keeps: all training rows, so that the codes
+        are those of a fit with ``n_bits`` and the same seed, or the landmarks of a large fit.
+        """
+        check_is_fitted(self)
+        other: Self = clone(self).set_params(n_bits=n_bits)
+        check_settings(other)
+        for name, value in self._learned_state().items():
+            setattr(other, name, value)
+        other._fit_bits(TrainingRows.kept_by(self.class_hasher_), n_bits)
+        return other
+
+    @property
+    def training_codes_(self) -> BinaryCodes:
+        """Codes of the training rows, or after :meth:`with_bits` of those that the class hasher keeps, as items."""
+        check_is_fitted(self)
+        return BinaryCodes(self.training_packed_, self.n_bits_, self.space_id_)
+
+    def make_index(
+        self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None
+    ) -> HybridIndex | ResidualIndex:
         """Return an index of these codes that compares them as this hasher means it."""
         check_is_fitted(self)
-        rule = {"class_bits": self.class_bits_, "class_weight": self.class_weight_}
-        return HybridIndex.from_codes(codes, ids, n_jobs=n_jobs, **rule)
+        rule: dict[str, Any] = {"class_weight": self.class_weight_, "class_first": self.class_first, "n_jobs": n_jobs}
+        if self.form == "residual":
+            return ResidualIndex.from_codes(codes, ids, reconstruction=self._reconstruction, **rule)
+        return HybridIndex.from_codes(codes, ids, class_bits=self.class_bits_, **rule)
 
     @available_if(_class_hasher_has("predict"))
     def predict(self, X: SamplesLike, **params: Any) -> np.ndarray:
@@ -271,54 +357,19 @@ class HybridHasher(BaseHasher):
         return replace(
             self.facts,
             labels=of_classes.labels,
-            sparse=of_classes.sparse and of_neighbors.sparse,
+            sparse=of_classes.sparse and of_neighbors.sparse and self.form == "hamming",
             max_bits=of_neighbors.max_bits,
         )
 
     def _predicted_index(self, rows: Rows) -> np.ndarray:
-        labels, inverse = np.unique(self.class_hasher_.predict(rows), return_inverse=True)
-        place = {label: index for index, label in enumerate(self.classes_.tolist())}
-        return np.array([place[label] for label in labels.tolist()], np.int64)[inverse]
-
-    def _fields(self, index: np.ndarray) -> np.ndarray:
-        """Return the number in the class field; classes share one where the field is too short."""
-        return index % (1 << self.class_bits_)
+        return places_of(self.class_hasher_, self.class_hasher_.predict(rows))
 
     def _signs(self, index: np.ndarray) -> np.ndarray:
-        """Return the bits of the class field, lowest first, as -1 and +1."""
-        bits = self._fields(index)[:, None] >> np.arange(self.class_bits_) & 1
-        return (2 * bits - 1).astype(np.int8)
-
-    def _check_hashers(self) -> None:
-        for name in (_CLASS, _NEIGHBOR):
-            given = getattr(self, name)
-            if given is not None and not isinstance(given, BaseHasher):
-                raise ValueError(f"{name} is of type {type(given).__name__}; it must be a hasher or None.")
-        if self.class_hasher is not None and not hasattr(self.class_hasher, "predict"):
-            raise ValueError(
-                f"class_hasher is a {type(self.class_hasher).__name__}, which predicts no classes. Give a hasher with "
-                "predict, such as StarRidge."
-            )
-        if self.neighbor_hasher is not None and "n_bits" not in self.neighbor_hasher.get_params():
-            raise ValueError(
-                f"neighbor_hasher is a {type(self.neighbor_hasher).__name__}, which has no parameter n_bits. Give a "
-                "hasher such as ITQ, and prepare rows before the HybridHasher."
-            )
+        """Return the bits of the class field; classes share one where the field is too short."""
+        return field_signs(index % (1 << self.class_bits_), self.class_bits_)
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        params, state = self._packable_params(), self._learned_state()
-        header: dict[str, Any] = {"hashers": {}, "given": []}
-        arrays: dict[str, np.ndarray] = {}
-        for name in (_CLASS, _NEIGHBOR):
-            inner = state.pop(name + "_")
-            if params.pop(name) is not None:
-                header["given"].append(name)
-            if inner is not None:
-                header["hashers"][name], own = pack_inner(inner, name + ".")
-                arrays |= own
-        header["params"], packed = pack_values(params, "param.")
-        header["fitted"], fitted = pack_values(state, "fitted.")
-        return header, arrays | packed | fitted
+        return pack_hybrid(self._packable_params(), self._learned_state())
 
     @classmethod
     def _unpack(
@@ -329,57 +380,20 @@ class HybridHasher(BaseHasher):
         steps: Sequence[Any] | None = None,
     ) -> Self:
         cls._refuse_given(steps=steps)
-        hasher = cls(**unpack_values(header["params"], arrays, "param."))
-        for name in (_CLASS, _NEIGHBOR):
-            inner = None
-            if name in header["hashers"]:
-                of_class = kernels if name == _CLASS else None
-                inner = unpack_inner(header["hashers"][name], arrays, name + ".", of_class)
-            setattr(hasher, name + "_", inner)
-            if name in header["given"] and inner is not None:
-                setattr(hasher, name, clone(inner))
-        hasher._restore_state(unpack_values(header["fitted"], arrays, "fitted."))
+        params, inner, state = unpack_hybrid(header, arrays, kernels)
+        hasher = cls(**params)
+        for name, value in inner.items():
+            setattr(hasher, name, value)
+        hasher._restore_state(state)
         hasher._check_restored()
         return hasher
 
     def _check_restored(self) -> None:
-        """Refuse a file whose parts do not fit together."""
-        inner = [self.class_hasher_] + ([] if self.neighbor_hasher_ is None else [self.neighbor_hasher_])
-        n_left = 0 if self.neighbor_hasher_ is None else self.neighbor_hasher_.n_bits_
-        numbers = (self.n_bits_, self.class_bits_, self.class_weight_, self.n_features_in_)
-        fits = (
-            all(type(number) is int for number in numbers)
-            and 1 <= self.class_bits_ <= MAX_CLASS_BITS
-            and self.class_bits_ + n_left == self.n_bits_
-            and self.class_weight_ >= 0
-            and hasattr(self.class_hasher_, "predict")
-            and all(hasher.n_features_in_ == self.n_features_in_ for hasher in inner)
-            and self.field_holds_ in ("classes", "clusters")
-        )
-        if not fits:
-            raise BundleFormatError("The model file is damaged: its class field and hashers do not fit together.")
+        check_settings(self)
+        check_hybrid(self)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.class_hasher or StarRidge())
         tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
         return tags
-
-
-def _n_digits(n_values: int) -> int:
-    """Return how many binary digits count so many values: ceil(log2 n)."""
-    return (n_values - 1).bit_length()
-
-
-def _n_class_bits(n_classes: int, n_bits: int) -> int:
-    needed = max(1, _n_digits(n_classes))
-    if needed > MAX_CLASS_BITS:
-        raise ValueError(f"There are {n_classes:,} classes; a class field holds at most {1 << MAX_CLASS_BITS:,}.")
-    if needed > n_bits:
-        warnings.warn(
-            f"n_bits is {n_bits}; {n_classes} classes need {needed} bits, so several share a class field. "
-            f"Use at least {needed + 1} bits.",
-            UserWarning,
-            stacklevel=4,
-        )
-    return min(needed, n_bits)

@@ -240,7 +240,7 @@ class ResidualIndex(ScanIndex):
         index._items = index._items.filled(plain)
         return index
 
-    def search(  # type: ignore[override]  # the queries of this index may have vectors
+    def search(
         self,
         codes: BinaryCodes | VectorQueries,
         k: int = 10,
@@ -261,7 +261,7 @@ class ResidualIndex(ScanIndex):
         positions, distances = items.nearest_to(queries, k, mask, self.n_jobs)
         return Neighbors(distances, items.ids.take(positions))
 
-    def search_radius(  # type: ignore[override]  # the queries of this index may have vectors
+    def search_radius(
         self,
         codes: BinaryCodes | VectorQueries,
         radius: float,

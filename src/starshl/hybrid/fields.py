@@ -1,0 +1,44 @@
+"""The class field of a code: the number of a class in as few bits as possible."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from ..index.hybrid import MAX_CLASS_BITS
+
+__all__ = ["field_signs", "n_class_bits", "n_digits"]
+
+
+def n_digits(n_values: int) -> int:
+    """Return how many binary digits count so many values: ceil(log2 n).
+
+    >>> [n_digits(n) for n in (1, 2, 3, 4, 5)]
+    [0, 1, 2, 2, 3]
+    """
+    return (n_values - 1).bit_length()
+
+
+def n_class_bits(n_classes: int, n_bits: int) -> int:
+    """Return the length of the class field in codes of ``n_bits``; warn if it cannot tell all classes apart."""
+    needed = max(1, n_digits(n_classes))
+    if needed > MAX_CLASS_BITS:
+        raise ValueError(f"There are {n_classes:,} classes; a class field holds at most {1 << MAX_CLASS_BITS:,}.")
+    if needed > n_bits:
+        warnings.warn(
+            f"n_bits is {n_bits}; {n_classes} classes need {needed} bits, so several share a class field. "
+            f"Use at least {needed + 1} bits.",
+            UserWarning,
+            stacklevel=5,
+        )
+    return min(needed, n_bits)
+
+
+def field_signs(fields: np.ndarray, n_class_bits: int) -> np.ndarray:
+    """Return the bits of numbers, lowest first, as -1 and +1.
+
+    >>> field_signs(np.array([1, 2]), 2).tolist()
+    [[1, -1], [-1, 1]]
+    """
+    return (2 * (fields[:, None] >> np.arange(n_class_bits) & 1) - 1).astype(np.int8)
