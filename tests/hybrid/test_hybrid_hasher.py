@@ -10,11 +10,12 @@ from sklearn.datasets import load_digits
 
 import starshl
 from starshl import BinaryCodes, Collection, HybridHasher, StarRidge, make_index
-from starshl.baselines import ITQ, LSHash
+from starshl.baselines import ITQ, SDH, LSHash, SpectralHash
 from starshl.bundle import read_bundle, write_bundle
 from starshl.exceptions import BundleFormatError
 from starshl.features import PreparedHasher, Scale
-from starshl.index import HybridIndex
+from starshl.index import HybridIndex, ResidualIndex
+from starshl.linalg import nearest_rows
 from starshl.testing.hashers import hasher_checks
 
 
@@ -22,12 +23,22 @@ class Quick(HybridHasher):
     """Many fits are quick with one kernel."""
 
     def __init__(
-        self, class_hasher=None, neighbor_hasher=None, n_bits=8, class_weight=None, n_jobs=None, random_state=0
+        self,
+        class_hasher=None,
+        neighbor_hasher=None,
+        n_bits=8,
+        form="hamming",
+        class_first=10,
+        class_weight=None,
+        n_jobs=None,
+        random_state=0,
     ):
         super().__init__(
             class_hasher,
             neighbor_hasher,
             n_bits,
+            form=form,
+            class_first=class_first,
             class_weight=class_weight,
             n_jobs=n_jobs,
             random_state=random_state,
@@ -52,6 +63,11 @@ def digits():
 @pytest.fixture(scope="module")
 def hasher(digits):
     return Quick(n_bits=24).fit(digits[0][:400], digits[1][:400])
+
+
+@pytest.fixture(scope="module")
+def residual(digits):
+    return Quick(n_bits=24, form="residual").fit(digits[0][:400], digits[1][:400])
 
 
 def class_numbers(codes, n_bits):
@@ -101,19 +117,96 @@ def test_search_finds_near_items_of_the_right_class(hasher, digits):
     items = hasher.encode_database(X[:400], y[:400])
     index = make_index(items, hasher=hasher)
     assert isinstance(index, HybridIndex)
-    assert (index.class_bits, index.class_weight) == (4, hasher.class_weight_)
-    ids = index.search(hasher.encode(X[400:]), 10).ids
+    assert (index.class_bits, index.class_weight, index.class_first) == (4, hasher.class_weight_, 10)
+    ids = index.search(hasher.encode_queries(X[400:]), 10).ids
     neighbors = ITQ(24, random_state=0).fit(X[:400])
     plain = make_index(neighbors.encode(X[:400])).search(neighbors.encode(X[400:]), 10).ids
     right = y[400:, None]
     assert np.mean(y[ids] == right) > np.mean(y[plain] == right) + 0.05
     assert len(np.unique(items.packed, axis=0)) > 300
+    # Every digit has ten items, so the first ten have the predicted class.
+    assert (y[ids] == hasher.predict(X[400:])[:, None]).all()
+
+
+def test_float_queries_find_more_near_vectors_with_the_same_codes(residual, hasher, digits):
+    X, y = digits
+    items = residual.encode_database(X[:400], y[:400])
+    assert items == hasher.encode_database(X[:400], y[:400])
+    queries = residual.encode_queries(X[400:])
+    assert queries.codes == hasher.encode_queries(X[400:])
+    index = make_index(items, hasher=residual)
+    assert isinstance(index, ResidualIndex)
+    by_vectors, by_codes = index.search(queries, 20).ids, make_index(items, hasher=hasher).search(queries.codes, 20).ids
+    assert (y[by_vectors[:, :10]] == residual.predict(X[400:])[:, None]).all()
+    nearest = nearest_rows(X[400:], X[:400], 5)
+    recalls = [
+        np.mean([np.isin(near, found).mean() for near, found in zip(nearest, ids, strict=True)])
+        for ids in (by_vectors, by_codes)
+    ]
+    assert recalls[0] > recalls[1] + 0.02
+
+
+def test_codes_stand_for_the_least_squares_reconstruction(residual, digits):
+    X, y = digits[0][:400], digits[1][:400]
+    codes = residual.encode_database(X, y)
+    directions = residual.neighbor_hasher_.components_
+    steps = codes.to_signs()[:, 4:, None] * directions[None]  # one column per scale
+    membership = np.kron(np.eye(10)[y], np.eye(X.shape[1])).reshape(400, 64, 640)
+    design = np.concatenate([steps.transpose(0, 2, 1), membership], axis=2).reshape(400 * 64, -1)
+    best = np.linalg.lstsq(design, X.ravel(), rcond=None)[0]
+    assert np.allclose(residual.bit_scales_, best[:20], atol=1e-6)
+    assert np.allclose(residual.class_centers_, best[20:].reshape(10, 64), atol=1e-6)
+    vectors = residual.make_index(codes).reconstruction.vectors(codes)
+    assert np.allclose(vectors.ravel(), design @ best, atol=1e-6)
+
+
+@pytest.mark.parametrize("form", ["hamming", "residual"])
+def test_with_bits_gives_what_a_fit_of_that_length_gives(form, digits):
+    X, y = digits
+    fitted = Quick(n_bits=12, form=form).fit(X[:300], y[:300])
+    longer, own = fitted.with_bits(24), Quick(n_bits=24, form=form).fit(X[:300], y[:300])
+    assert longer.class_hasher_ is fitted.class_hasher_
+    assert (longer.n_bits, longer.n_bits_, fitted.n_bits_) == (24, 24, 12)
+    assert longer.encode(X) == own.encode(X)
+    assert longer.class_weight_ == own.class_weight_
+    assert longer.training_codes_ == own.training_codes_
+    found = [each.make_index(own.training_codes_).search(each.encode_queries(X[300:]), 9) for each in (longer, own)]
+    assert np.allclose(found[0].distances, found[1].distances, atol=1e-9)
+    assert not hasattr(HybridHasher(SDH(8, random_state=0)), "with_bits")
+
+
+def test_training_codes_hold_labels_and_guesses_without_the_row(digits):
+    X, y = digits[0][:300], digits[1][:300].copy()
+    y[::4] = -1
+    fitted = Quick(n_bits=16).fit(X, y)
+    codes = fitted.training_codes_
+    given = fitted.encode_database(X, y)
+    assert codes[np.flatnonzero(y >= 0)] == given[np.flatnonzero(y >= 0)]
+    ridge = fitted.class_hasher_
+    guesses = ridge._bend(ridge.training_scores_).argmax(axis=1)
+    assert np.array_equal(class_numbers(codes, 4)[::4], guesses[::4])
+    assert np.array_equal(codes.to_signs()[:, 4:], given.to_signs()[:, 4:])
+
+
+def test_weight_without_items_of_the_class_in_front_is_chosen_by_precision(digits):
+    fitted = Quick(n_bits=24, class_first=0).fit(digits[0][:400], digits[1][:400])
+    assert fitted.class_weight_ >= 2
+    assert fitted.make_index(fitted.training_codes_).class_first == 0
 
 
 def test_a_given_weight_is_kept(digits):
     assert Quick(n_bits=16, class_weight=9).fit(*digits).class_weight_ == 9
-    with pytest.raises(ValueError, match="class_weight is -1"):
-        Quick(class_weight=-1).fit(*digits)
+    assert Quick(n_bits=16, form="residual", class_weight=1.5).fit(*digits).class_weight_ == 1.5
+    for settings, message in (
+        ({"class_weight": -1}, "class_weight is -1"),
+        ({"class_weight": 1.5}, "class_weight is 1.5"),
+        ({"class_weight": -1.0, "form": "residual"}, "class_weight is -1.0"),
+        ({"class_first": -1}, "class_first is -1"),
+        ({"form": "float"}, "form is 'float'"),
+        ({"form": "residual", "neighbor_hasher": SpectralHash()}, "SpectralHash, which has no hyperplanes"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Quick(**settings).fit(*digits)
 
 
 def test_without_labels_the_field_holds_a_cluster(digits):
@@ -121,7 +214,6 @@ def test_without_labels_the_field_holds_a_cluster(digits):
     fitted = Quick(n_bits=24).fit(X)
     assert fitted.field_holds_ == "clusters"
     assert len(fitted.classes_) <= 2**fitted.class_bits_
-    assert fitted.class_weight_ == 4
     clusters = fitted.predict(X)
     purity = sum(np.bincount(y[clusters == c]).max() for c in np.unique(clusters)) / len(y)
     assert purity > 0.8
@@ -158,7 +250,9 @@ def test_wrong_hashers_are_refused(settings, message, digits):
         HybridHasher(**settings).fit(*digits)
 
 
-def test_saved_hybrid_comes_back_with_both_hashers(hasher, digits, tmp_path):
+@pytest.mark.parametrize("form", ["hamming", "residual"])
+def test_saved_hybrid_comes_back_with_both_hashers(form, digits, tmp_path, request):
+    hasher = request.getfixturevalue("hasher" if form == "hamming" else "residual")
     plain = HybridHasher(n_bits=24)
     plain.__dict__ |= {**vars(hasher)}
     plain.save(tmp_path / "hybrid.star")
@@ -169,8 +263,10 @@ def test_saved_hybrid_comes_back_with_both_hashers(hasher, digits, tmp_path):
     assert loaded.encode_database(X, y) == hasher.encode_database(X, y)
     assert np.array_equal(loaded.predict_proba(X), hasher.predict_proba(X))
     assert loaded.score(X, y) == hasher.score(X, y)
-    codes = loaded.encode(X)
-    assert loaded.make_index(codes).class_weight == hasher.class_weight_
+    found = [each.make_index(each.encode(X)).search(each.encode_queries(X), 9) for each in (loaded, hasher)]
+    assert all(np.array_equal(ours, theirs) for ours, theirs in zip(*found, strict=True))
+    assert loaded.training_codes_ == hasher.training_codes_
+    assert loaded.with_bits(16).encode(X) == hasher.with_bits(16).encode(X)
 
 
 @pytest.mark.parametrize(
@@ -184,6 +280,22 @@ def test_file_whose_parts_do_not_fit_is_refused(hasher, tmp_path, name, value):
         starshl.load(tmp_path / "bad.star")
 
 
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("class_centers_", lambda array: array[:, 1:]),
+        ("bit_scales_", lambda array: array * np.nan),
+        ("training_packed_", lambda array: array[:, 1:]),
+    ],
+)
+def test_file_with_impossible_arrays_is_refused(residual, tmp_path, name, change):
+    header, arrays = residual._pack()
+    arrays["fitted." + name] = np.ascontiguousarray(change(arrays["fitted." + name]))
+    write_bundle(tmp_path / "bad.star", {"method": "HybridHasher", **header}, arrays)
+    with pytest.raises(BundleFormatError, match="damaged"):
+        starshl.load(tmp_path / "bad.star")
+
+
 def test_prepared_hybrid_searches_its_own_index(digits, tmp_path):
     X, y = digits
     prepared = PreparedHasher([Scale()], HybridHasher(StarRidge(kernels="scaled"), n_bits=24)).fit(X, y)
@@ -193,12 +305,21 @@ def test_prepared_hybrid_searches_its_own_index(digits, tmp_path):
     codes = loaded.encode_database(X, y)
     assert codes == prepared.encode_database(X, y)
     assert isinstance(make_index(codes, hasher=loaded), HybridIndex)
+    assert loaded.encode_queries(X) == loaded.encode(X)
+    by_vectors = PreparedHasher([Scale()], Quick(n_bits=24, form="residual")).fit(X, y)
+    queries = by_vectors.encode_queries(X[:3])
+    assert queries.codes.space_id == by_vectors.space_id_
+    assert np.array_equal(queries.vectors, by_vectors.prepare(X[:3]))
+    index = make_index(by_vectors.encode_database(X, y), hasher=by_vectors)
+    assert (index.search(queries, 10).ids == np.arange(3)[:, None]).any(axis=1).all()
     assert not hasattr(PreparedHasher([Scale()], ITQ()), "make_index")
 
 
-def test_collection_searches_by_class_and_neighbors(digits, tmp_path):
+@pytest.mark.parametrize("form", ["hamming", "residual"])
+def test_collection_searches_by_class_and_neighbors(form, digits, tmp_path):
     X, y = digits
-    hybrid = HybridHasher(StarRidge(kernels="scaled", random_state=0), n_bits=24, random_state=0).fit(X[:400], y[:400])
+    ridge = StarRidge(kernels="scaled", random_state=0)
+    hybrid = HybridHasher(ridge, n_bits=24, form=form, random_state=0).fit(X[:400], y[:400])
     labels = [int(label) if i % 2 else None for i, label in enumerate(y[:400])]
     with Collection.create(tmp_path / "items", hybrid) as items:
         items.add(X[:100], labels=labels[:100])
@@ -211,7 +332,7 @@ def test_collection_searches_by_class_and_neighbors(digits, tmp_path):
         assert class_numbers(items.codes([1]), 4)[0] == 3
         items.set_labels([1], None)
         assert items.codes([1]) == hybrid.encode_database(X[1:2])
-    by_index = make_index(expected, hasher=hybrid).search(hybrid.encode(X[400:]), 10)
+    by_index = make_index(expected, hasher=hybrid).search(hybrid.encode_queries(X[400:]), 10)
     assert [[hit.id for hit in hits] for hits in found] == by_index.ids.tolist()
     assert [[hit.distance for hit in hits] for hits in found] == by_index.distances.tolist()
     assert len(explained) == 10

@@ -64,7 +64,7 @@ class Queries:
         if items is not None:
             return cls(snapshot.index.reconstruct(items))
         if not with_scores:
-            return cls(snapshot.hasher.encode(X))
+            return cls(getattr(snapshot.hasher, "encode_queries", snapshot.hasher.encode)(X))
         scores = snapshot.hasher.decision_function(X)
         return cls(snapshot.hasher.codes_of_scores(scores), scores)
 

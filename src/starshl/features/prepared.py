@@ -142,6 +142,14 @@ class PreparedHasher(BaseHasher):
         """Return the codes of queries as packed bytes."""
         return replace(self.hasher_.encode(self.prepare(X)), space_id=self.space_id_)
 
+    @available_if(_hasher_has("encode_queries"))
+    def encode_queries(self, X: SamplesLike) -> Any:
+        """Return queries as the index of :meth:`make_index` wants them."""
+        queries = self._classifier.encode_queries(self.prepare(X))
+        if isinstance(queries, BinaryCodes):
+            return replace(queries, space_id=self.space_id_)
+        return replace(queries, codes=replace(queries.codes, space_id=self.space_id_))
+
     def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
         """Return the codes of items that queries are compared with, as packed bytes."""
         return replace(self.hasher_.encode_database(self.prepare(X), y), space_id=self.space_id_)

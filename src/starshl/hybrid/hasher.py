@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from .._types import LabelsLike, Rows, SamplesLike, Seed
 from .._validation import check_labels, check_rows
-from ..base import BaseHasher, all_or_nothing
+from ..base import BaseHasher, LinearHasher, all_or_nothing
 from ..baselines.itq import ITQ
 from ..codes import BinaryCodes, make_space_id
 from ..facts import Facts
@@ -175,9 +175,9 @@ class HybridHasher(BaseHasher):
         self.class_weight_ = self._choose_weight(training, codes)
 
     def _fit_reconstruction(self, training: TrainingRows, codes: BinaryCodes) -> None:
-        n_fields = min(len(self.classes_), 1 << self.class_bits_)
+        n_fields, components = min(len(self.classes_), 1 << self.class_bits_), self._components
         try:
-            fitted = fit_reconstruction(training.rows, codes, self._components, n_fields)
+            fitted = fit_reconstruction(training.rows, codes, components, n_fields)
         except ValueError as error:
             raise ValueError(
                 f"form is 'residual', and the neighbor_hasher is a {type(self.neighbor_hasher_).__name__}: {error}"
@@ -189,13 +189,12 @@ class HybridHasher(BaseHasher):
     def _components(self) -> np.ndarray:
         if self.neighbor_hasher_ is None:
             return np.empty((0, self.n_features_in_))
-        components = getattr(self.neighbor_hasher_, "components_", None)
-        if components is None:
+        if not isinstance(self.neighbor_hasher_, LinearHasher):
             raise ValueError(
                 f"form is 'residual', and the neighbor_hasher is a {type(self.neighbor_hasher_).__name__}, which has "
-                "no directions. Use ITQ, or form='hamming'."
+                "no hyperplanes. Use ITQ, or form='hamming'."
             )
-        return components
+        return self.neighbor_hasher_.components_
 
     @property
     def _reconstruction(self) -> Reconstruction:
@@ -312,7 +311,7 @@ class HybridHasher(BaseHasher):
     def training_codes_(self) -> BinaryCodes:
         """Codes of the training rows, or after :meth:`with_bits` of those that the class hasher keeps, as items."""
         check_is_fitted(self)
-        return BinaryCodes(self.training_packed_, self.n_bits_, self.space_id_)
+        return self.as_codes(self.training_packed_)
 
     def make_index(
         self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None
