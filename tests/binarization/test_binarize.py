@@ -294,7 +294,7 @@ def test_by_default_a_search_finds_the_nearest_items_of_the_right_class(digits, 
     expected = HybridHasher(n_bits=16, random_state=0).fit(X, some)
     with Collection(folder, read_only=True) as collection:
         assert (collection.n_bits, len(collection)) == (16, 600)
-        assert collection.codes(range(600)) == expected.encode_database(X, some)
+        assert collection.codes(range(600)) == expected.training_codes_
         hits = collection.search(X[:50], 10)
     assert np.mean([[y[hit.id] == label for hit in found] for found, label in zip(hits, y, strict=False)]) > 0.95
 

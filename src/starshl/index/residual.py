@@ -187,6 +187,7 @@ class ResidualIndex(ScanIndex):
     """
 
     kind = "residual"
+    metric = "hybrid"
     snapshot_type = ResidualItems
     supports = ScanIndex.supports - {"scores"}
     distance_type = np.float64
@@ -279,7 +280,7 @@ class ResidualIndex(ScanIndex):
     def _queries(self, codes: BinaryCodes | VectorQueries) -> VectorQueries:
         if not isinstance(codes, VectorQueries):
             codes = VectorQueries(self._check_codes(codes), self.reconstruction.vectors(self._check_codes(codes)))
-        self._check_codes(codes.codes)
+        self._meet(self._check_codes(codes.codes))
         n_features = self.reconstruction.centers.shape[1]
         if codes.vectors.shape[1] != n_features:
             raise ValueError(
