@@ -221,11 +221,11 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _check_restored(self) -> None:
         """Refuse a file whose arrays do not fit together: it cannot hash even a row of zeros."""
         self._check_restored_sizes()
-        self._check_restored_codebook()
         for name, size in self._learned_indices().items():
             _check_learned_indices(getattr(self, name), name, size)
         for name, shape in self._learned_shapes().items():
             _check_learned_numbers(getattr(self, name), name, shape)
+        self._check_restored_codebook()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # zeros have no feature names
             scores = self._scores(np.zeros((1, self.n_features_in_)))

@@ -183,3 +183,26 @@ def test_number_of_training_rows_that_nothing_backs_is_refused(ridge_file):
     rewrite(ridge_file, lambda header, arrays: header.update(n_train=10**12))
     with pytest.raises(BundleFormatError):
         starshl.load(ridge_file)
+
+
+@pytest.mark.parametrize("hasher", [StarRidge(4, random_state=0), CodewordSVM(4, random_state=0)], ids=str)
+def test_codebook_that_does_not_match_the_codewords_is_refused(hasher, digits, tmp_path):
+    path = tmp_path / "model.star"
+    hasher.fit(digits[0][:60], digits[1][:60]).save(path)
+    rewrite(path, lambda header, arrays: arrays.update({"fitted.codebook_.words": -arrays["fitted.codebook_.words"]}))
+    with pytest.raises(BundleFormatError, match="codebook"):
+        starshl.load(path)
+
+
+@pytest.mark.parametrize("damage", [{"n_first_classes": 99}, {"fit_digest": 7}, {"words": None}, {}])
+def test_damaged_codebook_in_a_model_file_is_refused(damage, ridge_file):
+    def spoil(header, arrays):
+        spec = header["fitted"]["codebook_"]["values"]
+        for name, value in damage.items():
+            spec[name] = {"kind": "value", "value": value}
+        if not damage:
+            del spec["classes"]
+
+    rewrite(ridge_file, spoil)
+    with pytest.raises(BundleFormatError, match="codebook"):
+        starshl.load(ridge_file)

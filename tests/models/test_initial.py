@@ -12,7 +12,7 @@ def rng(seed=0):
 
 @pytest.mark.parametrize("codewords", ["separated", "random"])
 def test_words_give_signs(codewords):
-    signs = initial_codewords(codewords, 5, 8, rng(), distinct=True)
+    signs = initial_codewords(codewords, np.arange(5), 8, rng(), distinct=True)
     assert signs.shape == (5, 8)
     assert set(np.unique(signs)) == {-1, 1}
     assert len(np.unique(signs, axis=0)) == 5
@@ -20,10 +20,10 @@ def test_words_give_signs(codewords):
 
 def test_given_codewords_are_copied():
     given = np.array([[1, -1], [-1, 1]])
-    signs = initial_codewords(given, 2, 2, rng(), distinct=True)
+    signs = initial_codewords(given, np.arange(2), 2, rng(), distinct=True)
     signs[:] = 1
     assert given.tolist() == [[1, -1], [-1, 1]]
-    assert initial_codewords(given.tolist(), 2, 2, rng(), distinct=True).dtype == np.int8
+    assert initial_codewords(given.tolist(), np.arange(2), 2, rng(), distinct=True).dtype == np.int8
 
 
 @pytest.mark.parametrize(
@@ -31,17 +31,17 @@ def test_given_codewords_are_copied():
 )
 def test_codewords_of_another_shape_or_value_are_refused(codewords):
     with pytest.raises(ValueError, match=r"codewords has shape .* \(2, 2\)"):
-        initial_codewords(codewords, 2, 2, rng(), distinct=True)
+        initial_codewords(codewords, np.arange(2), 2, rng(), distinct=True)
 
 
 def test_unknown_word_is_refused():
     with pytest.raises(ValueError, match="'hadamard'"):
-        initial_codewords("hadamard", 2, 2, rng(), distinct=True)
+        initial_codewords("hadamard", np.arange(2), 2, rng(), distinct=True)
 
 
 def test_equal_codewords_are_warned_of():
     with pytest.warns(UserWarning, match="equal"):
-        initial_codewords(np.ones((2, 2)), 2, 2, rng(), distinct=True)
+        initial_codewords(np.ones((2, 2)), np.arange(2), 2, rng(), distinct=True)
 
 
 @pytest.mark.parametrize("p", [1.0, 2.0, 7.0, np.inf])

@@ -35,8 +35,9 @@ class CodewordSVM(BaseHasher):
     Parameters
     ----------
     n_bits : int, default=32
-    codewords : {"separated", "random"} or array of shape (n_classes, n_bits), default="separated"
-        Codewords far apart, distinct random ones, or given signs in the order of the sorted classes.
+    codewords : {"separated", "random"}, array of shape (n_classes, n_bits) or Codebook, default="separated"
+        Codewords far apart, distinct random ones, or given signs in the order of the sorted classes. Not every class
+        of a :class:`starshl.Codebook` needs rows.
     C : float, default=10.0
     sigma : float, "rms" or "half_rms", default="half_rms"
         :math:`s = 2\sigma^2`; "rms" is the root mean squared distance between rows.
@@ -89,7 +90,7 @@ class CodewordSVM(BaseHasher):
         self,
         n_bits: int = 32,
         *,
-        codewords: str | ArrayLike = "separated",
+        codewords: str | ArrayLike | Codebook = "separated",
         C: float = 10.0,
         sigma: float | str = "half_rms",
         decoding: str = "hamming",
@@ -117,8 +118,8 @@ class CodewordSVM(BaseHasher):
         labels = require_labels(self, y, len(X), n_classes=2)
         self.decoding_ = decoding
         self.classes_ = labels.classes
-        self.codewords_ = self._make_codewords(len(labels.classes), n_bits)
-        self.codebook_ = Codebook(self.codewords_, self.classes_)
+        self.codebook_ = self._make_codebook(labels.classes, n_bits)
+        self.codewords_ = self.codebook_.words_for(labels.classes, n_bits)
         self.scale_ = gaussian_scale(self.sigma, X, X)
         solutions, which = self._train(gaussian_features(X, X, self.scale_), labels.index)
         signs = self.codewords_[0].astype(np.float64)
@@ -130,18 +131,21 @@ class CodewordSVM(BaseHasher):
         self.intercept_ = intercepts.astype(X.dtype)
         return self
 
-    def _make_codewords(self, n_classes: int, n_bits: int) -> np.ndarray:
+    def _make_codebook(self, classes: np.ndarray, n_bits: int) -> Codebook:
+        if isinstance(self.codewords, Codebook):
+            return self.codewords
         if isinstance(self.codewords, str):
             check_choice(self.codewords, "codewords", ("separated", "random"))
             make = separated_codewords if self.codewords == "separated" else random_codewords
-            return make(n_classes, n_bits, check_random_state(self.random_state))
+            return Codebook(make(len(classes), n_bits, check_random_state(self.random_state)), classes)
         given = np.asarray(self.codewords)
-        if given.shape != (n_classes, n_bits) or not np.isin(given, (-1, 1)).all():
+        shape = (len(classes), n_bits)
+        if given.shape != shape or not np.isin(given, (-1, 1)).all():
             raise ValueError(
-                f"codewords has shape {given.shape}; {n_classes} classes and {n_bits} bits need an array of "
-                f"-1 and +1 of shape ({n_classes}, {n_bits}). Give one row per class, in sorted order."
+                f"codewords has shape {given.shape}; {len(classes)} classes and {n_bits} bits need an array of "
+                f"-1 and +1 of shape {shape}. Give one row per class, in sorted order."
             )
-        return given.astype(np.int8)
+        return Codebook(given, classes)
 
     def _train(self, kernel: np.ndarray, classes: np.ndarray) -> tuple[list[DualSolution], np.ndarray]:
         """Return the SVMs of all distinct splits of the classes, and the split of each bit.

@@ -51,6 +51,8 @@ class SDH(BaseHasher):
     ----------
     n_bits : int, default=32
     variant : {"sdh", "fsdh", "hadamard"}, default="sdh"
+    codewords : "separated" or Codebook, default="separated"
+        Codewords far apart, or given ones; "hadamard" only. Not every class of a :class:`starshl.Codebook` needs rows.
     n_anchors : int or None, default=1000
         Random training rows to measure from. None takes all rows and regularizes
         :math:`\rho\,\mathrm{tr}(P^\top K P)`, kernel ridge regression proper: more accurate, O(n^3) to fit.
@@ -119,6 +121,7 @@ class SDH(BaseHasher):
         n_bits: int = 32,
         *,
         variant: str = "sdh",
+        codewords: str | Codebook = "separated",
         n_anchors: int | None = 1000,
         sigma: float | str = "half_rms",
         class_penalty: float = 1.0,
@@ -131,6 +134,7 @@ class SDH(BaseHasher):
     ) -> None:
         self.n_bits = n_bits
         self.variant = variant
+        self.codewords = codewords
         self.n_anchors = n_anchors
         self.sigma = sigma
         self.class_penalty = class_penalty
@@ -156,11 +160,12 @@ class SDH(BaseHasher):
         labels = require_labels(self, y, len(X), n_classes=2)
         rng = check_random_state(self.random_state)
         self.classes_ = labels.classes
+        self._check_codewords(n_bits)
         regression = self._prepare_regression(X, rng)
         n_classes = len(labels.classes)
         if self.variant == "hadamard":
-            self.codewords_ = separated_codewords(n_classes, n_bits, rng)
-            self.codebook_ = Codebook(self.codewords_, self.classes_)
+            self.codebook_ = self._make_codebook(n_bits, rng)
+            self.codewords_ = self.codebook_.words_for(self.classes_, n_bits)
             codes = self.codewords_[labels.index].astype(np.float64)
             solution = regression.solve(codes)
             history = [regression.loss(codes, solution)]
@@ -170,6 +175,23 @@ class SDH(BaseHasher):
         self.objective_history_ = np.array(history)
         self.n_iter_ = 1 if self.variant == "hadamard" else self.max_iter
         return self
+
+    def _check_codewords(self, n_bits: int) -> None:
+        """Refuse codewords that cannot be used, before the fit spends any time."""
+        if not isinstance(self.codewords, Codebook):
+            check_choice(self.codewords, "codewords", ("separated",))
+        elif self.variant != "hadamard":
+            raise ValueError(
+                f"codewords is a Codebook, and variant={self.variant!r} learns codes of its own. "
+                "Set variant='hadamard'."
+            )
+        else:
+            self.codewords.words_for(self.classes_, n_bits)
+
+    def _make_codebook(self, n_bits: int, rng: np.random.RandomState) -> Codebook:
+        if isinstance(self.codewords, Codebook):
+            return self.codewords
+        return Codebook(separated_codewords(len(self.classes_), n_bits, rng), self.classes_)
 
     def _prepare_regression(self, X: np.ndarray, rng: np.random.RandomState) -> FeatureRidge | KernelRidge:
         self.anchors_ = X.copy() if self.n_anchors is None else choose_anchors(X, "random", self.n_anchors, rng)

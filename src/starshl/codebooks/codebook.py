@@ -126,6 +126,17 @@ class Codebook:
             )
         return replace(self, classes=_joined(self.classes, given))
 
+    def resized(self, n_bits: int) -> Self:
+        """Return a codebook of the same classes and as many reserved words, of another length and identity.
+
+        Every codebook of this identity gives the same words.
+        """
+        if n_bits == self.n_bits:
+            return self
+        _check_room(len(self.words), check_integer(n_bits, "n_bits", low=1), self.n_reserved)
+        rng = np.random.RandomState(int(self.space_id[:8], 16))
+        return replace(self, words=separated_codewords(len(self.words), n_bits, rng))
+
     def positions(self, labels: ArrayLike) -> np.ndarray:
         """Return the row of ``words`` of each label, -1 where it is missing or has no word."""
         array = as_label_array(labels)

@@ -7,17 +7,37 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._validation import check_choice
-from ..codebooks import random_codewords, separated_codewords
+from .._validation import PartialLabels, check_choice
+from ..codebooks import Codebook, random_codewords, separated_codewords
 from ..solvers.kernel_weights import UNWEIGHTED_ABOVE
 
-__all__ = ["check_assignments", "initial_codewords", "initial_weights"]
+__all__ = ["check_assignments", "check_codebook", "initial_codewords", "initial_weights"]
+
+
+def check_codebook(codewords: str | ArrayLike | Codebook, labels: PartialLabels, n_bits: int) -> None:
+    """Refuse a codebook that does not go with the labels or the length, before the fit spends any time."""
+    if not isinstance(codewords, Codebook):
+        return
+    if not labels.labeled.any():
+        raise ValueError(
+            "codewords is a Codebook, whose words belong to named classes, and y has no labels: nobody knows which "
+            "cluster is which class. Give some labels, or set codewords='separated'."
+        )
+    codewords.words_for(labels.classes, n_bits)
 
 
 def initial_codewords(
-    codewords: str | ArrayLike, n_codewords: int, n_bits: int, rng: np.random.RandomState, *, distinct: bool
+    codewords: str | ArrayLike | Codebook,
+    classes: np.ndarray,
+    n_bits: int,
+    rng: np.random.RandomState,
+    *,
+    distinct: bool,
 ) -> np.ndarray:
-    """Return (n_codewords, n_bits) signs from a word or an array."""
+    """Return (n_codewords, n_bits) signs from a word, an array or a codebook."""
+    n_codewords = len(classes)
+    if isinstance(codewords, Codebook):
+        return codewords.words_for(classes, n_bits)
     if isinstance(codewords, str):
         check_choice(codewords, "codewords", ("separated", "random"))
         if codewords == "separated":
@@ -27,8 +47,8 @@ def initial_codewords(
     if signs.shape != (n_codewords, n_bits) or not np.isin(signs, (-1, 1)).all():
         other = "" if np.isin(signs, (-1, 1)).all() else " and entries other than -1 and +1"
         raise ValueError(
-            f"codewords has shape {signs.shape}{other}; it must be 'separated', 'random' or an array of -1 and +1 of "
-            f"shape ({n_codewords}, {n_bits}), one row per class and one column per bit."
+            f"codewords has shape {signs.shape}{other}; it must be 'separated', 'random', a Codebook or an "
+            f"array of -1 and +1 of shape ({n_codewords}, {n_bits}), one row per class and one column per bit."
         )
     if len(np.unique(signs, axis=0)) < n_codewords and (n_bits > 30 or 2**n_bits >= n_codewords):
         warnings.warn(

@@ -1,18 +1,15 @@
-"""Codes of items whose labels are known: the codewords of their classes; and what tells clusters apart."""
+"""Codes of items whose labels are known: the codewords of their classes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from .._digest import array_digest
 from .._validation import PartialLabels
 from ..codes import BinaryCodes
 
-__all__ = ["digest_of_fit", "known_labels", "with_codewords"]
+__all__ = ["known_labels", "with_codewords"]
 
 
 def known_labels(labels: PartialLabels, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -28,8 +25,3 @@ def with_codewords(codes: BinaryCodes, rows: np.ndarray, codewords: np.ndarray) 
     packed = codes.packed.copy()
     packed[rows] = BinaryCodes.from_signs(codewords).packed
     return replace(codes, packed=packed)
-
-
-def digest_of_fit(state: Mapping[str, Any]) -> str:
-    """Return a digest of a fit without labels: the numbers of its clusters mean nothing elsewhere."""
-    return array_digest({name: state[name] for name in ("assignments_", "dual_coef_", "intercept_")})

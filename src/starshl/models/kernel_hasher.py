@@ -14,11 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from .._types import LabelsLike, SamplesLike
 from .._validation import check_choice, check_labels
 from ..base import BaseHasher
+from ..codebooks import Codebook
 from ..codes import BinaryCodes
 from ..kernels import Kernel, KernelsLike, ViewsLike, kernels_of_views, resolve_kernels, view_shares
 from ..solvers import hamming_distances, hinge_distances
 from .expansion import Expansion
-from .item_codes import known_labels, with_codewords
+from .item_codes import with_codewords
 from .rejection import Rejection
 from .samples import SAMPLE_TYPES, Samples, take_sparse
 from .storage import pack_model, unpack_model
@@ -102,13 +103,19 @@ class KernelHasher(Rejection, BaseHasher):
         ----------
         X : samples as for ``fit``
         y : array of shape (n_samples,), default=None
-            Labels of the items, where they are known. A label that is no class of the fit counts as unlabeled.
+            Labels of the items, where they are known. A label without a word in ``codebook_`` counts as
+            unlabeled.
         """
         codes = self._encode_unlabeled(X)
         if y is None:
             return codes
-        known, index = known_labels(check_labels(y, len(codes)), self.classes_)
-        return with_codewords(codes, known, self.codewords_[index])
+        positions = self.codebook_.positions_of(check_labels(y, len(codes)))
+        known = positions >= 0
+        return with_codewords(codes, known, self.codebook_.words[positions[known]])
+
+    def _codebook(self, given: object, fit_digest: str | None) -> Codebook:
+        """Return the codebook of the codewords: the given one, if it was one."""
+        return given if isinstance(given, Codebook) else Codebook(self.codewords_, self.classes_, fit_digest=fit_digest)
 
     def _encode_unlabeled(self, X: SamplesLike) -> BinaryCodes:
         """Return the codes of items without a label, which may be softer than those of queries."""

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._validation import check_choice, check_flag, check_integer, check_n_jobs, check_number
+from ..codebooks import Codebook
 from ..kernels import KernelsLike, ViewsLike, check_views
 from ..solvers import SMALLEST_TOL
 
@@ -39,7 +40,7 @@ class Settings:
     views: ViewsLike | None
     C: float
     kernel_norm: float
-    codewords: str | np.ndarray
+    codewords: str | np.ndarray | Codebook
     n_codewords: int | None
     kernel_weights: str | np.ndarray | None
     update_codewords: bool

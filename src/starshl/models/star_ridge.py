@@ -21,10 +21,11 @@ from ..graphs import NeighborGraph
 from ..kernels import KernelsLike, ViewsLike
 from ..solvers.calibration import Calibration
 from .compression import compress_expansion
-from .initial import initial_codewords
-from .item_codes import digest_of_fit, with_codewords
+from .initial import check_codebook, initial_codewords
+from .item_codes import with_codewords
 from .kernel_hasher import KernelHasher
 from .landmark_training import solve_by_landmarks
+from .learned import digest_of_fit
 from .novelty import without_novelty
 from .novelty_training import NoveltyTraining
 from .posterior import QUERY_SHARPENING, bit_scores, choose_database_temperature, linear_bit_scores, posterior
@@ -74,8 +75,9 @@ class StarRidge(KernelHasher):
         Kinds of features that X holds side by side, for example ``{"pixels": slice(0, 784), "hog": slice(784, 2404)}``;
         columns are slices, lists of numbers, or names if X is a table. Every view gets kernels of its own, measured in
         its own distances, and ``view_weights_`` says how much each one counts. None is one view of all columns.
-    codewords : {"separated", "random"} or array of shape (n_classes, n_bits), default="separated"
-        Codewords far apart, random, or given.
+    codewords : {"separated", "random"}, array of shape (n_classes, n_bits) or Codebook, default="separated"
+        Codewords far apart, random, or given in the order of the sorted classes. Not every class of a
+        :class:`starshl.Codebook` needs rows: ``predict`` returns those that have some.
     n_codewords : int, default=None
         The number of clusters if no row has a label; None suggests one, and ``choice_`` says so.
     head : {"posterior", "linear"}, default="posterior"
@@ -151,7 +153,7 @@ class StarRidge(KernelHasher):
         *,
         kernels: KernelsLike = "rich",
         views: ViewsLike | None = None,
-        codewords: str | ArrayLike = "separated",
+        codewords: str | ArrayLike | Codebook = "separated",
         n_codewords: int | None = None,
         head: str = "posterior",
         unlabeled: str = "graph",
@@ -203,6 +205,7 @@ class StarRidge(KernelHasher):
         samples = read_training_samples(self, X, kernels, settings.max_exact_rows)
         kernels = self._kernels_of_views(kernels)
         labels, weights = read_labels(self, y, sample_weight, len(samples))
+        check_codebook(self.codewords, labels, settings.n_bits)
         codebook_seed, search_seed = check_random_state(self.random_state).randint(_SEEDS, size=2).tolist()
         labels, targets = choose_targets(samples, kernels, labels, weights, settings, graph, search_seed)
         n_classes = len(labels.classes)
@@ -225,7 +228,7 @@ class StarRidge(KernelHasher):
         self._set_codewords(settings.n_bits, self.codewords)
         return self
 
-    def with_bits(self, n_bits: int, codewords: str | ArrayLike | None = None) -> Self:
+    def with_bits(self, n_bits: int, codewords: str | ArrayLike | Codebook | None = None) -> Self:
         """Return a fitted hasher of another length or with other codewords, without a second fit.
 
         It shares the arrays of this one. The codes are those of a fit with ``n_bits`` and the same seed.
@@ -233,12 +236,13 @@ class StarRidge(KernelHasher):
         Parameters
         ----------
         n_bits : int
-        codewords : {"separated", "random"} or array of shape (n_classes, n_bits), default=None
-            None is the setting of this hasher, or "separated" if that was an array.
+        codewords : {"separated", "random"}, array of shape (n_classes, n_bits) or Codebook, default=None
+            None is the setting of this hasher; "separated" if that was an array; and if it was a Codebook, one of the
+            same classes and reserved words.
         """
         check_is_fitted(self)
         if codewords is None:
-            codewords = self.codewords if isinstance(self.codewords, str) else "separated"
+            codewords = self._setting_for(n_bits)
         other: Self = clone(self).set_params(n_bits=n_bits, codewords=codewords)
         settings = other._settings()
         for name, value in self._learned_state().items():
@@ -350,12 +354,12 @@ class StarRidge(KernelHasher):
         )
         self.__dict__ |= training.rule(seed).learned()
 
-    def _set_codewords(self, n_bits: int, codewords: str | ArrayLike) -> None:
+    def _set_codewords(self, n_bits: int, codewords: str | ArrayLike | Codebook) -> None:
         """Set the codewords, and everything else that depends on them."""
         warn_about_length(len(self.classes_), n_bits, stacklevel=5)
         rng = np.random.RandomState(self.codebook_seed_)
-        self.codewords_ = initial_codewords(codewords, len(self.classes_), n_bits, rng, distinct=True)
-        self.codebook_ = Codebook(self.codewords_, self.classes_, fit_digest=self._fit_digest())
+        self.codewords_ = initial_codewords(codewords, self.classes_, n_bits, rng, distinct=True)
+        self.codebook_ = self._codebook(codewords, self._fit_digest())
         self.n_bits_ = n_bits
         self.database_temperature_ = self.temperature_
         if self.head_ == "posterior":
@@ -367,6 +371,12 @@ class StarRidge(KernelHasher):
                 self.temperature_,
                 self.codebook_seed_,
             )
+
+    def _setting_for(self, n_bits: int) -> str | Codebook:
+        """Return the codewords of this hasher's setting, for another length."""
+        if isinstance(self.codewords, Codebook):
+            return self.codewords.resized(n_bits)
+        return self.codewords if isinstance(self.codewords, str) else "separated"
 
     def _fit_digest(self) -> str | None:
         """Return what tells the clusters of this fit from those of others; classes have names."""

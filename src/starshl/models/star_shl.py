@@ -23,8 +23,9 @@ from ..solvers import Solution, hinge_distances
 from .bound import GeneralizationBound, generalization_bound
 from .compression import Compressed, compress_expansion
 from .decoding import nearest_classes
-from .item_codes import digest_of_fit, known_labels
+from .item_codes import known_labels
 from .kernel_hasher import KernelHasher
+from .learned import digest_of_fit, learned_by_descent
 from .novelty import without_novelty
 from .novelty_training import learn_novelty
 from .samples import Samples, sample_type
@@ -63,8 +64,9 @@ class StarSHL(KernelHasher):
         Weight of the hinge losses against the norms.
     kernel_norm : float, default=2.0
         The p of the kernel weights' p-norm, at least 1; large p gives equal weights, p near 1 sparse ones.
-    codewords : {"separated", "random"} or array of shape (n_codewords, n_bits), default="separated"
-        Codewords to start from: far apart, random, or given.
+    codewords : {"separated", "random"}, array of shape (n_codewords, n_bits) or Codebook, default="separated"
+        Codewords to start from: far apart, random, or given in the order of the sorted classes. Those of a
+        :class:`starshl.Codebook` never change, and not every class of it needs rows.
     n_codewords : int, default=None
         Number of clusters if no row has a label; None suggests one, which is no more than a suggestion. With labels it
         is the number of classes, which may be left out.
@@ -163,6 +165,8 @@ class StarSHL(KernelHasher):
         sparse=True,
     )
 
+    norms_: np.ndarray
+
     _check_state = staticmethod(check_star_shl)
 
     def __init__(
@@ -173,7 +177,7 @@ class StarSHL(KernelHasher):
         views: ViewsLike | None = None,
         C: float = 10.0,
         kernel_norm: float = 2.0,
-        codewords: str | ArrayLike = "separated",
+        codewords: str | ArrayLike | Codebook = "separated",
         n_codewords: int | None = None,
         kernel_weights: str | ArrayLike | None = None,
         update_codewords: bool = True,
@@ -261,12 +265,12 @@ class StarSHL(KernelHasher):
         self.sample_kind_ = samples.kind
         self.kernels_ = fitted_kernels
         self.classes_ = training.classes
-        self._store(solution, training.rows, len(samples))
+        vars(self).update(learned_by_descent(solution, training.rows, len(samples)))
         self.codeword_counts_ = np.bincount(solution.assignments, training.cost, minlength=len(training.classes))
         self.support_samples_ = samples.keep(self.support_)
         self._label_training_rows(samples, training, solution)
         fit_digest = None if training.labels.labeled.any() else digest_of_fit(vars(self))
-        self.codebook_ = Codebook(self.codewords_, self.classes_, fit_digest=fit_digest)
+        self.codebook_ = self._codebook(self.codewords, fit_digest)
         self.choice_ = describe_choice(training, self._store_views())
         self.__dict__ |= learn_novelty(self._expansion, samples, training.rows, self.assignments_, len(self.classes_))
         warn_about(settings, solution)
@@ -341,24 +345,6 @@ class StarSHL(KernelHasher):
 
     def _settings(self) -> Settings:
         return Settings(**{each.name: getattr(self, each.name) for each in fields(Settings)})
-
-    def _store(self, solution: Solution, rows: np.ndarray, n_rows: int) -> None:
-        self.codewords_ = solution.codewords
-        self.kernel_weights_ = solution.weights
-        self.dual_coef_ = np.zeros((self.n_bits, n_rows))
-        self.dual_coef_[:, rows] = solution.coefficients
-        self.intercept_ = solution.intercept
-        self.norms_ = np.sqrt(2.0 * solution.penalty)
-        self.violations_ = solution.violation
-        self.support_ = np.flatnonzero(np.any(self.dual_coef_, axis=0))
-        self.objective_history_ = solution.objective
-        self.surrogate_history_ = solution.surrogate
-        self.distortion_history_ = solution.distortion
-        self.n_iter_ = solution.n_iter
-        self.n_reassigned_ = solution.n_moved
-        self.n_flipped_ = solution.n_flipped
-        self.n_relaxed_ = solution.n_dropped
-        self.n_constant_bits_ = int(solution.is_constant.sum())
 
     def _with_expansion(self, compressed: Compressed) -> Self:
         """Return a hasher of the same settings and codewords, whose training rows are its support rows."""

@@ -98,6 +98,8 @@ def _wrong_arrays(
 
 
 def _wrong_codes(state: Mapping[str, Any], n_bits: int) -> list[str]:
+    if not np.isin(state["codewords_"], (-1, 1)).all():
+        return ["codewords_"]
     codebook = state["codebook_"]
     is_consistent = isinstance(codebook, Codebook) and codebook.holds(state["classes_"], state["codewords_"])
     wrong = [] if is_consistent else ["codebook_"]

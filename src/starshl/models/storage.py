@@ -23,7 +23,7 @@ from ..kernels import (
     resolve_kernels,
     view_columns,
 )
-from .item_codes import digest_of_fit
+from .learned import digest_of_fit
 from .samples import SAMPLE_TYPES
 from .state_checks import StateCheck, mismatch
 

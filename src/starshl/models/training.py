@@ -15,10 +15,11 @@ from .._progress import sweep_progress
 from .._threads import single_threaded_blas
 from .._types import LabelsLike
 from .._validation import PartialLabels, check_labels, check_length, check_weights
+from ..codebooks import Codebook
 from ..graphs import NeighborGraph
 from ..kernels import Bank, Kernel, MemoryPlan, describe_views, fit_kernels
 from ..solvers import BlockDescent, LibSVM, PairwiseAscent, Problem, Solution, Start
-from .initial import check_assignments, initial_codewords, initial_weights
+from .initial import check_assignments, check_codebook, initial_codewords, initial_weights
 from .samples import Samples
 from .settings import Settings
 from .unlabeled import Guess, graph_of_rows, guess_classes, guess_clusters
@@ -70,6 +71,7 @@ class TrainingSet:
         all_labels, all_weights = check_labels(y, n_rows), check_weights(sample_weight, n_rows)
         rows = np.flatnonzero(all_weights)
         labels = all_labels.take(rows)
+        check_codebook(settings.codewords, labels, settings.n_bits)
         start_from = None
         if initial_assignments is not None:
             start_from = check_length(initial_assignments, "initial_assignments", n_rows)[rows]
@@ -201,7 +203,7 @@ def choose_start(
     n_bits, norm, n_codewords = settings.n_bits, float(settings.kernel_norm), len(training.classes)
     warn_about_length(n_codewords, n_bits)
     distinct = settings.codeword_constraint == "distinct"
-    codewords = initial_codewords(settings.codewords, n_codewords, n_bits, rng, distinct=distinct)
+    codewords = initial_codewords(settings.codewords, training.classes, n_bits, rng, distinct=distinct)
     weights = initial_weights(settings.kernel_weights, n_bits, bank.n_kernels, norm, rng)
     return Start(codewords, _first_assignments(training, bank, rng), weights)
 
@@ -240,7 +242,7 @@ def descend(
             C=float(settings.C),
             kernel_norm=float(settings.kernel_norm),
             constraint=constraint,
-            update_codewords=settings.update_codewords,
+            update_codewords=settings.update_codewords and not isinstance(settings.codewords, Codebook),
             keep_clusters=settings.keep_clusters,
             max_iter=settings.max_iter,
             tol=settings.tol,
