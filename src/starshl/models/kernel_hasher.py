@@ -20,6 +20,7 @@ from ..kernels import Kernel, KernelsLike, ViewsLike, kernels_of_views, resolve_
 from ..solvers import hamming_distances, hinge_distances
 from .expansion import Expansion
 from .item_codes import with_codewords
+from .learned import digest_of_fit
 from .rejection import Rejection
 from .samples import SAMPLE_TYPES, Samples, take_sparse
 from .storage import pack_model, unpack_model
@@ -31,6 +32,7 @@ class KernelHasher(Rejection, BaseHasher):
     """A hasher whose functions are kernel expansions over training rows, with a codeword for each class."""
 
     kernels: KernelsLike
+    codewords: Any
     views: ViewsLike | None
 
     classes_: np.ndarray
@@ -43,6 +45,7 @@ class KernelHasher(Rejection, BaseHasher):
     support_: np.ndarray
     support_samples_: Any
     agreement_: float
+    norms_: np.ndarray
     view_names_: np.ndarray
     view_shares_: np.ndarray
 
@@ -113,9 +116,20 @@ class KernelHasher(Rejection, BaseHasher):
         known = positions >= 0
         return with_codewords(codes, known, self.codebook_.words[positions[known]])
 
-    def _codebook(self, given: object, fit_digest: str | None) -> Codebook:
-        """Return the codebook of the codewords: the given one, if it was one."""
-        return given if isinstance(given, Codebook) else Codebook(self.codewords_, self.classes_, fit_digest=fit_digest)
+    def _codebook(self, given: object, *, is_named: bool) -> Codebook:
+        """Return the codebook of the codewords: the given one, or a new one; clusters have no names."""
+        if isinstance(given, Codebook):
+            return given
+        fit_digest = None
+        if not is_named:
+            fit_digest = self.codebook_.fit_digest if hasattr(self, "codebook_") else digest_of_fit(vars(self))
+        return Codebook(self.codewords_, self.classes_, fit_digest=fit_digest)
+
+    def _codewords_of_length(self, n_bits: int) -> str | Codebook:
+        """Return the setting of the codewords for another length."""
+        if isinstance(self.codewords, Codebook):
+            return self.codewords.resized(n_bits)
+        return self.codewords if isinstance(self.codewords, str) else "separated"
 
     def _encode_unlabeled(self, X: SamplesLike) -> BinaryCodes:
         """Return the codes of items without a label, which may be softer than those of queries."""

@@ -25,7 +25,6 @@ from .initial import check_codebook, initial_codewords
 from .item_codes import with_codewords
 from .kernel_hasher import KernelHasher
 from .landmark_training import solve_by_landmarks
-from .learned import digest_of_fit
 from .novelty import without_novelty
 from .novelty_training import NoveltyTraining
 from .posterior import QUERY_SHARPENING, bit_scores, choose_database_temperature, linear_bit_scores, posterior
@@ -242,7 +241,7 @@ class StarRidge(KernelHasher):
         """
         check_is_fitted(self)
         if codewords is None:
-            codewords = self._setting_for(n_bits)
+            codewords = self._codewords_of_length(n_bits)
         other: Self = clone(self).set_params(n_bits=n_bits, codewords=codewords)
         settings = other._settings()
         for name, value in self._learned_state().items():
@@ -359,7 +358,7 @@ class StarRidge(KernelHasher):
         warn_about_length(len(self.classes_), n_bits, stacklevel=5)
         rng = np.random.RandomState(self.codebook_seed_)
         self.codewords_ = initial_codewords(codewords, self.classes_, n_bits, rng, distinct=True)
-        self.codebook_ = self._codebook(codewords, self._fit_digest())
+        self.codebook_ = self._codebook(codewords, is_named=bool(self.labeled_.any()))
         self.n_bits_ = n_bits
         self.database_temperature_ = self.temperature_
         if self.head_ == "posterior":
@@ -371,18 +370,6 @@ class StarRidge(KernelHasher):
                 self.temperature_,
                 self.codebook_seed_,
             )
-
-    def _setting_for(self, n_bits: int) -> str | Codebook:
-        """Return the codewords of this hasher's setting, for another length."""
-        if isinstance(self.codewords, Codebook):
-            return self.codewords.resized(n_bits)
-        return self.codewords if isinstance(self.codewords, str) else "separated"
-
-    def _fit_digest(self) -> str | None:
-        """Return what tells the clusters of this fit from those of others; classes have names."""
-        if self.labeled_.any():
-            return None
-        return self.codebook_.fit_digest if hasattr(self, "codebook_") else digest_of_fit(vars(self))
 
     def _encode_unlabeled(self, X: SamplesLike) -> BinaryCodes:
         return self._codes(self.class_scores(X), self.database_temperature_)

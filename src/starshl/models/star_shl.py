@@ -25,7 +25,7 @@ from .compression import Compressed, compress_expansion
 from .decoding import nearest_classes
 from .item_codes import known_labels
 from .kernel_hasher import KernelHasher
-from .learned import digest_of_fit, learned_by_descent
+from .learned import learned_by_descent
 from .novelty import without_novelty
 from .novelty_training import learn_novelty
 from .samples import Samples, sample_type
@@ -165,8 +165,6 @@ class StarSHL(KernelHasher):
         sparse=True,
     )
 
-    norms_: np.ndarray
-
     _check_state = staticmethod(check_star_shl)
 
     def __init__(
@@ -269,8 +267,7 @@ class StarSHL(KernelHasher):
         self.codeword_counts_ = np.bincount(solution.assignments, training.cost, minlength=len(training.classes))
         self.support_samples_ = samples.keep(self.support_)
         self._label_training_rows(samples, training, solution)
-        fit_digest = None if training.labels.labeled.any() else digest_of_fit(vars(self))
-        self.codebook_ = self._codebook(self.codewords, fit_digest)
+        self.codebook_ = self._codebook(self.codewords, is_named=bool(training.labels.labeled.any()))
         self.choice_ = describe_choice(training, self._store_views())
         self.__dict__ |= learn_novelty(self._expansion, samples, training.rows, self.assignments_, len(self.classes_))
         warn_about(settings, solution)
