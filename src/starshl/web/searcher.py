@@ -179,6 +179,26 @@ class Searcher:
         """Store new items."""
         return self._put(items, key, replace=False)
 
+    def check(self, items: NewItems) -> None:
+        """Refuse items whose vectors cannot be encoded."""
+        self._checked(items.vectors)
+
+    def check_writable(self) -> None:
+        """Refuse a change of a collection that is served for reading only."""
+        self._writer.check_writable()
+
+    def check_hasher(self, hasher: BaseHasher) -> None:
+        """Refuse a hasher that cannot encode the kept vectors."""
+        with self.opened() as collection:
+            known, given = n_columns(collection.hasher), n_columns(hasher)
+            if collection.keeps is None:
+                raise ValueError("This collection keeps no vectors, so its items cannot be encoded again.")
+            if known != given:
+                raise ValueError(
+                    f"The vectors of this collection have {known} numbers; the hasher was fitted on rows of {given}. "
+                    "Fit it on vectors of the same kind."
+                )
+
     def upsert(self, items: NewItems, key: WriteKey | None = None) -> Future[Written]:
         """Store items under given ids, replacing those that exist."""
         return self._put(items, key, replace=True)

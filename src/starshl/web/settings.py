@@ -15,12 +15,14 @@ class Limits:
     """What a service takes from clients: sizes in bytes, times in seconds.
 
     A body may take ``body_seconds``, and more if it arrives at ``body_bytes_per_second`` or faster. ``rate`` is the
-    requests per second of one client; ``burst`` of them may come at once.
+    requests per second of one client; ``burst`` of them may come at once. A connection is closed after ``idle_seconds``
+    without a request, which must be more than clients keep theirs, or a request may meet one that is being closed.
     """
 
     body_bytes: int = 16 << 20
     upload_bytes: int = 4 << 30
     head_seconds: float = 10.0
+    idle_seconds: int = 30
     body_seconds: float = 30.0
     body_bytes_per_second: int = 64 << 10
     request_seconds: float = 60.0

@@ -117,7 +117,13 @@ class SnapshotFolder:
 
 
 def recover_folder(folder: Path) -> None:
-    """Put a collection back that a crash in the middle of a restore has left aside, and clear up after others."""
+    """Put a collection back that a crash in the middle of a restore has left aside; clear up after other crashes."""
+    for pattern in (f".{folder.name}.job-*", f".{folder.name}.*.partial"):
+        for left in folder.parent.glob(pattern):
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
     aside = _aside(folder)
     if not aside.exists():
         return

@@ -46,7 +46,7 @@ def create_app(open_service: Callable[[Observer], Service], settings: Settings |
         finally:
             await asyncio.to_thread(service.close)
 
-    app = FastAPI(
+    app = _DescribedApp(
         title="starshl",
         version=__version__,
         summary="Search in collections of short binary codes",
@@ -61,23 +61,27 @@ def create_app(open_service: Callable[[Observer], Service], settings: Settings |
     add_problem_handlers(app)
     for part in (health, collections, items, search, snapshots, jobs):
         app.include_router(part.routes)
-    _describe(app)
     app.add_middleware(RequestLimits, limits=settings.limits)
     app.add_middleware(Guard, settings=settings)
     app.add_middleware(RequestContext, metrics=metrics)
     return app
 
 
-def _describe(app: FastAPI) -> None:
-    """Add to OpenAPI what FastAPI does not know: problems, and who may call what."""
-    schema: dict[str, Any] = app.openapi()
-    components = schema.setdefault("components", {})
-    components.setdefault("schemas", {})["Problem"] = PROBLEM_SCHEMA
-    components["securitySchemes"] = {
-        "token": {"type": "http", "scheme": "bearer", "description": "A token for reading or for writing."}
-    }
-    for path, methods in schema["paths"].items():
-        for method, operation in methods.items():
-            right = needed_right(method.upper(), path)
-            operation["security"] = [] if right is None else [{"token": []}]
-            operation["x-right"] = right or "none"
+class _DescribedApp(FastAPI):
+    """An app whose description has what FastAPI does not know: problems, and who may call what."""
+
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is not None:
+            return self.openapi_schema
+        schema = super().openapi()
+        components = schema.setdefault("components", {})
+        components.setdefault("schemas", {})["Problem"] = PROBLEM_SCHEMA
+        components["securitySchemes"] = {
+            "token": {"type": "http", "scheme": "bearer", "description": "A token for reading or for writing."}
+        }
+        for path, methods in schema["paths"].items():
+            for method, operation in methods.items():
+                right = needed_right(method.upper(), path)
+                operation["security"] = [] if right is None else [{"token": []}]
+                operation["x-right"] = right or "none"
+        return schema

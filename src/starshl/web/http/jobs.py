@@ -2,18 +2,79 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import tempfile
+import uuid
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO, cast
 
-from fastapi import Path
+from fastapi import Header, Request, Response
+from fastapi import Path as PathPart
 
-from .parts import CollectionName, InCollection, TheService, router
-from .schemas import Job, JobList
+from ...base import BaseHasher
+from ...catalog import load
+from ..fitting import FitRequest as Fit
+from ..fitting import check_fit, fit_again, reencode
+from ..importing import import_lines
+from ..searcher import Searcher
+from .parts import CollectionName, InCollection, TheService, in_thread, router
+from .schemas import FitRequest, Job, JobList
 
 __all__ = ["routes"]
 
 routes = router("jobs", "/collections/{name}")
 
-JobId = Annotated[str, Path(description="The id of a job.", max_length=100)]
+JobId = Annotated[str, PathPart(description="The id of a job.", max_length=100)]
+ImportKey = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        min_length=1,
+        max_length=200,
+        pattern=r"^[!-~]+$",
+        description="If an import is cut short, send the same lines with the same key: what is stored is skipped.",
+    ),
+]
+_MODEL = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+_LINES = {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
+
+
+@routes.post("/fit", status_code=202)
+async def fit(body: FitRequest, collection: InCollection, service: TheService) -> Job:
+    """Fit a hasher on the kept vectors and labels, then encode all items with it. Only the fit can be canceled."""
+    request = Fit(body.method, body.n_bits, body.seed, body.settings)
+    await in_thread(check_fit, collection, request)
+    collection.check_writable()
+    return Job.of(service.jobs.start("fit", collection.name, lambda job: fit_again(job, collection, request)))
+
+
+@routes.post("/import", status_code=202, openapi_extra={"requestBody": {"required": True, **_LINES}})
+async def import_items(request: Request, collection: InCollection, service: TheService, key: ImportKey = None) -> Job:
+    """Add items from JSON lines, one object with a vector per line, perhaps with id, label, metadata and reference."""
+    collection.check_writable()
+    file = await _received(request, collection)
+    chosen = key or uuid.uuid4().hex
+
+    def work(job: Any) -> dict[str, Any]:
+        with file:
+            return import_lines(job, collection, file, chosen)
+
+    return Job.of(service.jobs.start("import", collection.name, work))
+
+
+@routes.get("/model", response_class=Response, responses={200: {"description": "A model file", **_MODEL}})
+async def download_model(collection: InCollection) -> Response:
+    """Return the hasher of a collection as a model file."""
+    return Response(await in_thread(_saved, collection), media_type="application/octet-stream")
+
+
+@routes.put("/model", status_code=202, openapi_extra={"requestBody": {"required": True, **_MODEL}})
+async def replace_model(request: Request, collection: InCollection, service: TheService) -> Job:
+    """Take a model file, and encode the kept vectors of all items with its hasher."""
+    collection.check_writable()
+    with await _received(request, collection) as file:
+        hasher = await in_thread(_loaded, file.name)
+    await in_thread(collection.check_hasher, hasher)
+    return Job.of(service.jobs.start("re-encode", collection.name, lambda job: reencode(job, collection, hasher)))
 
 
 @routes.get("/jobs")
@@ -30,5 +91,30 @@ async def get_job(job: JobId, name: CollectionName, service: TheService) -> Job:
 
 @routes.post("/jobs/{job}/cancel")
 async def cancel_job(job: JobId, name: CollectionName, service: TheService) -> Job:
-    """Ask a job to stop."""
+    """Ask a job to stop; batches that it has stored stay."""
     return Job.of(service.jobs.cancel(name, job))
+
+
+async def _received(request: Request, collection: Searcher) -> BinaryIO:
+    """Write a body to a file on the disk of the collection, which vanishes when it is closed."""
+    prefix, place = f".{collection.folder.name}.job-", collection.folder.parent
+    file = cast(BinaryIO, await in_thread(tempfile.NamedTemporaryFile, prefix=prefix, dir=place))
+    try:
+        async for chunk in request.stream():
+            await in_thread(file.write, chunk)
+        await in_thread(file.seek, 0)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _loaded(path: str) -> BaseHasher:
+    return load(path)
+
+
+def _saved(collection: Searcher) -> bytes:
+    with collection.opened() as opened, tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "model.star"
+        opened.hasher.save(path)
+        return path.read_bytes()

@@ -38,6 +38,7 @@ def run(app: ASGIApp, settings: Settings, listener: socket.socket) -> None:
         server_header=False,
         # Anyone could pretend to be another client with them.
         proxy_headers=False,
+        timeout_keep_alive=limits.idle_seconds,
         limit_concurrency=_CONNECTIONS_PER_REQUEST * limits.requests_at_once,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )

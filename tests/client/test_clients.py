@@ -1,0 +1,202 @@
+"""Clients get typed answers, and a write that is sent again is stored once."""
+
+import asyncio
+import inspect
+
+import httpx
+import numpy as np
+import pytest
+
+from starshl.baselines import LSHash
+from starshl.client import AsyncClient, AsyncCollection, Client, RemoteCollection, Retries, ServiceProblem
+from starshl.collection import Collection
+from starshl.web import Service
+from starshl.web.http import create_app
+from starshl.web.settings import Settings
+from starshl.web.tokens import READ, Token, Tokens
+
+QUICK = Retries(attempts=4, first_wait=0.001)
+
+
+class Lossy(httpx.AsyncBaseTransport):
+    """Reaches an app; loses requests before, or answers after, the app has seen them, as a list of words says."""
+
+    def __init__(self, app, *faults):
+        self.app, self.faults, self.sent = httpx.ASGITransport(app), list(faults), []
+
+    async def handle_async_request(self, request):
+        self.sent.append((request.method, request.headers.get("idempotency-key")))
+        fault = self.faults.pop(0) if self.faults else ""
+        if fault == "before":
+            raise httpx.ConnectError("lost")
+        if fault.isdigit():
+            return httpx.Response(int(fault), headers={"Retry-After": "0"}, json={"detail": "try again"})
+        response = await self.app.handle_async_request(request)
+        if fault == "after":
+            raise httpx.ReadError("lost")
+        return response
+
+
+class Blocking(httpx.BaseTransport):
+    """The same for a client that waits."""
+
+    def __init__(self, transport):
+        self.transport, self.loop = transport, asyncio.new_event_loop()
+
+    def handle_request(self, request):
+        async def send():
+            response = await self.transport.handle_async_request(request)
+            return httpx.Response(response.status_code, headers=response.headers, content=await response.aread())
+
+        return self.loop.run_until_complete(send())
+
+    def close(self):
+        self.loop.close()
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return np.random.default_rng(0).standard_normal((20, 4))
+
+
+@pytest.fixture
+def app(tmp_path, rows):
+    with Collection.create(tmp_path / "things", LSHash(16, random_state=0).fit(rows), vectors="int8") as collection:
+        collection.add(rows, labels=np.arange(20) % 2, metadata=[{"n": n} for n in range(20)])
+    made = create_app(lambda observer: Service([tmp_path / "things"], observer=observer))
+    yield made
+    made.state.service.close()
+
+
+@pytest.fixture
+def things(app):
+    with Client("http://localhost", transport=Blocking(Lossy(app)), retries=QUICK) as client:
+        yield client.collection("things")
+
+
+def test_a_client_does_what_a_collection_does(things, rows):
+    assert (things.info().n_items, things.info().n_bits) == (20, 16)
+    (found,) = things.search(rows[:1], k=2, labels=[0], where={"n": {"<": 10}}, explain=True)
+    assert (found.hits[0].id, found.hits[0].distance, found.hits[0].metadata) == (0, 0, {"n": 0})
+    assert "differs from the query in 0 of 16 bits" in found.hits[0].explanation.text
+    written = things.add(rows[:2], labels=np.array([1, 0]), metadata=[{}, {"x": 1}], references=["a", None])
+    assert (written.ids, written.repeated) == ([20, 21], False)
+    things.upsert(rows[2:3], ids=[20], labels=[None])
+    things.update([21], [{"y": 2}])
+    things.set_labels([20, 21], [1, None])
+    one, two = things.get([20, 21], vectors=True)
+    assert (one.label, two.label, two.metadata) == (1, None, {"y": 2})
+    assert one.vector == pytest.approx(rows[2], abs=0.03)
+    page = things.list_items(after=18)
+    assert ([item.id for item in page.items], page.next) == ([19, 20, 21], None)
+    assert len(things.encode(rows[:3])) == 3
+    assert [hit.id for hit in things.search(items=[21], k=2)[0].hits] == [1, 21]
+    things.remove([20, 21])
+    made = things.make_snapshot("first")
+    assert things.snapshots() == [made]
+    things.remove([0])
+    assert things.restore("first") == 20
+    things.delete_snapshot("first")
+    assert (things.snapshots(), things.jobs()) == ([], [])
+
+
+def test_problems_arrive_with_their_words(things, rows):
+    with pytest.raises(ServiceProblem, match="not in the collection") as caught:
+        things.get([999])
+    assert (caught.value.status, caught.value.kind) == (404, "not-found")
+    assert caught.value.request_id
+    with pytest.raises(ServiceProblem, match="have 4") as caught:
+        things.search(rows[:, :3])
+    assert caught.value.status == 422
+    with pytest.raises(ServiceProblem, match="Input should be") as caught:
+        things.search(rows[:1], metric="other")
+    assert caught.value.errors[0]["where"] == "body.metric"
+    with pytest.raises(ServiceProblem, match="no such job"):
+        things.job("none")
+
+
+@pytest.mark.parametrize("faults", [["before"], ["after"], ["after", "before", "after"], ["503", "after"], ["429"]])
+def test_a_write_whose_answer_was_lost_is_stored_once(app, rows, faults):
+    transport = Lossy(app, *faults)
+    with Client("http://localhost", transport=Blocking(transport), retries=QUICK) as client:
+        things = client.collection("things")
+        written = things.add(rows[:3])
+        assert written.ids == [20, 21, 22]
+        assert written.repeated == ("after" in faults)
+        assert things.info().n_items == 23
+    keys = {key for method, key in transport.sent if method == "POST"}
+    assert len(keys) == 1
+    assert len(transport.sent) == len(faults) + 2
+
+
+def test_two_equal_writes_are_two(things, rows):
+    assert [things.add(rows[:1]).ids for _ in range(2)] == [[20], [21]]
+
+
+def test_after_the_last_attempt_the_error_arrives(app, rows):
+    transport = Lossy(app, *["before"] * 10)
+    with Client("http://localhost", transport=Blocking(transport), retries=QUICK) as client:
+        with pytest.raises(httpx.ConnectError):
+            client.collection("things").add(rows[:1])
+        assert len(transport.sent) == 4
+        transport.faults = ["503"] * 10
+        with pytest.raises(ServiceProblem, match="try again"):
+            client.collections()
+
+
+def test_what_has_no_key_is_not_sent_again_once_it_may_have_worked(app):
+    transport = Lossy(app, "after")
+    with Client("http://localhost", transport=Blocking(transport), retries=QUICK) as client:
+        with pytest.raises(httpx.ReadError):
+            client.collection("things").make_snapshot("one")
+        assert len(transport.sent) == 1
+        transport.faults = ["before"]
+        client.collection("things").make_snapshot("two")
+
+
+def test_the_asynchronous_client_sends_the_same(app, rows):
+    async def use():
+        transport = Lossy(app, "after")
+        async with AsyncClient("http://localhost", transport=transport, retries=QUICK) as client:
+            things = client.collection("things")
+            written = await things.add(rows[:2])
+            assert (written.ids, written.repeated) == ([20, 21], True)
+            found = await asyncio.gather(*(things.search(rows[place : place + 1], k=1) for place in range(20)))
+            assert [each[0].hits[0].distance for each in found] == [0] * 20
+            assert (await client.collections())[0].n_items == 22
+
+    asyncio.run(use())
+
+
+def test_both_clients_have_the_same_methods():
+    for one, other in ((Client, AsyncClient), (RemoteCollection, AsyncCollection)):
+        names = {name for name in vars(one) if not name.startswith("_")} - {"close"}
+        assert names == {name for name in vars(other) if not name.startswith("_")} - {"aclose"}
+        for name in names - {"collection"}:
+            ours, theirs = (list(inspect.signature(getattr(kind, name)).parameters) for kind in (one, other))
+            assert ours == theirs
+
+
+def test_a_token_is_sent(tmp_path, app):
+    token = "reader-" + "r" * 20
+    folder = app.state.service.searcher("things").folder
+    settings = Settings(tokens=Tokens([Token.of(token, READ)]))
+    guarded = create_app(lambda observer: Service([folder], read_only=True, observer=observer), settings)
+    with Client("http://localhost", transport=Blocking(Lossy(guarded)), retries=QUICK, token=token) as client:
+        assert client.collections()[0].writable is False
+        with pytest.raises(ServiceProblem, match="reading only"):
+            client.collection("things").remove([1])
+    guarded.state.service.close()
+
+
+@pytest.mark.parametrize(
+    ("vectors", "message"), [([1.0, 2.0], "shape"), (np.empty((0, 4)), "at least one"), ([[np.nan] * 4], "NaN")]
+)
+def test_vectors_that_cannot_be_sent_are_refused_here(things, vectors, message):
+    with pytest.raises(ValueError, match=message):
+        things.search(vectors)
+
+
+def test_lists_of_different_lengths_are_refused_here(things, rows):
+    with pytest.raises(ValueError, match="1 values of label for 2 vectors"):
+        things.add(rows[:2], labels=[1])

@@ -1,0 +1,174 @@
+"""``starshl serve`` as a process: killed in the middle of writes, told to stop, or refused."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import uuid
+
+import httpx
+import pytest
+
+from starshl.client import Client, Retries
+from starshl.collection import Collection
+
+SERVE = [sys.executable, "-m", "starshl.cli.main", "serve"]
+
+
+class Served:
+    """A serving process and its port."""
+
+    def __init__(self, *words, port=0, **environment):
+        self.process = subprocess.Popen(
+            [*SERVE, *map(str, words), "--port", str(port)],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+        )
+        self.lines = []
+        for line in self.process.stderr:
+            self.lines.append(line)
+            if '"serving"' in line:
+                break
+        assert '"serving"' in "".join(self.lines[-1:]), "".join(self.lines)
+        self.port = json.loads(self.lines[-1])["port"]
+        self._reader = threading.Thread(target=lambda: self.lines.extend(self.process.stderr))
+        self._reader.start()
+
+    @property
+    def address(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def end(self, number):
+        self.process.send_signal(number)
+        self.process.wait(60)
+        self._reader.join()
+        self.process.stderr.close()
+
+
+def write_until_it_fails(address, rows, acknowledged, begun):
+    """Add items with keys, one request at a time; note the batches that were sent and those that were acknowledged."""
+    with httpx.Client(base_url=address, timeout=20) as http:
+        while True:
+            key = uuid.uuid4().hex
+            body = {
+                "items": [{"vector": rows[0].tolist(), "metadata": {"key": key, "part": part}} for part in range(3)]
+            }
+            begun.append((key, body))
+            try:
+                response = http.post("/api/v1/collections/things/items", json=body, headers={"Idempotency-Key": key})
+            except httpx.TransportError:
+                return
+            if response.status_code != 201:
+                return
+            acknowledged[key] = response.json()["ids"]
+
+
+def stored_by_key(folder):
+    with Collection(folder, read_only=True) as collection:
+        collection.verify()
+        found = {}
+        for item in collection.get(collection.ids[60:]):
+            found.setdefault(item.metadata["key"], []).append(item.id)
+    return found
+
+
+def kill_while_writing(folder, rows, running, *, pause):
+    """Kill a service during writes, start it again, send the last batches again, and compare."""
+    served = Served(folder)
+    acknowledged, begun = {}, []
+    writers = [
+        threading.Thread(target=write_until_it_fails, args=(served.address, rows, acknowledged, begun))
+        for _ in range(3)
+    ]
+    for writer in writers:
+        writer.start()
+    while len(acknowledged) < 5:
+        writers[0].join(0.01)
+    writers[0].join(pause)
+    served.end(signal.SIGKILL)
+    for writer in writers:
+        writer.join()
+    stored = stored_by_key(folder)
+    for key, ids in acknowledged.items():
+        assert stored.get(key) == ids
+    assert all(len(ids) == 3 for ids in stored.values())
+    again = running(folder)
+    for key, body in begun:
+        answer = again("POST", "/collections/things/items", json=body, headers={"Idempotency-Key": key}).json()
+        assert answer["repeated"] == (key in stored)
+        assert stored.setdefault(key, answer["ids"]) == answer["ids"]
+    assert stored_by_key(folder) == stored
+
+
+def test_acknowledged_writes_survive_a_kill_and_a_retry_stores_nothing_twice(folder, rows, running):
+    kill_while_writing(folder, rows, running, pause=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(20))
+def test_acknowledged_writes_survive_many_kills(folder, rows, running, number):
+    kill_while_writing(folder, rows, running, pause=0.02 * number)
+
+
+def test_a_service_that_is_told_to_stop_finishes_what_it_has_begun(folder, rows):
+    token = "token-" + "t" * 20
+    served = Served(folder, STARSHL_WRITE_TOKEN=token)
+    acknowledged = []
+
+    def write():
+        client = Client(served.address, token=token, retries=Retries(attempts=1))
+        try:
+            while True:
+                acknowledged.extend(client.collection("things").add(rows[:2]).ids)
+        except Exception:
+            client.close()
+
+    writers = [threading.Thread(target=write) for _ in range(2)]
+    for writer in writers:
+        writer.start()
+    while len(acknowledged) < 10:
+        writers[0].join(0.01)
+    served.end(signal.SIGTERM)
+    for writer in writers:
+        writer.join()
+    with Collection(folder) as collection:
+        assert set(acknowledged) <= set(collection.ids.tolist())
+    lines = [json.loads(line) for line in served.lines]
+    requests = [line for line in lines if line["message"] == "request"]
+    assert {line["path"] for line in requests} == {"/api/v1/collections/things/items"}
+    assert not any(token in line for line in served.lines)
+    assert not (folder / "items.sqlite-wal").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--host", "0.0.0.0"], "there are no tokens"),
+        (["--tokens", "missing"], "No such file"),
+        (["nowhere"], "There is no collection in"),
+        ([], "Name the folder of a collection"),
+    ],
+)
+def test_what_cannot_be_served_is_refused_with_a_sentence(starshl_words, folder, words, message):
+    result = starshl_words("serve", *([folder] if words and words[0].startswith("--") else []), *words, "--port", 0)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_collection_that_another_process_writes_to_is_refused(starshl_words, folder):
+    with Collection(folder):
+        result = starshl_words("serve", folder, "--port", 0)
+    assert (result.exit_code, "Another process is writing" in result.stderr) == (2, True)
+
+
+@pytest.fixture
+def starshl_words():
+    from typer.testing import CliRunner
+
+    from starshl.cli.main import app
+
+    return lambda *words: CliRunner().invoke(app, [str(word) for word in words])

@@ -1,0 +1,181 @@
+"""Snapshots restore what was there, and nothing that is not one of ours gets unpacked."""
+
+import io
+import shutil
+import tarfile
+
+import pytest
+
+from starshl.collection import Collection
+from starshl.web import Searcher, Service
+from starshl.web.archive import read_archive, write_archive
+from starshl.web.errors import ConflictError, UnknownError
+from starshl.web.requests import NewItems
+from starshl.web.snapshots import SnapshotFolder, recover_folder
+
+THINGS = "/collections/things"
+
+
+@pytest.fixture
+def service(folder):
+    opened = Service([folder])
+    yield opened
+    opened.close()
+
+
+def archive_of(folder):
+    file = io.BytesIO()
+    write_archive(file, folder)
+    return file.getvalue()
+
+
+def unpacked(content):
+    return {name: stream.read() for name, stream in read_archive(io.BytesIO(content))}
+
+
+def test_a_snapshot_brings_a_state_back(service, rows):
+    searcher, snapshots = service.searcher("things"), service.snapshots("things")
+    made = snapshots.make(searcher, "monday")
+    searcher.remove(range(30)).result(10)
+    searcher.add(NewItems(rows[:1].tolist())).result(10)
+    assert snapshots.restore(searcher, "monday") == 60
+    assert len(searcher) == 60
+    assert searcher.search(rows[:1].tolist()).result(10)[0].hits[0].id == 0
+    assert searcher.add(NewItems(rows[:1].tolist())).result(10).ids == [60]
+    assert [info.name for info in snapshots.list()] == [made.name]
+
+
+def test_a_snapshot_restores_on_another_machine(ask, running, template, tmp_path, rows):
+    ask("POST", f"{THINGS}/items", json={"items": [{"vector": rows[0].tolist(), "metadata": {"new": True}}]})
+    assert ask("POST", f"{THINGS}/snapshots", json={"name": "moved"}).status_code == 201
+    content = ask("GET", f"{THINGS}/snapshots/moved").content
+    elsewhere = shutil.copytree(template, tmp_path / "elsewhere" / "things")
+    other = running(elsewhere)
+    assert other("PUT", f"{THINGS}/snapshots/moved", content=content).status_code == 201
+    assert other("POST", f"{THINGS}/snapshots/moved/restore").json() == {"n_items": 61}
+    assert other("GET", f"{THINGS}/items/60").json()["metadata"] == {"new": True}
+    assert other("DELETE", f"{THINGS}/snapshots/moved").status_code == 204
+    assert other("GET", f"{THINGS}/snapshots").json() == {"snapshots": []}
+
+
+def test_a_snapshot_is_a_tar_that_any_program_unpacks(folder, tmp_path):
+    with tarfile.open(fileobj=io.BytesIO(archive_of(folder))) as tar:
+        tar.extractall(tmp_path / "by_hand", filter="data")
+    (tmp_path / "by_hand" / "manifest.json").unlink()
+    with Collection(tmp_path / "by_hand") as collection:
+        assert collection.verify() == 60
+
+
+def test_a_snapshot_without_a_name_gets_the_time(ask):
+    name = ask("POST", f"{THINGS}/snapshots").json()["name"]
+    assert len(name) == len("20270131-120000")
+    response = ask("POST", f"{THINGS}/snapshots", json={"name": name})
+    assert (response.status_code, response.json()["type"]) == (409, "/problems/conflict")
+
+
+@pytest.mark.parametrize(
+    "name", ["../evil", "..", ".hidden", "a/b", "a\\b", "", "x" * 101, "a.b", "a\0b", "-a", "é", "a b"]
+)
+def test_names_that_could_lead_elsewhere_are_refused(service, name):
+    snapshots = service.snapshots("things")
+    for use in (snapshots.path, snapshots.delete, lambda name: snapshots.receive(name).__enter__()):
+        with pytest.raises(ValueError, match="cannot name a snapshot"):
+            use(name)
+
+
+@pytest.mark.parametrize("name", ["..%2Fevil", "%2e%2e", "a%2Fb", "%00", "%5C"])
+def test_names_in_addresses_that_could_lead_elsewhere_are_refused(ask, name):
+    for method, path in (("GET", name), ("PUT", name), ("DELETE", name), ("POST", f"{name}/restore")):
+        assert ask(method, f"{THINGS}/snapshots/{path}").status_code in (404, 405, 422)
+
+
+def with_member(content, change):
+    """Return an archive with one more member, made by a function that changes its header."""
+    header = tarfile.TarInfo("more.bin")
+    header.size = 4
+    change(header)
+    block = header.tobuf(tarfile.GNU_FORMAT)
+    return block + b"data" + bytes(508) + content
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda header: setattr(header, "name", "../evil"),
+        lambda header: setattr(header, "name", "/etc/evil"),
+        lambda header: setattr(header, "name", ".hidden"),
+        lambda header: setattr(header, "name", "a/b"),
+        lambda header: setattr(header, "type", tarfile.SYMTYPE),
+        lambda header: setattr(header, "type", tarfile.LNKTYPE),
+        lambda header: setattr(header, "type", tarfile.DIRTYPE),
+        lambda header: setattr(header, "type", tarfile.GNUTYPE_SPARSE),
+        lambda header: setattr(header, "type", tarfile.XHDTYPE),
+        lambda header: setattr(header, "size", 1 << 40),
+        lambda header: None,
+    ],
+)
+def test_archives_with_anything_but_plain_files_are_refused(service, folder, change, tmp_path):
+    crafted = with_member(archive_of(folder), change)
+    snapshots = service.snapshots("things")
+    with pytest.raises(ValueError, match="snapshot"), snapshots.receive("crafted") as file:
+        file.write(crafted)
+    assert snapshots.list() == []
+    assert not list(tmp_path.rglob("*evil*"))
+
+
+def test_archives_that_are_cut_or_changed_are_refused(folder):
+    content = archive_of(folder)
+    expected = unpacked(content)
+    assert "items.sqlite" in expected
+    for length in (0, 1, 511, 512, 700, len(content) // 2, len(content) - 1500):
+        with pytest.raises(ValueError, match="snapshot"):
+            unpacked(content[:length])
+    changed = bytearray(content)
+    changed[600] ^= 1
+    with pytest.raises(ValueError, match="snapshot"):
+        unpacked(bytes(changed))
+
+
+def test_a_damaged_snapshot_leaves_the_collection_as_it_is(service):
+    searcher, snapshots = service.searcher("things"), service.snapshots("things")
+    snapshots.make(searcher, "bad")
+    path = snapshots.path("bad")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 255
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="damaged"):
+        snapshots.restore(searcher, "bad")
+    assert len(searcher) == 60
+    assert not list(searcher.folder.parent.glob(".things*"))
+
+
+def test_unknown_snapshots_are_reported(service):
+    with pytest.raises(UnknownError, match="no snapshot 'none'"):
+        service.snapshots("things").restore(service.searcher("things"), "none")
+    service.snapshots("things").make(service.searcher("things"), "twice")
+    with pytest.raises(ConflictError, match="already"):
+        service.snapshots("things").make(service.searcher("things"), "twice")
+
+
+def test_a_crash_in_the_middle_of_a_restore_is_put_right(folder, tmp_path):
+    aside = tmp_path / ".things.before-restore"
+    folder.rename(aside)
+    (tmp_path / ".things.abc.partial").mkdir()
+    recover_folder(folder)
+    with Collection(folder) as collection:
+        assert len(collection) == 60
+    shutil.copytree(folder, aside)  # a crash after the new one was in place
+    recover_folder(folder)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["things"]
+
+
+def test_searches_go_on_while_a_collection_is_restored(folder, rows):
+    searcher = Searcher(folder)
+    snapshots = SnapshotFolder(folder.with_name("kept"))
+    snapshots.make(searcher, "one")
+    futures = []
+    for _ in range(3):
+        futures += [searcher.search(rows[:1].tolist()) for _ in range(5)]
+        snapshots.restore(searcher, "one")
+    assert {future.result(10)[0].hits[0].id for future in futures} == {0}
+    searcher.close()

@@ -1,0 +1,197 @@
+"""The service behind a real socket: clients that are slow, cut short, or send too much."""
+
+import json
+import socket
+import threading
+import time
+from contextlib import contextmanager, suppress
+
+import httpx
+import pytest
+import uvicorn
+
+from starshl.web import Service
+from starshl.web.http import create_app, server
+from starshl.web.settings import Limits, Settings
+
+LIMITS = Limits(
+    body_bytes=20_000,
+    upload_bytes=400_000,
+    head_seconds=0.4,
+    idle_seconds=1,
+    body_seconds=0.5,
+    body_bytes_per_second=1 << 20,
+    request_seconds=5.0,
+    requests_at_once=8,
+)
+SEARCH = "/api/v1/collections/things/search"
+
+
+@contextmanager
+def served(folder, limits, monkeypatch):
+    """Serve in a thread; yield the port."""
+    started = []
+    monkeypatch.setattr(uvicorn, "Server", lambda config: started.append(_Server(config)) or started[-1])
+    settings = Settings(port=0, limits=limits)
+    listener = server.listen(settings)
+    app = create_app(lambda observer: Service([folder], observer=observer), settings)
+    thread = threading.Thread(target=server.run, args=(app, settings, listener))
+    thread.start()
+    while not (started and started[0].started):
+        time.sleep(0.01)
+    yield listener.getsockname()[1]
+    started[0].should_exit = True
+    thread.join()
+
+
+_Server = uvicorn.Server
+
+
+@pytest.fixture
+def port(folder, monkeypatch):
+    with served(folder, LIMITS, monkeypatch) as port:
+        yield port
+
+
+def connect(port):
+    connection = socket.create_connection(("127.0.0.1", port), timeout=10)
+    return connection
+
+
+def read_all(connection):
+    """Return what arrives until the other side closes the connection."""
+    content = b""
+    while True:
+        try:
+            chunk = connection.recv(65536)
+        except ConnectionResetError:
+            return content
+        if not chunk:
+            return content
+        content += chunk
+
+
+def status_and_problem(content):
+    head, _, body = content.partition(b"\r\n\r\n")
+    return int(head.split()[1]), json.loads(body)
+
+
+def head(length, path=SEARCH, more=""):
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{more}"
+        f"Content-Length: {length}\r\n\r\n"
+    ).encode()
+
+
+def assert_alive(port):
+    assert httpx.get(f"http://127.0.0.1:{port}/api/v1/health/ready").status_code == 200
+
+
+def test_clients_that_send_nothing_or_half_a_head_are_dropped(port):
+    silent, half = connect(port), connect(port)
+    half.sendall(b"POST /api/v1/coll")
+    drip = connect(port)
+    for letter in b"GET / HT":
+        drip.sendall(bytes([letter]))
+        time.sleep(0.01)
+    assert [read_all(connection) for connection in (silent, half, drip)] == [b"", b"", b""]
+    assert_alive(port)
+
+
+def test_a_second_half_request_on_a_kept_connection_is_dropped(port):
+    connection = connect(port)
+    connection.sendall(b"GET /api/v1/health/live HTTP/1.1\r\nHost: localhost\r\n\r\nGET /api/v1/hea")
+    assert read_all(connection).startswith(b"HTTP/1.1 200")
+    assert_alive(port)
+
+
+def test_a_body_that_comes_too_slowly_is_refused(port):
+    connection = connect(port)
+    connection.sendall(head(1000) + b'{"items": ')
+    status, problem = status_and_problem(read_all(connection))
+    assert (status, problem["type"]) == (408, "/problems/too-slow")
+    assert_alive(port)
+
+
+def test_clients_that_leave_in_the_middle_do_no_harm(port):
+    for sent in (head(1000) + b"{", head(1000)[:40], head(10**9)):
+        connection = connect(port)
+        connection.sendall(sent)
+        connection.close()
+    assert_alive(port)
+
+
+def test_a_body_that_is_announced_too_large_is_refused_before_it_is_sent(port):
+    connection = connect(port)
+    connection.sendall(head(10**12))
+    status, problem = status_and_problem(read_all(connection))
+    assert (status, problem["type"]) == (413, "/problems/too-large")
+
+
+def test_a_body_that_grows_too_large_is_refused_on_the_way(port):
+    connection = connect(port)
+    start = head(1).replace(b"Content-Length: 1", b"Transfer-Encoding: chunked")
+    connection.sendall(start)
+    for _ in range(20):
+        try:
+            connection.sendall(b"1000\r\n" + b"[" * 4096 + b"\r\n")
+        except OSError:
+            break
+    status, problem = status_and_problem(read_all(connection))
+    assert (status, problem["type"]) == (413, "/problems/too-large")
+    assert_alive(port)
+
+
+def test_uploads_have_a_limit_of_their_own(port):
+    url = f"http://127.0.0.1:{port}/api/v1/collections/things"
+    assert httpx.post(f"{url}/import", content=b"\n" * 30_000).status_code == 202
+    assert httpx.post(f"{url}/import", content=b"\n" * 500_000).status_code == 413
+    assert httpx.put(f"{url}/model", content=b"x" * 30_000).status_code == 422
+
+
+@pytest.mark.parametrize("sent", [b"\x00\x01\x02\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/1.1\r\nbad header\r\n\r\n"])
+def test_what_is_not_http_gets_a_problem(port, sent):
+    connection = connect(port)
+    connection.sendall(sent)
+    status, problem = status_and_problem(read_all(connection))
+    assert (status, problem["type"]) == (400, "/problems/bad-request")
+
+
+def test_an_endless_head_is_refused(port):
+    connection = connect(port)
+    with suppress(OSError):
+        connection.sendall(b"GET / HTTP/1.1\r\nx: " + b"y" * 200_000)
+    answer = read_all(connection)
+    assert answer == b"" or status_and_problem(answer)[0] == 400
+    assert_alive(port)
+
+
+def test_a_request_that_takes_too_long_is_answered_and_others_are_too_many(folder, monkeypatch):
+    limits = Limits(request_seconds=0.5, requests_at_once=2)
+    with served(folder, limits, monkeypatch) as port:
+        release = threading.Event()
+        monkeypatch.setattr("starshl.web.searcher._searched", lambda *_: release.wait(10) and [])
+        url = f"http://127.0.0.1:{port}"
+        statuses = []
+
+        def search():
+            statuses.append(httpx.post(f"{url}{SEARCH}", json={"items": [1]}, timeout=20).json()["type"])
+
+        threads = [threading.Thread(target=search) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        release.set()
+        assert set(statuses) == {"/problems/busy"}
+        assert len(statuses) == 6
+        assert_alive(port)
+
+
+def test_a_port_in_use_is_reported():
+    taken = server.listen(Settings(port=0))
+    try:
+        with pytest.raises(ValueError, match="cannot listen on port"):
+            server.listen(Settings(port=taken.getsockname()[1]))
+    finally:
+        taken.close()
