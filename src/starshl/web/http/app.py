@@ -57,7 +57,7 @@ def create_app(open_service: Callable[[Observer], Service], settings: Settings |
         redirect_slashes=False,
         lifespan=open_while_running,
     )
-    app.state.service, app.state.metrics = service, metrics
+    app.state.service, app.state.metrics, app.state.has_tokens = service, metrics, len(settings.tokens) > 0
     add_problem_handlers(app)
     for part in (health, collections, items, search, snapshots, jobs):
         app.include_router(part.routes)
@@ -76,12 +76,14 @@ class _DescribedApp(FastAPI):
         schema = super().openapi()
         components = schema.setdefault("components", {})
         components.setdefault("schemas", {})["Problem"] = PROBLEM_SCHEMA
-        components["securitySchemes"] = {
-            "token": {"type": "http", "scheme": "bearer", "description": "A token for reading or for writing."}
-        }
+        if self.state.has_tokens:
+            components["securitySchemes"] = {
+                "token": {"type": "http", "scheme": "bearer", "description": "A token for reading or for writing."}
+            }
         for path, methods in schema["paths"].items():
             for method, operation in methods.items():
                 right = needed_right(method.upper(), path)
-                operation["security"] = [] if right is None else [{"token": []}]
                 operation["x-right"] = right or "none"
+                if self.state.has_tokens:
+                    operation["security"] = [] if right is None else [{"token": []}]
         return schema

@@ -1,12 +1,13 @@
-"""Bodies as JSON with one meaning, read without keeping other requests waiting."""
+"""Requests with one meaning: strict JSON, no unknown parameters; read without keeping other requests waiting."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, get_type_hints
 
 from fastapi import Request, Response
+from fastapi.params import Query
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
@@ -29,17 +30,38 @@ class _StrictRequest(Request):
 
 
 class StrictRoute(APIRoute):
-    """A route whose bodies are read strictly."""
+    """A route whose requests are read strictly."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
 
+        known = _query_parameters(self.endpoint)
+
         async def handle_strictly(request: Request) -> Response:
+            _check_query(request, known)
             if self.body_field is not None:
                 _check_type(request)
             return await handle(_StrictRequest(request.scope, request.receive))
 
         return handle_strictly
+
+
+def _query_parameters(endpoint: Callable[..., Any]) -> set[str]:
+    """Return the parameters of an endpoint that are declared with Query."""
+    hints = get_type_hints(endpoint, include_extras=True)
+    return {
+        name
+        for name, hint in hints.items()
+        if any(isinstance(part, Query) for part in getattr(hint, "__metadata__", ()))
+    }
+
+
+def _check_query(request: Request, known: set[str]) -> None:
+    """Refuse a parameter that this address does not have: it is usually a typo."""
+    unknown = sorted(set(request.query_params) - known)
+    if unknown:
+        allowed = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+        raise HTTPException(422, f"This address has no parameter {unknown[0][:80]!r}; {allowed}.")
 
 
 def _check_type(request: Request) -> None:
