@@ -151,6 +151,7 @@ def main():
     parser.add_argument("--rate", type=float, default=2.0, help="searches per second and client")
     parser.add_argument("--writes", type=float, default=10.0, help="items per second")
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--closed-seconds", type=float, default=10.0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         vectors = make_collection(Path(place) / "items", options.items, options.train, options.columns, options.bits)
@@ -169,29 +170,40 @@ def main():
         process, sink, line = start(command, until='"serving"')
         try:
             address = f"http://127.0.0.1:{json.loads(line)['port']}"
-            asyncio.run(closed_loop(address, "/api/v1/collections/items/search", bodies, 4, 3, "warm up"))
-            report = steady(address, bodies, vectors, options.clients, options.rate, options.writes, options.seconds)
-            print(json.dumps(asyncio.run(report)), flush=True)
             path = "/api/v1/collections/items/search"
-            print(
-                json.dumps(asyncio.run(closed_loop(address, path, bodies, options.clients, 10, "closed loop"))),
-                flush=True,
-            )
-            memory = Path(f"/proc/{process.pid}/status")
-            if memory.exists():
-                lines = dict(line.split(":", 1) for line in memory.read_text().splitlines())
-                print(json.dumps({"what": "memory", "resident": lines["VmRSS"].strip()}), flush=True)
+            asyncio.run(closed_loop(address, path, bodies, 4, 3, "warm up"))
+            work = steady(address, bodies, vectors, options.clients, options.rate, options.writes, options.seconds)
+            report(work, process)
+            report(closed_loop(address, path, bodies, options.clients, options.closed_seconds, "closed loop"), process)
         finally:
             process.terminate()
             process.wait()
             sink.wait()
     echo = subprocess.Popen([sys.executable, "-c", ECHO, "18765"], env=os.environ)
     try:
-        time.sleep(4)
-        print(json.dumps(asyncio.run(closed_loop("http://127.0.0.1:18765", "/", bodies, options.clients, 10, "echo"))))
+        time.sleep(5)
+        report(
+            closed_loop("http://127.0.0.1:18765", "/", bodies, options.clients, options.closed_seconds, "echo"), echo
+        )
     finally:
         echo.terminate()
         echo.wait()
+
+
+def report(work, process):
+    """Print a measurement with the processor time of the server, which depends less on what else the machine does."""
+    before = processor_seconds(process)
+    found = asyncio.run(work)
+    spent = processor_seconds(process) - before
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    resident = next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]
+    found |= {"server_ms_per_request": round(1000 * spent / found["requests"], 2), "resident_mb": int(resident) // 1024}
+    print(json.dumps(found), flush=True)
+
+
+def processor_seconds(process):
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

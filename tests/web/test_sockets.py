@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 
 import httpx
 import pytest
-import uvicorn
 
 from starshl.web import Service
 from starshl.web.http import create_app, server
@@ -28,34 +27,22 @@ SEARCH = "/api/v1/collections/things/search"
 
 
 @contextmanager
-def served(folder, limits, monkeypatch):
+def served(folder, limits):
     """Serve in a thread; yield the port."""
-    started = []
-    monkeypatch.setattr(uvicorn, "Server", lambda config: started.append(_Server(config)) or started[-1])
     settings = Settings(port=0, limits=limits)
-    listener = server.listen(settings)
     app = create_app(lambda observer: Service([folder], observer=observer), settings)
-    thread = threading.Thread(target=server.run, args=(app, settings, listener))
-    thread.start()
-    while not (started and started[0].started):
-        time.sleep(0.01)
-    yield listener.getsockname()[1]
-    started[0].should_exit = True
-    thread.join()
-
-
-_Server = uvicorn.Server
+    with server.BackgroundServer(app, settings) as running:
+        yield running.port
 
 
 @pytest.fixture
-def port(folder, monkeypatch):
-    with served(folder, LIMITS, monkeypatch) as port:
+def port(folder):
+    with served(folder, LIMITS) as port:
         yield port
 
 
 def connect(port):
-    connection = socket.create_connection(("127.0.0.1", port), timeout=10)
-    return connection
+    return socket.create_connection(("127.0.0.1", port), timeout=10)
 
 
 def read_all(connection):
@@ -168,7 +155,7 @@ def test_an_endless_head_is_refused(port):
 
 def test_a_request_that_takes_too_long_is_answered_and_others_are_too_many(folder, monkeypatch):
     limits = Limits(request_seconds=0.5, requests_at_once=2)
-    with served(folder, limits, monkeypatch) as port:
+    with served(folder, limits) as port:
         release = threading.Event()
         monkeypatch.setattr("starshl.web.searcher._searched", lambda *_: release.wait(10) and [])
         url = f"http://127.0.0.1:{port}"

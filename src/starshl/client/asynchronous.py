@@ -36,6 +36,11 @@ class AsyncClient:
         How often to try again; five attempts by default.
     transport : httpx transport, default=None
         Another way to the service, such as to an app in the same process.
+
+    Attributes
+    ----------
+    http : httpx client
+        Sends what has no method here, such as files; with the token, without further attempts.
     """
 
     def __init__(
@@ -49,7 +54,7 @@ class AsyncClient:
     ) -> None:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._retries = Retries() if retries is None else retries
-        self._http = httpx.AsyncClient(base_url=address, headers=headers, timeout=timeout, transport=transport)
+        self.http = httpx.AsyncClient(base_url=address, headers=headers, timeout=timeout, transport=transport)
 
     async def collections(self) -> list[CollectionInfo]:
         """Return what the service holds."""
@@ -76,7 +81,7 @@ class AsyncClient:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._http.aclose()
+        await self.http.aclose()
 
     async def __aenter__(self) -> Self:
         return self
@@ -88,7 +93,7 @@ class AsyncClient:
 
     async def _try(self, call: Call[Any]) -> httpx.Response | httpx.TransportError:
         try:
-            return await self._http.request(
+            return await self.http.request(
                 call.method, call.path, json=call.body, params=dict(call.params), headers=dict(call.headers)
             )
         except httpx.TransportError as error:

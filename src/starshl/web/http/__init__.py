@@ -6,5 +6,6 @@ for _library in ("fastapi", "uvicorn", "prometheus_client"):
     require(_library, extra="serve")
 
 from .app import create_app  # noqa: E402  # after the check for what it needs
+from .server import BackgroundServer  # noqa: E402
 
-__all__ = ["create_app"]
+__all__ = ["BackgroundServer", "create_app"]

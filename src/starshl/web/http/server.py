@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from typing import Any
+import threading
+import time
+from types import TracebackType
+from typing import Any, Self
 
 import h11
 import uvicorn
@@ -14,7 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..settings import Settings
 
-__all__ = ["listen", "run"]
+__all__ = ["BackgroundServer", "listen", "run"]
 
 _GRACE_SECONDS = 30
 # Connections may outnumber requests: many are kept open and idle.
@@ -23,26 +26,47 @@ _CONNECTIONS_PER_REQUEST = 8
 
 def run(app: ASGIApp, settings: Settings, listener: socket.socket) -> None:
     """Serve until SIGTERM or SIGINT; then finish the requests under way and close the service."""
-    limits = settings.limits
+    _server(app, settings).run(sockets=[listener])
 
-    class Protocol(_Impatient):
-        head_seconds = limits.head_seconds
 
-    config = uvicorn.Config(
-        app,
-        http=Protocol,
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        # Anyone could pretend to be another client with them.
-        proxy_headers=False,
-        timeout_keep_alive=limits.idle_seconds,
-        limit_concurrency=_CONNECTIONS_PER_REQUEST * limits.requests_at_once,
-        timeout_graceful_shutdown=_GRACE_SECONDS,
-    )
-    uvicorn.Server(config).run(sockets=[listener])
+class BackgroundServer:
+    """Serves an app from a thread of this process, for notebooks and tests.
+
+    Parameters
+    ----------
+    app : what ``create_app`` returns
+    settings : Settings, default=None
+        Those of the app; by default, and with port 0, a free port is taken.
+
+    Attributes
+    ----------
+    port : int
+    address : str, such as "http://127.0.0.1:49152"
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings | None = None) -> None:
+        settings = Settings(port=0) if settings is None else settings
+        listener = listen(settings)
+        self.port: int = listener.getsockname()[1]
+        self.address = f"http://{settings.host}:{self.port}"
+        self._server = _server(app, settings)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listener]})
+        self._thread.start()
+        while not self._server.started and self._thread.is_alive():
+            time.sleep(0.01)
+
+    def close(self) -> None:
+        """Finish the requests under way, close the service, and stop."""
+        self._server.should_exit = True
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 def listen(settings: Settings) -> socket.socket:
@@ -64,6 +88,29 @@ def listen(settings: Settings) -> socket.socket:
             "another port, or end the program that uses this one."
         ) from error
     return listener
+
+
+def _server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
+    limits = settings.limits
+
+    class Protocol(_Impatient):
+        head_seconds = limits.head_seconds
+
+    config = uvicorn.Config(
+        app,
+        http=Protocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # Anyone could pretend to be another client with them.
+        proxy_headers=False,
+        timeout_keep_alive=limits.idle_seconds,
+        limit_concurrency=_CONNECTIONS_PER_REQUEST * limits.requests_at_once,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    return uvicorn.Server(config)
 
 
 class _Impatient(H11Protocol):
