@@ -1,7 +1,9 @@
 import pytest
 
+from starshl import NeighborGraph
 from starshl.base import BaseHasher
-from starshl.catalog import METHODS, configurations, get_class
+from starshl.catalog import METHODS, configurations, get_class, load
+from starshl.exceptions import BundleFormatError
 from starshl.facts import LABEL_USES
 
 CONFIGURATIONS = list(configurations())
@@ -43,3 +45,9 @@ def test_names_are_unique():
 def test_unknown_method_lists_the_known_ones():
     with pytest.raises(ValueError, match=r"no method 'DeepHash'; known are StarSHL, .*KSH"):
         get_class("DeepHash")
+
+
+def test_a_graph_file_is_no_hasher_and_load_says_so(tmp_path):
+    NeighborGraph.of_rows([[0.0], [1.0], [5.0]], n_neighbors=1).save(tmp_path / "graph")
+    with pytest.raises(BundleFormatError, match=r"holds a neighbor graph, not a hasher\. Read it with NeighborGraph"):
+        load(tmp_path / "graph")

@@ -121,6 +121,10 @@ def load(
     header, arrays = read_bundle(path)
     if "codebook" in header and "method" not in header:
         raise BundleFormatError(f"{os.fspath(path)!r} holds a codebook, not a hasher. Read it with Codebook.load.")
+    if header.get("kind") == "NeighborGraph" and "method" not in header:
+        raise BundleFormatError(
+            f"{os.fspath(path)!r} holds a neighbor graph, not a hasher. Read it with NeighborGraph.load."
+        )
     try:
         return get_class(header["method"])._unpack(header, arrays, kernels=kernels, steps=steps)
     except ValueError:
