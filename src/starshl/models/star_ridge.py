@@ -195,7 +195,8 @@ class StarRidge(KernelHasher):
         y : array of shape (n,), default=None
             Labels; unlabeled rows are marked as described above. Without any label, clusters are the classes.
         sample_weight : array of shape (n,), default=None
-            A row of weight w has 1 / w of the ridge and w of the loss; one of weight 0 is absent.
+            A row of weight w has 1 / w of the ridge and w of the loss; one of weight 0 is absent. Leaving it out leaves
+            out all of it, where each of two equal rows would keep the other, and the neighbor graph has it once.
         graph : NeighborGraph, default=None
             The graph of the rows of X, for unlabeled rows, if you have it.
         """
