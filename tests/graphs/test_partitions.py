@@ -135,3 +135,8 @@ def test_clusters_are_as_many_as_asked_for_where_modularity_wants_fewer():
     rows = np.random.default_rng(0).standard_normal((6, 2))
     for n_clusters in (3, 6):
         assert len(np.unique(clusters_of(NeighborGraph.of_rows(rows), n_clusters))) == n_clusters
+
+
+def test_as_many_clusters_as_rows_are_single_rows():
+    graph = NeighborGraph.of_rows(np.random.default_rng(0).normal(size=(20, 2)), n_neighbors=3)
+    assert cluster_graph(graph, 20, np.random.RandomState(0)).tolist() == list(range(20))

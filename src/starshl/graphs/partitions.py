@@ -21,6 +21,7 @@ _EXTRA_EIGENVECTORS = range(11)  # beyond one per cluster
 _POWERS = (8, 16, 32)
 _DAMPINGS = (0.9, 0.95)
 _K_MEANS_STARTS = 10
+_MOST_STARTED_CENTERS = 1000  # in all starts together: a start takes the square of its centers, and many are all alike
 _SUGGESTING_STARTS = 3
 _K_MEANS_TRIALS = 3
 _K_MEANS_PASSES = 100
@@ -80,10 +81,13 @@ def cluster_graph(
     n_clusters = check_integer(n_clusters, "n_clusters", low=1, high=graph.n_rows)
     if n_clusters == 1:
         return np.zeros(graph.n_rows, dtype=np.int64)
+    if n_clusters == graph.n_rows:
+        return np.arange(graph.n_rows)
     embeddings = _embeddings(graph, n_clusters, _EXTRA_EIGENVECTORS, _POWERS, _DAMPINGS)
     if coordinates is not None:
         embeddings.append(np.ascontiguousarray(coordinates, dtype=np.float64))
-    return _best_partition(graph, n_clusters, embeddings, rng)[0]
+    n_starts = min(_K_MEANS_STARTS, max(1, _MOST_STARTED_CENTERS // n_clusters))
+    return _best_partition(graph, n_clusters, embeddings, rng, n_starts)[0]
 
 
 def suggest_n_clusters(graph: NeighborGraph, rng: np.random.RandomState) -> int:
@@ -117,7 +121,7 @@ def _best_partition(
     n_clusters: int,
     embeddings: list[np.ndarray],
     rng: np.random.RandomState,
-    n_starts: int = _K_MEANS_STARTS,
+    n_starts: int,
 ) -> tuple[np.ndarray, float]:
     """Return the partition of highest modularity that k-means and moving rows reach in any of the embeddings."""
     tasks: list[Callable[[], tuple[np.ndarray, float]]] = []
