@@ -124,3 +124,15 @@ def test_other_arrays_are_left_to_the_reader_of_tables(tmp_path, array):
             open_table(tmp_path / "a.npy", most_in_memory=1)
     else:
         assert open_table(tmp_path / "a.npy", most_in_memory=1).X.shape == (2, 2, 2)
+
+
+@pytest.mark.parametrize("mode", ["r", "c", "r+"])
+def test_giving_back_pages_of_a_map_loses_nothing(mode, tmp_path):
+    X = np.random.default_rng(0).normal(size=(3000, 4))
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode=mode)
+    if mode != "r":
+        mapped[7] = X[7] = 5.0  # in memory alone, if the mode is "c"
+    for _ in range(2):
+        read = np.concatenate(list(ArrayRows(mapped).blocks(np.arange(3000), 512)))
+        np.testing.assert_array_equal(read, X)

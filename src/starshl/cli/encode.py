@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import AsJson, Drop, Input, Jobs, Labels, Model, NoLabels, Vectors, load_model, print_json, split_names
+from .options import (
+    AsJson,
+    Drop,
+    Input,
+    Jobs,
+    Labels,
+    Model,
+    NoLabels,
+    Progress,
+    Vectors,
+    load_model,
+    print_json,
+    progress_shown,
+    split_names,
+)
 from .outputs import CODE_FILES, check_output, write_codes
 from .rows import RowOptions, label_file, read_rows
 
-__all__ = ["encode", "encode_rows"]
+if TYPE_CHECKING:
+    from ..base import BaseHasher
+    from ..codes import BinaryCodes
+    from ..tables import Table
+
+__all__ = ["encode", "encode_rows", "encode_table"]
+
+_BLOCK_ROWS = 8192  # a multiple of the tiles of all hashers, so that blocks change no byte of the codes
 
 Output = Annotated[
     Path,
@@ -41,15 +63,20 @@ def encode(
     database: Database = False,
     drop: Drop = None,
     vectors: Vectors = None,
+    progress: Progress = None,
     jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the codes of rows; labels that come with them are kept as y in an .npz.
 
+    A .npy or .parquet of more than 20,000 rows is read block by block, so it may be larger than the memory.
+
     Bit j of a code is bit j % 8 of byte j // 8, the least significant first; padding bits are zero.
     """
     options = RowOptions(labels, no_labels, vectors, drop=split_names(drop))
-    summary = encode_rows(model, input, output, options, database=database, jobs=jobs)
+    summary = encode_rows(
+        model, input, output, options, database=database, jobs=jobs, progress=progress_shown(progress)
+    )
     if as_json:
         print_json(summary)
     else:
@@ -59,19 +86,27 @@ def encode(
 
 
 def encode_rows(
-    model: Path, source: Path, output: Path, options: RowOptions, *, database: bool = False, jobs: int | None = None
+    model: Path,
+    source: Path,
+    output: Path,
+    options: RowOptions,
+    *,
+    database: bool = False,
+    jobs: int | None = None,
+    progress: bool = False,
 ) -> dict[str, Any]:
     """Encode a file with a model file; return what `--json` prints."""
     import numpy as np
 
     check_output(output, [model, source, label_file(options.labels)], suffixes=CODE_FILES)
     hasher = load_model(model, jobs)
-    table = read_rows(source, options, hasher)
-    codes = hasher.encode_database(table.X, table.y) if database else hasher.encode(table.X)
-    if table.y is not None and len(table.y) != len(codes):
+    table = read_rows(source, options, hasher, in_place=True)
+    n_rows = table.X.shape[0]
+    if table.y is not None and len(table.y) != n_rows:
         raise ValueError(
-            f"There are {len(codes)} rows and {len(table.y)} labels in {table.label_column!r}. Give one label per row."
+            f"There are {n_rows} rows and {len(table.y)} labels in {table.label_column!r}. Give one label per row."
         )
+    codes = encode_table(hasher, table, database=database, progress=progress)
     write_codes(output, codes, table.y)
     return {
         "output": str(output),
@@ -82,3 +117,25 @@ def encode_rows(
         "n_distinct": len(np.unique(codes.packed, axis=0)),
         "bit_order": "bit j is bit j % 8 of byte j // 8",
     }
+
+
+def encode_table(hasher: BaseHasher, table: Table, *, database: bool, progress: bool = False) -> BinaryCodes:
+    """Return the codes of a table; rows that are still in its file are read block by block."""
+    import numpy as np
+
+    from .._progress import row_progress
+    from ..tables import RowSource
+
+    rows: Any = table.X
+    if not isinstance(rows, RowSource):
+        return hasher.encode_database(rows, table.y) if database else hasher.encode(rows)
+    packed, n_done = [], 0
+    with row_progress("encoding", len(rows), shown=progress) as report:
+        for block in rows.blocks(np.arange(len(rows)), _BLOCK_ROWS):
+            block = block.astype(rows.precision_in_memory, copy=False)
+            labels = None if table.y is None else table.y[n_done : n_done + len(block)]
+            codes = hasher.encode_database(block, labels) if database else hasher.encode(block)
+            packed.append(codes.packed)
+            n_done += len(block)
+            report(len(block))
+    return replace(codes, packed=np.concatenate(packed))

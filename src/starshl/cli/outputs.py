@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 CODE_FILES = (".npy", ".npz", ".csv")
+_CSV_BLOCK = 10_000  # rows that are text in memory at a time
 LABEL_FILES = (".npy", ".csv")
 PROBABILITY_FILES = (".csv", ".npz")
 
@@ -60,19 +61,21 @@ def write_codes(path: Path, codes: BinaryCodes, y: np.ndarray | None = None) -> 
     """Write codes: .npy packed bytes; .npz ``packed``, ``n_bits`` and perhaps ``y``; .csv one column per bit."""
     import numpy as np
 
-    from .._files import write_atomically
+    from .._files import replacing_file
+    from .._threads import tiles
 
-    buffer = io.BytesIO()
-    if path.suffix.lower() == ".npy":
-        np.save(buffer, codes.packed, allow_pickle=False)
-    elif path.suffix.lower() == ".npz":
-        extra = {} if y is None else {"y": _without_objects(y)}
-        arrays = {"packed": codes.packed, "n_bits": np.asarray(codes.n_bits, np.int64), **extra}
-        np.savez(buffer, **arrays)  # type: ignore[arg-type]  # NumPy's stub takes any name for an option
-    else:
-        header = ",".join(f"bit_{j}" for j in range(codes.n_bits))
-        np.savetxt(buffer, codes.to_signs() > 0, fmt="%d", delimiter=",", header=header, comments="")
-    write_atomically(path, buffer.getvalue())
+    with replacing_file(path) as file:
+        if path.suffix.lower() == ".npy":
+            np.save(file, codes.packed, allow_pickle=False)
+        elif path.suffix.lower() == ".npz":
+            extra = {} if y is None else {"y": _without_objects(y)}
+            arrays = {"packed": codes.packed, "n_bits": np.asarray(codes.n_bits, np.int64), **extra}
+            np.savez(file, **arrays)  # type: ignore[arg-type]  # NumPy's stub takes any name for an option
+        else:
+            header = ",".join(f"bit_{j}" for j in range(codes.n_bits))
+            file.write(f"{header}\n".encode())
+            for rows in tiles(len(codes), _CSV_BLOCK):
+                np.savetxt(file, codes[rows].to_signs() > 0, fmt="%d", delimiter=",")
 
 
 def write_labels(path: Path, predictions: Predictions) -> None:

@@ -42,7 +42,7 @@ def _open_matrix(path: Path, columns: Columns) -> Table | None:
     """Return the matrix of a .npy as it is on disk; None if the file holds something else, which a reader explains."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError):
+    except Exception:  # NumPy reads a damaged header as Python, which fails in many ways
         return None
     if array.ndim != 2 or array.dtype.kind not in "biuf" or 0 in array.shape:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -27,6 +28,10 @@ class RowSource(ABC):
     ----------
     shape : (n_rows, n_features)
     dtype : that in which the rows are stored; they are read as float32 if that holds them exactly, else as float64
+
+    Attributes
+    ----------
+    precision_in_memory : the dtype in which :func:`starshl.tables.read_table` returns the rows
     """
 
     def __init__(self, shape: tuple[int, int], dtype: np.dtype):
@@ -34,6 +39,8 @@ class RowSource(ABC):
         n_bytes = dtype.itemsize
         fits_float32 = n_bytes <= _FLOAT32_BYTES if dtype.kind == "f" else n_bytes <= _EXACT_INTEGER_BYTES
         self.dtype = np.dtype(np.float32 if fits_float32 else np.float64)
+        # That of the same rows from read_table: scores of other rows differ in their last digits.
+        self.precision_in_memory = np.dtype(np.float32 if dtype == np.float32 else np.float64)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -117,6 +124,7 @@ class ArrayRows(RowSource):
             # A view where the rows follow each other, so that nothing is copied.
             follows = piece[-1] - piece[0] + 1 == len(piece)
             yield array[piece[0] : piece[-1] + 1] if follows else array[piece]
+            _release_pages(self.array)
 
 
 class ParquetRows(RowSource):
@@ -190,6 +198,20 @@ class ParquetRows(RowSource):
 
     def _name_of(self, column: int) -> str:
         return repr(self.features[column]) if len(self.features) > 1 else str(column)
+
+
+def _release_pages(array: np.ndarray) -> None:
+    """Give back the memory of pages that were read through a map; whoever needs them again reads them again.
+
+    Without it, they count as memory of the process until other processes ask for it.
+    """
+    if getattr(array, "mode", None) != "r":  # of other maps, this might undo what was written into them
+        return
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    if isinstance(base, mmap.mmap) and hasattr(base, "madvise"):
+        base.madvise(mmap.MADV_DONTNEED)
 
 
 def _is_list(kind: Any) -> bool:
