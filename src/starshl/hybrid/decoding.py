@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..base import BaseHasher, LinearHasher
 from ..codes import BinaryCodes
 from ..index import Reconstruction
 from ..index.reconstruction import class_fields
 from ..linalg import gram, project
 
-__all__ = ["fit_reconstruction"]
+__all__ = ["components_of", "fit_reconstruction"]
+
+
+def components_of(neighbor_hasher: BaseHasher | None, n_features: int) -> np.ndarray:
+    """Return the directions of the neighbor bits, or say that a hasher has none."""
+    if neighbor_hasher is None:
+        return np.empty((0, n_features))
+    if not isinstance(neighbor_hasher, LinearHasher):
+        raise ValueError(
+            f"form is 'residual', and the neighbor_hasher is a {type(neighbor_hasher).__name__}, which has no "
+            "hyperplanes. Use ITQ, or form='hamming'."
+        )
+    return neighbor_hasher.components_
 
 
 def fit_reconstruction(rows: np.ndarray, codes: BinaryCodes, components: np.ndarray, n_fields: int) -> Reconstruction:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 
+from ..codebooks import Codebook
 from ..index.hybrid import MAX_CLASS_BITS
 
-__all__ = ["field_signs", "n_class_bits", "n_digits"]
+__all__ = ["class_numbers", "field_signs", "n_class_bits", "n_digits"]
 
 
 def n_digits(n_values: int) -> int:
@@ -33,6 +35,14 @@ def n_class_bits(n_classes: int, n_bits: int) -> int:
             stacklevel=5,
         )
     return min(needed, n_bits)
+
+
+def class_numbers(class_hasher: Any) -> Codebook:
+    """Return the codebook in which the place of a class is its number; reserved words keep numbers for classes to come.
+
+    It is that of the class hasher, whatever its words are, or else one of the shortest words.
+    """
+    return class_hasher.codebook_ if hasattr(class_hasher, "codebook_") else Codebook.numbered(class_hasher.classes_)
 
 
 def field_signs(fields: np.ndarray, n_class_bits: int) -> np.ndarray:

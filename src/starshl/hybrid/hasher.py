@@ -15,17 +15,17 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from .._types import LabelsLike, Rows, SamplesLike, Seed
 from .._validation import check_labels, check_rows
-from ..base import BaseHasher, LinearHasher, all_or_nothing
+from ..base import BaseHasher, all_or_nothing
 from ..baselines.itq import ITQ
+from ..codebooks import Codebook
 from ..codes import BinaryCodes, make_space_id
 from ..facts import Facts
 from ..graphs import NeighborGraph, suggest_n_clusters
 from ..index import HybridIndex, Reconstruction, ResidualIndex, VectorQueries
-from ..models.item_codes import known_labels
 from ..models.star_ridge import StarRidge
-from .decoding import fit_reconstruction
-from .fields import field_signs, n_class_bits, n_digits
-from .settings import check_settings
+from .decoding import components_of, fit_reconstruction
+from .fields import class_numbers, field_signs, n_class_bits, n_digits
+from .settings import check_settings, class_hasher_of
 from .storage import check_hybrid, pack_hybrid, unpack_hybrid
 from .training import TrainingRows, places_of
 from .tuning import best_hamming_weight, best_residual_weight, spread_of_distances
@@ -79,6 +79,8 @@ class HybridHasher(BaseHasher):
         distances. None chooses the largest weight that costs at most .001 of the recall of near vectors, found by
         searching for training rows among the others. If ``class_first`` is 0, and there are labels, it is instead the
         smallest weight whose precision at 10 is within .003 of the best.
+    codewords : Codebook, default=None
+        Fit the class hasher to it. The field is the place of the class there, and reserved words have places, too.
     n_jobs : int, default=None
         Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
@@ -130,6 +132,7 @@ class HybridHasher(BaseHasher):
         form: str = "hamming",
         class_first: int = 10,
         class_weight: float | None = None,
+        codewords: Codebook | None = None,
         n_jobs: int | None = None,
         random_state: Seed = None,
     ):
@@ -139,6 +142,7 @@ class HybridHasher(BaseHasher):
         self.form = form
         self.class_first = class_first
         self.class_weight = class_weight
+        self.codewords = codewords
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -165,7 +169,7 @@ class HybridHasher(BaseHasher):
 
     def _fit_bits(self, training: TrainingRows, n_bits: int) -> None:
         """Learn everything that depends on the length of the codes."""
-        self.class_bits_ = n_class_bits(len(self.classes_), n_bits)
+        self.class_bits_ = n_class_bits(len(class_numbers(self.class_hasher_).words), n_bits)
         self.neighbor_hasher_ = self._fit_neighbors(training.rows, n_bits, self.seeds_[0])
         self.n_bits_ = n_bits
         codes = self._join(training.own, training.rows)
@@ -175,7 +179,8 @@ class HybridHasher(BaseHasher):
         self.class_weight_ = self._choose_weight(training, codes)
 
     def _fit_reconstruction(self, training: TrainingRows, codes: BinaryCodes) -> None:
-        n_fields, components = min(len(self.classes_), 1 << self.class_bits_), self._components
+        n_numbers, components = len(class_numbers(self.class_hasher_).words), self._components
+        n_fields = min(n_numbers, 1 << self.class_bits_)
         try:
             fitted = fit_reconstruction(training.rows, codes, components, n_fields)
         except ValueError as error:
@@ -187,22 +192,15 @@ class HybridHasher(BaseHasher):
 
     @property
     def _components(self) -> np.ndarray:
-        if self.neighbor_hasher_ is None:
-            return np.empty((0, self.n_features_in_))
-        if not isinstance(self.neighbor_hasher_, LinearHasher):
-            raise ValueError(
-                f"form is 'residual', and the neighbor_hasher is a {type(self.neighbor_hasher_).__name__}, which has "
-                "no hyperplanes. Use ITQ, or form='hamming'."
-            )
-        return self.neighbor_hasher_.components_
+        return components_of(self.neighbor_hasher_, self.n_features_in_)
 
     @property
     def _reconstruction(self) -> Reconstruction:
         return Reconstruction(self.class_centers_, self._components, self.bit_scales_, self.distance_unit_)
 
     def _fit_classes(self, rows: Rows, y: LabelsLike, seeds: list[int], fit_params: dict[str, Any]) -> BaseHasher:
-        if self.class_hasher is not None:
-            return self._with_threads(clone(self.class_hasher)).fit(rows, y, **fit_params)
+        if self.class_hasher is not None or self.codewords is not None:
+            return self._with_threads(class_hasher_of(self, seeds[0])).fit(rows, y, **fit_params)
         ridge = self._default_class_hasher(seeds[0])
         if self.field_holds_ == "clusters":
             graph = fit_params.get("graph") or NeighborGraph.of_rows(rows, n_jobs=self.n_jobs)
@@ -267,7 +265,8 @@ class HybridHasher(BaseHasher):
 
     def _make_space_id(self) -> str:
         neighbors = None if self.neighbor_hasher_ is None else self.neighbor_hasher_.space_id_
-        return make_space_id([type(self).__name__, self.class_bits_, self.class_hasher_.space_id_, neighbors], {})
+        classes = class_numbers(self.class_hasher_).space_id
+        return make_space_id([type(self).__name__, self.class_bits_, classes, neighbors], {})
 
     def encode_queries(self, X: SamplesLike) -> BinaryCodes | VectorQueries:
         """Return queries as the index of :meth:`make_index` wants them: codes, with the rows for "residual"."""
@@ -287,9 +286,9 @@ class HybridHasher(BaseHasher):
     @available_if(_knows_labels)
     def relabel(self, codes: BinaryCodes, y: LabelsLike) -> BinaryCodes:
         """Return the codes with the class fields of these labels; where a label is missing or unknown, as they were."""
-        known, index = known_labels(check_labels(y, len(codes)), self.classes_)
+        numbers = class_numbers(self.class_hasher_).positions_of(check_labels(y, len(codes)))
         signs = codes.to_signs()
-        signs[known, : self.class_bits_] = self._signs(index)
+        signs[numbers >= 0, : self.class_bits_] = self._field(numbers[numbers >= 0])
         return replace(codes, packed=BinaryCodes.from_signs(signs).packed)
 
     @available_if(_keeps_rows)
@@ -364,8 +363,11 @@ class HybridHasher(BaseHasher):
         return places_of(self.class_hasher_, self.class_hasher_.predict(rows))
 
     def _signs(self, index: np.ndarray) -> np.ndarray:
+        return self._field(class_numbers(self.class_hasher_).positions(self.classes_)[index])
+
+    def _field(self, numbers: np.ndarray) -> np.ndarray:
         """Return the bits of the class field; classes share one where the field is too short."""
-        return field_signs(index % (1 << self.class_bits_), self.class_bits_)
+        return field_signs(numbers % (1 << self.class_bits_), self.class_bits_)
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return pack_hybrid(self._packable_params(), self._learned_state())
