@@ -131,7 +131,7 @@ class ScanIndex(HammingIndex):
         if scores is not None:
             hits = items.within(queries, distances[:, -1].astype(np.int64), mask, self.n_jobs)
             positions, distances = _best_scored(items, hits, queries, scores * codes.to_signs(), k)
-        return Neighbors(distances, items.ids.take(positions))
+        return Neighbors(distances, items.ids_at(positions))
 
     def _search_radius(
         self, codes: BinaryCodes, radius: int, *, among: np.ndarray | None, where: Mapping[str, Any] | None
@@ -140,7 +140,7 @@ class ScanIndex(HammingIndex):
         mask = None if among is None else _mask(items, among)
         radii = np.full(len(codes), radius, np.int64)
         starts, positions, distances = items.within(to_planes(codes), radii, mask, self.n_jobs)
-        return RadiusNeighbors(starts, distances, items.ids[positions])
+        return RadiusNeighbors(starts, distances, items.ids_at(positions))
 
     def _reconstruct(self, ids: np.ndarray) -> BinaryCodes:
         items = self._items
@@ -204,11 +204,10 @@ def _best_scored(
     """Order each query's hits by distance, score and id; return positions and distances of the first k."""
     starts, positions, distances = hits
     planes, rows = items.rows(positions)
-    ids = items.ids
     best = np.empty((len(weights), k), np.int64)
     for q in range(len(weights)):
         span = slice(starts[q], starts[q + 1])
         penalties = score_penalties(planes, rows[span], queries[:, q].copy(), weights[q])
-        order = np.lexsort((ids[positions[span]], penalties, distances[span]))[:k]
+        order = np.lexsort((items.ids_at(positions[span]), penalties, distances[span]))[:k]
         best[q] = starts[q] + order
     return positions[best], distances[best]

@@ -88,6 +88,10 @@ class Snapshot(ABC):
     def __len__(self) -> int:
         return len(self.ids)
 
+    def ids_at(self, positions: np.ndarray) -> np.ndarray:
+        """Return the ids of positions."""
+        return self.ids.take(positions)
+
     def mask(self, ids: np.ndarray) -> np.ndarray:
         """Return which positions hold one of these ids; ids that are not here change nothing."""
         if 16 * len(ids) > len(self):
