@@ -44,7 +44,7 @@ def write_until_killed(folder, acknowledged):
         # Above every batch that was ever begun: removed ones must not come back under the same number.
         batch = 1 + max((read_metadata(row)["batch"] for row in collection.rows()), default=-1) + 3
         while True:
-            codes = BinaryCodes(rng.integers(0, 256, (BATCH, 3), dtype=np.uint8), 24)
+            codes = BinaryCodes(rng.integers(0, 256, (BATCH, 3), dtype=np.uint8), 24, collection.space_id)
             ids = np.arange(batch * BATCH, (batch + 1) * BATCH)
             for store, step in ((collection.add, ADDED), (collection.upsert, REPLACED)):
                 metadata = [{"batch": batch, "step": step}] * BATCH

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -13,6 +14,7 @@ from .._metadata import metadata_texts
 from .._types import LabelsLike, SamplesLike
 from ..base import BaseHasher
 from ..codes import BinaryCodes
+from ..exceptions import SpaceMismatchError, UnknownSpaceWarning
 from .entries import reference_texts
 from .folder import encoder_of
 from .labels import ItemCodes, check_class_kind, item_codes, label_texts
@@ -67,6 +69,8 @@ class EncodedItems:
         """Encode samples with the hasher of a state."""
         hasher, file = snapshot.hasher, snapshot.vectors
         own = snapshot.index._check_codes(samples.own_codes(hasher, keeps_vectors=file is not None))
+        _check_space(own, hasher.space_id_)
+        own = hasher.as_codes(own.packed)
         vectors = None if file is None or samples.X is None else dense_rows(samples.X, file.layout.n_columns)
         if vectors is not None and len(vectors) != len(own):
             raise ValueError(f"X has {len(vectors)} rows and codes {len(own)}; give one code per row.")
@@ -94,6 +98,22 @@ class EncodedItems:
                 bare, self.labels, self.coded.codes.packed, self.coded.from_label, strict=True
             )
         ]
+
+
+def _check_space(codes: BinaryCodes, held: str) -> None:
+    """Refuse codes of another space than the collection's; warn of unknown ones."""
+    if codes.space_id is None:
+        warnings.warn(
+            f"The space of these codes is unknown; they are stored as codes of the collection's space, {held}. If its "
+            "hasher made them, say so: BinaryCodes(packed, n_bits, space_id=collection.space_id).",
+            UnknownSpaceWarning,
+            stacklevel=5,
+        )
+    elif codes.space_id != held:
+        raise SpaceMismatchError(
+            f"These codes are of space {codes.space_id}; the collection holds codes of space {held}. Distances between "
+            "spaces mean nothing. Encode with the hasher of the collection, or fit hashers to one Codebook."
+        )
 
 
 def labeled_row(row: Row, label: str | None, code: bytes, from_label: bool) -> Row:

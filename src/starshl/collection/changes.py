@@ -65,10 +65,10 @@ def set_item_labels(session: Session, ids: np.ndarray, labels: LabelsLike) -> li
     """Store labels of items, and the codes that follow; return the items."""
     texts = label_texts(labels, len(ids))
     with session.writing() as change:
-        hasher, n_bits = change.snapshot.hasher, change.snapshot.index.n_bits
+        hasher = change.snapshot.hasher
         check_class_kind(hasher, texts)
         before = change.store.rows(ids.tolist())
-        codes, from_label = item_codes(hasher, _vector_codes(before, n_bits), texts)
+        codes, from_label = item_codes(hasher, _vector_codes(before, hasher), texts)
         rows = [
             labeled_row(row, text, code.tobytes(), bool(by_label))
             for row, text, code, by_label in zip(before, texts, codes.packed, from_label, strict=True)
@@ -96,9 +96,11 @@ def replace_model(
     """Encode all items with another hasher, from X or from the kept vectors."""
     with session.writing() as change:
         held = np.sort(change.snapshot.index.ids)
-        if X is None:
-            own = _encoded_vectors(change, hasher, held.tolist())
-            chosen = held
+        kept = X is None and ids is None and _keeps_codes(change, hasher)
+        if kept:
+            chosen, own = held, _vector_codes(change.store.rows(held.tolist()), hasher)
+        elif X is None:
+            chosen, own = held, _encoded_vectors(change, hasher, held.tolist())
         else:
             chosen = _all_ids(ids, held)
             own = hasher.encode_database(X)
@@ -107,22 +109,28 @@ def replace_model(
         vectors = None
         if X is not None and change.snapshot.vectors is not None:
             vectors = dense_rows(X, hasher.n_features_in_)
-        model = save_model(change.folder, hasher, kernels)
+        model, space_id = save_model(change.folder, hasher, kernels)
         session.use_kernels(model, kernels)
         change.store.set_fact("model", model)
         change.store.set_fact("n_bits", own.n_bits)
-        _recode(change.store, hasher, chosen.tolist(), own)
+        change.store.set_fact("space", space_id)
+        encoder = None if kept else encoder_of(model)
+        _recode(change.store, hasher, chosen.tolist(), own, encoder)
         if vectors is not None:
             kind = change.snapshot.require_vectors().layout.kind
             replace_vectors(change.folder, change.store, chosen.tolist(), vectors, kind, change.generation)
 
 
-def _recode(store: Store, hasher: BaseHasher, ids: list[int], own: BinaryCodes) -> None:
-    """Give items the codes of a new hasher; their labels stay."""
+def _keeps_codes(change: Change, hasher: BaseHasher) -> bool:
+    """Return whether items may keep their codes: the new hasher is of the same space, and no vectors are kept."""
+    return change.snapshot.vectors is None and change.store.text_fact("space") == hasher.space_id_
+
+
+def _recode(store: Store, hasher: BaseHasher, ids: list[int], own: BinaryCodes, encoder: str | None) -> None:
+    """Give items the codes of a new hasher; their labels stay, and their encoders if this one is None."""
     rows = store.rows(ids)
-    encoder = encoder_of(store.model_name())
     bare = [
-        row._replace(code=code.tobytes(), own_code=None, encoder=encoder)
+        row._replace(code=code.tobytes(), own_code=None, encoder=encoder or row.encoder)
         for row, code in zip(rows, own.packed, strict=True)
     ]
     codes, from_label = item_codes(hasher, own, [row.label for row in rows])
@@ -150,7 +158,7 @@ def _encoded_vectors(change: Change, hasher: BaseHasher, ids: list[int]) -> Bina
         for portion in batches(ids)
     ]
     width = n_bytes(hasher.n_bits_)
-    return BinaryCodes(np.concatenate([np.empty((0, width), np.uint8), *packed]), hasher.n_bits_)
+    return hasher.as_codes(np.concatenate([np.empty((0, width), np.uint8), *packed]))
 
 
 def _all_ids(ids: np.ndarray | None, held: np.ndarray) -> np.ndarray:
@@ -190,6 +198,6 @@ def _note_kind(store: Store, texts: list[str | None], ids: list[int]) -> None:
         store.set_fact("label_kind", given)
 
 
-def _vector_codes(rows: list[Row], n_bits: int) -> BinaryCodes:
+def _vector_codes(rows: list[Row], hasher: BaseHasher) -> BinaryCodes:
     content = b"".join(row.vector_code for row in rows)
-    return BinaryCodes(np.frombuffer(content, np.uint8).reshape(len(rows), n_bytes(n_bits)), n_bits)
+    return hasher.as_codes(np.frombuffer(content, np.uint8).reshape(len(rows), n_bytes(hasher.n_bits_)))

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -19,23 +18,24 @@ from ..base import BaseHasher
 from ..codes import BinaryCodes
 from ..index.base import check_ids
 from .additions import Samples
-from .changes import declare, kind_of_labels, put_items, replace_model, set_item_labels
+from .changes import declare, put_items, replace_model, set_item_labels
 from .entries import Item, item_of
 from .explanation import Explanation, explain_hits
 from .export import write_rows
 from .fields import check_fields, fields_text
 from .filtering import Filters
-from .folder import Kernels, appearing_folder, encoder_of, save_model
+from .folder import Kernels, appearing_folder, save_model
+from .opened import OpenCollection
 from .receipts import check_receipt, find_receipt
 from .search import Hit, Queries, search_nearest, search_within
-from .session import DATABASE, Session
+from .session import DATABASE
 from .store import Row, Store
 from .vectors import create_vectors
 
 __all__ = ["Collection", "Hit", "Item"]
 
 
-class Collection:
+class Collection(OpenCollection):
     """A durable set of items with codes, searched exactly.
 
     A batch is stored completely or not at all, and once a method has returned, its change survives a crash
@@ -73,19 +73,6 @@ class Collection:
     [(0, 0, 0, {'page': 0}), (458, 1, 0, {'page': 4})]
     """
 
-    def __init__(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        read_only: bool = False,
-        kernels: Kernels = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.folder = Path(folder)
-        self.read_only = read_only
-        self.n_jobs = n_jobs
-        self._session = Session(self.folder, read_only=read_only, kernels=kernels, n_jobs=n_jobs)
-
     @classmethod
     def create(
         cls,
@@ -118,55 +105,9 @@ class Collection:
         with appearing_folder(Path(folder)) as draft:
             facts: dict[str, str | int] = {"fields": fields_text(check_fields(fields or {}))}
             facts |= {} if vectors is None else create_vectors(draft, vectors, hasher)
-            model = save_model(draft, hasher, kernels)
+            model, facts["space"] = save_model(draft, hasher, kernels)
             Store.create(draft / DATABASE, model, hasher.n_bits_, facts)
         return cls(folder, kernels=kernels, n_jobs=n_jobs)
-
-    @property
-    def hasher(self) -> BaseHasher:
-        """The fitted hasher of this collection."""
-        with self._session.reading() as (snapshot, _):
-            return snapshot.hasher
-
-    @property
-    def n_bits(self) -> int:
-        """The length of the codes."""
-        with self._session.reading() as (snapshot, _):
-            return snapshot.index.n_bits
-
-    @property
-    def keeps(self) -> str | None:
-        """How vectors are kept: "float16", "int8", or None if they are not."""
-        with self._session.reading() as (snapshot, _):
-            return None if snapshot.vectors is None else snapshot.vectors.layout.kind
-
-    @property
-    def encoder(self) -> str:
-        """A digest of the hasher's model file; items remember that of the model that encoded them."""
-        with self._session.reading() as (snapshot, _):
-            return encoder_of(snapshot.model)
-
-    @property
-    def fields(self) -> dict[str, str]:
-        """The declared metadata fields and their types: "int", "float", "str" or "bool"."""
-        with self._session.reading() as (_, store):
-            return store.fields()
-
-    @property
-    def label_kind(self) -> str | None:
-        """What labels must be: "text", "numbers" or "booleans"; None as long as there are none to compare with."""
-        with self._session.reading() as (snapshot, store):
-            return kind_of_labels(snapshot.hasher, store)
-
-    def __len__(self) -> int:
-        with self._session.reading() as (snapshot, _):
-            return len(snapshot.index)
-
-    @property
-    def ids(self) -> np.ndarray:
-        """All ids, ascending."""
-        with self._session.reading() as (snapshot, _):
-            return np.sort(snapshot.index.ids)
 
     def add(
         self,
@@ -361,7 +302,8 @@ class Collection:
         hasher : fitted hasher
         ids, X : default=None
             All items and their samples. A collection that keeps vectors encodes these if X is None; otherwise it keeps
-            X from then on, which may have other columns.
+            X from then on, which may have other columns. If the new hasher is of the same space, fitted to the same
+            :class:`starshl.Codebook`, neither is needed: items keep the codes of their vectors and their encoders.
         kernels : as in :meth:`create`
         """
         check_is_fitted(hasher)
@@ -408,18 +350,6 @@ class Collection:
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write all items to a file ending in .parquet or .jsonl; return how many there are."""
         with self._session.reading() as (snapshot, store):
-            rows, n_bits = list(store.all_rows()), snapshot.index.n_bits
-        write_rows(path, rows, n_bits)
+            rows, hasher = list(store.all_rows()), snapshot.hasher
+        write_rows(path, rows, hasher)
         return len(rows)
-
-    def close(self) -> None:
-        """Close the files; another process may write from then on."""
-        self._session.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()

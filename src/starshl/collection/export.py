@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from .._files import replacing_file
-from ..codes import BinaryCodes, n_bytes
+from ..base import BaseHasher
+from ..codes import n_bytes
 from .entries import metadata_of
 from .labels import label_of
 from .store import Row
@@ -22,22 +23,23 @@ from .store import Row
 __all__ = ["write_rows"]
 
 
-def write_rows(path: str | os.PathLike[str], rows: Sequence[Row], n_bits: int) -> None:
+def write_rows(path: str | os.PathLike[str], rows: Sequence[Row], hasher: BaseHasher) -> None:
     """Write rows to a file in the format that its ending names; the file is complete or absent."""
     writers = {".parquet": _write_parquet, ".jsonl": _write_json_lines}
     ending = Path(path).suffix
     if ending not in writers:
         raise ValueError(f"The file name ends in {ending!r}; use {' or '.join(writers)}.")
-    writers[ending](path, rows, n_bits)
+    writers[ending](path, rows, hasher)
 
 
-def _write_json_lines(path: str | os.PathLike[str], rows: Sequence[Row], n_bits: int) -> None:
+def _write_json_lines(path: str | os.PathLike[str], rows: Sequence[Row], hasher: BaseHasher) -> None:
     with replacing_file(path) as file:
         for row in rows:
             entry = {
                 "id": row.id,
                 "code": row.code.hex(),
-                "n_bits": n_bits,
+                "n_bits": hasher.n_bits_,
+                "space_id": hasher.space_id_,
                 "code_from": row.code_from,
                 "encoder": row.encoder,
                 "label": label_of(row),
@@ -47,12 +49,12 @@ def _write_json_lines(path: str | os.PathLike[str], rows: Sequence[Row], n_bits:
             file.write(json.dumps(entry).encode() + b"\n")
 
 
-def _write_parquet(path: str | os.PathLike[str], rows: Sequence[Row], n_bits: int) -> None:
+def _write_parquet(path: str | os.PathLike[str], rows: Sequence[Row], hasher: BaseHasher) -> None:
     # Imported here because JSON lines must work without the library behind it.
     from ..adapters.parquet_table import write_parquet
 
     content = b"".join(row.code for row in rows)
-    packed = np.frombuffer(content, np.uint8).reshape(len(rows), n_bytes(n_bits))
+    packed = np.frombuffer(content, np.uint8).reshape(len(rows), n_bytes(hasher.n_bits_))
     columns: dict[str, Sequence[str | None]] = {
         "code_from": [row.code_from for row in rows],
         "encoder": [row.encoder for row in rows],
@@ -60,4 +62,4 @@ def _write_parquet(path: str | os.PathLike[str], rows: Sequence[Row], n_bits: in
         "reference": [row.reference for row in rows],
         "metadata": [row.metadata for row in rows],
     }
-    write_parquet(path, BinaryCodes(packed, n_bits), [row.id for row in rows], columns)
+    write_parquet(path, hasher.as_codes(packed), [row.id for row in rows], columns)

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from .._files import draft_folder, sync_folder
 from ..base import BaseHasher
@@ -20,6 +20,7 @@ from ..kernels import Kernel
 
 __all__ = [
     "Kernels",
+    "SavedModel",
     "appearing_folder",
     "discard_other_models",
     "encoder_of",
@@ -72,7 +73,14 @@ def lock_for_writing(path: Path) -> int:
     return handle
 
 
-def save_model(folder: Path, hasher: BaseHasher, kernels: Kernels) -> str:
+class SavedModel(NamedTuple):
+    """The name of a model file, and the space of the codes that the model makes when it is loaded again."""
+
+    name: str
+    space_id: str
+
+
+def save_model(folder: Path, hasher: BaseHasher, kernels: Kernels) -> SavedModel:
     """Save the hasher under a name made from its contents, so that the database names exactly this one.
 
     A hasher that these kernels cannot load again is refused, and no file of it is left.
@@ -80,7 +88,7 @@ def save_model(folder: Path, hasher: BaseHasher, kernels: Kernels) -> str:
     draft = folder / _DRAFT
     hasher.save(draft)
     try:
-        load(draft, kernels=kernels)
+        space_id = load(draft, kernels=kernels).space_id_
     except BaseException:
         draft.unlink()
         raise
@@ -88,7 +96,7 @@ def save_model(folder: Path, hasher: BaseHasher, kernels: Kernels) -> str:
     os.replace(draft, folder / name)
     # Flushed before the database names it, or a power cut could leave a database that names a missing model.
     sync_folder(folder)
-    return name
+    return SavedModel(name, space_id)
 
 
 def load_model(folder: Path, name: str, kernels: Kernels) -> BaseHasher:

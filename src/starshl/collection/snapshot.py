@@ -58,6 +58,7 @@ class Snapshot:
                 f"The codes have {store.fact('n_bits')} bits, those of the model {n_bits}: the collection is damaged. "
                 "Restore it from a copy."
             )
+        _check_space(store, hasher)
         vectors = _vector_file(store, folder)
         memory = Memory({}, store.fact("generation") if store.is_outdated else None)
         ids, codes = _unpacked(list(store.all_rows()), n_bits) if store.is_outdated else _from_blocks(store, n_bits)
@@ -144,6 +145,16 @@ def _vector_file(store: Store, folder: Path) -> VectorFile | None:
     file = VectorFile(folder, name, RecordLayout(kind, n_columns))
     file.check_length(store.fact("n_slots"))
     return file
+
+
+def _check_space(store: Store, hasher: BaseHasher) -> None:
+    """Refuse codes of another space than the model's."""
+    held = hasher.space_id_ if store.is_outdated else store.text_fact("space")
+    if held != hasher.space_id_:
+        raise CollectionFormatError(
+            f"The codes are of space {held}, those of the model of space {hasher.space_id_}: the collection is "
+            "damaged. Restore it from a copy."
+        )
 
 
 def _check_places(rows: list[Row], store: Store, vectors: VectorFile | None) -> None:

@@ -119,11 +119,11 @@ class Store:
         """Whether the file has an older format, without labels, vectors and blocks; only inside a transaction."""
         return self.fact("format") < FORMAT
 
-    def upgrade(self) -> None:
-        """Bring the file to the newest format; only inside :meth:`writing`."""
+    def upgrade(self, space: str) -> None:
+        """Bring the file to the newest format, with codes of this space; only inside :meth:`writing`."""
         for statement in UPGRADE:
             self.connection.execute(statement)
-        for name, value in {**NEW_FACTS, "format": FORMAT}.items():
+        for name, value in {**NEW_FACTS, "format": FORMAT, "space": space}.items():
             self.set_fact(name, value)
         self._find_source()
         self.rewrite_blocks()

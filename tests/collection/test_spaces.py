@@ -1,0 +1,114 @@
+"""A collection holds codes of one space, and every item remembers the model that encoded it."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from starshl.baselines import LSHash
+from starshl.codes import BinaryCodes
+from starshl.collection import Collection
+from starshl.exceptions import CollectionFormatError, SpaceMismatchError, UnknownSpaceWarning
+
+OTHER = "0123456789abcdef"
+
+
+@pytest.fixture
+def one_space(monkeypatch):
+    """Let all hashers be of one space, as if they were fitted to one codebook."""
+    monkeypatch.setattr(LSHash, "_make_space_id", lambda hasher: OTHER)
+
+
+def encoders(collection):
+    return [item.encoder for item in collection.get(collection.ids)]
+
+
+def test_codes_of_another_space_are_refused_and_nothing_changes(folder, hasher, rows):
+    codes = hasher.encode(rows[:3])
+    with Collection(folder) as collection:
+        assert collection.space_id == hasher.space_id_ == codes.space_id
+        assert collection.codes([0, 1, 2]).space_id == collection.space_id
+        for change in (
+            lambda codes: collection.add(codes=codes),
+            lambda codes: collection.upsert(codes=codes, ids=[1, 2, 3]),
+        ):
+            with pytest.raises(SpaceMismatchError, match=f"of space {OTHER}; the collection holds codes of space"):
+                change(replace(codes, space_id=OTHER))
+        assert len(collection) == 60
+        with pytest.warns(UnknownSpaceWarning, match="say so: BinaryCodes"):
+            collection.add(codes=BinaryCodes(codes.packed, codes.n_bits))
+        collection.add(codes=codes)
+        assert collection.verify() == 66
+
+
+def test_items_remember_their_encoder(folder, hasher, rows, tmp_path):
+    with Collection(folder) as collection:
+        name = next(folder.glob("hasher-*.star")).name
+        assert name == f"hasher-{collection.encoder}.star"
+        assert encoders(collection) == [collection.encoder] * 60
+        codes = hasher.encode(rows[:3])
+        collection.add(codes=codes[:1])
+        collection.add(codes=codes[1:], encoder=OTHER)
+        collection.set_labels([61], ["a"])
+        collection.update([61], [{"label": 1}])
+        assert encoders(collection)[60:] == [None, OTHER, OTHER]
+        collection.export(tmp_path / "items.jsonl")
+        last = json.loads((tmp_path / "items.jsonl").read_text().splitlines()[-1])
+        assert (last["encoder"], last["space_id"]) == (OTHER, collection.space_id)
+
+
+@pytest.mark.parametrize("encoder", ["x", "0123456789ABCDEF", 3, ""])
+def test_bad_encoders_are_refused(folder, hasher, rows, encoder):
+    with Collection(folder) as collection:
+        with pytest.raises(ValueError, match="16 hexadecimal digits"):
+            collection.add(codes=hasher.encode(rows[:1]), encoder=encoder)
+        with pytest.raises(ValueError, match="says who made the codes, and none are given"):
+            collection.add(rows[:1], encoder=OTHER)
+        assert len(collection) == 60
+
+
+def test_a_new_hasher_brings_its_space_and_becomes_the_encoder_of_all_items(folder, rows):
+    other = LSHash(40, random_state=1).fit(rows)
+    with Collection(folder) as collection, Collection(folder, read_only=True) as reader:
+        before = collection.encoder
+        with pytest.raises(ValueError, match="keeps no vectors: a new hasher needs every item"):
+            collection.replace_hasher(other)
+        assert collection.encoder == before
+        collection.replace_hasher(other, np.arange(60), rows)
+        for one in (collection, reader):
+            assert one.space_id == other.space_id_
+            assert one.encoder != before
+            assert encoders(one) == [one.encoder] * 60
+
+
+def test_a_hasher_of_the_same_space_leaves_codes_and_encoders_as_they_are(tmp_path, rows, one_space):
+    first, second = (LSHash(24, random_state=seed).fit(rows) for seed in range(2))
+    with Collection.create(tmp_path / "items", first) as collection:
+        collection.add(rows[:20])
+        old = collection.encoder
+        collection.replace_hasher(second)
+        assert collection.encoder != old
+        collection.add(rows[20:30])
+        assert encoders(collection) == [old] * 20 + [collection.encoder] * 10
+        assert collection.codes(np.arange(20)) == first.encode(rows[:20])
+        assert collection.codes(np.arange(20, 30)) == second.encode(rows[20:30])
+        assert collection.verify() == 30
+    with Collection(tmp_path / "items") as collection:
+        assert collection.space_id == OTHER
+        assert (collection.hasher.encode(rows).packed == second.encode(rows).packed).all()
+
+
+def test_kept_vectors_are_encoded_again_even_in_the_same_space(tmp_path, rows, one_space):
+    first, second = (LSHash(24, random_state=seed).fit(rows) for seed in range(2))
+    with Collection.create(tmp_path / "items", first, vectors="float16") as collection:
+        collection.add(rows)
+        collection.replace_hasher(second)
+        assert encoders(collection) == [collection.encoder] * 60
+        assert collection.codes(np.arange(60)) == second.encode(collection.vectors(np.arange(60)))
+
+
+def test_a_model_of_another_space_than_the_codes_is_refused(folder, monkeypatch):
+    monkeypatch.setattr(LSHash, "_make_space_id", lambda hasher: OTHER)
+    with pytest.raises(CollectionFormatError, match=f"those of the model of space {OTHER}"):
+        Collection(folder)
