@@ -173,8 +173,7 @@ def _all_ids(ids: np.ndarray | None, held: np.ndarray) -> np.ndarray:
 
 def _chosen_ids(change: Change, ids: ArrayLike | None, n_items: int) -> np.ndarray:
     if ids is None:
-        index = change.snapshot.index
-        return next_ids(n_items, index.ids.max() if len(index) else None)
+        return next_ids(n_items, change.snapshot.index.last_id)
     return check_ids(ids, n_items)
 
 

@@ -75,7 +75,8 @@ class Snapshot:
         rows = store.rows(store.present(changed))
         _check_places(rows, store, self.vectors)
         ids, codes = _unpacked(rows, self.index.n_bits)
-        gone = np.intersect1d(np.array(changed, np.int64), self.index.ids)
+        touched = np.array(changed, np.int64)
+        gone = touched[self.index.holds(touched)]
         successor = self.changed(store.fact("generation"), gone, codes, ids)
         return successor if len(successor.index) == store.fact("n_items") else None
 

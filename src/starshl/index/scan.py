@@ -69,6 +69,11 @@ class ScanIndex(HammingIndex):
     def __len__(self) -> int:
         return len(self._items)
 
+    @property
+    def last_id(self) -> int | None:
+        """The largest id, or None."""
+        return self._items.last_id
+
     def holds(self, ids: np.ndarray) -> np.ndarray:
         """Return which of these ids, given as int64, are in the index."""
         return self._items.find(ids) >= 0
