@@ -353,7 +353,7 @@ def test_rescoring_without_vectors_is_refused(folder, rows):
             with pytest.raises(ValueError, match=r"keeps no vectors\. Make one that does"):
                 use()
         with pytest.raises(ValueError, match="keeps no vectors: a new hasher needs every item exactly once"):
-            collection.replace_hasher(collection.hasher)
+            collection.replace_hasher(LSHash(24, random_state=5).fit(rows))
 
 
 @pytest.mark.parametrize("word", ["float32", 16, True])

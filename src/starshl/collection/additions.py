@@ -69,7 +69,8 @@ class EncodedItems:
         """Encode samples with the hasher of a state."""
         hasher, file = snapshot.hasher, snapshot.vectors
         own = snapshot.index._check_codes(samples.own_codes(hasher, keeps_vectors=file is not None))
-        _check_space(own, hasher.space_id_)
+        if samples.codes is not None:
+            _check_space(own, hasher.space_id_)
         own = hasher.as_codes(own.packed)
         vectors = None if file is None or samples.X is None else dense_rows(samples.X, file.layout.n_columns)
         if vectors is not None and len(vectors) != len(own):
