@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from starshl import Codebook, StarRidge
 from starshl.baselines import LSHash
 from starshl.codes import BinaryCodes
 from starshl.collection import Collection
@@ -97,6 +98,27 @@ def test_a_hasher_of_the_same_space_leaves_codes_and_encoders_as_they_are(tmp_pa
     with Collection(tmp_path / "items") as collection:
         assert collection.space_id == OTHER
         assert (collection.hasher.encode(rows).packed == second.encode(rows).packed).all()
+
+
+def test_a_class_that_gets_a_reserved_word_gives_its_items_that_word(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    X = rng.standard_normal((90, 6)) + 4.0 * np.eye(6)[y]
+    codebook = Codebook.make(["a", "b"], n_bits=16, n_reserved=2, random_state=0)
+    names = np.array(["a", "b", "c"])[y]
+    old = StarRidge(16, codewords=codebook, random_state=0).fit(X[y < 2], names[y < 2])
+    new = StarRidge(16, codewords=codebook.assign("c"), random_state=0).fit(X, names)
+    with Collection.create(tmp_path / "items", old) as collection:
+        with pytest.warns(UserWarning, match="does not know the label of 30 items"):
+            collection.add(X, labels=names)
+        encoder = collection.encoder
+        collection.replace_hasher(new)
+        assert collection.space_id == codebook.space_id
+        assert encoders(collection) == [encoder] * 90
+        assert collection.codes(np.arange(90)) == codebook.assign("c").codes_of(names)
+        collection.set_labels([2], None)
+        assert collection.codes([2]) == old.encode_database(X[2:3])
+        assert collection.verify() == 90
 
 
 def test_kept_vectors_are_encoded_again_even_in_the_same_space(tmp_path, rows, one_space):
