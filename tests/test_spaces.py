@@ -91,10 +91,17 @@ def test_names_of_columns_do_not_change_the_space(digits):
     assert ITQ(8, random_state=0).fit(table).space_id_ == ITQ(8, random_state=0).fit(X).space_id_
 
 
-@pytest.mark.parametrize("name", ["ridge", "clusters"])
-def test_compressed_hasher_keeps_the_space_and_another_length_changes_it(name, request):
-    hasher = request.getfixturevalue(name)
-    small = hasher.compress(30)
+def product(a, b):
+    """A kernel under which rows cannot move, so that compressing is quick."""
+    return float(a @ b)
+
+
+@pytest.mark.parametrize("n_clusters", [None, 4])
+def test_compressed_hasher_keeps_the_space_and_another_length_changes_it(digits, n_clusters):
+    X, y = digits
+    hasher = StarRidge(16, kernels=[product], n_codewords=n_clusters, random_state=0)
+    hasher.fit(X[:60], None if n_clusters else y[:60])
+    small = hasher.compress(8)
     assert small.space_id_ == hasher.space_id_
     assert hasher.with_bits(24).space_id_ != hasher.space_id_
     assert hasher.with_bits(24).with_bits(16).space_id_ == hasher.space_id_
@@ -102,8 +109,9 @@ def test_compressed_hasher_keeps_the_space_and_another_length_changes_it(name, r
 
 
 def test_compressed_star_shl_keeps_the_space(digits):
-    hasher = StarSHL(8, random_state=0).fit(*digits)
-    assert hasher.compress(30).space_id_ == hasher.space_id_
+    X, y = digits
+    hasher = StarSHL(4, kernels=[product], random_state=0).fit(X[:60], y[:60] % 3)
+    assert hasher.compress(8).space_id_ == hasher.space_id_
 
 
 def test_clusters_of_other_rows_are_another_space(digits, clusters):
@@ -154,3 +162,18 @@ def test_model_file_without_a_codebook_gets_one_of_its_own(digits, ridge, tmp_pa
     old = StarRidge._unpack(header, arrays)
     np.testing.assert_array_equal(old.codebook_.words, ridge.codewords_)
     assert old.space_id_ != ridge.space_id_
+
+
+class WithAnObject(LSHash):
+    """A hasher that has learned something that no model file holds."""
+
+    def fit(self, X, y=None):
+        super().fit(X)
+        self.helper_ = object()
+        return self
+
+
+def test_hasher_that_no_file_can_hold_makes_codes_of_unknown_space(digits):
+    hasher = WithAnObject(8, random_state=0).fit(digits[0])
+    assert hasher.space_id_ is None
+    assert hasher.encode(digits[0][:3]).space_id is None

@@ -31,7 +31,7 @@ __all__ = ["BaseHasher", "LinearHasher", "all_or_nothing"]
 _MAX_UNBACKED_FEATURES = 2**24
 
 # Not an attribute of the hasher: hashing rows must leave the hasher as it was.
-_SPACE_IDS: WeakKeyDictionary[BaseHasher, tuple[dict[str, Any], str]] = WeakKeyDictionary()
+_SPACE_IDS: WeakKeyDictionary[BaseHasher, tuple[dict[str, Any], str | None]] = WeakKeyDictionary()
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -149,26 +149,30 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return self.encode(X)
 
     @property
-    def space_id_(self) -> str:
+    def space_id_(self) -> str | None:
         """The identity of the space of the codes: that of the codebook, or a digest of what this hasher has learned.
 
-        Codes of equal identity can be searched together, whichever hasher made them.
+        Codes of equal identity can be searched together, whichever hasher made them. None, unknown, is that of a hasher
+        of your own that has learned what a model file cannot hold.
         """
         check_is_fitted(self)
         state = self._learned_state()
-        known, space_id = _SPACE_IDS.get(self, ({}, ""))
+        known, space_id = _SPACE_IDS.get(self, ({}, None))
         if known.keys() != state.keys() or any(known[name] is not value for name, value in state.items()):
             space_id = self._make_space_id()
             _SPACE_IDS[self] = (state, space_id)
         return space_id
 
-    def _make_space_id(self) -> str:
+    def _make_space_id(self) -> str | None:
         codebook = getattr(self, "codebook_", None)
         if codebook is not None:
             return codebook.space_id
         # Names of columns change no code.
         learned = {name: value for name, value in self._learned_state().items() if name != "feature_names_in_"}
-        plain, arrays = pack_values(learned)
+        try:
+            plain, arrays = pack_values(learned)
+        except TypeError:
+            return None
         return make_space_id([type(self).__name__, plain], arrays)
 
     @property

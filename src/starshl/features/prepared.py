@@ -214,7 +214,7 @@ class PreparedHasher(BaseHasher):
         """The codebook of the hasher inside, if it has one."""
         return self._classifier.codebook_
 
-    def _make_space_id(self) -> str:
+    def _make_space_id(self) -> str | None:
         codebook = getattr(self.hasher_, "codebook_", None)
         if not self.steps_ or (codebook is not None and codebook.space_id == self.hasher_.space_id_):
             return self.hasher_.space_id_
