@@ -143,6 +143,7 @@ def test_a_fit_learns_from_the_labels_and_predicts_then(ask, rows):
     assert all(sum(row) == pytest.approx(1.0) for row in answer["probabilities"])
 
 
+@pytest.mark.slow
 def test_a_fit_can_be_canceled_while_it_runs(ask):
     response = ask("POST", f"{THINGS}/fit", json={"n_bits": 12})
     started = time.monotonic()

@@ -67,7 +67,7 @@ bodies = st.one_of(
 
 
 @settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(route=st.sampled_from(ROUTES), body=bodies)
 def test_no_body_makes_the_service_fail(shared, route, body):

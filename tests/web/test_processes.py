@@ -165,6 +165,14 @@ def test_a_collection_that_another_process_writes_to_is_refused(starshl_words, f
     assert (result.exit_code, "Another process is writing" in result.stderr) == (2, True)
 
 
+def test_a_missing_extra_is_named_with_the_line_that_installs_it(starshl_words, folder, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("starshl.web.http")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    result = starshl_words("serve", folder, "--port", 0)
+    assert (result.exit_code, "pip install 'starshl[serve]'" in result.stderr) == (2, True)
+
+
 @pytest.fixture
 def starshl_words():
     from typer.testing import CliRunner

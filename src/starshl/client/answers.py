@@ -44,6 +44,7 @@ class CollectionInfo(_Answer):
     n_columns: int | None
     vectors: str | None
     label_kind: str | None
+    fields: dict[str, str]
     classes: list[Label] | None
     predicts: bool
     probabilities: bool

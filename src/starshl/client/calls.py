@@ -100,6 +100,9 @@ class CollectionCalls:
         pairs = zip(_ids(ids), _plain(labels), strict=True)
         return self._write("PUT", "labels", {"items": [{"id": item, "label": label} for item, label in pairs]})
 
+    def declare_fields(self, fields: Mapping[str, str]) -> Call[CollectionInfo]:
+        return Call("PUT", self._path("fields"), CollectionInfo.of, {"fields": dict(fields)})
+
     def remove(self, ids: Sequence[int]) -> Call[Written]:
         return self._write("POST", "items/remove", {"ids": _ids(ids)})
 

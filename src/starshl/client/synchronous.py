@@ -188,6 +188,10 @@ class RemoteCollection:
         """Return the first items whose ids are larger than ``after``."""
         return self._client.send(self._calls.list_items(after, limit))
 
+    def declare_fields(self, fields: Mapping[str, str]) -> CollectionInfo:
+        """Declare metadata fields as "int", "float", "str" or "bool", so that filters on them are fast."""
+        return self._client.send(self._calls.declare_fields(fields))
+
     def fit(
         self, method: str = "StarRidge", n_bits: int = 32, *, seed: int = 0, settings: Mapping[str, Any] | None = None
     ) -> Job:

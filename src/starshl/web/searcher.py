@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -117,6 +117,7 @@ class Searcher:
                 n_columns=n_columns(hasher),
                 vectors=collection.keeps,
                 label_kind=collection.label_kind,
+                fields=collection.fields,
                 classes=None if classes is None else np.asarray(classes).tolist(),
                 predicts=hasattr(hasher, "predict"),
                 probabilities=hasattr(hasher, "predict_proba"),
@@ -216,6 +217,10 @@ class Searcher:
     def remove(self, ids: Sequence[int], key: WriteKey | None = None) -> Future[Written]:
         """Remove items, all of them or none."""
         return self._writer.remove(list(ids), key)
+
+    def declare_fields(self, fields: Mapping[str, str]) -> Future[None]:
+        """Declare metadata fields, so that filters on them are fast."""
+        return self._writer.declare_fields(fields)
 
     def replace_hasher(self, hasher: BaseHasher) -> Future[None]:
         """Encode the kept vectors of all items with another hasher."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -113,6 +113,16 @@ class Writer:
 
     def remove(self, ids: list[int], key: WriteKey | None) -> Future[Written]:
         return self._change("remove", _Chosen(ids), lambda collection, chosen: collection.remove(chosen), key)
+
+    def declare_fields(self, fields: Mapping[str, str]) -> Future[None]:
+        """Declare metadata fields; those that are declared already keep their types."""
+        self.check_writable()
+
+        def declare() -> None:
+            with self._opened() as collection:
+                collection.declare_fields(fields)
+
+        return self.submit(declare)
 
     def replace_hasher(self, hasher: BaseHasher) -> Future[None]:
         """Encode the kept vectors of all items with another hasher."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ... import __version__
-from .parts import InCollection, TheService, in_thread, router
-from .schemas import Collections, Info
+from .parts import InCollection, TheService, answer, in_thread, router
+from .schemas import Collections, FieldsRequest, Info
 
 __all__ = ["routes"]
 
@@ -21,4 +21,11 @@ async def list_collections(service: TheService) -> Collections:
 @routes.get("/{name}")
 async def describe_collection(collection: InCollection) -> Info:
     """Say what a collection is and can do."""
+    return Info.of(await in_thread(collection.info))
+
+
+@routes.put("/{name}/fields")
+async def declare_fields(body: FieldsRequest, collection: InCollection) -> Info:
+    """Declare metadata fields, so that filters on them are fast; every item must fit, or nothing changes."""
+    await answer(collection.declare_fields(body.fields))
     return Info.of(await in_thread(collection.info))

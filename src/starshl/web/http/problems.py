@@ -12,6 +12,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
 from ...exceptions import CollectionError, CollectionFormatError
@@ -116,6 +117,13 @@ def problem_of(scope: Scope, error: Exception) -> Response:
         return problem(
             scope, 503, "The collection cannot be used now; the log of the service has the details.", kind="unavailable"
         )
+    if isinstance(error, OSError):
+        _log.error("the disk or the system failed", exc_info=error)
+        return problem(
+            scope, 503, f"The service cannot do this now ({error.strerror}). Tell its operator.", kind="disk"
+        )
+    if isinstance(error, ClientDisconnect):
+        return problem(scope, 400, "The client left before it had sent everything.")
     if isinstance(error, ValueError | ServiceError):
         return problem(scope, 422, str(error))
     _log.error("unexpected error", exc_info=error)
@@ -142,7 +150,7 @@ def add_problem_handlers(app: FastAPI) -> None:
 
     app.add_exception_handler(HTTPException, from_http)
     app.add_exception_handler(RequestValidationError, from_validation)
-    for kind in (ValueError, ServiceError, CollectionError):
+    for kind in (ValueError, ServiceError, CollectionError, OSError, ClientDisconnect):
         app.add_exception_handler(kind, from_library)
 
 

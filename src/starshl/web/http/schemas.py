@@ -15,6 +15,7 @@ __all__ = [
     "AddRequest",
     "Collections",
     "Encoded",
+    "FieldsRequest",
     "FitRequest",
     "Health",
     "Info",
@@ -41,6 +42,7 @@ _SMALLEST_ID, _LARGEST_ID = -(2**63), 2**63 - 1
 _MOST_ROWS = 10_000
 _MOST_QUERIES = 1_000
 _MOST_HITS = 100_000
+_MOST_CONDITIONS = 500
 
 Id = Annotated[int, Field(ge=_SMALLEST_ID, le=_LARGEST_ID)]
 # The strict types keep true and 1 apart.
@@ -160,6 +162,10 @@ class SearchRequest(Strict):
         n_queries = len(self.vectors or self.items or ())
         if n_queries * self.k > _MOST_HITS:
             raise ValueError(f"{n_queries} queries with k = {self.k} ask for more than {_MOST_HITS} results")
+        if self.where is not None and _n_values(self.where) > _MOST_CONDITIONS:
+            raise ValueError(
+                f"a filter has up to {_MOST_CONDITIONS} names and values; use `among` for long lists of ids"
+            )
         if self.explain and n_queries * self.k > 1000:
             raise ValueError("explanations are for up to 1,000 results at a time")
         return self
@@ -188,6 +194,12 @@ class FitRequest(Strict):
     settings: Metadata = Field(default_factory=dict)
 
 
+class FieldsRequest(Strict):
+    """Metadata fields to declare, and their types."""
+
+    fields: Annotated[dict[str, Literal["int", "float", "str", "bool"]], Field(min_length=1, max_length=100)]
+
+
 class SnapshotRequest(Strict):
     """The name of a new snapshot; the date and the time if there is none."""
 
@@ -208,6 +220,7 @@ class Info(BaseModel):
     n_columns: int | None
     vectors: str | None
     label_kind: str | None
+    fields: dict[str, str]
     classes: list[Label] | None
     predicts: bool
     probabilities: bool
@@ -382,3 +395,10 @@ class Job(BaseModel):
 
 class JobList(BaseModel):
     jobs: list[Job]
+
+
+def _n_values(value: Any) -> int:
+    """Count the names and values in a filter, which is not deep: bodies are limited to 64 levels."""
+    if isinstance(value, dict):
+        return sum(1 + _n_values(inner) for inner in value.values())
+    return sum(map(_n_values, value)) if isinstance(value, list) else 1

@@ -95,6 +95,7 @@ def _server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
 
     class Protocol(_Impatient):
         head_seconds = limits.head_seconds
+        most_connections = _CONNECTIONS_PER_REQUEST * limits.requests_at_once
 
     config = uvicorn.Config(
         app,
@@ -107,7 +108,6 @@ def _server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
         # Anyone could pretend to be another client with them.
         proxy_headers=False,
         timeout_keep_alive=limits.idle_seconds,
-        limit_concurrency=_CONNECTIONS_PER_REQUEST * limits.requests_at_once,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
     return uvicorn.Server(config)
@@ -117,10 +117,14 @@ class _Impatient(H11Protocol):
     """Closes connections whose client has begun a request, or none at all, and does not get on with it."""
 
     head_seconds: float
+    most_connections: int
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in its base class
         super().connection_made(transport)
         self._deadline: asyncio.TimerHandle | None = None
+        if len(self.connections) > self.most_connections:
+            transport.close()
+            return
         self._watch()
 
     def data_received(self, data: bytes) -> None:
