@@ -6,8 +6,9 @@ import time
 
 import pytest
 
-from starshl import StarRidge
+from starshl import StarRidge, load
 from starshl.baselines import LSHash
+from starshl.web import fitting
 from starshl.web.errors import ConflictError
 from starshl.web.jobs import Jobs
 
@@ -118,7 +119,21 @@ def test_models_that_do_not_fit_are_refused_at_once(ask, rows, tmp_path):
     assert not list(tmp_path.glob(".things*"))
 
 
-def test_a_fit_in_another_process_gives_the_hasher_that_a_fit_here_gives(ask, rows):
+def test_a_fit_gives_the_hasher_that_the_library_gives(ask, rows, monkeypatch):
+    def fitted_here(job, place):
+        fitting._fit(place)
+        return load(place / "hasher.star")
+
+    monkeypatch.setattr(fitting, "_fitted", fitted_here)
+    check_fit(ask, rows)
+
+
+@pytest.mark.slow
+def test_a_fit_in_another_process_gives_the_same(ask, rows):
+    check_fit(ask, rows)
+
+
+def check_fit(ask, rows):
     job = ended(ask, ask("POST", f"{THINGS}/fit", json={"method": "LSHash", "n_bits": 16, "seed": 5}), seconds=300)
     assert (job["state"], job["result"]["labels"]) == ("done", 60)
     with ask.app.state.service.searcher("things").opened() as collection:

@@ -157,7 +157,7 @@ def test_a_request_that_takes_too_long_is_answered_and_others_are_too_many(folde
     limits = Limits(request_seconds=0.5, requests_at_once=2)
     with served(folder, limits) as port:
         release = threading.Event()
-        monkeypatch.setattr("starshl.web.searcher._searched", lambda *_: release.wait(10) and [])
+        monkeypatch.setattr("starshl.web.searcher.searched", lambda *_: release.wait(10) and [])
         url = f"http://127.0.0.1:{port}"
         statuses = []
 

@@ -60,6 +60,7 @@ class Item(_Answer):
     metadata: dict[str, Any]
     reference: str | None
     code_from: str
+    encoder: str | None
     vector: list[float] | None = None
 
 

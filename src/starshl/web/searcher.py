@@ -19,15 +19,17 @@ import numpy as np
 
 from ..base import BaseHasher
 from ..codes import BinaryCodes
-from ..collection import Collection, Explanation, Hit, Item
+from ..collection import Collection, Item
 from .batching import Batcher
+from .encoding import Encoded, check_predicts, predictions
 from .errors import BusyError, UnknownError
 from .events import Observer, Silent
 from .futures import followed, mapped
 from .gate import Gate
 from .requests import CollectionInfo, Found, Label, NewItems, Predictions, SearchOptions, WriteKey, Written
+from .searching import explained, searched
 from .vectors import check_vectors, n_columns
-from .writes import Encoded, Writer
+from .writes import Writer
 
 __all__ = ["Searcher"]
 
@@ -150,9 +152,9 @@ class Searcher:
         """Predict the labels of vectors."""
         rows = self._checked(vectors)
         with self.opened() as collection:
-            _check_predicts(collection.hasher, probabilities)
+            check_predicts(collection.hasher, probabilities)
         kind = "predict_proba" if probabilities else "predict"
-        return mapped(self._encodings.submit(kind, rows, len(rows)), _predictions)
+        return mapped(self._encodings.submit(kind, rows, len(rows)), predictions)
 
     def get(self, ids: Sequence[int]) -> list[Item]:
         """Return items by id."""
@@ -279,12 +281,12 @@ class Searcher:
             # An id may be asked for by several requests, and a collection takes each only once.
             if items is not None:
                 unique = sorted(set(items))
-                answers = dict(zip(unique, _searched(collection, None, unique, options), strict=True))
+                answers = dict(zip(unique, searched(collection, None, unique, options), strict=True))
                 found = [answers[item] for item in items]
             else:
-                found = _searched(collection, X, None, options)
+                found = searched(collection, X, None, options)
             if options.explain:
-                found = _explained(collection, X, items, found, options)
+                found = explained(collection, X, items, found, options)
         self._observer.searched(self.name, len(queries), sum(sizes), time.perf_counter() - started)
         ends = np.cumsum(sizes).tolist()
         return [found[end - size : end] for size, end in zip(sizes, ends, strict=True)]
@@ -299,65 +301,6 @@ class Searcher:
         self._observer.encoded(self.name, len(matrices), len(X), time.perf_counter() - started)
         ends = np.cumsum([len(rows) for rows in matrices]).tolist()
         return [encoded.part(slice(end - len(rows), end)) for rows, end in zip(matrices, ends, strict=True)]
-
-
-def _searched(collection: Collection, X: Any, items: list[int] | None, options: SearchOptions) -> list[Found]:
-    if options.radius is not None:
-        near = collection.search_radius(X, options.radius, items=items, **options.filters())
-        return [Found(hits[: options.k], len(hits)) for hits in near]
-    nearest = collection.search(
-        X,
-        options.k,
-        items=items,
-        by_scores=options.by_scores,
-        rescore=options.rescore,
-        oversample=options.oversample,
-        metric=options.metric,
-        **options.filters(),
-    )
-    return [Found(hits, len(hits)) for hits in nearest]
-
-
-def _explained(
-    collection: Collection, X: Any, items: list[int] | None, found: list[Found], options: SearchOptions
-) -> list[Found]:
-    """Add explanations; stored items are explained by their kept vectors."""
-    if items is not None and collection.keeps is None:
-        raise ValueError(
-            "This collection keeps no vectors, so matches with a stored item cannot be explained. Search by vector, or "
-            "leave the explanation out."
-        )
-    if items is not None:
-        unique = sorted(set(items))
-        X = collection.vectors(unique)[np.searchsorted(unique, items)]
-    return [
-        Found(each.hits, each.total, [_explanation(collection, row[None], hit, options) for hit in each.hits])
-        for row, each in zip(X, found, strict=True)
-    ]
-
-
-def _explanation(collection: Collection, X: np.ndarray, hit: Hit, options: SearchOptions) -> Explanation | None:
-    try:
-        return collection.explain(X, [hit], metric=options.metric)[0]
-    except KeyError:
-        return None  # the item was removed since it was found
-
-
-def _check_predicts(hasher: BaseHasher, probabilities: bool) -> None:
-    name = type(getattr(hasher, "hasher_", hasher)).__name__
-    if not hasattr(hasher, "predict"):
-        raise ValueError(f"The hasher of this collection is {name}, which learns codes, not classes. Use a StarRidge.")
-    if probabilities and not hasattr(hasher, "predict_proba"):
-        raise ValueError(
-            f"The hasher of this collection is {name}, which predicts classes without probabilities. Leave them out, "
-            "or use a StarRidge."
-        )
-
-
-def _predictions(encoded: Encoded) -> Predictions:
-    classes = None if encoded.probabilities is None else np.asarray(encoded.hasher.classes_).tolist()
-    probabilities = None if encoded.probabilities is None else encoded.probabilities.tolist()
-    return Predictions(encoded.labels.tolist(), classes, probabilities)
 
 
 def _present(collection: Collection, item: int) -> list[Item]:

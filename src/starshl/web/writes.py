@@ -14,43 +14,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..base import BaseHasher
-from ..codes import BinaryCodes
 from ..collection import Collection
+from .encoding import Encoded
 from .errors import BusyError, KeyReusedError, NotWritableError, UnknownError
 from .events import Observer
 from .requests import Label, NewItems, WriteKey, Written
 
-__all__ = ["Encoded", "Writer"]
+__all__ = ["Writer"]
 
 _LONGEST_QUEUE = 1024
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """What a hasher made of rows: codes, or predicted labels and perhaps probabilities."""
-
-    hasher: Any
-    codes: BinaryCodes
-    labels: Any = None
-    probabilities: Any = None
-
-    @classmethod
-    def of(cls, hasher: Any, kind: str, X: np.ndarray) -> Encoded:
-        """Encode rows as items ("database") or queries ("encode"), or predict their labels."""
-        if kind == "database":
-            return cls(hasher, hasher.encode_database(X))
-        if kind == "encode":
-            return cls(hasher, hasher.encode(X))
-        no_codes = BinaryCodes(np.empty((len(X), 1), np.uint8), 8)
-        probabilities = hasher.predict_proba(X) if kind == "predict_proba" else None
-        return cls(hasher, no_codes, np.asarray(hasher.predict(X)), probabilities)
-
-    def part(self, rows: slice) -> Encoded:
-        """Return what belongs to some of the rows."""
-        labels = None if self.labels is None else self.labels[rows]
-        probabilities = None if self.probabilities is None else self.probabilities[rows]
-        return Encoded(self.hasher, self.codes[rows], labels, probabilities)
 
 
 class Writer:

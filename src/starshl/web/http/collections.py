@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ... import __version__
+from .answers import Collections, Info
 from .parts import InCollection, TheService, answer, in_thread, router
-from .schemas import Collections, FieldsRequest, Info
+from .schemas import FieldsRequest
 
 __all__ = ["routes"]
 

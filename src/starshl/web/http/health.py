@@ -5,8 +5,8 @@ from __future__ import annotations
 from fastapi import Response
 
 from ..errors import BusyError
+from .answers import Health
 from .parts import TheMetrics, TheService, in_thread, router
-from .schemas import Health
 
 __all__ = ["routes"]
 

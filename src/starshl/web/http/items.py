@@ -7,8 +7,10 @@ from typing import Annotated, Any
 from fastapi import Path, Query
 
 from ..searcher import Searcher
+from .answers import ItemAnswer, Items, WriteAnswer
 from .parts import InCollection, Key, answer, in_thread, router
-from .schemas import AddRequest, Id, ItemAnswer, Items, ItemsRequest, LabelsRequest, UpdateRequest, WriteAnswer
+from .schemas import AddRequest, ItemsRequest, LabelsRequest, UpdateRequest
+from .types import Id
 
 __all__ = ["routes"]
 

@@ -16,8 +16,9 @@ from ..fitting import FitRequest as Fit
 from ..fitting import check_fit, fit_again, reencode
 from ..importing import import_lines
 from ..searcher import Searcher
+from .answers import Job, JobList
 from .parts import CollectionName, InCollection, TheService, in_thread, router
-from .schemas import FitRequest, Job, JobList
+from .schemas import FitRequest
 
 __all__ = ["routes"]
 

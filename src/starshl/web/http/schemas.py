@@ -1,61 +1,26 @@
-"""The shapes of requests and answers, for checks and for OpenAPI."""
+"""The shapes of requests, for checks and for OpenAPI."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ...collection import Explanation, Hit, Item
-from ..jobs import JobState
-from ..requests import CollectionInfo, Found, NewItems, SearchOptions, Written
-from ..snapshots import SnapshotInfo
+from ..requests import NewItems, SearchOptions
+from .types import MOST_CONDITIONS, MOST_HITS, MOST_QUERIES, MOST_ROWS, Id, Ids, Label, Metadata, Vector, Vectors
 
 __all__ = [
     "AddRequest",
-    "Collections",
-    "Encoded",
     "FieldsRequest",
     "FitRequest",
-    "Health",
-    "Info",
-    "ItemAnswer",
-    "Items",
     "ItemsRequest",
-    "Job",
-    "JobList",
     "LabelsRequest",
     "PredictRequest",
-    "Predicted",
-    "Restored",
-    "SearchAnswer",
     "SearchRequest",
-    "Snapshot",
-    "SnapshotList",
     "SnapshotRequest",
     "UpdateRequest",
     "VectorsRequest",
-    "WriteAnswer",
 ]
-
-_SMALLEST_ID, _LARGEST_ID = -(2**63), 2**63 - 1
-_MOST_ROWS = 10_000
-_MOST_QUERIES = 1_000
-_MOST_HITS = 100_000
-_MOST_CONDITIONS = 500
-
-Id = Annotated[int, Field(ge=_SMALLEST_ID, le=_LARGEST_ID)]
-# The strict types keep true and 1 apart.
-Label = (
-    StrictBool
-    | Annotated[StrictInt, Field(ge=_SMALLEST_ID, le=_LARGEST_ID)]
-    | Annotated[StrictStr, Field(max_length=10_000)]
-)
-Number = Annotated[float, Field(allow_inf_nan=False)]
-Vector = Annotated[list[Number], Field(min_length=1, max_length=1_000_000)]
-Vectors = Annotated[list[Vector], Field(min_length=1, max_length=_MOST_ROWS)]
-Ids = Annotated[list[Id], Field(min_length=1, max_length=_MOST_ROWS)]
-Metadata = dict[str, Any]
 
 
 class Strict(BaseModel):
@@ -77,7 +42,7 @@ class NewItem(Strict):
 class AddRequest(Strict):
     """Items to store, all of them or none."""
 
-    items: Annotated[list[NewItem], Field(min_length=1, max_length=_MOST_ROWS)]
+    items: Annotated[list[NewItem], Field(min_length=1, max_length=MOST_ROWS)]
 
     def to_items(self, *, ids_required: bool) -> NewItems:
         ids = [item.id for item in self.items]
@@ -104,7 +69,7 @@ class ItemUpdate(Strict):
 class UpdateRequest(Strict):
     """New metadata of items."""
 
-    items: Annotated[list[ItemUpdate], Field(min_length=1, max_length=_MOST_ROWS)]
+    items: Annotated[list[ItemUpdate], Field(min_length=1, max_length=MOST_ROWS)]
 
 
 class ItemLabel(Strict):
@@ -115,7 +80,7 @@ class ItemLabel(Strict):
 class LabelsRequest(Strict):
     """New labels of items; null takes a label away."""
 
-    items: Annotated[list[ItemLabel], Field(min_length=1, max_length=_MOST_ROWS)]
+    items: Annotated[list[ItemLabel], Field(min_length=1, max_length=MOST_ROWS)]
 
 
 class ItemsRequest(Strict):
@@ -142,8 +107,8 @@ class SearchRequest(Strict):
     With ``radius``, all items within that Hamming distance are found, and the nearest ``k`` of them returned.
     """
 
-    vectors: Annotated[list[Vector], Field(min_length=1, max_length=_MOST_QUERIES)] | None = None
-    items: Annotated[list[Id], Field(min_length=1, max_length=_MOST_QUERIES)] | None = None
+    vectors: Annotated[list[Vector], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
+    items: Annotated[list[Id], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
     k: Annotated[int, Field(ge=1, le=10_000)] = 10
     radius: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     where: Metadata | None = None
@@ -160,11 +125,11 @@ class SearchRequest(Strict):
         if (self.vectors is None) == (self.items is None):
             raise ValueError("give either vectors or items")
         n_queries = len(self.vectors or self.items or ())
-        if n_queries * self.k > _MOST_HITS:
-            raise ValueError(f"{n_queries} queries with k = {self.k} ask for more than {_MOST_HITS} results")
-        if self.where is not None and _n_values(self.where) > _MOST_CONDITIONS:
+        if n_queries * self.k > MOST_HITS:
+            raise ValueError(f"{n_queries} queries with k = {self.k} ask for more than {MOST_HITS} results")
+        if self.where is not None and _n_values(self.where) > MOST_CONDITIONS:
             raise ValueError(
-                f"a filter has up to {_MOST_CONDITIONS} names and values; use `among` for long lists of ids"
+                f"a filter has up to {MOST_CONDITIONS} names and values; use `among` for long lists of ids"
             )
         if self.explain and n_queries * self.k > 1000:
             raise ValueError("explanations are for up to 1,000 results at a time")
@@ -204,197 +169,6 @@ class SnapshotRequest(Strict):
     """The name of a new snapshot; the date and the time if there is none."""
 
     name: Annotated[str, Field(max_length=100)] | None = None
-
-
-class Health(BaseModel):
-    status: str
-
-
-class Info(BaseModel):
-    """What a collection is and can do."""
-
-    name: str
-    n_items: int
-    n_bits: int
-    method: str
-    n_columns: int | None
-    vectors: str | None
-    label_kind: str | None
-    fields: dict[str, str]
-    classes: list[Label] | None
-    predicts: bool
-    probabilities: bool
-    writable: bool
-
-    @classmethod
-    def of(cls, info: CollectionInfo) -> Self:
-        return cls.model_construct(**{name: getattr(info, name) for name in cls.model_fields})
-
-
-class Collections(BaseModel):
-    version: str
-    collections: list[Info]
-
-
-class ItemAnswer(BaseModel):
-    """A stored item; ``code_from`` says whether its code follows from its label or its vector."""
-
-    id: int
-    label: Label | None
-    metadata: Metadata
-    reference: str | None
-    code_from: str
-    vector: list[float] | None = None
-
-    @classmethod
-    def of(cls, item: Item, vector: list[float] | None = None) -> Self:
-        return cls.model_construct(**item._asdict(), vector=vector)
-
-
-class Items(BaseModel):
-    """Items by id; ``next`` is what to pass as ``after`` for more, null if there are no more."""
-
-    items: list[ItemAnswer]
-    next: int | None = None
-
-
-class WriteAnswer(BaseModel):
-    """The ids that a write concerned; ``repeated`` if it had been stored by an earlier attempt with the same key."""
-
-    ids: list[int]
-    repeated: bool
-
-    @classmethod
-    def of(cls, written: Written) -> Self:
-        return cls.model_construct(ids=written.ids, repeated=written.repeated)
-
-
-class Why(BaseModel):
-    """Why an item matches; ``text`` puts it into words."""
-
-    text: str
-    agreeing: list[int]
-    differing: list[int]
-    query_class: Label | None
-    item_class: Label | None
-    kernels: list[tuple[str, float]]
-    training_rows: list[tuple[int, float]]
-
-    @classmethod
-    def of(cls, explanation: Explanation) -> Self:
-        query, item = explanation.query_class, explanation.item_class
-        return cls.model_construct(
-            text=str(explanation),
-            agreeing=explanation.agreeing,
-            differing=explanation.differing,
-            query_class=None if query is None else query.label,
-            item_class=None if item is None else item.label,
-            kernels=explanation.kernels,
-            training_rows=explanation.training_rows,
-        )
-
-
-class HitAnswer(BaseModel):
-    """An item near a query: the Hamming distance of codes, and the distance of vectors if these decided the order."""
-
-    id: int
-    distance: int
-    rescored: float | None
-    label: Label | None
-    metadata: Metadata
-    reference: str | None
-    code_from: str
-    explanation: Why | None = None
-
-    @classmethod
-    def of(cls, hit: Hit, explanation: Explanation | None) -> Self:
-        why = None if explanation is None else Why.of(explanation)
-        return cls.model_construct(**hit._asdict(), explanation=why)
-
-
-class FoundAnswer(BaseModel):
-    """The hits of one query, nearest first; ``total`` counts also those left out of a search by radius."""
-
-    hits: list[HitAnswer]
-    total: int
-
-
-class SearchAnswer(BaseModel):
-    """One entry per query."""
-
-    results: list[FoundAnswer]
-
-    @classmethod
-    def of(cls, found: list[Found]) -> Self:
-        results = [
-            FoundAnswer.model_construct(
-                hits=[
-                    HitAnswer.of(hit, each.explanations[place] if each.explanations else None)
-                    for place, hit in enumerate(each.hits)
-                ],
-                total=each.total,
-            )
-            for each in found
-        ]
-        return cls.model_construct(results=results)
-
-
-class Encoded(BaseModel):
-    """Codes in hexadecimal: bit j is bit j % 8, counted from the least significant, of byte j // 8."""
-
-    n_bits: int
-    codes: list[str]
-
-
-class Predicted(BaseModel):
-    """Predicted labels; with probabilities, one row per vector and one column per class."""
-
-    labels: list[Label]
-    classes: list[Label] | None
-    probabilities: list[list[float]] | None
-
-
-class Snapshot(BaseModel):
-    name: str
-    size: int
-    created: float
-
-    @classmethod
-    def of(cls, info: SnapshotInfo) -> Self:
-        return cls(name=info.name, size=info.size, created=info.created)
-
-
-class SnapshotList(BaseModel):
-    snapshots: list[Snapshot]
-
-
-class Restored(BaseModel):
-    n_items: int
-
-
-class Job(BaseModel):
-    """Work in the background; times are seconds since 1970."""
-
-    id: str
-    kind: str
-    collection: str
-    state: Literal["waiting", "running", "done", "failed", "canceled"]
-    stage: str
-    done: int
-    total: int | None
-    created: float
-    started: float | None
-    ended: float | None
-    error: str | None
-    result: Metadata | None
-
-    @classmethod
-    def of(cls, state: JobState) -> Self:
-        return cls.model_construct(**{name: getattr(state, name) for name in cls.model_fields})
-
-
-class JobList(BaseModel):
-    jobs: list[Job]
 
 
 def _n_values(value: Any) -> int:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .answers import Encoded, Predicted, SearchAnswer
 from .parts import InCollection, answer, router
-from .schemas import Encoded, Predicted, PredictRequest, SearchAnswer, SearchRequest, VectorsRequest
+from .schemas import PredictRequest, SearchRequest, VectorsRequest
 
 __all__ = ["routes"]
 

@@ -7,8 +7,9 @@ from typing import Annotated
 from fastapi import Path, Request
 from fastapi.responses import FileResponse
 
+from .answers import Restored, Snapshot, SnapshotList
 from .parts import CollectionName, InCollection, TheService, in_thread, router
-from .schemas import Restored, Snapshot, SnapshotList, SnapshotRequest
+from .schemas import SnapshotRequest
 
 __all__ = ["routes"]
 

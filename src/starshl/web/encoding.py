@@ -1,0 +1,60 @@
+"""What a hasher makes of a batch of rows: codes, or predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..base import BaseHasher
+from ..codes import BinaryCodes
+from .requests import Predictions
+
+__all__ = ["Encoded", "check_predicts", "predictions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """What a hasher made of rows: codes, or predicted labels and perhaps probabilities."""
+
+    hasher: Any
+    codes: BinaryCodes
+    labels: Any = None
+    probabilities: Any = None
+
+    @classmethod
+    def of(cls, hasher: Any, kind: str, X: np.ndarray) -> Encoded:
+        """Encode rows as items ("database") or queries ("encode"), or predict their labels."""
+        if kind == "database":
+            return cls(hasher, hasher.encode_database(X))
+        if kind == "encode":
+            return cls(hasher, hasher.encode(X))
+        no_codes = BinaryCodes(np.empty((len(X), 1), np.uint8), 8)
+        probabilities = hasher.predict_proba(X) if kind == "predict_proba" else None
+        return cls(hasher, no_codes, np.asarray(hasher.predict(X)), probabilities)
+
+    def part(self, rows: slice) -> Encoded:
+        """Return what belongs to some of the rows."""
+        labels = None if self.labels is None else self.labels[rows]
+        probabilities = None if self.probabilities is None else self.probabilities[rows]
+        return Encoded(self.hasher, self.codes[rows], labels, probabilities)
+
+
+def check_predicts(hasher: BaseHasher, probabilities: bool) -> None:
+    """Refuse predictions that the hasher cannot make."""
+    name = type(getattr(hasher, "hasher_", hasher)).__name__
+    if not hasattr(hasher, "predict"):
+        raise ValueError(f"The hasher of this collection is {name}, which learns codes, not classes. Use a StarRidge.")
+    if probabilities and not hasattr(hasher, "predict_proba"):
+        raise ValueError(
+            f"The hasher of this collection is {name}, which predicts classes without probabilities. Leave them out, "
+            "or use a StarRidge."
+        )
+
+
+def predictions(encoded: Encoded) -> Predictions:
+    """Return predicted labels as plain values."""
+    classes = None if encoded.probabilities is None else np.asarray(encoded.hasher.classes_).tolist()
+    probabilities = None if encoded.probabilities is None else encoded.probabilities.tolist()
+    return Predictions(encoded.labels.tolist(), classes, probabilities)
