@@ -132,6 +132,7 @@ def test_a_service_that_is_told_to_stop_finishes_what_it_has_begun(folder, rows)
     while len(acknowledged) < 10:
         writers[0].join(0.01)
     served.end(signal.SIGTERM)
+    assert served.process.returncode == 0
     for writer in writers:
         writer.join()
     with Collection(folder) as collection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import socket
 import threading
 import time
@@ -26,6 +27,8 @@ _CONNECTIONS_PER_REQUEST = 8
 
 def run(app: ASGIApp, settings: Settings, listener: socket.socket) -> None:
     """Serve until SIGTERM or SIGINT; then finish the requests under way and close the service."""
+    # uvicorn handles it, and raises it again at the end, when everything is done.
+    signal.signal(signal.SIGTERM, lambda *_: None)
     _server(app, settings).run(sockets=[listener])
 
 
