@@ -93,16 +93,16 @@ class Bench:
 
     def _of_codes(self, search: ByCodes, name: str, fit_seconds: float) -> Measured:
         codes, hasher = search.codes, search.hasher
-        queries = hasher.encode(self.split.queries)
+        queries = search.queries(self.split.queries)
         milliseconds = _milliseconds(lambda: search.index.search(queries, N_NEAREST), len(queries))
         precision = None
         if self.split.labeled is not None:
             asked, known = self.split.labeled
+            some = search.queries(self.split.queries[asked])
             if hasattr(hasher, "make_index"):
-                found = search.index.search(queries[asked], N_NEAREST, among=np.flatnonzero(known)).ids
-                precision = self.split.precision(found)
+                precision = self.split.precision(search.index.search(some, N_NEAREST, among=np.flatnonzero(known)).ids)
             else:
-                precision = self._precision_of_codes(queries[asked], codes[known])
+                precision = self._precision_of_codes(some, codes[known])
         n_different = len(np.unique(codes.packed, axis=0))
         origin = _Origin(name, codes.packed.shape[1], search.model_bytes, fit_seconds, n_different)
         return self._put_together(search, origin, precision, milliseconds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
@@ -54,9 +54,15 @@ class ByCodes:
         """Bytes of the arrays in the model file, which encodes queries."""
         return sum(array.nbytes for array in pack_inner(self.hasher, "")[1].values())
 
+    def queries(self, X: np.ndarray) -> Any:
+        """Return rows as the index wants them: as codes, unless the hasher makes other queries."""
+        encode = getattr(self.hasher, "encode_queries", self.hasher.encode)
+        return encode(X)
+
     def nearest(self, X: np.ndarray, k: int, among: np.ndarray | None = None) -> np.ndarray:
-        scores = self.hasher.decision_function(X)
-        return self.index.search(self.hasher.codes_of_scores(scores), k, among=among, scores=scores).ids
+        queries = self.queries(X)
+        scores = self.hasher.decision_function(X) if isinstance(queries, BinaryCodes) else None
+        return self.index.search(queries, k, among=among, scores=scores).ids
 
 
 class ByEstimates:

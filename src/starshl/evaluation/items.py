@@ -20,7 +20,8 @@ def codes_of_training_rows(fitted: Any, X: SamplesLike, y: LabelsLike) -> Binary
     ``training_codes_``: codewords of labels, and leave-one-out codes of unlabeled rows.
     """
     kept = getattr(fitted, "training_codes_", None)
-    return fitted.encode_database(X, y) if kept is None else kept
+    # A large fit may keep the codes of some rows only.
+    return fitted.encode_database(X, y) if kept is None or len(kept) != np.shape(X)[0] else kept
 
 
 def database_codes(fitted: Any, data: SplitData, fit_on: str) -> BinaryCodes:
