@@ -288,10 +288,10 @@ def default_items(digits, tmp_path_factory):
 
 def test_by_default_a_search_finds_the_nearest_items_of_the_right_class(digits, default_items):
     (X, y), (folder, some, result) = digits, default_items
-    own, itq = (one for one in result.methods if one.name in ("HybridHasher", "ITQ"))
+    own, itq = (one for one in result.methods if one.name in ("HybridHasher (float queries)", "ITQ"))
     assert own.precision_at_10 > itq.precision_at_10 + 0.05
-    assert own.recall_10_at_100 > itq.recall_10_at_100 - 0.1
-    expected = HybridHasher(n_bits=16, random_state=0).fit(X, some)
+    assert own.recall_10_at_100 > itq.recall_10_at_100
+    expected = HybridHasher(n_bits=16, form="residual", random_state=0).fit(X, some)
     with Collection(folder, read_only=True) as collection:
         assert (collection.n_bits, len(collection)) == (16, 600)
         assert collection.codes(range(600)) == expected.training_codes_

@@ -90,6 +90,11 @@ class Comparison:
         return [self.exact, *self.chosen.methods]
 
     @property
+    def method(self) -> str:
+        """The name of the hasher."""
+        return self.chosen.methods[0].name.removesuffix(FLOAT_QUERIES).rstrip()
+
+    @property
     def verdict(self) -> str:
         """The verdict on the codes of the chosen length."""
         return self.chosen.verdict
@@ -146,7 +151,7 @@ class Comparison:
         parts = [EXPLANATION]
         if any(name.endswith(FROM_VECTORS) for name in names):
             parts.append(_ABOUT_VECTORS_ALONE)
-        if any(name.endswith(FLOAT_QUERIES) for name in names):
+        if any(FLOAT_QUERIES in name for name in names):
             parts.append(_ABOUT_FLOAT_QUERIES)
         return " ".join(parts)
 

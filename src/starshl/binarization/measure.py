@@ -63,8 +63,9 @@ class Bench:
         """Measure the codes of a fitted hasher, and those of items without labels if these are different."""
         items, labels = self.split.items, self.split.item_labels
         codes, unlabeled = codes_of_training_rows(hasher, items, labels), hasher.encode_database(items)
-        name = type(hasher).__name__
-        measured = [self._of_codes(ByCodes(hasher, codes), name, fit_seconds)]
+        search = ByCodes(hasher, codes)
+        name = f"{type(hasher).__name__} {FLOAT_QUERIES}" if search.takes_vectors else type(hasher).__name__
+        measured = [self._of_codes(search, name, fit_seconds)]
         if labels is not None and codes != unlabeled:
             measured.append(self._of_codes(ByCodes(hasher, unlabeled), f"{name}, {FROM_VECTORS}", fit_seconds))
         return measured

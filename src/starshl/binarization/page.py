@@ -64,10 +64,8 @@ def comparison_page(
         picture_shape = check_picture_shape(picture_shape, X.shape[1])
     elif titles is None:
         picture_shape = guess_picture_shape(X)
-    own = comparison.chosen.methods[0].name
-    subtitle = (
-        f"{counted(comparison.n_bits, 'bit')} by {own}, compared on {counted(comparison.n_queries, 'query', 'queries')}"
-    )
+    n_queries = counted(comparison.n_queries, "query", "queries")
+    subtitle = f"{counted(comparison.n_bits, 'bit')} by {comparison.method}, compared on {n_queries}"
     summary = Section("In short", "summary", [Text((sentence,)) for sentence in comparison.sentences()])
     shown: Sequence[Block]
     if picture_shape is not None:

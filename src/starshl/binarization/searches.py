@@ -12,7 +12,7 @@ from ..base import BaseHasher
 from ..baselines.rabitq import RaBitQ, Sketch
 from ..catalog import pack_inner
 from ..codes import BinaryCodes
-from ..index import make_index
+from ..index import ResidualIndex, make_index
 
 __all__ = ["ByCodes", "ByEstimates", "ByVectors", "Search"]
 
@@ -54,6 +54,11 @@ class ByCodes:
         """Bytes of the arrays in the model file, which encodes queries."""
         return sum(array.nbytes for array in pack_inner(self.hasher, "")[1].values())
 
+    @property
+    def takes_vectors(self) -> bool:
+        """Whether queries keep their full precision."""
+        return isinstance(self.index, ResidualIndex)
+
     def queries(self, X: np.ndarray) -> Any:
         """Return rows as the index wants them: as codes, unless the hasher makes other queries."""
         encode = getattr(self.hasher, "encode_queries", self.hasher.encode)
@@ -61,7 +66,7 @@ class ByCodes:
 
     def nearest(self, X: np.ndarray, k: int, among: np.ndarray | None = None) -> np.ndarray:
         queries = self.queries(X)
-        scores = self.hasher.decision_function(X) if isinstance(queries, BinaryCodes) else None
+        scores = None if self.takes_vectors else self.hasher.decision_function(X)
         return self.index.search(queries, k, among=among, scores=scores).ids
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .figures import MethodFigures
 
-__all__ = ["GOOD_RECALL", "about_rivals", "keeps_neighbors", "verdict"]
+__all__ = ["GOOD_RECALL", "about_rivals", "keeps_neighbors", "percent", "verdict"]
 
 # A loss of precision that a user of the search would hardly notice: one wrong item in five lists of ten.
 _SMALL_LOSS = 0.02
@@ -50,7 +50,7 @@ def about_rivals(own: MethodFigures, rivals: Sequence[MethodFigures]) -> str:
     best = max(small, key=lambda rival: rival.recall_10_at_100 or 0.0, default=None)
     if best is None or (best.recall_10_at_100 or 0.0) < (own.recall_10_at_100 or 0.0) + _MUCH_MORE:
         return ""
-    told = f"If the nearest vectors are all you want, {best.name} finds {best.recall_10_at_100:.0%} of them"
+    told = f"If the nearest vectors are all you want, {best.name} finds {percent(best.recall_10_at_100 or 0.0)} of them"
     if best.precision_at_10 is not None:
         told += f", with {best.precision_at_10:.1%} of the ten first in the class of the query"
     return f"{told}, in as many bytes per item."
@@ -122,7 +122,7 @@ def _class_share(exact: MethodFigures, own: MethodFigures) -> str:
 def _neighbor_share(own: MethodFigures) -> str:
     if own.recall_10_at_100 is None:
         return ""
-    return f"{own.recall_10_at_100:.0%} of the ten nearest vectors are among the 100 nearest codes"
+    return f"{percent(own.recall_10_at_100)} of the ten nearest vectors are among the 100 nearest codes"
 
 
 def _different(own: MethodFigures, n_items: int) -> str:
@@ -139,3 +139,14 @@ def _advice(own: MethodFigures, unlabeled: MethodFigures | None) -> list[str]:
 
 def _capitalized(sentence: str) -> str:
     return sentence[0].upper() + sentence[1:]
+
+
+def percent(share: float) -> str:
+    """Write a share as a percentage; only all is 100%.
+
+    Examples
+    --------
+    >>> percent(0.914), percent(0.997), percent(1.0)
+    ('91%', 'over 99%', '100%')
+    """
+    return "over 99%" if 0.995 <= share < 1 else f"{share:.0%}"

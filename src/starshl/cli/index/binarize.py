@@ -116,7 +116,7 @@ def binarize(
             feature_names=table.feature_names,
         )
     written = _write_pages(folder, report, comparison, table, shown)
-    name = comparison.chosen.methods[0].name
+    name = comparison.method
     learned = "without labels" if table.y is None else f"with labels in {table.label_column}"
     text = (
         f"{comparison.page()}\n{table.X.shape[0]:,} items by {name} {learned}, in {folder}{origin(table)}"

@@ -125,9 +125,13 @@ def _print_lines(answers: list[list[Hit]], reasons: list[list[Explanation]] | No
             label = None if hit.label is None else f"label {json.dumps(hit.label)}"
             exact = "" if hit.rescored is None else f" {hit.rescored:>9.4g}"
             details = "  ".join(filter(None, [hit.reference, label, json.dumps(hit.metadata)]))
-            typer.echo(f"{query:>6} {hit.distance:>4}{exact} {hit.id:>12}  {details}")
+            typer.echo(f"{query:>6} {_distance(hit)}{exact} {hit.id:>12}  {details}")
             if reasons is not None:
                 typer.echo(f"{'':>12}{reasons[query][place]}")
+
+
+def _distance(hit: Hit) -> str:
+    return f"{hit.distance:>4}" if isinstance(hit.distance, int) else f"{hit.distance:>8.4f}"
 
 
 def _check_request(input: Path | None, item: list[int] | None, radius: int | None, by_scores: bool) -> None:
