@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits, make_blobs, make_moons
 import starshl.graphs.spreading as spreading
 from starshl import NeighborGraph, spread_labels
 from starshl.graphs.class_shares import shift_to_shares
-from starshl.graphs.trust import edge_agreement, labels_decide, preference_for_labels, pseudo_label_ridge
+from starshl.graphs.trust import edge_agreement, gain_of_graph, labels_decide, preference_for_labels, pseudo_label_ridge
 
 
 def draw(y, per_class, seed=0):
@@ -322,3 +322,29 @@ def test_labels_do_not_cross_to_another_component_however_small_theirs_is(n_smal
 def test_a_graph_that_is_no_neighbor_graph_is_refused():
     with pytest.raises(TypeError, match="graph is a ndarray"):
         spread_labels(np.arange(12.0)[:, None], [0, *[-1] * 10, 1], graph=np.eye(12))
+
+
+def test_gain_of_the_graph_is_zero_for_noise_and_large_for_other_evidence():
+    rng = np.random.default_rng(0)
+    classes = rng.integers(0, 3, 200)
+    signal = np.eye(3)[classes]
+    alone, again = (signal + 0.5 * rng.standard_normal((200, 3)) for _ in range(2))
+    assert gain_of_graph(alone, again, classes) > 3
+    assert gain_of_graph(alone, rng.standard_normal((200, 3)), classes) < 2
+    assert gain_of_graph(alone, -again, classes) == 0.0  # weights are never negative
+    assert gain_of_graph(alone, np.zeros((200, 3)), classes) == 0.0
+
+
+def test_gain_of_the_graph_compares_the_best_weights_of_both():
+    rng = np.random.default_rng(1)
+    classes = rng.integers(0, 3, 100)
+    alone, on_graph = (np.eye(3)[classes] + rng.standard_normal((100, 3)) for _ in range(2))
+
+    def losses(scores):
+        return np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(100), classes]
+
+    grid = np.linspace(0, 4, 81)
+    without = min((losses(a * alone) for a in grid), key=np.mean)
+    together = min((losses(a * alone + b * on_graph) for a in grid for b in grid), key=np.mean)
+    expected = np.mean(without - together) / (np.std(without - together) / 10)
+    assert gain_of_graph(alone, on_graph, classes) == pytest.approx(expected, rel=0.05)

@@ -74,21 +74,16 @@ def test_unlabeled_rows_are_scored_without_themselves(digits, fitted):
     """The scores of a row are those of a fit on the same targets without it."""
     X, _, _, _ = digits
     partial, graph, _ = fitted
-    targets = row_targets(
-        Vectors(X),
-        [],
-        check_labels(partial, len(X)),
-        np.ones(len(X)),
-        unlabeled="graph",
-        graph=NeighborGraph.of_rows(X),
-    )
+    labels, weights = check_labels(partial, len(X)), np.ones(len(X))
+    targets = row_targets(Vectors(X), graph.kernels_, labels, weights, graph._settings(), None, 0)
     kernel = sum(weight * kernel(X, X) for weight, kernel in zip(graph.kernel_weights_, graph.kernels_, strict=True))
     # The constant is in the intercept: constant * (sum of the dual coefficients).
     constant = np.median(graph.intercept_ / graph.dual_coef_.sum(axis=1))
     kernel = kernel + constant
     for out in np.flatnonzero(partial < 0)[:3]:
         rest = np.delete(np.arange(len(X)), out)
-        ridge = graph.ridge_ * targets.ridge_scale[rest]
+        # Distrust of spread labels is measured from a ridge of .1, however small that of given labels is.
+        ridge = np.where(partial[rest] < 0, max(graph.ridge_, 0.1), graph.ridge_) * targets.ridge_scale[rest]
         dual = np.linalg.solve(kernel[np.ix_(rest, rest)] + np.diag(ridge), np.eye(10)[targets.index[rest]])
         assert np.allclose(kernel[out, rest] @ dual, graph.training_scores_[out], atol=1e-4)
 
@@ -148,6 +143,27 @@ def test_rows_of_weight_zero_are_absent(digits):
     with_zeros = StarRidge(16, random_state=0).fit(X, partial, sample_weight=weights)
     without = StarRidge(16, random_state=0).fit(X[kept], partial[kept])
     assert np.allclose(with_zeros.class_scores(queries), without.class_scores(queries), atol=1e-6)
+
+
+def test_a_given_label_is_kept_though_all_rows_of_its_class_have_weight_zero(digits):
+    X, y, _, _ = digits
+    partial = draw(y, 4)
+    hasher = StarRidge(16, random_state=0).fit(X, partial, sample_weight=np.where(partial == 3, 0.0, 1.0))
+    assert 3 not in hasher.classes_
+    assert np.array_equal(hasher.transduction_[partial >= 0], partial[partial >= 0])
+    assert not hasher.labeled_[partial == 3].any()
+
+
+def test_rows_are_left_out_where_the_graph_adds_nothing_to_the_labels():
+    """A class per corner of a grid of narrow stripes: neighbors are alike in the wrong, wide coordinate."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 240)
+    X = np.column_stack([y + 0.1 * rng.standard_normal(240), 12 * rng.standard_normal((240, 2))])
+    partial = np.where(np.arange(240) < 150, y, -1)
+    hasher = StarRidge(16, random_state=0).fit(X, partial)
+    alone = StarRidge(16, unlabeled="ignore", random_state=0).fit(X, partial)
+    assert "90 unlabeled rows were left out: given labels" in hasher.choice_
+    assert np.array_equal(hasher.training_scores_, alone.training_scores_)
 
 
 def test_one_label_per_class_is_enough_to_fit(digits):

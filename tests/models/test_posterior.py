@@ -37,7 +37,15 @@ def test_precision_among_rows_equals_the_evaluation_without_each_query(n_bits):
         others = np.delete(np.arange(40), row)
         codes = [BinaryCodes.from_signs(bits) for bits in (queries[row : row + 1], items[others])]
         expected.append(precision_at(*codes, index[row : row + 1], index[others]))
-    assert precision_among(queries, items, index) == pytest.approx(np.mean(expected))
+    assert precision_among(queries, items, np.eye(3)[index]) == pytest.approx(np.mean(expected))
+
+
+def test_precision_among_rows_of_unknown_class_is_the_mean_over_classes():
+    rng = np.random.default_rng(3)
+    queries, items = rng.random((6, 4)) < 0.5, rng.random((30, 4)) < 0.5
+    shares = rng.dirichlet(np.ones(3), 30)
+    draws = [precision_among(queries, items, rng.multinomial(1, shares)) for _ in range(3000)]
+    assert precision_among(queries, items, shares) == pytest.approx(np.mean(draws), abs=4 * np.std(draws) / 3000**0.5)
 
 
 def test_item_codes_are_softer_where_that_raises_precision():
@@ -45,14 +53,28 @@ def test_item_codes_are_softer_where_that_raises_precision():
     index = rng.integers(0, 4, 800)
     scores = 0.5 * np.eye(4)[index] + 0.3 * rng.standard_normal((800, 4))
     codewords = np.array([[1, 1, 1, -1, -1, -1], [1, -1, -1, 1, 1, -1], [-1, 1, -1, 1, -1, 1], [-1, -1, 1, -1, 1, 1]])
-    chosen = choose_database_temperature(scores, index, codewords, 8.0, seed=0)
+    chosen = choose_database_temperature(scores, index, np.ones(800, bool), codewords, 8.0, seed=0)
     assert 8.0 / 9.6 <= chosen < 8.0
     precisions = [
-        precision_among(bit_scores(scores, codewords, 8.0) >= 0, bit_scores(scores, codewords, t) >= 0, index)
+        precision_among(
+            bit_scores(scores, codewords, 8.0) >= 0, bit_scores(scores, codewords, t) >= 0, np.eye(4)[index]
+        )
         for t in (8.0, chosen)
     ]
     assert precisions[1] > precisions[0]
 
 
+def test_unlabeled_items_are_softened_more_beside_many_labeled_ones():
+    rng = np.random.default_rng(0)
+    index = rng.integers(0, 4, 800)
+    scores = 0.5 * np.eye(4)[index] + 0.3 * rng.standard_normal((800, 4))
+    codewords = np.array([[1, 1, 1, -1, -1, -1], [1, -1, -1, 1, 1, -1], [-1, 1, -1, 1, -1, 1], [-1, -1, 1, -1, 1, 1]])
+    half, few = np.arange(800) < 400, np.arange(800) < 4
+    chosen = [choose_database_temperature(scores, index, some, codewords, 8.0, seed=0) for some in (half, few)]
+    assert 1.3 <= chosen[0] <= chosen[1] < 8.0
+
+
 def test_one_class_has_nothing_to_soften():
-    assert choose_database_temperature(np.zeros((300, 1)), np.zeros(300, int), np.ones((1, 4)), 5.0, seed=0) == 5.0
+    known = np.ones(300, bool)
+    found = choose_database_temperature(np.zeros((300, 1)), np.zeros(300, int), known, np.ones((1, 4)), 5.0, seed=0)
+    assert found == 5.0

@@ -320,7 +320,7 @@ def test_same_seed_gives_the_same_file_for_any_number_of_threads(digits, tmp_pat
 def test_float32_rows_are_fitted_in_float64_where_rounding_exceeds_the_ridge(monkeypatch):
     X = np.random.default_rng(5).uniform(-1, 1, (600, 1)).astype(np.float32)
     y = (X[:, 0] > 0).astype(int)
-    found = Mixture(weights=np.full(8, 1 / 8), constant=0.01, ridge=1e-5, temperature=5.0, loss=0.1, accuracy=1.0)
+    found = Mixture(weights=np.full(8, 1 / 8), constant=0.01, ridge=1e-5, temperature=5.0)
     monkeypatch.setattr(ridge_training, "search_mixture", lambda *_: found)
     gram = VectorBank(fit_kernels(rich_kernels(), X), X).combine(found.weights) + np.float32(found.constant)
     with pytest.raises(np.linalg.LinAlgError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
+from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import logsumexp, softmax
 
 from .neighbor_graph import NeighborGraph
@@ -13,6 +13,7 @@ from .neighbor_graph import NeighborGraph
 __all__ = [
     "LabelEvidence",
     "edge_agreement",
+    "gain_of_graph",
     "is_trusted",
     "labels_decide",
     "preference_for_labels",
@@ -26,6 +27,7 @@ _RIDGES = (30.0, 12.8, 5.5, 2.3, 1.0)  # equal ratios; few values, so that a kep
 # Standard errors by which the labels alone must be ahead before trust falls, and at which none is left.
 _PREFERENCES = (0.5, 2.0)
 _IMAGINED = 4  # labels that one side finds and the other does not, two for each: few real ones must not decide
+_ROUNDING = 1e-6  # of losses, to which their least values are found
 _TRUSTED = 10.0  # ridge below which pseudo-labels decide more than the labels do
 
 # Temperatures of softmax(T scores) that fit best for graph scores: 25 with one label per class, 12 with many.
@@ -68,6 +70,37 @@ def preference_for_labels(alone: np.ndarray, on_graph: np.ndarray, classes: np.n
     by_labels, by_graph = alone.argmax(axis=1) == classes, on_graph.argmax(axis=1) == classes
     n_labels_only, n_graph_only = int(np.sum(by_labels & ~by_graph)), int(np.sum(by_graph & ~by_labels))
     return (n_labels_only - n_graph_only) / float(np.sqrt(n_labels_only + n_graph_only + _IMAGINED))
+
+
+def gain_of_graph(alone: np.ndarray, on_graph: np.ndarray, classes: np.ndarray) -> float:
+    r"""Return by how many standard errors the graph lowers the log loss of labels that were left out.
+
+    The losses are those of softmax(a h) and of softmax(a h + b g), where h are scores from the other labels alone, g
+    those of the graph, and a, b :math:`\ge 0` are best for each of the two. Zero if b is zero.
+
+    Parameters
+    ----------
+    alone, on_graph : arrays of shape (n_labels, n_classes), h and g
+    classes : array of shape (n_labels,), the labels
+    """
+    rows = np.arange(len(classes))
+
+    def best_losses(experts: np.ndarray) -> np.ndarray:
+        own = experts[:, rows, classes]
+
+        def mean_loss(factors: np.ndarray) -> tuple[float, np.ndarray]:
+            logits = np.tensordot(factors, experts, 1)
+            totals = logsumexp(logits, axis=1)
+            slopes = np.einsum("ng,eng->e", np.exp(logits - totals[:, None]), experts) - own.sum(axis=1)
+            return float(np.mean(totals - factors @ own)), slopes / len(rows)
+
+        bounds = [(0.0, None)] * len(experts)
+        found = minimize(mean_loss, np.full(len(experts), 5.0), jac=True, method="L-BFGS-B", bounds=bounds).x
+        return np.asarray(logsumexp(np.tensordot(found, experts, 1), axis=1) - found @ own)
+
+    gains = best_losses(alone[None]) - best_losses(np.stack([alone, on_graph]))
+    gain, error = float(gains.mean()), float(gains.std()) / float(np.sqrt(len(rows)))
+    return gain / error if gain > _ROUNDING else 0.0
 
 
 def pseudo_label_ridge(agreement: float, preference: float = 0.0) -> float:

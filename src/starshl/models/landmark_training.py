@@ -47,7 +47,8 @@ def solve_by_landmarks(
     sample = RidgeTrainingSet.take(samples, kernels, targets.only(rows[few]), n_classes)
     mixture = search_mixture(sample, None, settings.memory_plan, seed)
     training = RidgeTrainingSet(samples, sample.kernels, index, targets.ridge_scale[rows], n_classes, is_given)
-    problem = LandmarkProblem(training, rows, training.weights, mixture, settings.n_jobs, settings.verbose > 0)
+    weights = mixture.ridge / training.ridges(mixture)
+    problem = LandmarkProblem(training, rows, weights, mixture, settings.n_jobs, settings.verbose > 0)
     landmarks, problem = choose_landmarks(problem, n_landmarks, seed)
     return training, problem.solve(landmarks)
 

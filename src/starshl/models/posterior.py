@@ -22,6 +22,7 @@ QUERY_SHARPENING = 10.0
 _SOFTENINGS = tuple(2.0 ** (step / 4) for step in range(14))
 _N_QUERIES, _N_ITEMS = 500, 2000  # rows on which they are compared
 _FEWEST_ROWS = 200  # that can tell which of them is best
+_NEGLIGIBLE = 0.002  # difference of precision for which items are not softened further
 # What is best or nearly so with fewer labels, from 1 to 20 per class on six data sets: a quarter of the temperature of
 # queries, but not less than 1.3. Below, posteriors are so flat that items of different classes share a code.
 _USUAL_SOFTENING, _SOFTEST = 4.0, 1.3
@@ -48,56 +49,71 @@ def linear_bit_scores(scores: np.ndarray, codewords: np.ndarray) -> np.ndarray:
 
 
 def choose_database_temperature(
-    scores: np.ndarray, index: np.ndarray, codewords: np.ndarray, temperature: float, seed: int
+    scores: np.ndarray, index: np.ndarray, labeled: np.ndarray, codewords: np.ndarray, temperature: float, seed: int
 ) -> float:
     """Return the temperature for codes of unlabeled items, at most that of the posterior.
 
     Queries are sharp. Sharp codes on both sides make every wrong item as near as a right one, so items
-    are softened: by the factor whose precision at 10 is largest when rows, scored without themselves, are both
-    queries and items. Too soft, all items of a class lose their codeword at once; a factor therefore counts as much
-    as the worst of it and its two neighbors.
+    are softened: by the factor whose precision at 10 is largest when training rows, scored without themselves, are
+    both queries and items. Too soft, all items of a class lose their codeword at once; a factor therefore counts as
+    much as the worst of it and its two neighbors. Where classes are unknown, precision is expected under the posterior,
+    and labeled items have their codewords. With too few rows or no label it is a usual factor.
+
+    Parameters
+    ----------
+    scores : array of shape (n_rows, n_classes), of the training rows
+    index, labeled : arrays of shape (n_rows,), their classes, and whether these were given
     """
-    order = np.random.RandomState(seed).permutation(len(scores))[:_N_ITEMS]
     if len(codewords) < 2:
         return temperature
-    if len(order) < _FEWEST_ROWS:
+    if len(scores) < _FEWEST_ROWS or not labeled.any():
         return min(temperature, max(temperature / _USUAL_SOFTENING, _SOFTEST))
-    scores, index = scores[order], index[order]
+    order = np.random.RandomState(seed).permutation(len(scores))[:_N_ITEMS]
+    order = order[np.argsort(labeled[order], kind="stable")]  # queries are like unlabeled rows
+    scores, index, labeled = scores[order], index[order], labeled[order]
+    shares = posterior(scores, temperature)
+    shares[labeled] = np.eye(len(codewords))[index[labeled]]
     queries = bit_scores(scores[:_N_QUERIES], codewords, QUERY_SHARPENING * temperature) >= 0
-    precisions = [
-        precision_among(queries, bit_scores(scores, codewords, temperature / softening) >= 0, index)
-        for softening in _SOFTENINGS
-    ]
-    worst = [min(precisions[max(0, place - 1) : place + 2]) for place in range(len(precisions))]
-    return temperature / _SOFTENINGS[int(np.argmax(worst))]
+    has_codeword = labeled & (not labeled.all())
+    softest = 0.0 if labeled.all() else _SOFTEST
+    softenings = [each for each in _SOFTENINGS if each == 1.0 or temperature / each >= softest]
+    precisions = []
+    for softening in softenings:
+        items = bit_scores(scores, codewords, temperature / softening) >= 0
+        items[has_codeword] = codewords[index[has_codeword]] > 0
+        precisions.append(precision_among(queries, items, shares))
+    worst = np.array([min(precisions[max(0, place - 1) : place + 2]) for place in range(len(precisions))])
+    return temperature / softenings[int(np.argmax(worst >= worst.max() - _NEGLIGIBLE))]
 
 
-def precision_among(queries: np.ndarray, items: np.ndarray, index: np.ndarray) -> float:
-    """Return the expected precision at 10, over orders of ties, where query n is item n and does not count.
+def precision_among(queries: np.ndarray, items: np.ndarray, shares: np.ndarray) -> float:
+    """Return the expected precision at 10, over orders of ties and classes, where query n is item n and does not count.
 
     Parameters
     ----------
     queries, items : bool arrays of shape (n_queries, n_bits) and (n_items, n_bits)
-    index : array of shape (n_items,), the class of each item
+    shares : array of shape (n_items, n_classes), the probabilities of the classes of each item
     """
     n_queries, n_bits = queries.shape
     own = np.arange(n_queries)
     codes, group = _distinct_codes(items)
-    by_class = np.zeros((index.max() + 1, len(codes)))
-    np.add.at(by_class, (index, group), 1.0)
+    by_code = np.zeros((len(codes), shares.shape[1]))
+    np.add.at(by_code, group, shares)
+    n_items = np.bincount(group).astype(np.float64)
     bits = queries.astype(np.float32)
     # |q - c| = |q| + |c| - 2 q.c for bits of 0 and 1.
     distances = (bits.sum(axis=1)[:, None] + codes.sum(axis=1) - 2 * bits @ codes.T).astype(np.int64)
     cells = (own[:, None] * (n_bits + 1) + distances).ravel()
     shape = n_queries, n_bits + 1
 
-    def per_distance(counts: np.ndarray) -> np.ndarray:
+    def per_distance(counts: np.ndarray, of_query: np.ndarray | float) -> np.ndarray:
         table = np.bincount(cells, counts.ravel(), minlength=shape[0] * shape[1]).reshape(shape)
-        table[own, distances[own, group[:n_queries]]] -= 1.0
+        table[own, distances[own, group[:n_queries]]] -= of_query
         return table
 
-    found = per_distance(np.broadcast_to(by_class.sum(axis=0), distances.shape))
-    relevant = per_distance(by_class[index[:n_queries]])
+    asked = shares[:n_queries]
+    found = per_distance(np.broadcast_to(n_items, distances.shape), 1.0)
+    relevant = per_distance(asked @ by_code.T, np.sum(asked**2, axis=1))
     taken = np.clip(_N_NEAREST - (np.cumsum(found, axis=1) - found), 0.0, found)
     hits = np.divide(relevant * taken, found, out=np.zeros(shape), where=found > 0)
     return float(hits.sum(axis=1).mean() / min(_N_NEAREST, len(items) - 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,19 +12,20 @@ from numpy.typing import ArrayLike
 from .._types import LabelsLike
 from .._validation import PartialLabels, check_labels, check_weights
 from ..graphs import NeighborGraph, spread_index
-from ..graphs.neighbor_graph import check_graph, mean_kernel
-from ..graphs.plain_ridge import LABEL_RIDGE, KernelPlain, PlainKernel, RowsPlain
-from ..kernels import Kernel, balance_columns, compute_grams, fit_kernels
+from ..graphs.neighbor_graph import check_graph
+from ..graphs.plain_ridge import LABEL_RIDGE, PlainKernel
+from ..kernels import Kernel, MemoryPlan, fit_kernels
 from ..supervision import require_labels
+from .graph_gain import labels_suffice
 from .ridge_training import RidgeSettings, Targets, label_targets
-from .samples import Precomputed, Samples, Vectors
+from .samples import Samples
 from .training import warn_about_classes
 from .unlabeled import graph_of_rows, guess_clusters
 
 if TYPE_CHECKING:
     from .star_ridge import StarRidge
 
-__all__ = ["choose_targets", "cluster_targets", "read_labels", "row_targets"]
+__all__ = ["choose_targets", "read_labels", "row_targets"]
 
 
 def read_labels(
@@ -64,9 +66,11 @@ def choose_targets(
     seed: int,
 ) -> tuple[PartialLabels, Targets]:
     """Return the labels and the targets of all rows; without any label, clusters are the classes."""
+    if graph is not None:
+        check_graph(graph, len(samples))
     if labels.labeled.any():
-        return labels, row_targets(samples, kernels, labels, weights, unlabeled=settings.unlabeled, graph=graph)
-    targets = cluster_targets(samples, kernels, weights, n_clusters=settings.n_codewords, graph=graph, seed=seed)
+        return labels, row_targets(samples, kernels, labels, weights, settings, graph, seed)
+    targets = cluster_targets(samples, kernels, weights, settings, graph, seed)
     return PartialLabels(np.arange(targets.index.max() + 1), labels.index, labels.dtype), targets
 
 
@@ -75,21 +79,23 @@ def row_targets(
     kernels: str | Sequence[Kernel],
     labels: PartialLabels,
     weights: np.ndarray,
-    *,
-    unlabeled: str,
+    settings: RidgeSettings,
     graph: NeighborGraph | None,
+    seed: int,
 ) -> Targets:
-    """Return the class and the ridge of every row; unlabeled rows have spread labels, or none if they are ignored."""
-    if graph is not None:
-        check_graph(graph, len(samples))
-    present = weights > 0
-    is_complete = bool(np.all(labels.labeled[present]))
-    if unlabeled == "ignore" or is_complete or len(labels.classes) < 2:
-        return label_targets(labels, weights)
-    rows = np.flatnonzero(present)
-    plain = _plain_kernel(samples, kernels, rows)
+    """Return the class and the ridge of every row; unlabeled rows have spread labels, or none if they are left out."""
+    rows, n_classes = np.flatnonzero(weights > 0), len(labels.classes)
     given = labels.index[rows]
-    spread = spread_index(plain, graph_of_rows(plain, graph, rows, len(samples)), given, len(labels.classes))
+    alone = label_targets(labels, weights)
+    if settings.unlabeled == "ignore" or np.all(given >= 0) or n_classes < 2:
+        return alone
+    plan = settings.memory_plan
+    plain = _plain_kernel(samples, kernels, rows, plan)
+    graph = graph_of_rows(plain, graph, rows, len(samples))
+    if labels_suffice(samples, kernels, alone, n_classes, graph, rows, plan, seed):
+        found = "given labels that are left out are found as well without the graph as with it"
+        return replace(alone, note=f"{alone.note}: {found}")
+    spread = spread_index(plain, graph, given, n_classes)
     index = np.full(len(weights), -1)
     index[rows] = spread.index
     ridge_scale = np.ones(len(weights))
@@ -102,27 +108,21 @@ def cluster_targets(
     samples: Samples,
     kernels: str | Sequence[Kernel],
     weights: np.ndarray,
-    *,
-    n_clusters: int | None,
+    settings: RidgeSettings,
     graph: NeighborGraph | None,
     seed: int,
 ) -> Targets:
-    """Return clusters of the graph as the classes of rows without any label; None suggests how many."""
+    """Return clusters of the graph as the classes of rows without any label."""
     rows = np.flatnonzero(weights > 0)
-    plain = _plain_kernel(samples, kernels, rows)
-    guess = guess_clusters(plain, graph_of_rows(plain, graph, rows, len(samples)), n_clusters, seed)
+    plain = _plain_kernel(samples, kernels, rows, settings.memory_plan)
+    guess = guess_clusters(plain, graph_of_rows(plain, graph, rows, len(samples)), settings.n_codewords, seed)
     index = np.full(len(weights), -1)
     index[rows] = guess.index
     ridge_scale = 1.0 / np.where(weights > 0, weights, 1.0)
     return Targets(index, ridge_scale, guess.note, np.zeros(len(weights), dtype=bool))
 
 
-def _plain_kernel(samples: Samples, kernels: str | Sequence[Kernel], rows: np.ndarray) -> PlainKernel:
-    """Return a Gaussian between some of the samples if they are vectors, the mean of the kernels otherwise."""
+def _plain_kernel(samples: Samples, kernels: str | Sequence[Kernel], rows: np.ndarray, plan: MemoryPlan) -> PlainKernel:
     chosen = samples if len(rows) == len(samples) else samples.take(rows)
-    if isinstance(chosen, Vectors):
-        return RowsPlain(chosen.values if isinstance(kernels, str) else balance_columns(chosen.values, kernels))
-    if isinstance(chosen, Precomputed):
-        return KernelPlain(mean_kernel(chosen.values))
-    assert not isinstance(kernels, str)
-    return KernelPlain(mean_kernel(compute_grams(fit_kernels(kernels, chosen.values), chosen.values)))
+    known = [] if isinstance(kernels, str) else list(kernels)
+    return chosen.plain_kernel(known, lambda: chosen.bank(fit_kernels(known, chosen.values), plan))

@@ -11,6 +11,7 @@ import numpy as np
 from .._threads import single_threaded_blas
 from .._validation import PartialLabels, check_choice, check_integer, check_n_jobs, check_number
 from .._words import counted
+from ..graphs.plain_ridge import LABEL_RIDGE
 from ..kernels import (
     Bank,
     GramBank,
@@ -26,6 +27,7 @@ from ..kernels import (
 )
 from ..solvers.calibration import Calibration, fit_calibration
 from ..solvers.cholesky import RidgeFactor
+from ..solvers.discriminant import fit_discriminant
 from ..solvers.leave_one_out import Mixture, fit_mixture, leave_one_out_scores, one_hot, start_mixture
 from .samples import Samples
 
@@ -36,6 +38,7 @@ __all__ = [
     "Targets",
     "calibrate",
     "describe",
+    "discriminate",
     "label_targets",
     "search_mixture",
     "solve_exactly",
@@ -99,7 +102,7 @@ class Targets:
     ----------
     index : array of shape (n_rows,), the class of each row, -1 where a row is left out of the fit
     ridge_scale : array of shape (n_rows,), the multiplier of its ridge: 1 is a labeled row, more is a row that is
-        trusted less; 1 / ridge_scale is its weight in the losses
+        trusted less; 1 / ridge_scale is its weight in the losses; see :meth:`RidgeTrainingSet.ridges`
     note : one line for ``choice_``
     is_given : bool array of shape (n_rows,), whether the class is a given label; None: all of them are
     temperature_of : what returns the temperature of leave-one-out scores where some classes were not given
@@ -162,6 +165,14 @@ class RidgeTrainingSet:
         """Weights of the rows in the losses."""
         return 1.0 / self.ridge_scale
 
+    def ridges(self, mixture: Mixture) -> np.ndarray:
+        """Return the ridge of every row, in units of the kernels' diagonal.
+
+        The multiplier of a row whose class was not given refers to a ridge of at least .1, that of the plain kernel
+        which gave the class: a smaller ridge says that labels are right, and nothing about spread labels.
+        """
+        return np.where(self.is_given, mixture.ridge, max(mixture.ridge, LABEL_RIDGE)) * self.ridge_scale
+
 
 @dataclass(frozen=True, slots=True)
 class RidgeSolution:
@@ -174,6 +185,7 @@ class RidgeSolution:
     intercept : array of shape (n_classes,)
     scores : array of shape (n_rows, n_classes), leave-one-out
     landmarks : array of rising positions among the rows of the fit that the expansions are over, None if over all
+    shrinkage : that of the discriminant analysis whose scores these are, None if there was none
     """
 
     mixture: Mixture
@@ -181,6 +193,7 @@ class RidgeSolution:
     intercept: np.ndarray
     scores: np.ndarray
     landmarks: np.ndarray | None = None
+    shrinkage: float | None = None
 
 
 def solve_exactly(training: RidgeTrainingSet, plan: MemoryPlan, seed: int) -> RidgeSolution:
@@ -188,21 +201,40 @@ def solve_exactly(training: RidgeTrainingSet, plan: MemoryPlan, seed: int) -> Ri
     bank = training.samples.bank(training.kernels, plan)
     mixture = search_mixture(training, bank, plan, seed)
     try:
-        factor = _factor(bank, mixture, training.ridge_scale)
+        factor = _factor(bank, mixture, training.ridges(mixture))
     except np.linalg.LinAlgError:
         # Rounding errors of float32 kernels can exceed the ridge, most of all on few features.
         bank = training.samples.bank(training.kernels, replace(plan, in_float64=True))
-        factor = _factor(bank, mixture, training.ridge_scale)
+        factor = _factor(bank, mixture, training.ridges(mixture))
     targets = one_hot(training.index, training.n_classes)
     dual = factor.solve(targets)
     scores = leave_one_out_scores(targets, dual, factor.inverse_diagonal())
     return RidgeSolution(mixture, dual.T, mixture.constant * dual.sum(axis=0), scores)
 
 
-def _factor(bank: Bank, mixture: Mixture, ridge_scale: np.ndarray) -> RidgeFactor:
+def _factor(bank: Bank, mixture: Mixture, ridges: np.ndarray) -> RidgeFactor:
     gram = bank.combine(mixture.weights)
     gram += gram.dtype.type(mixture.constant)
-    return RidgeFactor(gram, mixture.ridge * ridge_scale, overwrite=True)
+    return RidgeFactor(gram, ridges, overwrite=True)
+
+
+def discriminate(training: RidgeTrainingSet, solution: RidgeSolution) -> RidgeSolution:
+    """Return the solution whose scores are discriminants of the given ones, where that tells the classes better apart.
+
+    Spread labels and clusters stay as they are: their leave-one-out scores repeat their own mistakes.
+    """
+    if not training.is_given.all():
+        return solution
+    found = fit_discriminant(solution.scores, training.index, training.weights)
+    if found is None:
+        return solution
+    return replace(
+        solution,
+        dual=found.matrix.T @ solution.dual,
+        intercept=solution.intercept @ found.matrix + found.shift,
+        scores=found.crossed,
+        shrinkage=found.shrinkage,
+    )
 
 
 def calibrate(training: RidgeTrainingSet, targets: Targets, solution: RidgeSolution) -> Calibration:
@@ -226,6 +258,11 @@ def describe(training: RidgeTrainingSet, targets: Targets, solution: RidgeSoluti
         f"{np.count_nonzero(mixture.weights)} of {counted(len(mixture.weights), 'kernel')}",
         *describe_views(view_shares(training.kernels, mixture.weights) if training.kernels else {}),
         f"ridge {mixture.ridge:.2g}",
+        *(
+            []
+            if solution.shrinkage is None
+            else [f"discriminant analysis of the scores, shrunk by {solution.shrinkage:g}"]
+        ),
         f"temperature {calibration.temperature:.3g}",
         f"leave-one-out {_what_agrees(training)} {accuracy:.3f}",
     ]

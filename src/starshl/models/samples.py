@@ -7,7 +7,7 @@ between them and how to expand a hash function over them. Nothing else in the pa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
@@ -124,8 +124,9 @@ class Samples(ABC):
         mean_kernel = bank.combine(np.full(bank.n_kernels, 1.0 / bank.n_kernels))
         return kernel_k_means(mean_kernel, weights, n_clusters, _K_MEANS_STARTS, rng)
 
-    def plain_kernel(self, bank: Bank) -> PlainKernel:
-        """Return the kernel by which samples are neighbors: the mean of those in the bank."""
+    def plain_kernel(self, kernels: Sequence[Kernel], make_bank: Callable[[], Bank]) -> PlainKernel:
+        """Return the kernel by which samples are neighbors: the mean of those in their bank."""
+        bank = make_bank()
         assert isinstance(bank, GramBank), "Only vectors have banks that do not hold their matrices."
         return KernelPlain(mean_kernel(bank.grams))
 
@@ -160,9 +161,9 @@ class Vectors(Samples):
         k_means = KMeans(n_clusters, n_init=_K_MEANS_STARTS, random_state=rng).fit(rows, sample_weight=totals)
         return k_means.labels_[number].astype(np.int64)
 
-    def plain_kernel(self, bank: Bank) -> PlainKernel:
+    def plain_kernel(self, kernels: Sequence[Kernel], make_bank: Callable[[], Bank]) -> PlainKernel:
         """Return the Gaussian kernel by which rows are neighbors, whatever kernels their hash functions have."""
-        return RowsPlain(balance_columns(self.values, getattr(bank, "kernels", [])))
+        return RowsPlain(balance_columns(self.values, kernels))
 
 
 class SparseVectors(Vectors):

@@ -36,6 +36,7 @@ from .ridge_training import (
     Targets,
     calibrate,
     describe,
+    discriminate,
     solve_exactly,
 )
 from .samples import Samples
@@ -117,7 +118,7 @@ class StarRidge(KernelHasher):
     support_samples_ : these rows
     training_scores_ : array of shape (n_train, n_classes), class scores of the training rows, each without itself
     assignments_ : class index of every training row
-    labeled_ : whether each training row came with a label
+    labeled_ : whether each training row came with a label, of a class that has a row of positive weight
     transduction_ : label of every training row; given labels are kept
     choice_ : one line that says what the fit chose and why
     codebook_seed_ : seed of the codewords
@@ -214,6 +215,8 @@ class StarRidge(KernelHasher):
             solution = solve_exactly(training, settings.memory_plan, search_seed)
         else:
             training, solution = solve_by_landmarks(samples, kernels, targets, n_classes, settings, search_seed)
+        if settings.head == "posterior":
+            solution = discriminate(training, solution)
         calibration = calibrate(training, targets, solution)
 
         self.classes_ = labels.classes
@@ -225,6 +228,7 @@ class StarRidge(KernelHasher):
         self.choice_ = describe(training, targets, solution, calibration)
         self._store_training_rows(samples, labels, targets, solution)
         self._learn_novelty(samples, targets, solution, search_seed)
+        self.transduction_ = _with_given_labels(self.classes_[self.assignments_], check_labels(y, len(samples)))
         self._set_codewords(settings.n_bits, self.codewords)
         return self
 
@@ -338,7 +342,6 @@ class StarRidge(KernelHasher):
         self.training_scores_ = scores
         self.labeled_ = labels.labeled
         self.assignments_ = np.where(labels.labeled, labels.index, self._bend(scores).argmax(axis=1))
-        self.transduction_ = self.classes_[self.assignments_].astype(labels.dtype)
 
     def _learn_novelty(self, samples: Samples, targets: Targets, solution: RidgeSolution, seed: int) -> None:
         rows, mixture = targets.rows, solution.mixture
@@ -363,10 +366,10 @@ class StarRidge(KernelHasher):
         self.n_bits_ = n_bits
         self.database_temperature_ = self.temperature_
         if self.head_ == "posterior":
-            known = self.labeled_
             self.database_temperature_ = choose_database_temperature(
-                self._bend(self.training_scores_[known]),
-                self.assignments_[known],
+                self._bend(self.training_scores_),
+                self.assignments_,
+                self.labeled_,
                 self.codewords_,
                 self.temperature_,
                 self.codebook_seed_,
@@ -396,3 +399,10 @@ class StarRidge(KernelHasher):
 
     def _codes(self, scores: np.ndarray, temperature: float) -> BinaryCodes:
         return BinaryCodes.from_scores(self._bit_scores(scores, temperature), self.space_id_)
+
+
+def _with_given_labels(predicted: np.ndarray, given: PartialLabels) -> np.ndarray:
+    """Return the predicted labels with those that were given, also of classes whose rows all have weight zero."""
+    labels: np.ndarray = predicted.astype(given.dtype if given.labeled.any() else predicted.dtype)
+    labels[given.labeled] = given.classes[given.index[given.labeled]]
+    return labels

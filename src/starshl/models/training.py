@@ -182,7 +182,7 @@ def consult_graph(
     labels, is_started = training.labels, training.initial_assignments is not None
     if settings.unlabeled == "nearest" or labels.labeled.all() or (is_started and len(training.classes)):
         return training
-    plain = training.samples.plain_kernel(bank)
+    plain = training.samples.plain_kernel(getattr(bank, "kernels", []), lambda: bank)
     graph = graph_of_rows(plain, graph, training.rows, len(training.all_labels.index))
     if labels.labeled.any():
         return training.with_guess(guess_classes(plain, graph, labels.index, len(training.classes)))

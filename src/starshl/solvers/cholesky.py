@@ -77,8 +77,8 @@ class RidgeFactor:
         if not succeeds:
             raise np.linalg.LinAlgError(
                 f"A kernel matrix of {self.n_rows} rows with a ridge of {np.min(ridge):.1e} is not positive definite. "
-                "It needs a positive semidefinite kernel and a ridge above its rounding errors; use a larger ridge, "
-                "or float64 rows."
+                "It needs a positive semidefinite kernel whose rounding errors are smaller than the ridge; use another "
+                "kernel, or rows in float64."
             )
 
     def solve(self, B: np.ndarray) -> np.ndarray:

@@ -44,17 +44,12 @@ _LOG_RIDGES = (np.log(SMALLEST_RIDGE), np.log(1e4))
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """What the search found: the kernel sum_m weights[m] K_m + constant, its ridge and the temperature.
-
-    ``loss`` is the mean log loss of the rows of the search, each without itself, and ``accuracy`` their accuracy.
-    """
+    """What the search found: the kernel sum_m weights[m] K_m + constant, its ridge and the temperature."""
 
     weights: np.ndarray
     constant: float
     ridge: float
     temperature: float
-    loss: float
-    accuracy: float
 
 
 def one_hot(index: np.ndarray, n_classes: int) -> np.ndarray:
@@ -164,8 +159,6 @@ def start_mixture(grams: np.ndarray) -> Mixture:
         constant=1.0,
         ridge=_START_RIDGE,
         temperature=_START_TEMPERATURE,
-        loss=np.nan,
-        accuracy=np.nan,
     )
 
 
@@ -192,34 +185,26 @@ def fit_mixture(
     with single_threaded_blas():
         found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _N_STEPS})
         theta, (ridge, temperature) = np.exp(found.x[:-2]), np.exp(found.x[-2:])
-        theta, scores = _without_small_weights(loss, theta, ridge, temperature)
-    accuracy = float(loss.weights @ (scores.argmax(axis=1) == index))
+        theta = _without_small_weights(loss, theta, ridge, temperature)
     total = float(theta.sum())
     return Mixture(
         weights=theta / total / sizes,
         constant=1.0 / total,
         ridge=float(ridge),
         temperature=float(temperature),
-        loss=float(found.fun),
-        accuracy=accuracy,
     )
 
 
-def _without_small_weights(
-    loss: LeaveOneOutLoss, theta: np.ndarray, ridge: float, temperature: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights without those below .005 of their sum, and the scores; all weights if the small ones matter.
+def _without_small_weights(loss: LeaveOneOutLoss, theta: np.ndarray, ridge: float, temperature: float) -> np.ndarray:
+    """Return the weights without those below .005 of their sum, or all of them if the small ones matter.
 
     Beside a small ridge they can: the kernel of a small weight may be the only one that tells two rows apart.
     """
-    scores = loss.scores(theta, ridge)[0]
     kept = np.where(theta < _SMALLEST_SHARE * theta.sum(), 0.0, theta)
     if np.all(kept):
-        return theta, scores
-    without = loss.scores(kept, ridge)[0]
-    if loss.log_loss(without, temperature) > _DROPPED_LOSS * loss.log_loss(scores, temperature):
-        return theta, scores
-    return kept, without
+        return theta
+    with_all, with_kept = (loss.log_loss(loss.scores(weights, ridge)[0], temperature) for weights in (theta, kept))
+    return theta if with_kept > _DROPPED_LOSS * with_all else kept
 
 
 def _inverse(matrix: np.ndarray) -> np.ndarray:

@@ -111,8 +111,8 @@ class RidgeSums:
         with single_threaded_blas():
             if not factor_in_place(matrix, self.n_jobs):
                 raise np.linalg.LinAlgError(
-                    f"The sums over {self.n_features} features with a ridge of {ridge:.1e} are not positive definite. "
-                    "Use a larger ridge."
+                    f"The sums over {self.n_features} features with a ridge of {ridge:.1e} are not positive definite: "
+                    "they are not finite, or rounded too coarsely. Check the entries of X, or use fewer landmarks."
                 )
             last_row = matrix[-1].copy()
             invert_in_place(matrix, self.n_jobs)
