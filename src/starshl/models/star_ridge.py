@@ -54,7 +54,8 @@ class StarRidge(KernelHasher):
 
     Every class has a codeword :math:`\mu_g`, a row of signs. One kernel ridge regression onto the classes gives
     scores h(x); kernel weights and ridge minimize the log loss of rows that are each scored without themselves, and a
-    calibration z of the scores does the same. Bit b of a code is the sign of an expected codeword bit
+    calibration z of the scores does the same. Discriminant analysis may read the scores together before that, where
+    it tells left-out rows better apart. Bit b of a code is the sign of an expected codeword bit
 
     .. math:: \sum_g \mathrm{softmax}(T z(x))_g\, \mu_{gb},
 
@@ -81,9 +82,10 @@ class StarRidge(KernelHasher):
     n_codewords : int, default=None
         The number of clusters if no row has a label; None suggests one, and ``choice_`` says so.
     head : {"posterior", "linear"}, default="posterior"
-        "linear" leaves out the softmax: ridge regression onto codewords.
+        "linear" leaves out softmax and discriminant analysis: ridge regression onto codewords.
     unlabeled : {"graph", "ignore"}, default="graph"
-        "graph": they get spread labels (:func:`starshl.spread_labels`), trusted as far as neighbors agree; "ignore".
+        "graph": they get spread labels (:func:`starshl.spread_labels`), trusted as far as neighbors agree, or are left
+        out where many labels are found as well without them; "ignore".
     max_exact_rows : int, default=20000
         Largest number of rows whose kernel matrix is factorized. Above it, class scores are expansions over landmarks,
         rows may stay in a file, and ``choice_`` says so. Precomputed kernels are always solved exactly.
