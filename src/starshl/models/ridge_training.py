@@ -225,7 +225,8 @@ def discriminate(training: RidgeTrainingSet, solution: RidgeSolution) -> RidgeSo
     """
     if not training.is_given.all():
         return solution
-    found = fit_discriminant(solution.scores, training.index, training.weights)
+    with single_threaded_blas():
+        found = fit_discriminant(solution.scores, training.index, training.weights)
     if found is None:
         return solution
     return replace(
