@@ -28,7 +28,7 @@ from .landmark_training import solve_by_landmarks
 from .novelty import without_novelty
 from .novelty_training import NoveltyTraining
 from .posterior import QUERY_SHARPENING, bit_scores, choose_database_temperature, linear_bit_scores, posterior
-from .ridge_targets import choose_targets, read_labels
+from .ridge_targets import choose_targets, read_labels, with_given_labels
 from .ridge_training import (
     RidgeSettings,
     RidgeSolution,
@@ -53,9 +53,8 @@ class StarRidge(KernelHasher):
     r"""Learn class scores by kernel ridge regression, and write them as codes of any length.
 
     Every class has a codeword :math:`\mu_g`, a row of signs. One kernel ridge regression onto the classes gives
-    scores h(x); kernel weights and ridge minimize the log loss of rows that are each scored without themselves, and a
-    calibration z of the scores does the same. Discriminant analysis may read the scores together before that, where
-    it tells left-out rows better apart. Bit b of a code is the sign of an expected codeword bit
+    scores h(x); kernel weights and ridge minimize the log loss of rows that are each scored without themselves, and so
+    do discriminant analysis and calibration of the scores, z. Bit b of a code is the sign of an expected codeword bit
 
     .. math:: \sum_g \mathrm{softmax}(T z(x))_g\, \mu_{gb},
 
@@ -84,8 +83,7 @@ class StarRidge(KernelHasher):
     head : {"posterior", "linear"}, default="posterior"
         "linear" leaves out softmax and discriminant analysis: ridge regression onto codewords.
     unlabeled : {"graph", "ignore"}, default="graph"
-        "graph": they get spread labels (:func:`starshl.spread_labels`), trusted as far as neighbors agree, or are left
-        out where many labels are found as well without them; "ignore".
+        "graph": they get spread labels (:func:`starshl.spread_labels`), trusted as far as they help; "ignore".
     max_exact_rows : int, default=20000
         Largest number of rows whose kernel matrix is factorized. Above it, class scores are expansions over landmarks,
         rows may stay in a file, and ``choice_`` says so. Precomputed kernels are always solved exactly.
@@ -230,7 +228,7 @@ class StarRidge(KernelHasher):
         self.choice_ = describe(training, targets, solution, calibration)
         self._store_training_rows(samples, labels, targets, solution)
         self._learn_novelty(samples, targets, solution, search_seed)
-        self.transduction_ = _with_given_labels(self.classes_[self.assignments_], check_labels(y, len(samples)))
+        self.transduction_ = with_given_labels(self.classes_[self.assignments_], check_labels(y, len(samples)))
         self._set_codewords(settings.n_bits, self.codewords)
         return self
 
@@ -401,10 +399,3 @@ class StarRidge(KernelHasher):
 
     def _codes(self, scores: np.ndarray, temperature: float) -> BinaryCodes:
         return BinaryCodes.from_scores(self._bit_scores(scores, temperature), self.space_id_)
-
-
-def _with_given_labels(predicted: np.ndarray, given: PartialLabels) -> np.ndarray:
-    """Return the predicted labels with those that were given, also of classes whose rows all have weight zero."""
-    labels: np.ndarray = predicted.astype(given.dtype if given.labeled.any() else predicted.dtype)
-    labels[given.labeled] = given.classes[given.index[given.labeled]]
-    return labels
