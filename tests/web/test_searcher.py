@@ -157,6 +157,17 @@ def test_a_collection_served_for_reading_takes_no_changes(folder, rows):
         reader.close()
 
 
+def test_warming_up_changes_nothing_and_a_failure_does_no_harm(folder, monkeypatch, caplog):
+    service = Service([folder])
+    service.warm_up()
+    assert len(service.searcher("things")) == 60
+    assert not caplog.records
+    monkeypatch.setattr(Searcher, "encode", lambda *_: 1 / 0)
+    service.warm_up()
+    assert "things could not be warmed up" in caplog.text
+    service.close()
+
+
 def test_two_collections_of_one_name_are_refused(folder, tmp_path):
     with pytest.raises(ValueError, match="Two of the folders"):
         Service([folder, tmp_path / "other" / "things"])

@@ -176,9 +176,7 @@ def test_a_request_that_takes_too_long_is_answered_and_others_are_too_many(folde
 
 
 def test_a_port_in_use_is_reported():
-    taken = server.listen(Settings(port=0))
-    try:
+    with server.bound_socket(Settings(port=0)) as taken:
+        taken.listen()
         with pytest.raises(ValueError, match="cannot listen on port"):
-            server.listen(Settings(port=taken.getsockname()[1]))
-    finally:
-        taken.close()
+            server.bound_socket(Settings(port=taken.getsockname()[1]))

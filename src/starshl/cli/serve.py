@@ -93,11 +93,11 @@ def _serve(
     from ..web import Service
     from ..web.demo import make_digits
     from ..web.http import create_app
-    from ..web.http.server import listen, run
+    from ..web.http.server import bound_socket, run
     from ..web.logs import log_as_json
 
     # Before anything else: a port in use or missing tokens are found at once, not after loading a large collection.
-    with listen(settings) as listener:
+    with bound_socket(settings) as listener:
         if _DEMO in folders and not _DEMO.exists():
             typer.echo(f"making {_DEMO}, which takes a few seconds", err=True)
             make_digits(_DEMO)
@@ -108,7 +108,10 @@ def _serve(
         log_as_json()
         # Vectors have the order of the columns that the hasher was fitted on, not their names.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        log = logging.getLogger("starshl.web")
+        log.info("warming up")
+        app.state.service.warm_up()
         port = listener.getsockname()[1]
         fields = {"host": settings.host, "port": port, "collections": [folder.name for folder in folders]}
-        logging.getLogger("starshl.web").info("serving", extra={"fields": fields})
+        log.info("serving", extra={"fields": fields})
         run(app, settings, listener)

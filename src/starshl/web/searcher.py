@@ -130,6 +130,23 @@ class Searcher:
         with self.opened() as collection:
             return len(collection)
 
+    def warm_up(self) -> None:
+        """Search for, encode and classify a vector, so that nobody waits for loops that are compiled on first use."""
+        with self.opened() as collection:
+            hasher, has_items = collection.hasher, len(collection) > 0
+        width = n_columns(hasher)
+        if width is None:
+            return
+        rows = [[0.0] * width]
+        futures: list[Future[Any]] = [self.encode(rows), self._encodings.submit("database", self._checked(rows))]
+        if has_items:
+            options = (SearchOptions(k=1), SearchOptions(k=1, rescore=False), SearchOptions(k=1, radius=0))
+            futures += [self.search(rows, options=each) for each in options]
+        if hasattr(hasher, "predict"):
+            futures.append(self.predict(rows, probabilities=hasattr(hasher, "predict_proba")))
+        for future in futures:
+            future.result()
+
     def search(
         self,
         vectors: Sequence[Sequence[float]] | None = None,

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI
-from starlette.types import ASGIApp
 
 from ... import __version__
 from ..events import Observer
@@ -24,7 +23,7 @@ from .problems import PROBLEM_SCHEMA, add_problem_handlers
 __all__ = ["create_app"]
 
 
-def create_app(open_service: Callable[[Observer], Service], settings: Settings | None = None) -> ASGIApp:
+def create_app(open_service: Callable[[Observer], Service], settings: Settings | None = None) -> FastAPI:
     """Return the app of a service, which is open while the app runs.
 
     Parameters

@@ -18,7 +18,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..settings import Settings
 
-__all__ = ["BackgroundServer", "listen", "run"]
+__all__ = ["BackgroundServer", "bound_socket", "run"]
 
 _GRACE_SECONDS = 30
 # Connections may outnumber requests: many are kept open and idle.
@@ -49,7 +49,7 @@ class BackgroundServer:
 
     def __init__(self, app: ASGIApp, settings: Settings | None = None) -> None:
         settings = Settings(port=0) if settings is None else settings
-        listener = listen(settings)
+        listener = bound_socket(settings)
         self.port: int = listener.getsockname()[1]
         self.address = f"http://{settings.host}:{self.port}"
         self._server = _server(app, settings)
@@ -72,8 +72,8 @@ class BackgroundServer:
         self.close()
 
 
-def listen(settings: Settings) -> socket.socket:
-    """Return a socket that listens where the settings say, or say why it cannot."""
+def bound_socket(settings: Settings) -> socket.socket:
+    """Return a socket with the address of the settings, which does not listen yet, or say why there is none."""
     settings.check()
     try:
         family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0][0]
@@ -81,7 +81,6 @@ def listen(settings: Settings) -> socket.socket:
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind((settings.host, settings.port))
-            listener.listen(2048)
         except BaseException:
             listener.close()
             raise
