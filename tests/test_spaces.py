@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 import starshl
-from starshl import BinaryCodes, HybridHasher, StarRidge, StarSHL
+from starshl import BinaryCodes, HybridHasher, StarRidge, StarSHL, make_index
 from starshl.baselines import ITQ, LSHash
 from starshl.exceptions import SpaceMismatchError
 from starshl.features import PreparedHasher, Scale
@@ -174,6 +174,10 @@ class WithAnObject(LSHash):
 
 
 def test_hasher_that_no_file_can_hold_makes_codes_of_unknown_space(digits):
-    hasher = WithAnObject(8, random_state=0).fit(digits[0])
-    assert hasher.space_id_ is None
-    assert hasher.encode(digits[0][:3]).space_id is None
+    for hasher in (WithAnObject(8, random_state=0), PreparedHasher([Scale()], WithAnObject(8, random_state=0))):
+        hasher.fit(digits[0])
+        codes = hasher.encode(digits[0][:3])
+        assert codes.space_id is None
+        assert make_index(codes, hasher=hasher).space_id is None
+        with pytest.raises(AttributeError, match=r"has no space_id_: helper_ is of type object"):
+            _ = hasher.space_id_

@@ -31,7 +31,7 @@ __all__ = ["BaseHasher", "LinearHasher", "all_or_nothing"]
 _MAX_UNBACKED_FEATURES = 2**24
 
 # Not an attribute of the hasher: hashing rows must leave the hasher as it was.
-_SPACE_IDS: WeakKeyDictionary[BaseHasher, tuple[dict[str, Any], str | None]] = WeakKeyDictionary()
+_SPACE_IDS: WeakKeyDictionary[BaseHasher, tuple[dict[str, Any], str]] = WeakKeyDictionary()
 
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
@@ -132,7 +132,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def as_codes(self, packed: np.ndarray) -> BinaryCodes:
         """Return packed bytes that this hasher once made, read from a file for example, as codes of its space."""
-        return BinaryCodes(packed, self.n_bits_, self.space_id_)
+        return BinaryCodes(packed, self.n_bits_, getattr(self, "space_id_", None))
 
     def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
         """Return the codes of items that queries are compared with, as packed bytes.
@@ -149,21 +149,21 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return self.encode(X)
 
     @property
-    def space_id_(self) -> str | None:
+    def space_id_(self) -> str:
         """The identity of the space of the codes: that of the codebook, or a digest of what this hasher has learned.
 
-        Codes of equal identity can be searched together, whichever hasher made them. None, unknown, is that of a hasher
-        of your own that has learned what a model file cannot hold.
+        Codes of equal identity can be searched together, whichever hasher made them. A hasher of your own has none, and
+        its codes are of unknown space, if it has learned what a model file cannot hold.
         """
         check_is_fitted(self)
         state = self._learned_state()
-        known, space_id = _SPACE_IDS.get(self, ({}, None))
+        known, space_id = _SPACE_IDS.get(self, ({}, ""))
         if known.keys() != state.keys() or any(known[name] is not value for name, value in state.items()):
             space_id = self._make_space_id()
             _SPACE_IDS[self] = (state, space_id)
         return space_id
 
-    def _make_space_id(self) -> str | None:
+    def _make_space_id(self) -> str:
         codebook = getattr(self, "codebook_", None)
         if codebook is not None:
             return codebook.space_id
@@ -171,8 +171,8 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         learned = {name: value for name, value in self._learned_state().items() if name != "feature_names_in_"}
         try:
             plain, arrays = pack_values(learned)
-        except TypeError:
-            return None
+        except TypeError as error:
+            raise AttributeError(f"This {type(self).__name__} has no space_id_: {error}") from error
         return make_space_id([type(self).__name__, plain], arrays)
 
     @property

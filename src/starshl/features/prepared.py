@@ -140,7 +140,7 @@ class PreparedHasher(BaseHasher):
 
     def encode(self, X: SamplesLike) -> BinaryCodes:
         """Return the codes of queries as packed bytes."""
-        return replace(self.hasher_.encode(self.prepare(X)), space_id=self.space_id_)
+        return self.as_codes(self.hasher_.encode(self.prepare(X)).packed)
 
     @available_if(_hasher_has("encode_queries"))
     def encode_queries(self, X: SamplesLike) -> Any:
@@ -152,11 +152,11 @@ class PreparedHasher(BaseHasher):
 
     def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
         """Return the codes of items that queries are compared with, as packed bytes."""
-        return replace(self.hasher_.encode_database(self.prepare(X), y), space_id=self.space_id_)
+        return self.as_codes(self.hasher_.encode_database(self.prepare(X), y).packed)
 
     def as_codes(self, packed: np.ndarray) -> BinaryCodes:
         """Return packed bytes that this hasher once made as codes of its space."""
-        return replace(self.hasher_.as_codes(packed), space_id=self.space_id_)
+        return replace(self.hasher_.as_codes(packed), space_id=getattr(self, "space_id_", None))
 
     @available_if(_hasher_has("predict"))
     def predict(self, X: SamplesLike, **params: Any) -> np.ndarray:
@@ -214,7 +214,7 @@ class PreparedHasher(BaseHasher):
         """The codebook of the hasher inside, if it has one."""
         return self._classifier.codebook_
 
-    def _make_space_id(self) -> str | None:
+    def _make_space_id(self) -> str:
         codebook = getattr(self.hasher_, "codebook_", None)
         if not self.steps_ or (codebook is not None and codebook.space_id == self.hasher_.space_id_):
             return self.hasher_.space_id_
