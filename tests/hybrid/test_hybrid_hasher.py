@@ -146,17 +146,19 @@ def test_float_queries_find_more_near_vectors_with_the_same_codes(residual, hash
     assert recalls[0] > recalls[1] + 0.02
 
 
-def test_codes_stand_for_the_least_squares_reconstruction(residual, digits):
-    X, y = digits[0][:400], digits[1][:400]
-    codes = residual.encode_database(X, y)
-    directions = residual.neighbor_hasher_.components_
-    steps = codes.to_signs()[:, 4:, None] * directions[None]  # one column per scale
-    membership = np.kron(np.eye(10)[y], np.eye(X.shape[1])).reshape(400, 64, 640)
-    design = np.concatenate([steps.transpose(0, 2, 1), membership], axis=2).reshape(400 * 64, -1)
+def test_codes_stand_for_the_least_squares_reconstruction():
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=60)
+    X = rng.standard_normal((60, 8)) + 2 * y[:, None]
+    fitted = Quick(n_bits=8, form="residual").fit(X, y)
+    codes = fitted.encode_database(X, y)
+    steps = codes.to_signs()[:, 2:, None] * fitted.neighbor_hasher_.components_  # one column per scale
+    membership = np.kron(np.eye(3)[y], np.eye(8)).reshape(60, 8, 24)
+    design = np.concatenate([steps.transpose(0, 2, 1), membership], axis=2).reshape(480, 30)
     best = np.linalg.lstsq(design, X.ravel(), rcond=None)[0]
-    assert np.allclose(residual.bit_scales_, best[:20], atol=1e-6)
-    assert np.allclose(residual.class_centers_, best[20:].reshape(10, 64), atol=1e-6)
-    vectors = residual.make_index(codes).reconstruction.vectors(codes)
+    assert np.allclose(fitted.bit_scales_, best[:6], atol=1e-6)
+    assert np.allclose(fitted.class_centers_, best[6:].reshape(3, 8), atol=1e-6)
+    vectors = fitted.make_index(codes).reconstruction.vectors(codes)
     assert np.allclose(vectors.ravel(), design @ best, atol=1e-6)
 
 
@@ -203,7 +205,7 @@ def test_a_given_weight_is_kept(digits):
         ({"class_weight": -1.0, "form": "residual"}, "class_weight is -1.0"),
         ({"class_first": -1}, "class_first is -1"),
         ({"form": "float"}, "form is 'float'"),
-        ({"form": "residual", "neighbor_hasher": SpectralHash()}, "SpectralHash, which has no hyperplanes"),
+        ({"form": "residual", "neighbor_hasher": SpectralHash()}, "SpectralHash, whose bits are not"),
     ):
         with pytest.raises(ValueError, match=message):
             Quick(**settings).fit(*digits)

@@ -7,22 +7,10 @@ import numpy as np
 from ..base import BaseHasher, LinearHasher
 from ..codes import BinaryCodes
 from ..index import Reconstruction
-from ..index.reconstruction import class_fields
+from ..index.reconstruction import are_orthonormal, class_fields
 from ..linalg import gram, project
 
 __all__ = ["components_of", "fit_reconstruction"]
-
-
-def components_of(neighbor_hasher: BaseHasher | None, n_features: int) -> np.ndarray:
-    """Return the directions of the neighbor bits, or say that a hasher has none."""
-    if neighbor_hasher is None:
-        return np.empty((0, n_features))
-    if not isinstance(neighbor_hasher, LinearHasher):
-        raise ValueError(
-            f"form is 'residual', and the neighbor_hasher is a {type(neighbor_hasher).__name__}, which has no "
-            "hyperplanes. Use ITQ, or form='hamming'."
-        )
-    return neighbor_hasher.components_
 
 
 def fit_reconstruction(rows: np.ndarray, codes: BinaryCodes, components: np.ndarray, n_fields: int) -> Reconstruction:
@@ -57,3 +45,16 @@ def _means(rows: np.ndarray, fields: np.ndarray, sizes: np.ndarray) -> np.ndarra
     members = np.zeros((len(fields), len(sizes)))
     members[np.arange(len(fields)), fields] = 1.0
     return gram(members, rows.astype(np.float64)) / np.maximum(sizes, 1)[:, None]
+
+
+def components_of(neighbor_hasher: BaseHasher | None, n_features: int) -> np.ndarray:
+    """Return the directions of a fitted hasher of neighbors, (n_bits, n_features), if these are orthonormal."""
+    if neighbor_hasher is None:
+        return np.empty((0, n_features))
+    components = neighbor_hasher.components_ if isinstance(neighbor_hasher, LinearHasher) else None
+    if components is None or not are_orthonormal(components):
+        raise ValueError(
+            f"form is 'residual', and the neighbor_hasher is a {type(neighbor_hasher).__name__}, whose bits are not "
+            "those of orthonormal directions. Use ITQ, or form='hamming'."
+        )
+    return components

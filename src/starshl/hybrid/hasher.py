@@ -33,6 +33,8 @@ from .tuning import best_hamming_weight, best_residual_weight, spread_of_distanc
 __all__ = ["HybridHasher"]
 
 _SEEDS = np.iinfo(np.int32).max
+# Until no code changes, which takes fewer. Of 30 bits on 3,000 rows of AG News and MNIST, 50 lose .008 of the recall.
+_ITQ_ITERATIONS = 300
 
 
 def _class_hasher_has(method: str) -> Callable[[HybridHasher], bool]:
@@ -54,8 +56,9 @@ class HybridHasher(BaseHasher):
     A supervised code finds items of the right class, but cannot tell them apart. A hybrid code finds the nearest items
     of the right class: the class field is the number of the class in binary, as short as possible, and the other bits
     are those of a hasher of neighbors. The class field of a query holds the predicted class, that of an item its label
-    where one is given. The distance of two codes is the Hamming distance of the neighbor bits, plus ``class_weight_``
-    if the class fields differ. :meth:`make_index` returns the index that computes it.
+    where one is given. The ``class_first`` nearest items of the query's class come first. Otherwise the distance of two
+    codes is the Hamming distance of the neighbor bits, plus ``class_weight_`` if the class fields differ.
+    :meth:`make_index` returns the index that computes it, :meth:`encode_queries` what this index searches for.
 
     ``form="residual"`` makes more of the same codes: an item stands for a vector, the center of its class plus a step
     along each direction of the neighbor hasher, and it is compared with the query's own vector.
@@ -66,7 +69,8 @@ class HybridHasher(BaseHasher):
         Fitted on a clone. None is :class:`starshl.StarRidge`. If there are no labels, the class field then holds one of
         2^(f + 1) clusters, f = ceil(log2 k), where k is a suggested number of clusters.
     neighbor_hasher : hasher, default=None
-        Fitted on a clone, which gets the bits that the class field leaves. None is :class:`starshl.baselines.ITQ`.
+        Fitted on a clone, which gets the bits that the class field leaves. None is :class:`starshl.baselines.ITQ`, with
+        iterations until no code changes.
     n_bits : int, default=32
         Length of the codes, both fields together.
     form : {"hamming", "residual"}, default="hamming"
@@ -180,13 +184,7 @@ class HybridHasher(BaseHasher):
 
     def _fit_reconstruction(self, training: TrainingRows, codes: BinaryCodes) -> None:
         n_numbers, components = len(class_numbers(self.class_hasher_).words), self._components
-        n_fields = min(n_numbers, 1 << self.class_bits_)
-        try:
-            fitted = fit_reconstruction(training.rows, codes, components, n_fields)
-        except ValueError as error:
-            raise ValueError(
-                f"form is 'residual', and the neighbor_hasher is a {type(self.neighbor_hasher_).__name__}: {error}"
-            ) from error
+        fitted = fit_reconstruction(training.rows, codes, components, min(n_numbers, 1 << self.class_bits_))
         self.class_centers_, self.bit_scales_ = fitted.centers, fitted.scales
         self.distance_unit_ = spread_of_distances(training, codes, fitted, self.seeds_[1])
 
@@ -216,7 +214,8 @@ class HybridHasher(BaseHasher):
         n_left = n_bits - self.class_bits_
         if n_left == 0:
             return None
-        template = ITQ(random_state=seed) if self.neighbor_hasher is None else clone(self.neighbor_hasher)
+        own = self.neighbor_hasher
+        template = ITQ(max_iter=_ITQ_ITERATIONS, random_state=seed) if own is None else clone(own)
         try:
             return self._with_threads(template.set_params(n_bits=n_left)).fit(rows)
         except ValueError as error:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..codes import BinaryCodes
 
-__all__ = ["Reconstruction", "VectorQueries", "class_fields"]
+__all__ = ["Reconstruction", "VectorQueries", "are_orthonormal", "class_fields"]
 
 # Directions of single-precision rows are orthonormal up to a few millionths.
 _ORTHONORMAL = 1e-3
@@ -55,7 +55,7 @@ class Reconstruction:
             raise ValueError("Some numbers of the reconstruction are not finite.")
         if not (np.isfinite(self.unit) and self.unit > 0):
             raise ValueError(f"unit is {self.unit}; it must be positive.")
-        if np.any(np.abs(components @ components.T - np.eye(len(components))) > _ORTHONORMAL):
+        if not are_orthonormal(components):
             raise ValueError("The components are not orthonormal. Use directions such as those of ITQ.")
 
     @property
@@ -99,6 +99,11 @@ class VectorQueries:
     def __getitem__(self, rows: slice | np.ndarray) -> VectorQueries:
         """Select queries."""
         return VectorQueries(self.codes[rows], self.vectors[rows])
+
+
+def are_orthonormal(components: np.ndarray) -> bool:
+    """Return whether the rows have length one and are perpendicular, up to rounding."""
+    return bool(np.all(np.abs(components @ components.T - np.eye(len(components))) <= _ORTHONORMAL))
 
 
 def class_fields(codes: BinaryCodes, n_class_bits: int) -> np.ndarray:
