@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -88,7 +90,7 @@ def _compared(snapshot: Snapshot, store: Store, name: str, conditions: Sequence[
     """Return which items meet all conditions on one column."""
     columns = store.blocks.read_column(name, snapshot.memory.columns)
     parts = [
-        np.logical_and.reduce([column.passing(condition.word, condition.value) for condition in conditions])
+        reduce(operator.and_, (column.passing(condition.word, condition.value) for condition in conditions))
         for column in columns
     ]
     passing = np.concatenate([np.empty(0, np.bool_), *parts])

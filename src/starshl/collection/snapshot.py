@@ -98,9 +98,9 @@ class Snapshot:
 
     def as_indexed(self, by_id: np.ndarray) -> np.ndarray:
         """Return booleans that are given by ascending id in the order of the index."""
-        ids = self.index.ids
-        if not len(ids) or np.all(ids[1:] > ids[:-1]):
+        if self.index.is_ascending or not len(by_id):
             return by_id
+        ids = self.index.ids
         lowest = ids.min()
         if int(ids.max()) - int(lowest) + 1 == len(ids):
             return by_id[ids - lowest]

@@ -19,6 +19,8 @@ _SPARE_SHARE = 0.125
 class PlaneItems(Snapshot):
     """The first ``n_items`` columns of planes."""
 
+    ascending = True
+
     planes: np.ndarray
     n_items: int
 

@@ -94,6 +94,9 @@ class RunItems(PlaneItems):
         return replace(self, planes=planes, starts=starts, places=places, n_items=n_items)
 
     def kept(self, mask: np.ndarray) -> PlaneItems:  # type: ignore[override]  # as above
+        if mask.all():
+            # A copy without the spare room, which belongs to the successors of this snapshot.
+            return replace(self, planes=np.ascontiguousarray(self.planes[:, : self.n_items]))
         return self.of(self.n_bits, np.ascontiguousarray(self.planes[:, : self.n_items][:, mask]), self.ids[mask])
 
     def find(self, ids: np.ndarray) -> np.ndarray:

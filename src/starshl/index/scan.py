@@ -70,6 +70,11 @@ class ScanIndex(HammingIndex):
         return len(self._items)
 
     @property
+    def is_ascending(self) -> bool:
+        """Whether ``ids`` ascend."""
+        return self._items.ascending
+
+    @property
     def last_id(self) -> int | None:
         """The largest id, or None."""
         return self._items.last_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -29,6 +29,8 @@ class Snapshot(ABC):
     """
 
     n_bits: int
+    #: Whether positions are in the order of ids.
+    ascending: ClassVar[bool] = False
 
     @classmethod
     @abstractmethod
