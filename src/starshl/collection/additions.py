@@ -101,8 +101,10 @@ class EncodedItems:
         ]
 
 
-def _check_space(codes: BinaryCodes, held: str) -> None:
+def _check_space(codes: BinaryCodes, held: str | None) -> None:
     """Refuse codes of another space than the collection's; warn of unknown ones."""
+    if held is None:
+        return
     if codes.space_id is None:
         warnings.warn(
             f"The space of these codes is unknown; they are stored as codes of the collection's space, {held}. If its "

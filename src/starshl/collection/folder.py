@@ -74,7 +74,7 @@ def lock_for_writing(path: Path) -> int:
 
 
 class SavedModel(NamedTuple):
-    """The name of a model file, and the space of the codes that the model makes when it is loaded again."""
+    """The name of a model file, and the space of the codes that the loaded model makes; "" if it is unknown."""
 
     name: str
     space_id: str
@@ -88,7 +88,7 @@ def save_model(folder: Path, hasher: BaseHasher, kernels: Kernels) -> SavedModel
     draft = folder / _DRAFT
     hasher.save(draft)
     try:
-        space_id = load(draft, kernels=kernels).space_id_
+        space_id = load(draft, kernels=kernels).space_id_ or ""
     except BaseException:
         draft.unlink()
         raise

@@ -52,8 +52,8 @@ class OpenCollection:
             return None if snapshot.vectors is None else snapshot.vectors.layout.kind
 
     @property
-    def space_id(self) -> str:
-        """The identity of the space of the codes; codes of other spaces are refused."""
+    def space_id(self) -> str | None:
+        """The identity of the space of the codes, None if it is unknown; codes of other spaces are refused."""
         with self._session.reading() as (snapshot, _):
             return snapshot.hasher.space_id_
 

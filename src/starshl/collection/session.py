@@ -195,7 +195,7 @@ class Session:
             is_outdated = store.is_outdated
         if is_outdated and not self._read_only:
             with self.writing() as change:
-                change.store.upgrade(snapshot.hasher.space_id_)
+                change.store.upgrade(snapshot.hasher.space_id_ or "")
 
     def _begin(self, store: Store, stack: ExitStack) -> Snapshot:
         """Begin to read the newest state, and begin again if its vectors moved to another file at that moment."""

@@ -150,10 +150,11 @@ def _vector_file(store: Store, folder: Path) -> VectorFile | None:
 
 def _check_space(store: Store, hasher: BaseHasher) -> None:
     """Refuse codes of another space than the model's."""
-    held = hasher.space_id_ if store.is_outdated else store.text_fact("space")
-    if held != hasher.space_id_:
+    made = hasher.space_id_ or ""
+    held = made if store.is_outdated else store.text_fact("space")
+    if held != made:
         raise CollectionFormatError(
-            f"The codes are of space {held}, those of the model of space {hasher.space_id_}: the collection is "
+            f"The codes are of space {held}, those of the model of space {made}: the collection is "
             "damaged. Restore it from a copy."
         )
 
