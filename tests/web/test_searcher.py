@@ -168,6 +168,17 @@ def test_warming_up_changes_nothing_and_a_failure_does_no_harm(folder, monkeypat
     service.close()
 
 
+def test_a_reader_follows_a_hasher_that_another_process_replaces(folder, rows):
+    reader = Searcher(folder, read_only=True)
+    with Collection(folder) as collection:
+        narrow = rows[:, :5]
+        collection.replace_hasher(LSHash(16, random_state=0).fit(narrow), collection.ids, narrow)
+    assert reader.search(narrow[:1].tolist()).result(10)[0].hits[0].id == 0
+    with pytest.raises(ValueError, match="have 5"):
+        reader.search(rows[:1].tolist())
+    reader.close()
+
+
 def test_two_collections_of_one_name_are_refused(folder, tmp_path):
     with pytest.raises(ValueError, match="Two of the folders"):
         Service([folder, tmp_path / "other" / "things"])

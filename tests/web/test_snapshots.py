@@ -3,6 +3,7 @@
 import io
 import shutil
 import tarfile
+import threading
 
 import pytest
 
@@ -167,6 +168,24 @@ def test_a_crash_in_the_middle_of_a_restore_is_put_right(folder, tmp_path):
     shutil.copytree(folder, aside)  # a crash after the new one was in place
     recover_folder(folder)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["things"]
+
+
+def test_nothing_but_the_batches_waits_while_a_collection_is_swapped(folder, rows):
+    """A route that waited itself would keep all other requests waiting."""
+    searcher = Searcher(folder)
+    entered, leave = threading.Event(), threading.Event()
+    swap = searcher.replace_folder(lambda: entered.set() or leave.wait(10))
+    assert entered.wait(10)
+    vector = rows[:1].tolist()
+    futures = [searcher.search(vector), searcher.encode(vector), searcher.add(NewItems(vector)), searcher.remove([5])]
+    with pytest.raises(ValueError, match="7 numbers"):
+        searcher.search(rows[:1, :7].tolist())
+    assert not searcher.is_ready
+    assert not any(future.done() for future in futures)
+    leave.set()
+    swap.result(10)
+    assert [future.result(10) is not None for future in futures] == [True] * 4
+    searcher.close()
 
 
 def test_searches_go_on_while_a_collection_is_restored(folder, rows):

@@ -78,13 +78,13 @@ class Searcher:
         self._n_jobs = n_jobs
         self._observer: Observer = Silent() if observer is None else observer
         self._collection = self._open()
+        # Known without asking the collection, which may be closed for a moment while others wait.
+        self._hasher = self._collection.hasher
         self._gate = Gate()
         self._close_lock = threading.Lock()
         self._is_closed = False
         self._searches: Batcher[Any, _Query, list[Found]] = Batcher(self._search_group, largest_group=_ROWS_AT_ONCE)
-        self._encodings: Batcher[str, np.ndarray, Encoded] = Batcher(
-            self._encode_group, n_threads=1, largest_group=_ROWS_AT_ONCE
-        )
+        self._encodings: Batcher[str, np.ndarray, Encoded] = Batcher(self._encode_group, largest_group=_ROWS_AT_ONCE)
         self._writer = Writer(self.opened, self.name, self._observer, read_only=read_only)
 
     @property
@@ -168,8 +168,7 @@ class Searcher:
     def predict(self, vectors: Sequence[Sequence[float]], *, probabilities: bool = False) -> Future[Predictions]:
         """Predict the labels of vectors."""
         rows = self._checked(vectors)
-        with self.opened() as collection:
-            check_predicts(collection.hasher, probabilities)
+        check_predicts(self._hasher, probabilities)
         kind = "predict_proba" if probabilities else "predict"
         return mapped(self._encodings.submit(kind, rows, len(rows)), predictions)
 
@@ -243,7 +242,7 @@ class Searcher:
 
     def replace_hasher(self, hasher: BaseHasher) -> Future[None]:
         """Encode the kept vectors of all items with another hasher."""
-        return self._writer.replace_hasher(hasher)
+        return mapped(self._writer.replace_hasher(hasher), lambda _: self._refresh())
 
     def undisturbed(self, action: Any) -> Future[Any]:
         """Call a function while nothing is written, in the thread that writes."""
@@ -259,6 +258,7 @@ class Searcher:
                     replace()
                 finally:
                     self._collection = self._open()
+            self._refresh()
 
         return self._writer.submit(swap)
 
@@ -284,8 +284,18 @@ class Searcher:
         return followed(encoding, lambda encoded: self._writer.put(items, rows, encoded, key, replace=replace))
 
     def _checked(self, vectors: Sequence[Sequence[float]] | np.ndarray) -> np.ndarray:
+        try:
+            return check_vectors(vectors, self._hasher, "vectors")
+        except ValueError:
+            if not self.read_only:
+                raise
+            # Another process may have replaced the hasher.
+            self._refresh()
+            return check_vectors(vectors, self._hasher, "vectors")
+
+    def _refresh(self) -> None:
         with self.opened() as collection:
-            return check_vectors(vectors, collection.hasher, "vectors")
+            self._hasher = collection.hasher
 
     def _search_group(self, key: tuple[bool, tuple[Any, ...]], queries: list[_Query]) -> list[list[Found]]:
         """Search for all queries of a group in one call."""

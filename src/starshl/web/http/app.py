@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -21,6 +22,8 @@ from .metrics import Metrics
 from .problems import PROBLEM_SCHEMA, add_problem_handlers
 
 __all__ = ["create_app"]
+
+_N_THREADS = 64
 
 
 def create_app(open_service: Callable[[Observer], Service], settings: Settings | None = None) -> FastAPI:
@@ -40,6 +43,8 @@ def create_app(open_service: Callable[[Observer], Service], settings: Settings |
 
     @asynccontextmanager
     async def open_while_running(_: FastAPI) -> AsyncIterator[None]:
+        # asyncio's own pool has a few threads only, and some calls wait for a long change to end.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_N_THREADS, thread_name_prefix="request"))
         try:
             yield
         finally:

@@ -33,22 +33,23 @@ def router(tag: str, prefix: str = "") -> APIRouter:
     return APIRouter(prefix=f"/api/v1{prefix}", tags=[tag], route_class=StrictRoute, responses=_PROBLEMS)
 
 
-def _service(request: Request) -> Service:
+async def _service(request: Request) -> Service:
     found: Service = request.app.state.service
     return found
 
 
-def _metrics(request: Request) -> Metrics:
+async def _metrics(request: Request) -> Metrics:
     found: Metrics = request.app.state.metrics
     return found
 
 
+# Asynchronous, like the routes: FastAPI would call plain functions in other threads, which costs more than they do.
 TheService = Annotated[Service, Depends(_service)]
 TheMetrics = Annotated[Metrics, Depends(_metrics)]
 CollectionName = Annotated[str, Path(description="The name of a collection.", max_length=100)]
 
 
-def _searcher(name: CollectionName, service: TheService) -> Searcher:
+async def _searcher(name: CollectionName, service: TheService) -> Searcher:
     return service.searcher(name)
 
 
