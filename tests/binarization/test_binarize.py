@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -365,6 +366,8 @@ def test_bad_input_is_refused_before_anything_is_fitted(digits, tmp_path):
         ((X, y[:-1]), "599"),
         ((csr_array(X), y), "X is a sparse matrix; codes are compared with dense vectors"),
         ((X[0], None), "X has 1 dimension"),
+        ((np.where(X > 0.9, np.nan, X), y), "X has NaN or infinite values in .* rows, the first in row"),
+        ((X.astype(str), y), "X holds values of type <U32; vectors must be numbers"),
         ((X[:9], y[:9]), "There are 9 rows; .* takes at least 11"),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
@@ -408,3 +411,11 @@ def test_news_embeddings_keep_their_classes_in_four_bytes(tmp_path):
     exact, star = result.methods[:2]
     # Measured: 0.89 with 4 bytes per item, 0.83 with 2,048.
     assert star.precision_at_10 > exact.precision_at_10
+
+
+def test_without_faiss_a_note_takes_the_place_of_product_quantization(digits, monkeypatch):
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    monkeypatch.delitem(sys.modules, "starshl.adapters.faiss_quantizer", raising=False)
+    result = compare(*digits, hasher=LSHash(16), rivals=["PQ"], n_queries=30)
+    assert [one.name for one in result.methods] == ["float search", "LSHash"]
+    assert "PQ was left out: This needs the library 'faiss', which is not installed. Install it with" in result.page()

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_random_state
 
 from .._types import LabelsLike, Seed
 from .._validation import as_label_array, check_integer, check_labels
+from .._words import counted
 
 __all__ = ["N_NEAREST", "N_SHORTLIST", "Split", "hold_out"]
 
@@ -80,6 +81,7 @@ def hold_out(X: ArrayLike, y: LabelsLike, n_queries: int | None, random_state: S
     rows = np.asarray(X)
     if rows.ndim != 2:
         raise ValueError(f"X has {rows.ndim} dimension(s); it must have two, with one row per item. Reshape it.")
+    _refuse_gaps(rows)
     if len(rows) <= N_NEAREST:
         raise ValueError(
             f"There are {len(rows)} rows; comparing codes with vectors takes at least {N_NEAREST + 1}: one to hold "
@@ -93,3 +95,14 @@ def hold_out(X: ArrayLike, y: LabelsLike, n_queries: int | None, random_state: S
     labels = None if y is None else as_label_array(y)
     label_index = np.full(len(rows), -1) if labels is None else check_labels(labels, len(rows)).index
     return Split(rows, labels, label_index, order[:n_queries], order[n_queries:])
+
+
+def _refuse_gaps(rows: np.ndarray) -> None:
+    if rows.dtype.kind not in "fiub":
+        raise ValueError(f"X holds values of type {rows.dtype}; vectors must be numbers. Encode other columns first.")
+    bad = ~np.isfinite(rows).all(axis=1)
+    if bad.any():
+        raise ValueError(
+            f"X has NaN or infinite values in {counted(int(bad.sum()), 'row')}, the first in row {int(bad.argmax())}. "
+            "Fill them in or leave these rows out: vectors with gaps have no distances to compare codes with."
+        )
