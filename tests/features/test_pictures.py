@@ -37,20 +37,20 @@ def test_whole_votes_are_those_of_scikit_image(shape, cell):
     assert np.allclose(hog_features(given, cell, votes="whole"), expected, atol=1e-6)
 
 
-def shared_votes(picture, cell):
+def shared_votes(picture, cell, circle):
     """Return the histograms of the cells of a gray picture, each vote shared among the nearest bins of each axis."""
     height, width = picture.shape
-    cells = np.zeros((height // cell, width // cell, 9))
+    cells = np.zeros((height // cell, width // cell, circle // 20))
     for i in range(height):
         for j in range(width):
             down = picture[i + 1, j] - picture[i - 1, j] if 0 < i < height - 1 else 0.0
             across = picture[i, j + 1] - picture[i, j - 1] if 0 < j < width - 1 else 0.0
-            angle = np.degrees(np.arctan2(down, across)) % 180
+            angle = np.degrees(np.arctan2(down, across)) % circle
             for a, b, c in np.ndindex(cells.shape):
                 from_row = 1 - abs(i + 0.5 - (a + 0.5) * cell) / cell
                 from_column = 1 - abs(j + 0.5 - (b + 0.5) * cell) / cell
                 turn = abs(angle - (c + 0.5) * 20)
-                from_angle = 1 - min(turn, 180 - turn) / 20
+                from_angle = 1 - min(turn, circle - turn) / 20
                 shares = [max(0.0, share) for share in (from_row, from_column, from_angle)]
                 cells[a, b, c] += np.hypot(down, across) * np.prod(shares)
     return cells / cell**2
@@ -66,11 +66,17 @@ def normalized_blocks(cells):
     return np.concatenate(blocks)
 
 
-@pytest.mark.parametrize(("shape", "cell"), [((13, 9), 3), ((8, 12), 4)])
-def test_shared_votes_go_to_the_nearest_cells_and_orientations(shape, cell):
+@pytest.mark.parametrize(("shape", "cell", "signed"), [((13, 9), 3, False), ((8, 12), 4, False), ((8, 8), 4, True)])
+def test_shared_votes_go_to_the_nearest_cells_and_orientations(shape, cell, signed):
     given = pictures(2, *shape)
-    expected = [normalized_blocks(shared_votes(picture, cell)) for picture in given]
-    assert np.allclose(hog_features(given[..., None], cell), expected, atol=1e-6)
+    expected = [normalized_blocks(shared_votes(picture, cell, 360 if signed else 180)) for picture in given]
+    assert np.allclose(hog_features(given[..., None], cell, signed=signed), expected, atol=1e-6)
+
+
+def test_only_signed_features_tell_a_picture_from_its_negative():
+    given = pictures(3, 16, 16, 1)
+    assert np.allclose(hog_features(1 - given, 4), hog_features(given, 4), atol=1e-6)
+    assert not np.allclose(hog_features(1 - given, 4, signed=True), hog_features(given, 4, signed=True), atol=0.1)
 
 
 def test_hog_does_not_depend_on_brightness_and_contrast():
@@ -110,7 +116,7 @@ def test_views_are_the_columns_of_the_parts():
     assert features.shape == (5, step.n_features_out_)
     assert features.dtype == np.float32
     assert np.allclose(features[:, views["pixels"]], given.reshape(5, -1))
-    assert np.allclose(features[:, views["hog_5"]], hog_features(given, 5), atol=1e-6)
+    assert np.allclose(features[:, views["hog_5"]], hog_features(given, 5, signed=True), atol=1e-6)
     assert np.allclose(features[:, views["color"]], color_features(given), atol=1e-6)
 
 

@@ -10,8 +10,11 @@ _EPSILON = 1e-5  # that keeps blocks without gradients from dividing by zero
 
 
 @njit(cache=True, nogil=True)
-def fill_hog(pictures, n_orientations, cell, per_block, shared, out):
-    """Fill ``out`` with the features of pictures, (n, height, width, n_channels); ``shared`` votes are interpolated."""
+def fill_hog(pictures, n_orientations, turn, cell, per_block, shared, out):
+    """Fill ``out`` with the features of pictures, (n, height, width, n_channels).
+
+    Orientations make up a ``turn`` in radians, half a circle or a whole one; ``shared`` votes are interpolated.
+    """
     n_pictures, height, width, _ = pictures.shape
     cells = np.empty((height // cell, width // cell, n_orientations))
     for n in range(n_pictures):
@@ -21,7 +24,7 @@ def fill_hog(pictures, n_orientations, cell, per_block, shared, out):
                 down, across, length = _gradient(pictures[n], i, j)
                 if length > 0.0:
                     # In orientations, from 0 to their number.
-                    angle = (np.arctan2(down, across) / np.pi) % 1.0 * n_orientations
+                    angle = (np.arctan2(down, across) / turn) % 1.0 * n_orientations
                     if shared:
                         _share_out(cells, (i + 0.5) / cell - 0.5, (j + 0.5) / cell - 0.5, angle - 0.5, length)
                     else:

@@ -18,7 +18,9 @@ from .step import Step
 __all__ = ["PictureFeatures"]
 
 _PARTS = ("pixels", "hog", "color")
-_GRIDS = (7, 4)  # cells along the shorter side: together they beat each alone, by leave-one-out on training pictures
+# Cells along the shorter side. By leave-one-out on training pictures of MNIST and CIFAR-10, both together beat each
+# alone, and signs help in the coarse cells only.
+_GRIDS = (7, 4)
 _SMALLEST_CELL = 2  # pixels
 _WHITES = (1, 255, 65535)  # of floats, bytes and 16-bit pictures
 _GRAY, _COLORS = 1, 3  # channels
@@ -40,8 +42,8 @@ class PictureFeatures(Step):
         whatever the brightness; "color": shares of colors, or of gray levels in gray pictures. None is all three for
         color pictures and the first two for gray ones.
     cells : sequence of int, default=None
-        Sides of the cells of "hog" in pixels, each of which is a view of its own. None takes a seventh and a quarter of
-        the shorter side of a picture.
+        Sides of the cells of "hog" in pixels, each of which is a view of its own; the largest of several also tells
+        bright on dark from dark on bright. None takes a seventh and a quarter of the shorter side of a picture.
     n_jobs : int, default=None
         Threads; None is one, -1 all. Results do not depend on it.
 
@@ -55,7 +57,7 @@ class PictureFeatures(Step):
     >>> from starshl.features import PictureFeatures
     >>> step = PictureFeatures((28, 28))
     >>> step.views
-    {'pixels': slice(0, 784, None), 'hog_4': slice(784, 2080, None), 'hog_7': slice(2080, 2404, None)}
+    {'pixels': slice(0, 784, None), 'hog_4': slice(784, 2080, None), 'hog_7': slice(2080, 2728, None)}
     """
 
     shape_: np.ndarray
@@ -90,7 +92,8 @@ class PictureFeatures(Step):
             elif part == "color":
                 sizes["color"] = GRAY_BINS if n_channels == _GRAY else int(np.prod(COLOR_BINS))
             else:
-                sizes |= {f"hog_{c}": n_hog_features(height, width, c) for c in self._checked_cells(height, width)}
+                cells = self._checked_cells(height, width)
+                sizes |= {f"hog_{c}": n_hog_features(height, width, c, signed=_is_signed(c, cells)) for c in cells}
         ends = np.cumsum(list(sizes.values())).tolist()
         return {name: slice(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
 
@@ -119,7 +122,8 @@ class PictureFeatures(Step):
         if name == "color":
             features = gray_features if pictures.shape[-1] == _GRAY else color_features
             return features(pictures, self.n_jobs)
-        return hog_features(pictures, int(name.removeprefix("hog_")), self.n_jobs)
+        cell, cells = int(name.removeprefix("hog_")), self._checked_cells(*pictures.shape[1:3])
+        return hog_features(pictures, cell, self.n_jobs, signed=_is_signed(cell, cells))
 
     def _read(self, X: SamplesLike, *, fitting: bool) -> np.ndarray:
         """Return pictures as an array of shape (n, height, width, n_channels) of numbers from 0 on."""
@@ -207,6 +211,10 @@ class PictureFeatures(Step):
         tags.input_tags.three_d_array = True
         tags.input_tags.positive_only = True
         return tags
+
+
+def _is_signed(cell: int, cells: list[int]) -> bool:
+    return len(cells) > 1 and cell == max(cells)
 
 
 def _check_shape(shape: Sequence[int] | None) -> tuple[int, int, int]:
