@@ -103,6 +103,18 @@ def test_prepared_hashers_are_explained_too(tmp_path, rows, labels, query):
     assert why.item_class.distance == 0
 
 
+def test_views_that_weigh_most_are_named(tmp_path, rows, labels, query):
+    half = rows.shape[1] // 2
+    views = {"left": slice(0, half), "right": slice(half, None)}
+    hasher = StarRidge(8, views=views, random_state=0).fit(rows, labels)
+    with Collection.create(tmp_path / "items", hasher) as collection:
+        collection.add(rows, labels=labels)
+        why = collection.explain(query, collection.search(query, k=1)[0])[0]
+    assert {view for view, _ in why.views} == {"left", "right"}
+    assert why.kernels[0][0].startswith(("left: ", "right: "))
+    assert f"Views that weigh most: {why.views[0][0]} (" in str(why)
+
+
 @pytest.mark.parametrize(
     ("use", "error", "message"),
     [

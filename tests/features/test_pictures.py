@@ -101,9 +101,9 @@ def test_color_features_are_roots_of_shares():
     half = np.zeros((1, 2, 2, 3))
     half[0, 0, :, 0] = 1.0  # one row red, one black
     features = color_features(half)[0]
-    assert features.shape == (108,)
-    assert np.allclose(np.flatnonzero(features), [0, 8])  # hue 0: not saturated and dark, fully saturated and bright
-    assert np.allclose(features[[0, 8]], np.sqrt(0.5))
+    assert features.shape == (128,)
+    assert np.allclose(np.flatnonzero(features), [0, 15])  # hue 0: not saturated and dark, fully saturated and bright
+    assert np.allclose(features[[0, 15]], np.sqrt(0.5))
     gray = gray_features(np.array([[[[0.0], [1.0]], [[1.0], [1.0]]]]))[0]
     assert np.allclose(gray[[0, -1]] ** 2, [0.25, 0.75])
 

@@ -8,6 +8,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from starshl import StarRidge, StarSHL, load
+from starshl.bundle import read_bundle, write_bundle
+from starshl.exceptions import BundleFormatError
 from starshl.graphs import NeighborGraph
 from starshl.kernels import Gaussian, OnColumns, ScaledGaussian, resolve_kernels
 from starshl.models.contributions import contributions
@@ -108,6 +110,50 @@ def test_listed_kernels_on_columns_are_saved_too(data, queries, tmp_path):
     assert loaded.kernels[0].columns.tolist() == [0, 1, 2, 3]
 
 
+def resealed(path, change):
+    """Change the header and arrays of a model file and give it a valid checksum again."""
+    header, arrays = read_bundle(path)
+    del header["format"]
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    change(header, arrays)
+    write_bundle(path, header, arrays)
+    return path
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda header, arrays: arrays["kernel.0.columns"].__setitem__(0, 8),
+        lambda header, arrays: arrays["kernel.0.columns"].__setitem__(0, -1),
+        lambda header, arrays: arrays["kernel.0.columns"].__setitem__(0, 1),
+        lambda header, arrays: header["kernels"][0].update(kernel=header["kernels"][1]),
+        lambda header, arrays: header["kernels"][0].pop("kernel"),
+        lambda header, arrays: header["kernels"][0]["kernel"].update(name="SpectrumKernel"),
+        lambda header, arrays: header.update(views=[1, 2]),
+        lambda header, arrays: header.update(views=["a", "b", "c"]),
+        lambda header, arrays: arrays.update({"fitted.view_shares_": np.zeros(3)}),
+    ],
+)
+def test_damaged_views_are_refused(hasher, damage, tmp_path):
+    hasher.save(tmp_path / "model.shl")
+    with pytest.raises(BundleFormatError):
+        load(resealed(tmp_path / "model.shl", damage))
+
+
+def test_models_from_before_views_are_opened(data, tmp_path):
+    hasher = StarRidge(8, random_state=0).fit(*data)
+    hasher.save(tmp_path / "model.shl")
+
+    def forget(header, arrays):
+        del header["params"]["views"], header["fitted"]["view_names_"], header["fitted"]["view_shares_"]
+        for name in [name for name in arrays if name.startswith("fitted.view_")]:
+            del arrays[name]
+
+    old = load(resealed(tmp_path / "model.shl", forget))
+    assert old.view_weights_ == {}
+    assert np.array_equal(old.decision_function(data[0]), hasher.decision_function(data[0]))
+
+
 def test_compressed_hasher_sees_views_as_much_as_they_weigh(data, queries):
     hasher = StarRidge(16, views=VIEWS, random_state=0).fit(*data)
     with warnings.catch_warnings():
@@ -158,6 +204,10 @@ def test_parts_of_a_score_name_the_view(hasher, queries):
     parts = contributions(hasher, queries[0][:1])
     assert parts.kernels[0].startswith("shape: ")
     expansion = hasher._expansion
+    everything = np.ones(len(parts.by_kernel))
+    by_view = dict(parts.top_views(everything, 2))
+    assert by_view.keys() == VIEWS.keys()
+    assert np.isclose(sum(by_view.values()), parts.by_kernel.sum())
     total = parts.by_kernel.sum(axis=1) + expansion.intercept
     assert np.allclose(total, expansion.scores(hasher._read(queries[0][:1]))[0], atol=1e-6)
 

@@ -49,6 +49,7 @@ class Explanation:
     metric : "euclidean" or "cosine"
     kernels : pairs of a kernel and its part of the query's score, for the item's class if the hasher scores classes,
         else for the item's code; largest first. Empty if the hasher has no kernels.
+    views : pairs of a view and its part of the same score, largest first; empty without views
     training_rows : pairs of the number of a training row and its part of the same score, largest first
     """
 
@@ -63,6 +64,7 @@ class Explanation:
     rescored: float | None
     metric: str
     kernels: list[tuple[str, float]]
+    views: list[tuple[str, float]]
     training_rows: list[tuple[int, float]]
 
     def __str__(self) -> str:
@@ -86,6 +88,8 @@ class Explanation:
             )
         if self.rescored is not None:
             parts.append(f"Their vectors are {self.rescored:.4g} apart ({self.metric}).")
+        if self.views:
+            parts.append(f"Views that weigh most: {_listed(self.views)}.")
         if self.kernels:
             parts.append(f"Kernels that weigh most: {_listed(self.kernels)}.")
             parts.append(f"Training rows that weigh most: {_listed(self.training_rows)}.")
@@ -139,7 +143,7 @@ class ExplainedQuery:
         signs = BinaryCodes(packed, len(self.signs)).to_signs()[0]
         differing = np.flatnonzero(signs != self.signs)
         by_certainty = differing[np.argsort(-np.abs(self.scores[differing]), kind="stable")]
-        kernels, training_rows = self._weights(signs)
+        kernels, views, training_rows = self._weights(signs)
         return Explanation(
             id=row.id,
             distance=len(differing),
@@ -152,6 +156,7 @@ class ExplainedQuery:
             rescored=self._exact(stored),
             metric=self.metric,
             kernels=kernels,
+            views=views,
             training_rows=training_rows,
         )
 
@@ -160,16 +165,19 @@ class ExplainedQuery:
             return None
         return float(exact_distances(self.vector, stored[None], self.metric)[0])
 
-    def _weights(self, signs: np.ndarray) -> tuple[list[tuple[str, float]], list[tuple[int, float]]]:
+    def _weights(
+        self, signs: np.ndarray
+    ) -> tuple[list[tuple[str, float]], list[tuple[str, float]], list[tuple[int, float]]]:
         """Return the largest parts of the score of the item's class, or of the mean agreement with the item's code."""
         if self.parts is None:
-            return [], []
+            return [], [], []
         if self.scores_classes and self.words is not None:
             direction = np.zeros(len(self.parts.by_row))
             direction[self.words.nearest_place(signs)] = 1.0
         else:
             direction = signs / len(signs)
-        return self.parts.top_kernels(direction, _TOP), self.parts.top_rows(direction, _TOP)
+        parts = self.parts
+        return parts.top_kernels(direction, _TOP), parts.top_views(direction, _TOP), parts.top_rows(direction, _TOP)
 
 
 @dataclass(frozen=True, slots=True)

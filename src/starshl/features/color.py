@@ -12,7 +12,7 @@ from ._picture_loops import fill_color
 
 __all__ = ["COLOR_BINS", "GRAY_BINS", "color_features", "gray_features", "to_hsv"]
 
-COLOR_BINS = (12, 3, 3)  # of hue, saturation and value: hues of 30 degrees, and few of the others, which light changes
+COLOR_BINS = (8, 4, 4)  # of hue, saturation and value; by leave-one-out on training pictures of CIFAR-10
 GRAY_BINS = 16
 _TILE = 256  # pictures that one thread does at a time
 
@@ -38,7 +38,7 @@ def to_hsv(pictures: np.ndarray) -> np.ndarray:
 
 
 def color_features(pictures: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-    """Return the roots of the shares of pixels in 12 x 3 x 3 bins of hue, saturation and value, (n, 108), float32.
+    """Return the roots of the shares of pixels in 8 x 4 x 4 bins of hue, saturation and value, (n, 128), float32.
 
     Between the roots of histograms, Euclidean distances are Hellinger distances, which suit shares better.
 

@@ -22,18 +22,28 @@ class Contributions:
     by_kernel : array of shape (n_functions, n_kernels), :math:`\theta_{bm} \sum_s \eta_{bs} k_m(x_s, x)`
     by_row : array of shape (n_functions, n_support), :math:`\eta_{bs} \sum_m \theta_{bm} k_m(x_s, x)`
     kernels : the name of each kernel
+    views : the view that each kernel reads, empty text if it reads all columns
     rows : where the support rows stand among the training rows
     """
 
     by_kernel: np.ndarray
     by_row: np.ndarray
     kernels: tuple[str, ...]
+    views: tuple[str, ...]
     rows: np.ndarray
 
     def top_kernels(self, direction: np.ndarray, n: int) -> list[tuple[str, float]]:
         """Return the kernels with the largest parts of ``direction @ f``, largest first."""
         parts = direction @ self.by_kernel
         return [(self.kernels[m], float(parts[m])) for m in np.argsort(-parts, kind="stable")[:n]]
+
+    def top_views(self, direction: np.ndarray, n: int) -> list[tuple[str, float]]:
+        """Return the views with the largest parts of ``direction @ f``, largest first; none without views."""
+        parts: dict[str, float] = {}
+        for view, part in zip(self.views, (direction @ self.by_kernel).tolist(), strict=True):
+            if view:
+                parts[view] = parts.get(view, 0.0) + part
+        return sorted(parts.items(), key=lambda item: -item[1])[:n]
 
     def top_rows(self, direction: np.ndarray, n: int) -> list[tuple[int, float]]:
         """Return the training rows with the largest parts of ``direction @ f``, largest first."""
@@ -53,7 +63,8 @@ def contributions(hasher: KernelHasher, X: SamplesLike) -> Contributions | None:
     eta = np.asarray(expansion.coefficients, np.float64)
     theta = np.broadcast_to(np.atleast_2d(expansion.weights), (len(eta), len(values)))
     names = tuple(map(_name, expansion.kernels))
-    return Contributions(theta * (eta @ values.T), eta * (theta @ values), names, expansion.support)
+    views = tuple(kernel.view if isinstance(kernel, OnColumns) else "" for kernel in expansion.kernels)
+    return Contributions(theta * (eta @ values.T), eta * (theta @ values), names, views, expansion.support)
 
 
 def _name(kernel: Kernel) -> str:

@@ -95,6 +95,8 @@ def unpack_model(
     elif kernels is not None:
         raise ValueError("This model was fitted with built-in kernels, which are in the file. Load it without kernels.")
     if "views" in header:
+        if not all(isinstance(name, str) and name for name in header["views"]) or not header["views"]:
+            raise mismatch("views")
         columns = unpack_values(header["view_columns"], arrays, "view.")
         params["views"] = {name: columns[str(number)] for number, name in enumerate(header["views"])}
     n_train = header["n_train"]
