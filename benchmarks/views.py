@@ -99,9 +99,10 @@ def measure(options) -> None:
 
 
 def table() -> None:
-    """Print the best figure of each method: the mean over splits, whatever database and decoding suit it."""
+    """Print the best figure of each method, whatever database and decoding suit it: means over the splits of all."""
     lines = Store("views").lines
     sets = [name for name in SIDES if any(line["set"] == name for line in lines)]
+    lines = [line for line in lines if line["split"] in common_splits(lines, line["set"])]
     print("| method | " + " | ".join(MAIN[name].title for name in sets) + " |")
     print("|---|" + "---|" * len(sets))
     for work in WORK:
@@ -113,6 +114,15 @@ def table() -> None:
             )
             cells.append(f"{best:.4f}"[1:] if mine else "")
         print(f"| {work} | " + " | ".join(cells) + " |")
+
+
+def common_splits(lines: list[dict], name: str) -> set[int]:
+    """Return the splits of a data set on which every method was measured that was measured there at all."""
+    by_work: dict[str, set[int]] = {}
+    for line in lines:
+        if line["set"] == name:
+            by_work.setdefault(line["work"], set()).add(line["split"])
+    return set.intersection(*by_work.values())
 
 
 def large(options) -> None:

@@ -209,7 +209,7 @@ def stripes(n_pictures, seed):
 
 def test_picture_hasher_is_one_line(hasher, tmp_path):
     given, y = stripes(60, seed=1)
-    assert list(hasher.hasher_.view_weights_) == ["pixels", "hog_2"]
+    assert list(hasher.view_weights_) == ["pixels", "hog_2"]
     assert hasher.score(given, y) == 1.0
     hasher.save(tmp_path / "model.shl")
     loaded = load(tmp_path / "model.shl")

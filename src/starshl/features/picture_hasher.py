@@ -34,7 +34,7 @@ def picture_hasher(
     >>> from starshl.features import picture_hasher
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = picture_hasher((8, 8), StarRidge(16, random_state=0)).fit(X[:500], y[:500])
-    >>> sorted(hasher.hasher_.view_weights_)
+    >>> sorted(hasher.view_weights_)
     ['hog_2', 'pixels']
     >>> hasher.score(X[500:], y[500:]) > 0.95
     True

@@ -238,6 +238,11 @@ class PreparedHasher(BaseHasher):
         return self._classifier.choice_
 
     @property
+    def view_weights_(self) -> dict[str, float]:
+        """How much each view counts, from the hasher inside."""
+        return self._classifier.view_weights_
+
+    @property
     def facts(self) -> Facts:  # type: ignore[override]  # a fact of the class elsewhere
         """The facts of the hasher inside."""
         return self.hasher.facts
