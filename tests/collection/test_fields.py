@@ -1,6 +1,7 @@
 """Declared metadata fields: filters that read columns answer like those that read every row."""
 
 import operator
+import shutil
 import sqlite3
 import warnings
 
@@ -48,18 +49,24 @@ def passes(metadata, field, word, value):
     return COMPARISONS[word](found, value)
 
 
-@pytest.fixture
-def declared(tmp_path, hasher, rows, monkeypatch):
+@pytest.fixture(scope="module")
+def template(tmp_path_factory, hasher, rows):
     """A collection of several small blocks whose metadata was added, replaced and removed."""
-    monkeypatch.setattr("starshl.collection.blocks._ITEMS_PER_BLOCK", 16)
+    folder = tmp_path_factory.mktemp("template") / "declared"
     rng = np.random.default_rng(3)
-    with Collection.create(tmp_path / "declared", hasher, fields=FIELDS) as collection:
+    with pytest.MonkeyPatch.context() as patch, Collection.create(folder, hasher, fields=FIELDS) as collection:
+        patch.setattr("starshl.collection.blocks._ITEMS_PER_BLOCK", 16)
         collection.add(rows[:50], ids=1000 - 3 * np.arange(50), metadata=some_metadata(rng, 50))
         collection.add(rows, labels=["x", "y", ""] * 20, metadata=some_metadata(rng, 60))
         collection.upsert(rows[:20], ids=np.arange(950, 970), metadata=some_metadata(rng, 20))
         collection.update([1010, 1020], some_metadata(rng, 2))
         collection.remove([1000, 1030, *range(1040, 1050)])
-    return tmp_path / "declared"
+    return folder
+
+
+@pytest.fixture
+def declared(template, tmp_path):
+    return shutil.copytree(template, tmp_path / "declared")
 
 
 @pytest.mark.parametrize("seed", range(4))
