@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import uuid
+from contextlib import suppress
 
 import httpx
 import pytest
@@ -111,6 +112,32 @@ def test_acknowledged_writes_survive_a_kill_and_a_retry_stores_nothing_twice(fol
 @pytest.mark.parametrize("number", range(20))
 def test_acknowledged_writes_survive_many_kills(folder, rows, running, number):
     kill_while_writing(folder, rows, running, pause=0.02 * number)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(5))
+def test_a_kill_in_the_middle_of_snapshots_and_restores_leaves_a_whole_collection(folder, running, number):
+    served = Served(folder)
+
+    def snapshot():
+        with (
+            httpx.Client(base_url=f"{served.address}/api/v1/collections/things", timeout=20) as http,
+            suppress(httpx.TransportError),
+        ):
+            for name in range(1000):
+                http.post("/snapshots", json={"name": str(name)})
+                http.post(f"/snapshots/{name}/restore")
+
+    thread = threading.Thread(target=snapshot)
+    thread.start()
+    thread.join(1.0 + 0.13 * number)
+    served.end(signal.SIGKILL)
+    thread.join()
+    again = running(folder)
+    assert again("GET", "/collections/things").json()["n_items"] == 60
+    for info in again("GET", "/collections/things/snapshots").json()["snapshots"]:
+        assert again("POST", f"/collections/things/snapshots/{info['name']}/restore").json() == {"n_items": 60}
+    assert {path.name for path in folder.parent.iterdir()} == {"things", "things.snapshots"}
 
 
 def test_a_service_that_is_told_to_stop_finishes_what_it_has_begun(folder, rows):

@@ -158,6 +158,16 @@ def test_unknown_snapshots_are_reported(service):
         service.snapshots("things").make(service.searcher("things"), "twice")
 
 
+def test_what_a_crash_left_of_a_snapshot_is_cleared(folder):
+    place = folder.with_name("things.snapshots")
+    place.mkdir()
+    (place / ".monday.starsnap.0123456789ab.partial").write_bytes(b"half")
+    service = Service([folder])
+    service.snapshots("things").make(service.searcher("things"), "monday")
+    service.close()
+    assert [path.name for path in place.iterdir()] == ["monday.starsnap"]
+
+
 def test_a_crash_in_the_middle_of_a_restore_is_put_right(folder, tmp_path):
     aside = tmp_path / ".things.before-restore"
     folder.rename(aside)

@@ -57,6 +57,8 @@ class Service:
                 )
                 place = folder.resolve().with_name(f"{name}.snapshots") if snapshots is None else Path(snapshots) / name
                 self._snapshots[name] = SnapshotFolder(place)
+                if not read_only:
+                    self._snapshots[name].clear_drafts()
         except BaseException:
             self.close()
             raise

@@ -39,6 +39,11 @@ class SnapshotFolder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    def clear_drafts(self) -> None:
+        """Delete what a crash has left of snapshots that were not finished."""
+        for draft in self.folder.glob(f".*{_ENDING}.*.partial"):
+            draft.unlink(missing_ok=True)
+
     def list(self) -> list[SnapshotInfo]:
         """Return all snapshots, the newest last."""
         found = [path for path in self.folder.glob(f"*{_ENDING}") if _NAME.fullmatch(path.stem) and path.is_file()]
