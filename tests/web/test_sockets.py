@@ -5,6 +5,7 @@ import socket
 import threading
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -13,16 +14,9 @@ from starshl.web import Service
 from starshl.web.http import create_app, server
 from starshl.web.settings import Limits, Settings
 
-LIMITS = Limits(
-    body_bytes=20_000,
-    upload_bytes=400_000,
-    head_seconds=0.4,
-    idle_seconds=1,
-    body_seconds=0.5,
-    body_bytes_per_second=1 << 20,
-    request_seconds=5.0,
-    requests_at_once=8,
-)
+SMALL = Limits(body_bytes=20_000, upload_bytes=400_000)
+# Short enough to wait for, and so short that a busy machine may miss them: only for tests about being late.
+IMPATIENT = replace(SMALL, head_seconds=0.5, idle_seconds=1, body_seconds=0.5)
 SEARCH = "/api/v1/collections/things/search"
 
 
@@ -37,7 +31,13 @@ def served(folder, limits):
 
 @pytest.fixture
 def port(folder):
-    with served(folder, LIMITS) as port:
+    with served(folder, SMALL) as port:
+        yield port
+
+
+@pytest.fixture
+def impatient(folder):
+    with served(folder, IMPATIENT) as port:
         yield port
 
 
@@ -71,33 +71,34 @@ def head(length, path=SEARCH, more=""):
 
 
 def assert_alive(port):
-    assert httpx.get(f"http://127.0.0.1:{port}/api/v1/health/ready").status_code == 200
+    assert httpx.get(f"http://127.0.0.1:{port}/api/v1/health/ready", timeout=30).status_code == 200
 
 
-def test_clients_that_send_nothing_or_half_a_head_are_dropped(port):
-    silent, half = connect(port), connect(port)
+def test_clients_that_send_nothing_or_half_a_head_are_dropped(impatient):
+    silent, half = connect(impatient), connect(impatient)
     half.sendall(b"POST /api/v1/coll")
-    drip = connect(port)
-    for letter in b"GET / HT":
-        drip.sendall(bytes([letter]))
-        time.sleep(0.01)
+    drip = connect(impatient)
+    with suppress(OSError):
+        for letter in b"GET / HT":
+            drip.sendall(bytes([letter]))
+            time.sleep(0.01)
     assert [read_all(connection) for connection in (silent, half, drip)] == [b"", b"", b""]
-    assert_alive(port)
+    assert_alive(impatient)
 
 
-def test_a_second_half_request_on_a_kept_connection_is_dropped(port):
-    connection = connect(port)
+def test_a_second_half_request_on_a_kept_connection_is_dropped(impatient):
+    connection = connect(impatient)
     connection.sendall(b"GET /api/v1/health/live HTTP/1.1\r\nHost: localhost\r\n\r\nGET /api/v1/hea")
     assert read_all(connection).startswith(b"HTTP/1.1 200")
-    assert_alive(port)
+    assert_alive(impatient)
 
 
-def test_a_body_that_comes_too_slowly_is_refused(port):
-    connection = connect(port)
+def test_a_body_that_comes_too_slowly_is_refused(impatient):
+    connection = connect(impatient)
     connection.sendall(head(1000) + b'{"items": ')
     status, problem = status_and_problem(read_all(connection))
     assert (status, problem["type"]) == (408, "/problems/too-slow")
-    assert_alive(port)
+    assert_alive(impatient)
 
 
 def test_clients_that_leave_in_the_middle_do_no_harm(port):
@@ -131,9 +132,9 @@ def test_a_body_that_grows_too_large_is_refused_on_the_way(port):
 
 def test_uploads_have_a_limit_of_their_own(port):
     url = f"http://127.0.0.1:{port}/api/v1/collections/things"
-    assert httpx.post(f"{url}/import", content=b"\n" * 30_000).status_code == 202
-    assert httpx.post(f"{url}/import", content=b"\n" * 500_000).status_code == 413
-    assert httpx.put(f"{url}/model", content=b"x" * 30_000).status_code == 422
+    assert httpx.post(f"{url}/import", content=b"\n" * 30_000, timeout=30).status_code == 202
+    assert httpx.post(f"{url}/import", content=b"\n" * 500_000, timeout=30).status_code == 413
+    assert httpx.put(f"{url}/model", content=b"x" * 30_000, timeout=30).status_code == 422
 
 
 @pytest.mark.parametrize("sent", [b"\x00\x01\x02\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/1.1\r\nbad header\r\n\r\n"])
