@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -34,12 +35,18 @@ def test_every_protocol_publishes_one_digest_per_run(name):
     assert PROTOCOLS[name].dataset in datasets.names()
 
 
+@cache
+def stored(name):
+    """Return a data set; many protocols share it."""
+    return datasets.get(name, download=False)
+
+
 @pytest.mark.parametrize("name", list(PROTOCOLS))
 def test_splits_are_the_published_ones_and_keep_queries_apart(name):
     chosen = PROTOCOLS[name]
     if chosen.dataset != "digits" and "STARSHL_DATA" not in os.environ:
         pytest.skip("STARSHL_DATA names no folder of data sets")
-    dataset = datasets.get(chosen.dataset, download=False)
+    dataset = stored(chosen.dataset)
     for run in (0, chosen.n_runs - 1):
         split = chosen.split(dataset, run)
         assert not np.intersect1d(split.query, split.database).size

@@ -52,14 +52,22 @@ def expected_failures(estimator):
 
 @parametrize_with_checks([FittedAndCompressed(4, random_state=0)], expected_failed_checks=expected_failures)
 def test_a_compressed_hasher_obeys_scikit_learn(estimator, check, monkeypatch):
-    monkeypatch.setattr(moved_rows, "_MIN_STEPS", 20)  # the checks fit a hundred times and ask for no precision
+    monkeypatch.setattr(moved_rows, "_MIN_EPOCHS", 2)
+    monkeypatch.setattr(moved_rows, "_MIN_STEPS", 5)  # the checks fit a hundred times and ask for no precision
     check(estimator)
+
+
+@pytest.fixture
+def few_steps(monkeypatch):
+    """Let the descent take few steps, for tests that do not ask how near it comes."""
+    monkeypatch.setattr(moved_rows, "_MIN_STEPS", 40)
+    monkeypatch.setattr(moved_rows, "_MIN_EPOCHS", 1)
 
 
 @pytest.fixture(scope="module")
 def rows(digits):
     X, y = digits
-    return X[:900], y[:900], X[900:], y[900:]
+    return X[:600], y[:600], X[900:], y[900:]
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +113,8 @@ def test_rows_that_move_do_better_than_the_best_rows_that_cannot(rows):
     assert wrong[0] < 0.8 * wrong[1]
 
 
+@pytest.mark.filterwarnings("ignore:With .* support rows:UserWarning")
+@pytest.mark.usefixtures("few_steps")
 @pytest.mark.parametrize("n_support", [1, 7])
 def test_there_are_as_many_support_rows_as_asked_for(full, rows, n_support):
     found = full.compress(n_support)
@@ -158,6 +168,7 @@ def test_the_share_of_equal_code_bits_of_a_small_model_is_near_that_of_new_rows(
 
 
 @pytest.mark.filterwarnings("ignore:With 1 of 2 support rows:UserWarning")
+@pytest.mark.usefixtures("few_steps")
 @pytest.mark.parametrize("kernels", ["scaled", shared_letters])
 def test_two_support_rows_become_one(kernels):
     samples = ["a", "b"] if kernels is shared_letters else np.array([[0.0], [1.0]])
@@ -166,6 +177,8 @@ def test_two_support_rows_become_one(kernels):
     assert 0.0 <= small.agreement_ <= 1.0
 
 
+@pytest.mark.filterwarnings("ignore:With .* support rows:UserWarning")
+@pytest.mark.usefixtures("few_steps")
 def test_the_hasher_it_came_from_stays_as_it_was(rows, tmp_path):
     hasher = StarSHL(4, random_state=np.random.RandomState(3)).fit(rows[0][:100], rows[1][:100])
     before = pickle.dumps(hasher)
@@ -176,24 +189,29 @@ def test_the_hasher_it_came_from_stays_as_it_was(rows, tmp_path):
     assert pickle.dumps(hasher) == before
 
 
-def test_the_same_seed_gives_the_same_bytes_whatever_the_threads(full, small, rows):
+@pytest.mark.filterwarnings("ignore:With .* support rows:UserWarning")
+@pytest.mark.usefixtures("few_steps")
+def test_the_same_seed_gives_the_same_bytes_whatever_the_threads(full, rows):
+    one, other = (full.compress(80, random_state=seed) for seed in (0, 1))
     with parallel_config("threading", n_jobs=4), threadpool_limits(4):
         again = full.compress(80, random_state=0)
-    other = full.compress(80, random_state=1)
-    assert again.decision_function(rows[2]).tobytes() == small.decision_function(rows[2]).tobytes()
-    assert again.support_samples_.tobytes() == small.support_samples_.tobytes()
-    assert not np.array_equal(other.support_samples_, small.support_samples_)
+    assert again.decision_function(rows[2]).tobytes() == one.decision_function(rows[2]).tobytes()
+    assert again.support_samples_.tobytes() == one.support_samples_.tobytes()
+    assert not np.array_equal(other.support_samples_, one.support_samples_)
 
 
 @pytest.mark.parametrize("shift_and_scale", [(0.0, 1e-3), (1e4, 1.0)])
 def test_units_and_origin_of_the_features_do_not_matter(shift_and_scale, rows):
     shift, scale = shift_and_scale
     X, y, X_new, y_new = rows
+    X, y = X[:400], y[:400]
     hasher = StarSHL(8, kernels=[Gaussian(scale)], random_state=0).fit(shift + scale * X, y)
     small = hasher.compress(60)
     assert small.score(shift + scale * X_new, y_new) > hasher.score(shift + scale * X_new, y_new) - 0.03
 
 
+@pytest.mark.filterwarnings("ignore:With .* support rows:UserWarning")
+@pytest.mark.usefixtures("few_steps")
 def test_float32_rows_stay_float32(rows, tmp_path):
     X, y, X_new, _ = rows
     hasher = StarSHL(6, random_state=0).fit(X[:200].astype(np.float32), y[:200])
@@ -218,8 +236,8 @@ def test_a_compressed_hasher_can_be_compressed_again(small, rows):
     assert np.mean(smaller.transform(rows[2]) == small.transform(rows[2])) > 0.9
 
 
-def test_further_rows_stand_in_for_a_support_that_is_too_small(rows, few_labels):
-    X, _, X_new, y_new = rows
+def test_further_rows_stand_in_for_a_support_that_is_too_small(digits, rows, few_labels):
+    X, X_new, y_new = digits[0][:900], *rows[2:]
     few = few_labels(0, 5)[: len(X)]
     hasher = StarSHL(16, kernels=[GraphGaussian()], unlabeled_weight=0.0, random_state=0).fit(X, few)
     n_support = len(hasher.support_) - 1

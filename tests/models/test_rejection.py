@@ -13,6 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 import starshl
 from starshl import HybridHasher, StarRidge, StarSHL
 from starshl.kernels import Gaussian, SpectrumKernel
+from starshl.models import moved_rows
 from starshl.models.expansion import Expansion
 from starshl.models.novelty import NoveltyRule, distances_to_support, nearest_distances, unexplained
 from starshl.models.novelty_training import NoveltyTraining
@@ -158,7 +159,8 @@ def test_novelty_needs_a_fit():
 
 @pytest.mark.filterwarnings("ignore:With .* support rows")
 @pytest.mark.parametrize("method", [StarRidge, StarSHL])
-def test_a_compressed_hasher_has_no_rows_to_compare_with_and_says_so(method, blobs, tmp_path):
+def test_a_compressed_hasher_has_no_rows_to_compare_with_and_says_so(method, blobs, tmp_path, monkeypatch):
+    monkeypatch.setattr(moved_rows, "_MIN_STEPS", 20)
     X, y = blobs
     small = method(8, random_state=0).fit(X, y).compress(4)
     small.save(tmp_path / "small")

@@ -14,7 +14,7 @@ import starshl
 from starshl import BinaryCodes, StarRidge
 from starshl.evaluation.metrics import precision_at
 from starshl.kernels import Gaussian, VectorBank, fit_kernels, rich_kernels
-from starshl.models import ridge_training
+from starshl.models import moved_rows, ridge_training
 from starshl.solvers import RidgeFactor
 from starshl.solvers.leave_one_out import Mixture
 
@@ -286,7 +286,8 @@ def test_pipelines_clones_frames_and_cross_validation_work(digits):
 
 
 @pytest.mark.parametrize("head", ["posterior", "linear"])
-def test_compressed_hasher_gives_nearly_the_same_codes(digits, tmp_path, head):
+def test_compressed_hasher_gives_nearly_the_same_codes(digits, tmp_path, head, monkeypatch):
+    monkeypatch.setattr(moved_rows, "_MIN_STEPS", 1000)
     X, y = digits
     hasher = StarRidge(16, head=head, random_state=0).fit(X[:300], y[:300])
     small = hasher.compress(60)

@@ -70,8 +70,15 @@ def test_rows_that_were_left_out_obey_the_svm_too(some_digits, C):
         assert violation <= 1.05 * hasher.svm_tol
 
 
-@pytest.mark.parametrize("mode", ["supervised", "semi-supervised", "unsupervised"])
-@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("mode", "precision"),
+    [
+        ("supervised", np.float32),
+        ("supervised", np.float64),
+        ("semi-supervised", np.float64),
+        ("unsupervised", np.float32),
+    ],
+)
 def test_active_rows_lead_to_the_same_hasher(some_digits, mode, precision, request):
     X, y = some_digits[0].astype(precision), some_digits[1].copy()
     tight = settings(C=1.0)
