@@ -215,8 +215,7 @@ class StarRidge(KernelHasher):
             solution = solve_exactly(training, settings.memory_plan, search_seed)
         else:
             training, solution = solve_by_landmarks(samples, kernels, targets, n_classes, settings, search_seed)
-        if settings.head == "posterior":
-            solution = discriminate(training, solution)
+        solution = discriminate(training, solution) if settings.head == "posterior" else solution
         calibration = calibrate(training, targets, solution)
 
         self.classes_ = labels.classes
