@@ -1,6 +1,7 @@
 """The tables of docs/defaults.md, each a function that returns Markdown.
 
-Means are over the splits that all methods of a row share: an easy split would look like a good method.
+Means are over the splits that all methods of a row share: an easy split would look like a good method. The table of
+lengths compares each method with itself instead.
 """
 
 from collections.abc import Callable
@@ -68,17 +69,20 @@ def catalog() -> str:
 
 
 def lengths() -> str:
+    """Compare each method with itself, on the splits that have all its lengths; peers have fewer splits at 8 and 5."""
+    columns = {"StarRidge": RIDGE, "StarSHL": PEERS["StarSHL"], "HC-SDH": "HC-SDH, all rows, self, hamming"}
     rows = []
     for name, task in (MAIN | FURTHER).items():
-        by_length = {n_bits: shared_runs(figures.supervised(name, n_bits)) for n_bits in (32, 8, 5)}
+        by_length = {n_bits: figures.supervised(name, n_bits) for n_bits in (32, 8, 5)}
         if by_length[32].get(RIDGE):
-            ridge = [figures.mean(by_length[n].get(RIDGE)) for n in by_length]
-            others = [
-                " ".join(figures.mean(by_length[n].get(key)) for n in by_length)
-                for key in ("StarSHL, self, hamming", "HC-SDH, all rows, self, hamming")
-            ]
-            rows.append([task.title, *ridge, *others])
-    return markdown(["data", "StarRidge 32 bits", "8 bits", "5 bits", "StarSHL 32 8 5", "HC-SDH 32 8 5"], rows)
+            rows.append([task.title, *(_over_lengths(by_length, key) for key in columns.values())])
+    return markdown(["data", *(f"{name} 32 8 5 (splits)" for name in columns)], rows)
+
+
+def _over_lengths(by_length: dict[int, dict[str, dict[int, float]]], key: str) -> str:
+    shared = shared_runs({str(n_bits): runs.get(key, {}) for n_bits, runs in by_length.items()})
+    means = " ".join(figures.mean(shared.get(str(n_bits))) for n_bits in by_length)
+    return f"{means} ({len(next(iter(shared.values())))})" if shared else "-"
 
 
 def calibration() -> str:
