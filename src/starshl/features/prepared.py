@@ -25,6 +25,7 @@ from ..packing import pack_values, unpack_values
 from .impute import Impute
 from .one_hot import OneHot
 from .pictures import PictureFeatures
+from .prepared_files import HASHER_PREFIX, check_arrays_have_owners, check_given_steps
 from .probes import Probe, check_transformer, pack_probe, take_probe
 from .scale import Scale
 from .step import Step
@@ -38,7 +39,6 @@ BUILT_IN_STEPS: dict[str, type[Step]] = {
 }
 
 _FITTED = ("n_bits_", "n_features_in_", "feature_names_in_")
-_HASHER_PREFIX = "hasher."
 _PROBE_ROWS = 3
 
 
@@ -307,7 +307,7 @@ class PreparedHasher(BaseHasher):
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays: dict[str, np.ndarray] = {}
         specs = [self._pack_step(position, arrays) for position in range(len(self.steps_))]
-        inner, hasher_arrays = pack_inner(self.hasher_, _HASHER_PREFIX)
+        inner, hasher_arrays = pack_inner(self.hasher_, HASHER_PREFIX)
         arrays |= hasher_arrays
         fitted = {name: value for name, value in self._learned_state().items() if name in _FITTED}
         plain, packed = pack_values(fitted, "fitted.")
@@ -329,8 +329,8 @@ class PreparedHasher(BaseHasher):
         steps: Sequence[Any] | None = None,
     ) -> Self:
         specs = header["steps"]
-        _check_arrays_have_owners(specs, arrays)
-        given = _check_given(specs, steps)
+        check_arrays_have_owners(specs, arrays)
+        given = check_given_steps(specs, steps)
         fitted: list[Any] = []
         probes: list[Probe | None] = []
         for position, spec in enumerate(specs):
@@ -344,7 +344,7 @@ class PreparedHasher(BaseHasher):
                 probe = check_transformer(given[position], spec["probe"], prefix, arrays, position)
             fitted.append(given[position])
             probes.append(probe)
-        hasher = unpack_inner(header["hasher"], arrays, _HASHER_PREFIX, kernels)
+        hasher = unpack_inner(header["hasher"], arrays, HASHER_PREFIX, kernels)
         prepared = cls([clone(step) for step in fitted], clone(hasher))
         prepared._adopt(fitted, hasher)
         prepared._restore_state(unpack_values(header["fitted"], arrays, "fitted."))
@@ -383,35 +383,3 @@ class PreparedHasher(BaseHasher):
 
 def _is_built_in(step: Any) -> bool:
     return BUILT_IN_STEPS.get(type(step).__name__) is type(step)
-
-
-def _check_arrays_have_owners(specs: Any, arrays: dict[str, np.ndarray]) -> None:
-    """Refuse a file with arrays of steps that its header does not list: the rows would reach the hasher unprepared."""
-    owners = [f"step.{position}." for position in range(len(specs))] if isinstance(specs, list) else []
-    strays = [name for name in arrays if not name.startswith((*owners, _HASHER_PREFIX, "fitted."))]
-    if strays or not isinstance(specs, list):
-        what = f"no step for its array {strays[0]!r}" if strays else "no list of steps"
-        raise BundleFormatError(
-            f"The model file is damaged: it has {what}. Save the model again or fetch a fresh copy."
-        )
-
-
-def _check_given(specs: list[dict[str, Any]], steps: Sequence[Any] | None) -> Sequence[Any]:
-    """Return one entry per step: the transformer that was passed for it, or None if the file holds the step."""
-    absent = [position for position, spec in enumerate(specs) if spec["name"] is None]
-    if steps is None and absent:
-        kinds = ", ".join(f"{specs[position]['type']} at position {position}" for position in absent)
-        raise ValueError(
-            f"This model was fitted with transformers that a file cannot hold: {kinds}. Reopen it with load(path, "
-            f"steps=[...]): {len(specs)} entries, the fitted transformers at these positions and None elsewhere."
-        )
-    if steps is None:
-        return [None] * len(specs)
-    if len(steps) != len(specs):
-        raise ValueError(f"steps has {len(steps)} entries; this model has {len(specs)} steps. Give one entry per step.")
-    for position, step in enumerate(steps):
-        if position in absent and step is None:
-            raise ValueError(f"steps[{position}] is None; pass the fitted {specs[position]['type']} of the model.")
-        if position not in absent and step is not None:
-            raise ValueError(f"steps[{position}] is in the file already ({specs[position]['name']}). Pass None there.")
-    return steps
