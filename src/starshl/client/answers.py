@@ -86,6 +86,7 @@ class Explanation(_Answer):
     query_class: Label | None
     item_class: Label | None
     kernels: list[Any]
+    views: list[Any]
     training_rows: list[Any]
 
 

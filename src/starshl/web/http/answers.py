@@ -109,6 +109,7 @@ class Why(BaseModel):
     query_class: Label | None
     item_class: Label | None
     kernels: list[tuple[str, float]]
+    views: list[tuple[str, float]]
     training_rows: list[tuple[int, float]]
 
     @classmethod
@@ -121,6 +122,7 @@ class Why(BaseModel):
             query_class=None if query is None else query.label,
             item_class=None if item is None else item.label,
             kernels=explanation.kernels,
+            views=explanation.views,
             training_rows=explanation.training_rows,
         )
 
