@@ -72,7 +72,9 @@ def test_unknown_addresses_and_methods_need_the_most(guarded):
 def test_a_refusal_says_what_to_do(guarded):
     response = guarded("GET", "/collections")
     assert response.headers["www-authenticate"] == "Bearer"
-    assert "Authorization: Bearer TOKEN" in response.json()["detail"]
+    assert "A token is needed: send the header Authorization: Bearer TOKEN" in response.json()["detail"]
+    unknown = guarded("GET", "/collections", headers=bearer("no" + READER))
+    assert "This token is not known here" in unknown.json()["detail"]
     assert "expired on" in guarded("GET", "/collections", headers=bearer(EXPIRED)).json()["detail"]
     reading = guarded("DELETE", "/collections/things/items/1", headers=bearer(READER))
     assert "allows reading only" in reading.json()["detail"]

@@ -99,7 +99,7 @@ def _serve(
     # Before anything else: a port in use or missing tokens are found at once, not after loading a large collection.
     with bound_socket(settings) as listener:
         if _DEMO in folders and not _DEMO.exists():
-            typer.echo(f"making {_DEMO}, which takes a few seconds", err=True)
+            typer.echo(f"making {_DEMO}, which can take a minute the first time", err=True)
             make_digits(_DEMO)
         app = create_app(
             lambda observer: Service(folders, read_only=read_only, n_jobs=jobs, snapshots=snapshots, observer=observer),

@@ -200,7 +200,7 @@ class Searcher:
 
     def check(self, items: NewItems) -> None:
         """Refuse items whose vectors cannot be encoded."""
-        self._checked(items.vectors)
+        self._checked(items.vectors, "items")
 
     def check_writable(self) -> None:
         """Refuse a change of a collection that is served for reading only."""
@@ -279,19 +279,19 @@ class Searcher:
 
     def _put(self, items: NewItems, key: WriteKey | None, *, replace: bool) -> Future[Written]:
         self._writer.check_writable()
-        rows = self._checked(items.vectors)
+        rows = self._checked(items.vectors, "items")
         encoding = self._encodings.submit("database", rows, len(rows))
         return followed(encoding, lambda encoded: self._writer.put(items, rows, encoded, key, replace=replace))
 
-    def _checked(self, vectors: Sequence[Sequence[float]] | np.ndarray) -> np.ndarray:
+    def _checked(self, vectors: Sequence[Sequence[float]] | np.ndarray, name: str = "vectors") -> np.ndarray:
         try:
-            return check_vectors(vectors, self._hasher, "vectors")
+            return check_vectors(vectors, self._hasher, name)
         except ValueError:
             if not self.read_only:
                 raise
             # Another process may have replaced the hasher.
             self._refresh()
-            return check_vectors(vectors, self._hasher, "vectors")
+            return check_vectors(vectors, self._hasher, name)
 
     def _refresh(self) -> None:
         with self.opened() as collection:

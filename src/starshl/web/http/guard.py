@@ -59,7 +59,8 @@ class Guard:
         if refused_rate is not None:
             return refused_rate
         if token is None:
-            return _unauthorized(scope, "A token is needed: send the header Authorization: Bearer TOKEN.")
+            what = "This token is not known here" if text else "A token is needed"
+            return _unauthorized(scope, f"{what}: send the header Authorization: Bearer TOKEN with a valid one.")
         if token.is_expired():
             return _unauthorized(scope, f"The token expired on {token.expires}. Ask for a new one.")
         scope["state"]["token"] = token.name

@@ -158,7 +158,7 @@ def _invalid(scope: Scope, error: RequestValidationError) -> Response:
     """Say which parts of a request are wrong, without repeating what was sent."""
     found = error.errors()
     errors = [
-        {"where": ".".join(str(part) for part in entry["loc"])[:200], "message": str(entry["msg"])[:500]}
+        {"where": ".".join(str(part) for part in entry["loc"])[:200], "message": _message(entry)}
         for entry in found[:_MOST_ERRORS]
     ]
     first = f"{errors[0]['where']}: {errors[0]['message']}" if errors else "The request is not valid"
@@ -166,3 +166,9 @@ def _invalid(scope: Scope, error: RequestValidationError) -> Response:
     return problem(
         scope, 422, f"{first}{more}. GET /api/v1/openapi.json describes what this address takes.", errors=errors
     )
+
+
+def _message(entry: Mapping[str, Any]) -> str:
+    if entry["type"] == "extra_forbidden":
+        return "there is no such field"
+    return str(entry["msg"]).removeprefix("Value error, ")[:500]
