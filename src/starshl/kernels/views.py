@@ -43,7 +43,7 @@ def kernels_of_views(
 def view_columns(name: str, columns: Columns, n_features: int, feature_names: np.ndarray | None = None) -> np.ndarray:
     """Return the numbers of the columns of a view, in the order in which they were given."""
     if isinstance(columns, slice):
-        numbers = np.arange(n_features)[columns]
+        numbers = _from_slice(name, columns, n_features)
     else:
         asked = np.asarray(columns)
         if asked.dtype.kind == "b":
@@ -57,6 +57,20 @@ def view_columns(name: str, columns: Columns, n_features: int, feature_names: np
     if len(np.unique(numbers)) < numbers.size:
         raise ValueError(f"The view {name!r} names a column twice. Give each of its columns once.")
     return numbers
+
+
+def _from_slice(name: str, columns: slice, n_features: int) -> np.ndarray:
+    """Return the columns of a slice; one that reaches past the last column is a mistake, though Python would cut it."""
+    for bound in (columns.start, columns.stop, columns.step):
+        if bound is not None and not isinstance(bound, int | np.integer):
+            raise ValueError(f"The view {name!r} is {columns!r}; the bounds of a slice are column numbers.")
+    ends = [end for end in (columns.start, columns.stop) if end is not None]
+    if any(abs(end) > n_features for end in ends):
+        raise ValueError(
+            f"The view {name!r} is {columns!r}, and X has {n_features} columns. Name columns of X, or leave the end of "
+            "the slice open."
+        )
+    return np.arange(n_features)[columns]
 
 
 def _from_mask(name: str, mask: np.ndarray, n_features: int) -> np.ndarray:
@@ -85,8 +99,8 @@ def _from_numbers(name: str, asked: np.ndarray, n_features: int) -> np.ndarray:
 def _from_names(name: str, asked: np.ndarray, feature_names: np.ndarray | None) -> np.ndarray:
     if feature_names is None:
         raise ValueError(
-            f"The view {name!r} names its columns, such as {asked.ravel()[0]!r}, and X has no column names. Give X as "
-            "a table with names, or the columns by their numbers."
+            f"The view {name!r} names its columns, such as {str(asked.ravel()[0])!r}, and X has no column names. Give "
+            "X as a table with names, or the columns by their numbers."
         )
     number = {column: position for position, column in enumerate(feature_names.tolist())}
     unknown = [column for column in asked.ravel().tolist() if column not in number]
