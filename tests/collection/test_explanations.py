@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from starshl import StarRidge, StarSHL
+from starshl import HybridHasher, StarRidge, StarSHL
 from starshl.collection import Collection
 from starshl.features import PreparedHasher, Scale
 from starshl.models.contributions import contributions
@@ -103,6 +103,26 @@ def test_prepared_hashers_are_explained_too(tmp_path, rows, labels, query):
     assert why.item_class.distance == 0
 
 
+@pytest.mark.parametrize("form", ["hamming", "residual"])
+def test_the_class_in_a_hybrid_code_is_explained(tmp_path, rows, labels, query, form):
+    hasher = HybridHasher(StarRidge(random_state=0), n_bits=8, form=form, random_state=0).fit(rows, labels)
+    with Collection.create(tmp_path / "items", hasher) as collection:
+        collection.add(rows, labels=labels)
+        why = collection.explain(query, [4])[0]
+    assert why.item_class == (labels[4], 0)
+    assert why.query_class == (hasher.predict(query)[0], 0)
+    parts, place = contributions(hasher.class_hasher_, query), hasher.classes_.tolist().index(labels[4])
+    assert [part for _, part in why.kernels] == pytest.approx(np.sort(parts.by_kernel[place])[::-1][:3])
+
+
+def test_clusters_in_a_hybrid_code_have_no_names(tmp_path, rows, query):
+    hasher = HybridHasher(n_bits=8, random_state=0).fit(rows)
+    with Collection.create(tmp_path / "items", hasher) as collection:
+        collection.add(rows)
+        why = collection.explain(query, [4])[0]
+    assert (why.query_class, why.item_class, why.kernels) == (None, None, [])
+
+
 def test_views_that_weigh_most_are_named(tmp_path, rows, labels, query):
     half = rows.shape[1] // 2
     views = {"left": slice(0, half), "right": slice(half, None)}
@@ -119,6 +139,7 @@ def test_views_that_weigh_most_are_named(tmp_path, rows, labels, query):
     ("use", "error", "message"),
     [
         (lambda c, x: c.explain(np.repeat(x, 2, axis=0), [1]), ValueError, "X has 2 rows; explanations are about one"),
+        (lambda c, x: c.explain(x, c.search(x)), TypeError, "hits holds a list; it must hold hits or ids of one query"),
         (lambda c, x: c.explain(x, [777]), KeyError, "777 is not in the collection"),
         (lambda c, x: c.explain(x, [1], metric="hamming"), ValueError, "choose one of 'euclidean', 'cosine'"),
     ],

@@ -108,7 +108,7 @@ def test_hits_say_where_their_codes_come_from_and_labels_filter_them(collection,
 
 def test_a_label_of_an_unknown_class_is_stored_and_the_code_stays(collection, labels):
     before = collection.codes([3, 4])
-    with pytest.warns(UserWarning, match=r'does not know the label of 1 items: "yellow"\. The labels are stored'):
+    with pytest.warns(UserWarning, match=r'does not know the label of 1 item: "yellow"\. The labels are stored'):
         items = collection.set_labels([3, 4], ["yellow", None])
     assert [(item.label, item.code_from) for item in items] == [("yellow", "vector"), (None, "vector")]
     assert collection.codes([3, 4]) == before
@@ -175,14 +175,15 @@ def test_labels_come_back_as_they_were(folder, values):
         ),
         (lambda c, X: c.add(X[:1], labels=[7]), ValueError, r"those of the hasher are text\. Give labels of the same"),
         (lambda c, X: c.set_labels([3, 777], ["red", "red"]), KeyError, "777 is not in the collection"),
-        (lambda c, X: c.set_labels([3], ["red", "red"]), ValueError, "one label per row"),
+        (lambda c, X: c.set_labels([3], ["red", "red"]), ValueError, "2 labels for 1 item. Give a list with one"),
+        (lambda c, X: c.set_labels([3], "red"), ValueError, "A single label for 1 item"),
         (lambda c, X: c.set_labels([3, 3], ["red", "red"]), ValueError, "more than once"),
         (lambda c, X: c.set_labels([3, 4], ["red", 5]), ValueError, r"labels mix numbers and text\. Give"),
         (lambda c, X: c.set_labels([3, 4], [True, 5]), ValueError, "labels mix booleans and numbers"),
         (lambda c, X: c.set_labels([3], [2.5]), ValueError, "labels name classes"),
         (lambda c, X: c.set_labels([3], [b"red"]), ValueError, "is a bytes; labels are"),
         (lambda c, X: c.set_labels([3], ["a\0b"]), ValueError, "the character NUL"),
-        (lambda c, X: c.add(X[:2], labels=["red"]), ValueError, "one label per row"),
+        (lambda c, X: c.add(X[:2], labels=["red"]), ValueError, "1 label for 2 items"),
         (lambda c, X: c.search(X[:1], where={"label": "red"}), ValueError, "Give labels of items as labels="),
     ],
 )
@@ -192,6 +193,18 @@ def test_bad_labels_change_nothing(collection, rows, change, error, message):
         change(collection, rows)
     assert state_of(collection) == before
     assert collection.verify() == 60
+
+
+def test_a_hasher_with_classes_of_another_type_is_refused_while_items_have_labels(collection, rows):
+    hasher, ids = StarRidge(8, random_state=0).fit(rows, np.arange(60) % 3), np.arange(60)
+    collection.set_labels([3], ["red"])
+    before = state_of(collection)
+    with pytest.raises(ValueError, match="classes of the new hasher are numbers; the labels of the collection are tex"):
+        collection.replace_hasher(hasher, ids, rows)
+    assert state_of(collection) == before
+    collection.set_labels([3], None)
+    collection.replace_hasher(hasher, ids, rows)
+    assert collection.set_labels([3], [2])[0].code_from == "label"
 
 
 def test_labels_of_two_types_do_not_meet(folder):

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 
+from starshl import HybridHasher, StarRidge
 from starshl.baselines import ITQ, LSHash
 from starshl.collection import Collection
 from starshl.collection.quantization import RecordLayout
@@ -108,6 +109,20 @@ def test_rescoring_chooses_candidates_by_scores_and_then_by_vectors(tmp_path):
         products = np.round(signs[shortlist] @ scores[q], 9)
         candidates = shortlist[np.lexsort((shortlist, -products))[:15]]
         assert [hit.id for hit in hits] == brute_force(queries[q], stored[candidates], candidates, 3)[0]
+
+
+def test_an_index_that_compares_vectors_chooses_the_candidates_itself(tmp_path, rows):
+    y = (rows[:, 0] > 0).astype(int)
+    hasher = HybridHasher(StarRidge(random_state=0), n_bits=6, form="residual", random_state=0).fit(rows, y)
+    with Collection.create(tmp_path / "items", hasher, vectors="float16") as collection:
+        ids = collection.add(rows, labels=y)
+        query = rows[:1] + 0.1
+        candidates = {hit.id: hit.distance for hit in collection.search(query, k=6, rescore=False)[0]}
+        hits = collection.search(query, k=3, oversample=2)[0]
+        exact = np.linalg.norm(collection.vectors(ids) - query, axis=1)
+        assert collection.search(items=[5], k=1)[0][0].id == 5
+    assert [hit.id for hit in hits] == sorted(candidates, key=lambda item: exact[item])[:3]
+    assert [hit.distance for hit in hits] == [candidates[hit.id] for hit in hits]
 
 
 def test_more_candidates_find_more_of_the_nearest_vectors(tmp_path):

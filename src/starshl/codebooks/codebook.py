@@ -79,6 +79,8 @@ class Codebook:
     def make(cls, classes: ArrayLike, n_bits: int, n_reserved: int = 0, random_state: Seed = None) -> Self:
         """Return a codebook of words that lie far apart.
 
+        All words are different if there are enough bits. If not, classes share words; reserved words are then refused.
+
         Parameters
         ----------
         classes : array of shape (n_classes,)
@@ -207,7 +209,8 @@ class Codebook:
 
     def _what_to_do(self, label: object) -> str:
         state = (
-            f"The codebook has {counted(len(self.classes), 'class', 'classes')} and {self.n_reserved} reserved words"
+            f"The codebook has {counted(len(self.classes), 'class', 'classes')} and "
+            f"{counted(self.n_reserved, 'reserved word')}"
         )
         if self.n_reserved:
             return f"{state}: take what codebook.assign({label!r}) returns."

@@ -95,6 +95,7 @@ def replace_model(
 ) -> None:
     """Encode all items with another hasher, from X or from the kept vectors."""
     with session.writing() as change:
+        _check_classes_fit(change.store, hasher)
         held = np.sort(change.snapshot.index.ids)
         kept = X is None and ids is None and _keeps_codes(change, hasher)
         if kept:
@@ -119,6 +120,15 @@ def replace_model(
         if vectors is not None:
             kind = change.snapshot.require_vectors().layout.kind
             replace_vectors(change.folder, change.store, chosen.tolist(), vectors, kind, change.generation)
+
+
+def _check_classes_fit(store: Store, hasher: BaseHasher) -> None:
+    stored, needed = store.text_fact("label_kind"), class_kind(hasher)
+    if stored and needed and stored != needed and store.has_labels_besides([]):
+        raise ValueError(
+            f"The classes of the new hasher are {needed}; the labels of the collection are {stored}. Fit the hasher to "
+            "labels of the same type, or clear the labels of the items first."
+        )
 
 
 def _keeps_codes(change: Change, hasher: BaseHasher) -> bool:

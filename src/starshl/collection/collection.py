@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
@@ -238,8 +239,9 @@ class Collection(OpenCollection):
         labels : list of labels, default=None
             Labels of the items that may be returned. Items must pass all filters.
         by_scores : bool, default=False
-            Order items at equal Hamming distance by their inner product with the real-valued scores of the query;
-            needs X. Rescoring uses the scores in any case.
+            Order items at equal distance by their inner product with the real-valued scores of the query; needs X.
+            The residual form of a :class:`starshl.HybridHasher`, which compares vectors anyway, does not support it.
+            Rescoring uses the scores in any other case.
         rescore : bool, default=None
             Order the nearest ``k * oversample`` items by the distance between the query and their kept vectors; by
             default if the collection keeps them.
@@ -258,16 +260,17 @@ class Collection(OpenCollection):
     def search_radius(
         self,
         X: SamplesLike | None = None,
-        radius: int = 0,
+        radius: float = 0,
         *,
         items: ArrayLike | None = None,
         where: Mapping[str, Any] | None = None,
         among: ArrayLike | None = None,
         labels: LabelsLike = None,
     ) -> list[list[Hit]]:
-        """Return all items within Hamming distance ``radius`` of each query; the arguments are those of :meth:`search`.
+        """Return all items within ``radius`` of each query; the other arguments are those of :meth:`search`.
 
-        Vectors play no part in it.
+        The radius is a Hamming distance or, for a :class:`starshl.HybridHasher`, a distance of its index. Kept vectors
+        play no part in it.
         """
         with self._session.reading() as (snapshot, store):
             queries = Queries.of(snapshot, X, items, with_scores=False)
@@ -283,7 +286,7 @@ class Collection(OpenCollection):
         metric : {"euclidean", "cosine"}, default="euclidean"
             The distance to state between vectors, if they are kept.
         """
-        ids = [hit.id if isinstance(hit, Hit) else int(hit) for hit in hits]
+        ids = [_id_of(hit) for hit in hits]
         with self._session.reading() as (snapshot, store):
             return explain_hits(snapshot, store, X, ids, metric)
 
@@ -353,3 +356,14 @@ class Collection(OpenCollection):
             rows, hasher = list(store.all_rows()), snapshot.hasher
         write_rows(path, rows, hasher)
         return len(rows)
+
+
+def _id_of(hit: Hit | int) -> int:
+    if isinstance(hit, Hit):
+        return hit.id
+    if not isinstance(hit, Integral):
+        raise TypeError(
+            f"hits holds a {type(hit).__name__}; it must hold hits or ids of one query. search returns one list per "
+            "query: pass one of them, such as search(X[:1])[0]."
+        )
+    return int(hit)

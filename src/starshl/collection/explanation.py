@@ -10,8 +10,9 @@ import numpy as np
 
 from .._types import SamplesLike
 from .._validation import check_choice
+from .._words import counted
 from ..base import BaseHasher
-from ..codes import BinaryCodes
+from ..codes import BinaryCodes, n_bytes
 from ..models.contributions import Contributions, contributions
 from ..models.kernel_hasher import KernelHasher
 from .labels import label_of
@@ -42,7 +43,8 @@ class Explanation:
     id : int
     distance : int, the Hamming distance of the codes
     agreeing, differing : lists of bits, the differing ones with the most certain scores of the query first
-    query_class, item_class : the nearest codewords, None if the hasher has none
+    query_class, item_class : the nearest codewords, None if the hasher has none; for a :class:`starshl.HybridHasher`,
+        the classes in the class fields
     label : the item's label, or None
     code_from : "label" or "vector", what the item's code follows from
     rescored : distance of the vectors in terms of ``metric``, None if they are not kept
@@ -69,7 +71,8 @@ class Explanation:
 
     def __str__(self) -> str:
         n_bits = len(self.agreeing) + len(self.differing)
-        where = f" (bits {', '.join(map(str, self.differing))})" if self.differing else ""
+        word = "bit" if len(self.differing) == 1 else "bits"
+        where = f" ({word} {', '.join(map(str, self.differing))})" if self.differing else ""
         parts = [
             f"Item {self.id} differs from the query in {self.distance} of {n_bits} bits{where}.",
             f"Its code follows from its {self.code_from}"
@@ -83,8 +86,8 @@ class Explanation:
         if self.query_class is not None and self.item_class is not None:
             parts.append(
                 f"The nearest codeword of the query is that of {json.dumps(self.query_class.label)}, "
-                f"{self.query_class.distance} bits away; that of the item is {json.dumps(self.item_class.label)}, "
-                f"{self.item_class.distance} bits away."
+                f"{counted(self.query_class.distance, 'bit')} away; that of the item is "
+                f"{json.dumps(self.item_class.label)}, {counted(self.item_class.distance, 'bit')} away."
             )
         if self.rescored is not None:
             parts.append(f"Their vectors are {self.rescored:.4g} apart ({self.metric}).")
@@ -126,14 +129,19 @@ class ExplainedQuery:
         """Encode the one row of X."""
         inner: Any = getattr(hasher, "hasher_", hasher)
         rows = X if inner is hasher else cast(Any, hasher).prepare(X)
-        parts = contributions(inner, rows) if isinstance(inner, KernelHasher) else None
+        learner = inner
+        if hasattr(inner, "class_hasher_"):  # of both hashers, only one that scores classes has kernels to name
+            learner = inner.class_hasher_ if hasattr(inner.class_hasher_, "class_scores") else None
+        words = _Codewords.of(inner)
+        knows_parts = isinstance(learner, KernelHasher) and (learner is inner or words is not None)
+        parts = contributions(learner, rows) if knows_parts else None
         return cls(
             hasher.encode(X).to_signs()[0],
             hasher.decision_function(X)[0],
             vector,
-            _Codewords.of(inner),
+            words,
             parts,
-            hasattr(inner, "class_scores"),
+            hasattr(learner, "class_scores"),
             metric,
         )
 
@@ -182,22 +190,27 @@ class ExplainedQuery:
 
 @dataclass(frozen=True, slots=True)
 class _Codewords:
+    """Words of classes; shorter than a code if only its first bits hold the class."""
+
     classes: list[Any]
     words: np.ndarray
 
     @classmethod
     def of(cls, hasher: Any) -> _Codewords | None:
         classes, words = getattr(hasher, "classes_", None), getattr(hasher, "codewords_", None)
+        if classes is not None and hasattr(hasher, "class_bits_") and hasattr(hasher, "relabel"):
+            blank = hasher.as_codes(np.zeros((len(classes), n_bytes(hasher.n_bits_)), np.uint8))
+            words = hasher.relabel(blank, classes).to_signs()[:, : hasher.class_bits_]
         if classes is None or words is None:
             return None
         return cls(np.asarray(classes).tolist(), np.asarray(words)[: len(classes)])
 
     def nearest_place(self, signs: np.ndarray) -> int:
-        return int((self.words != signs).sum(axis=1).argmin())
+        return int((self.words != signs[: self.words.shape[1]]).sum(axis=1).argmin())
 
     def nearest(self, signs: np.ndarray) -> ClassOfCode:
         place = self.nearest_place(signs)
-        return ClassOfCode(self.classes[place], int((self.words[place] != signs).sum()))
+        return ClassOfCode(self.classes[place], int((self.words[place] != signs[: self.words.shape[1]]).sum()))
 
 
 def _listed(parts: list[tuple[Any, float]]) -> str:

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._types import LabelsLike
-from .._validation import check_labels
+from .._validation import as_label_array, check_labels
+from .._words import counted
 from ..base import BaseHasher
 from ..codes import BinaryCodes
 from ..exceptions import CollectionFormatError
@@ -41,6 +42,13 @@ def label_texts(labels: LabelsLike, n_items: int) -> list[str | None]:
         return [None] * n_items
     if isinstance(labels, list | tuple):
         _refuse_mixture(labels)
+    shape = as_label_array(labels).shape
+    if shape[:1] != (n_items,):
+        given_number = counted(shape[0], "label") if shape else "A single label"
+        raise ValueError(
+            f"{given_number} for {counted(n_items, 'item')}. Give a list with one label per item, None where there is "
+            "none."
+        )
     given = check_labels(labels, n_items)
     texts = [_text(value) for value in given.classes.tolist()]
     return [None if number < 0 else texts[number] for number in given.index.tolist()]
@@ -138,8 +146,8 @@ def _warn_of_unknown(unknown: list[str]) -> None:
     different = sorted(set(unknown))
     shown = ", ".join(different[:_SHOWN]) + (", ..." if len(different) > _SHOWN else "")
     warnings.warn(
-        f"The hasher does not know the label of {len(unknown)} items: {shown}. The labels are stored, and these items "
-        "keep the codes of their vectors.",
+        f"The hasher does not know the label of {counted(len(unknown), 'item')}: {shown}. The labels are stored, and "
+        "the codes stay those of the vectors.",
         UserWarning,
         stacklevel=5,
     )

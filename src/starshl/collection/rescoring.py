@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class Rescoring:
 
 
 class Rescored(NamedTuple):
-    """The results of one query, nearest first: Hamming distances, ids, and distances between vectors."""
+    """The results of one query, nearest first: distances of the index, ids, and distances between vectors."""
 
     distances: np.ndarray
     ids: np.ndarray
@@ -44,20 +44,27 @@ class Rescored(NamedTuple):
 def rescored_neighbors(
     snapshot: Snapshot,
     store: Store,
-    codes: BinaryCodes,
-    scores: np.ndarray,
+    codes: Any,
+    scores: np.ndarray | None,
     k: int,
     rescoring: Rescoring,
     among: np.ndarray | None,
 ) -> Iterator[Rescored]:
-    """Yield the k best of ``k * oversample`` candidates of each query, by exact distance and then by id."""
+    """Yield the k best of ``k * oversample`` candidates of each query, by exact distance and then by id.
+
+    Scores choose the candidates from a shortlist; without scores, the candidates are the nearest items of the index.
+    ``codes`` are queries as the index takes them.
+    """
     n_candidates = k * rescoring.oversample
+    n_listed = n_candidates if scores is None else n_candidates * _SHORTLIST
     for span in tiles(len(codes), _queries_at_once(n_candidates, rescoring.vectors.shape[1])):
-        shortlist = snapshot.index.search(codes[span], n_candidates * _SHORTLIST, among=among)
-        candidates = [
-            _best_by_scores(snapshot, Neighbors(distances, ids), query_scores, n_candidates)
-            for distances, ids, query_scores in zip(*shortlist, scores[span], strict=True)
-        ]
+        shortlist = snapshot.index.search(codes[span], n_listed, among=among)
+        candidates = [Neighbors(distances, ids) for distances, ids in zip(*shortlist, strict=True)]
+        if scores is not None:
+            candidates = [
+                _best_by_scores(snapshot, near, query_scores, n_candidates)
+                for near, query_scores in zip(candidates, scores[span], strict=True)
+            ]
         for query, found in zip(rescoring.vectors[span], candidates, strict=True):
             yield _reordered(snapshot, store, query, found, k, rescoring.metric)
 

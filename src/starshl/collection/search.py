@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from .._types import SamplesLike
 from .._validation import check_choice, check_integer
-from ..codes import BinaryCodes
 from .entries import metadata_of
 from .filtering import Filters
 from .labels import label_of
@@ -26,12 +25,13 @@ __all__ = ["Hit", "Queries", "search_nearest", "search_within"]
 class Hit(NamedTuple):
     """An item near a query.
 
-    ``distance`` is the Hamming distance of the codes, ``rescored`` the distance of the vectors if these decided the
-    order, and ``code_from`` says what the item's code follows from: "label" or "vector".
+    ``distance`` is the Hamming distance of the codes, or that of the index of a :class:`starshl.HybridHasher`, in which
+    another class counts. ``rescored`` is the distance of the vectors if these decided the order, and ``code_from`` says
+    what the item's code follows from: "label" or "vector".
     """
 
     id: int
-    distance: int
+    distance: float
     reference: str | None
     metadata: dict[str, Any]
     label: str | int | bool | None = None
@@ -43,7 +43,7 @@ class Hit(NamedTuple):
 class Queries:
     """Codes to search for, with the real-valued scores behind them if these are to order items."""
 
-    codes: BinaryCodes
+    codes: Any  # what the index takes: BinaryCodes or VectorQueries
     scores: np.ndarray | None = None
     rescoring: Rescoring | None = None
 
@@ -78,22 +78,26 @@ class Queries:
         oversample: int,
         metric: str,
     ) -> Self:
-        """Take vectors along, and scores, which choose the candidates; stored items have both."""
+        """Take vectors along, and scores, which choose the candidates; stored items have both.
+
+        An index that compares vectors itself knows no scores. Its own distances choose the candidates.
+        """
         oversample = check_integer(oversample, "oversample", low=1)
         check_choice(metric, "metric", METRICS)
         n_columns = snapshot.require_vectors().layout.n_columns
-        found = cls.of(snapshot, X, items, with_scores=X is not None)
+        by_scores = "scores" in snapshot.index.supports
+        found = cls.of(snapshot, X, items, with_scores=X is not None and by_scores)
         if X is not None:
             return replace(found, rescoring=Rescoring(dense_rows(X, n_columns), oversample, metric))
         vectors = snapshot.vectors_of(store, np.asarray(items).tolist())
-        scores = called_with_vectors(snapshot.hasher.decision_function, vectors)
+        scores = called_with_vectors(snapshot.hasher.decision_function, vectors) if by_scores else None
         return cls(found.codes, scores, Rescoring(vectors, oversample, metric))
 
 
 def search_nearest(snapshot: Snapshot, store: Store, queries: Queries, k: int, filters: Filters) -> list[list[Hit]]:
     """Return the k nearest items of each query, or all of them if there are fewer."""
     passing = filters.passing(snapshot, store)
-    if queries.rescoring is None or queries.scores is None:
+    if queries.rescoring is None:
         nearest = snapshot.index.search(queries.codes, k, among=passing, scores=queries.scores)
         return _hits(store, zip(nearest.distances, nearest.ids, strict=True))
     k = check_integer(k, "k", low=1)
@@ -102,7 +106,7 @@ def search_nearest(snapshot: Snapshot, store: Store, queries: Queries, k: int, f
     )
 
 
-def search_within(snapshot: Snapshot, store: Store, queries: Queries, radius: int, filters: Filters) -> list[list[Hit]]:
+def search_within(snapshot: Snapshot, store: Store, queries: Queries, radius: Any, filters: Filters) -> list[list[Hit]]:
     """Return all items within ``radius`` of each query."""
     near = snapshot.index.search_radius(queries.codes, radius, among=filters.passing(snapshot, store))
     return _hits(store, (near.of(query) for query in range(len(queries.codes))))
@@ -117,5 +121,5 @@ def _hits(store: Store, neighbors: Iterable[tuple[np.ndarray, ...]]) -> list[lis
     ]
 
 
-def _hit(row: Row, distance: int, rescored: float | None = None) -> Hit:
+def _hit(row: Row, distance: float, rescored: float | None = None) -> Hit:
     return Hit(row.id, distance, row.reference, metadata_of(row), label_of(row), row.code_from, rescored)

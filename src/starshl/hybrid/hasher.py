@@ -56,8 +56,8 @@ class HybridHasher(BaseHasher):
     A supervised code finds items of the right class, but cannot tell them apart. A hybrid code finds the nearest items
     of the right class: the class field is the number of the class in binary, as short as possible, and the other bits
     are those of a hasher of neighbors. The class field of a query holds the predicted class, that of an item its label
-    where one is given. The ``class_first`` nearest items of the query's class come first. Otherwise the distance of two
-    codes is the Hamming distance of the neighbor bits, plus ``class_weight_`` if the class fields differ.
+    where one is given. The distance of two codes is the Hamming distance of the neighbor bits, plus ``class_weight_``
+    if the class fields differ, and more if needed: the ``class_first`` nearest items of the query's class come first.
     :meth:`make_index` returns the index that computes it, :meth:`encode_queries` what this index searches for.
 
     ``form="residual"`` makes more of the same codes: an item stands for a vector, the center of its class plus a step

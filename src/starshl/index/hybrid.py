@@ -93,6 +93,10 @@ class HybridIndex(ScanIndex):
     (all of them, if there are fewer): these come first, however near others are. Filters count: the first items are
     those that pass.
 
+    So with ``class_first`` the distance of an item of another class depends on the other items, too: it is
+    max(d + ``class_weight``, t + 1), where d is the number of differing neighbor bits and t the distance of the last
+    of the first items. Items that this moves to t + 1 are at equal distance and ordered by id.
+
     Parameters
     ----------
     n_bits : int
