@@ -125,12 +125,13 @@ def test_the_shortest_length_that_is_good_enough_is_chosen(lengths, chosen):
     n_bits, reason = choose_length([length(*one) for one in lengths], 2000)
     assert n_bits == chosen
     assert f"and {max(one[0] for one in lengths)} bits, {chosen} were chosen" in reason
+    assert "too few items" not in reason
 
 
 def test_few_items_do_not_prove_a_short_length():
     n_bits, reason = choose_length([length(16, 0.9, 0.9), length(32, 0.9, 0.9)], 500)
     assert n_bits == 32
-    assert reason.endswith("there are too few items to tell.")
+    assert reason.endswith("32 were chosen: there are too few items to tell how much is lost.")
 
 
 def test_one_length_needs_no_words():

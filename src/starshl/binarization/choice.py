@@ -87,7 +87,7 @@ def default_hasher(X: np.ndarray, y: np.ndarray | None = None, n_bits: int | Non
 
 
 def _checked_lengths(n_bits: int | Sequence[int]) -> tuple[int, ...]:
-    given = n_bits if isinstance(n_bits, Sequence | np.ndarray) else [n_bits]
+    given = n_bits if isinstance(n_bits, Sequence | np.ndarray) and not isinstance(n_bits, str) else [n_bits]
     lengths = tuple(check_integer(length, "n_bits", low=1) for length in given)
     if not lengths:
         raise ValueError("n_bits is an empty list; give one length or several, such as [16, 32, 64].")

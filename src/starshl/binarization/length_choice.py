@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .comparison import LengthComparison
-from .verdict import GOOD_RECALL, keeps_neighbors
+from .verdict import ENOUGH_ITEMS, GOOD_RECALL, keeps_neighbors
 
 __all__ = ["choose_length"]
 
@@ -35,4 +35,7 @@ def choose_length(lengths: Sequence[LengthComparison], n_items: int) -> tuple[in
                 reason = f"precision within {_SMALL_LOSS:g} of the best and {reason}"
             return length.n_bits, f"{tried}{length.n_bits} were chosen: the shortest codes with {reason}."
     longest = by_length[-1].n_bits
-    return longest, f"{tried}{longest} were chosen: shorter codes lose too much, or there are too few items to tell."
+    why = (
+        "shorter codes lose too much" if n_items >= ENOUGH_ITEMS else "there are too few items to tell how much is lost"
+    )
+    return longest, f"{tried}{longest} were chosen: {why}."

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from .figures import MethodFigures
 
-__all__ = ["GOOD_RECALL", "about_rivals", "keeps_neighbors", "percent", "verdict"]
+__all__ = ["ENOUGH_ITEMS", "GOOD_RECALL", "about_rivals", "keeps_neighbors", "percent", "verdict"]
 
 # A loss of precision that a user of the search would hardly notice: one wrong item in five lists of ten.
 _SMALL_LOSS = 0.02
 #: Of ten near vectors, at least eight reach the list of a hundred that a second, exact ranking would look at.
 GOOD_RECALL = 0.8
 # Among fewer items, a list of 100 holds most neighbors whatever the codes are.
-_ENOUGH_ITEMS = 1000
+ENOUGH_ITEMS = 1000
 # If more items than this share a code on average, a search cannot tell the ten nearest apart.
 _CROWDED = 10
 # With fewer queries, chance alone moves a precision by more than .05.
@@ -58,7 +58,7 @@ def about_rivals(own: MethodFigures, rivals: Sequence[MethodFigures]) -> str:
 
 def keeps_neighbors(own: MethodFigures, n_items: int) -> bool:
     """Tell whether codes find most of the nearest vectors, among enough items and with enough different codes."""
-    return n_items >= _ENOUGH_ITEMS and _recalls(own, n_items)
+    return n_items >= ENOUGH_ITEMS and _recalls(own, n_items)
 
 
 def _recalls(own: MethodFigures, n_items: int) -> bool:
