@@ -70,7 +70,7 @@ class AsyncClient:
         while True:
             attempt += 1
             outcome = await self._try(call)
-            wait = self._wait(call, attempt, outcome)
+            wait = self._retries.wait_after(attempt, outcome, harmless=call.harmless)
             if wait is None:
                 break
             await asyncio.sleep(wait)
@@ -98,11 +98,6 @@ class AsyncClient:
             )
         except httpx.TransportError as error:
             return error
-
-    def _wait(self, call: Call[Any], attempt: int, outcome: httpx.Response | httpx.TransportError) -> float | None:
-        if isinstance(outcome, httpx.Response) and outcome.is_success:
-            return None
-        return self._retries.wait_after(attempt, outcome, harmless=call.harmless)
 
 
 class AsyncCollection:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._threads import run_all
 from .._validation import check_integer
-from ..codes import BinaryCodes
 from ..codes.hamming import few_pass, scan_tasks
 from . import _hybrid_loops as loops
 from .checks import check_names
@@ -138,15 +136,6 @@ class HybridIndex(ScanIndex):
         self.class_first = check_integer(class_first, "class_first", low=0)
         rule = HammingRule(self.class_bits, self.class_weight, self.class_first)
         self._set_up(n_bits, HybridItems.empty_with(n_bits, rule), n_jobs)
-
-    @classmethod
-    def from_codes(
-        cls, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None, **rule: Any
-    ) -> Self:
-        """Return a new index of these codes; ``rule`` are class_bits, class_weight and perhaps class_first."""
-        index = cls(codes.n_bits, n_jobs=n_jobs, **rule)
-        index.add(codes, ids)
-        return index
 
     @classmethod
     def from_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray], *, n_jobs: int | None = None) -> Self:

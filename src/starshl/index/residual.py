@@ -218,15 +218,6 @@ class ResidualIndex(ScanIndex):
         self._set_up(n_bits, ResidualItems.empty_with(n_bits, rule, reconstruction), n_jobs)
 
     @classmethod
-    def from_codes(
-        cls, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None, **settings: Any
-    ) -> Self:
-        """Return a new index of these codes; ``settings`` are reconstruction, class_weight and class_first."""
-        index = cls(codes.n_bits, n_jobs=n_jobs, **settings)
-        index.add(codes, ids)
-        return index
-
-    @classmethod
     def from_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray], *, n_jobs: int | None = None) -> Self:
         check_names(arrays, ("centers", "components", "ids", "planes", "rule", "scales"))
         rule = arrays["rule"]

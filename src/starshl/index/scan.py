@@ -41,9 +41,11 @@ class ScanIndex(HammingIndex):
         self._changing = Lock()
 
     @classmethod
-    def from_codes(cls, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None) -> Self:
-        """Return a new index of these codes."""
-        index = cls(codes.n_bits, n_jobs=n_jobs)
+    def from_codes(
+        cls, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None, **settings: Any
+    ) -> Self:
+        """Return a new index of these codes; ``settings`` are further arguments of the class."""
+        index = cls(codes.n_bits, n_jobs=n_jobs, **settings)
         index.add(codes, ids)
         return index
 
