@@ -28,8 +28,8 @@ class InProcess:
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         self._http = httpx.AsyncClient(transport=transport, base_url="http://localhost")
 
-    def __call__(self, method, path, **settings):
-        sent = self._http.request(method, f"/api/v1{path}", **settings)
+    def __call__(self, method, path, root="/api/v1", **settings):
+        sent = self._http.request(method, f"{root}{path}", **settings)
         return asyncio.run_coroutine_threadsafe(sent, self._loop).result()
 
     def together(self, *requests):

@@ -14,15 +14,17 @@ from ... import __version__
 from ..events import Observer
 from ..service import Service
 from ..settings import Settings
-from . import collections, health, items, jobs, search, snapshots
+from . import collections, health, items, jobs, login, search, snapshots
 from .context import RequestContext
 from .guard import Guard, needed_right
 from .limits import RequestLimits
 from .metrics import Metrics
 from .problems import PROBLEM_SCHEMA, add_problem_handlers
 
-__all__ = ["create_app"]
+__all__ = ["PARTS", "create_app"]
 
+#: The routers of the app; the tests of tokens go through all of their routes.
+PARTS = (health.routes, collections.routes, items.routes, search.routes, snapshots.routes, jobs.routes, login.routes)
 _N_THREADS = 64
 
 
@@ -61,10 +63,11 @@ def create_app(open_service: Callable[[Observer], Service], settings: Settings |
         redirect_slashes=False,
         lifespan=open_while_running,
     )
-    app.state.service, app.state.metrics, app.state.has_tokens = service, metrics, len(settings.tokens) > 0
+    app.state.service, app.state.metrics = service, metrics
+    app.state.tokens, app.state.has_tokens = settings.tokens, len(settings.tokens) > 0
     add_problem_handlers(app)
-    for part in (health, collections, items, search, snapshots, jobs):
-        app.include_router(part.routes)
+    for part in PARTS:
+        app.include_router(part)
     app.add_middleware(RequestLimits, limits=settings.limits)
     app.add_middleware(Guard, settings=settings)
     app.add_middleware(RequestContext, metrics=metrics)

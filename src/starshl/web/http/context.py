@@ -6,6 +6,7 @@ import logging
 import re
 import time
 import uuid
+from collections.abc import Iterable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -15,6 +16,14 @@ from .problems import problem
 __all__ = ["RequestContext"]
 
 _log = logging.getLogger("starshl.web.requests")
+# Pages load nothing from other sites, run no scripts but files of this service, and are shown in no frame.
+_CAREFUL = {
+    b"cache-control": b"no-store",
+    b"content-security-policy": b"default-src 'self'; img-src 'self' data: blob:; base-uri 'none'; form-action 'self'; "
+    b"frame-ancestors 'none'",
+    b"referrer-policy": b"same-origin",
+    b"x-content-type-options": b"nosniff",
+}
 _GOOD_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -37,12 +46,7 @@ class RequestContext:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                extra = [
-                    (b"x-request-id", request_id.encode()),
-                    (b"x-content-type-options", b"nosniff"),
-                    (b"cache-control", b"no-store"),
-                ]
-                message = {**message, "headers": [*message.get("headers", ()), *extra]}
+                message = {**message, "headers": _completed(message.get("headers", ()), request_id)}
             await send(message)
 
         with self._metrics.in_flight.track_inprogress():
@@ -72,6 +76,14 @@ class RequestContext:
             "token": scope["state"].get("token", ""),
         }
         _log.info("request", extra={"fields": fields})
+
+
+def _completed(headers: Iterable[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:
+    """Return headers with the id, and with the careful ones of which the answer says nothing itself."""
+    given = list(headers)
+    names = {name.lower() for name, _ in given}
+    defaults = [(name, value) for name, value in _CAREFUL.items() if name not in names]
+    return [*given, *defaults, (b"x-request-id", request_id.encode())]
 
 
 def _request_id(scope: Scope) -> str:

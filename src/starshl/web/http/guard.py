@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import re
-import time
-from collections import OrderedDict
-from urllib.parse import urlsplit
+from urllib.parse import quote
 
-from starlette.responses import Response
+from starlette.requests import HTTPConnection
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..settings import Settings, is_loopback
-from ..tokens import READ, WRITE
+from ..settings import Settings
+from ..tokens import READ, WRITE, Token
+from .origins import foreign_page, is_addressed_locally, is_own_page
 from .problems import problem
+from .rates import Rates
 
-__all__ = ["Guard", "needed_right"]
+__all__ = ["COOKIE", "LOGIN", "LOGOUT", "Guard", "needed_right"]
 
-_OPEN = {"/api/v1/health/live", "/api/v1/health/ready"}
+#: The cookie that carries the token of a browser, the page that sets it, and the address that takes it away.
+COOKIE, LOGIN, LOGOUT = "starshl-token", "/login", "/logout"
 _READING = {"GET", "HEAD", "OPTIONS"}
+_OPEN = re.compile(r"/api/v1/health/(live|ready)|/static/.+")
 # These send a body to ask a question, and change nothing.
-_QUESTIONS = re.compile(r"/api/v1/collections/[^/]+/(search|encode|predict|items/get)")
-_MOST_CLIENTS = 10_000
+_QUESTIONS = re.compile(
+    r"/api/v1/collections/[^/]+/(search|search/batch|encode|predict|items/get|items/list|items/count)"
+    r"|/explore/[^/]+/search"
+)
 
 
 def needed_right(method: str, path: str) -> str | None:
     """Return what a request needs: None, "read" or "write"; what is not known to be harmless needs the most."""
-    if path in _OPEN and method in _READING:
+    if path in (LOGIN, LOGOUT) or (method in _READING and _OPEN.fullmatch(path)):
         return None
     if method in _READING or (method == "POST" and _QUESTIONS.fullmatch(path)):
         return READ
@@ -33,12 +38,17 @@ def needed_right(method: str, path: str) -> str | None:
 
 
 class Guard:
-    """Lets requests through that have a right to it."""
+    """Lets requests through that have a right to it.
+
+    Without tokens, these are all requests that no page of another site makes a browser send. With tokens, programs send
+    theirs in the header Authorization; browsers send a cookie, which the page ``/login`` sets, and with which only
+    pages of this service can change anything.
+    """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._settings = settings
-        self._buckets = _Buckets(settings.limits.rate, settings.limits.burst)
+        self._rates = Rates(settings.limits.rate, settings.limits.burst)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._refusal(scope) if scope["type"] == "http" else None
@@ -47,29 +57,22 @@ class Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         client = (scope.get("client") or ("",))[0]
-        tokens = self._settings.tokens
-        if not len(tokens):
+        if not len(self._settings.tokens):
             return _refused_origin(scope, headers) or self._refused_rate(scope, client)
         right = needed_right(scope["method"], scope["path"])
         if right is None:
             return self._refused_rate(scope, client)
-        scheme, _, text = headers.get("authorization", "").partition(" ")
-        token = tokens.find(text.strip()) if scheme.lower() == "bearer" and text else None
-        refused_rate = self._refused_rate(scope, client if token is None else token.name)
-        if refused_rate is not None:
-            return refused_rate
-        if token is None:
-            what = "This token is not known here" if text else "A token is needed"
-            return _unauthorized(scope, f"{what}: send the header Authorization: Bearer TOKEN with a valid one.")
-        if token.is_expired():
-            return _unauthorized(scope, f"The token expired on {token.expires}. Ask for a new one.")
-        scope["state"]["token"] = token.name
-        if not token.allows(right):
-            return problem(scope, 403, "This token allows reading only, and the request changes something.")
-        return None
+        text, in_cookie = _given_token(scope, headers)
+        token = self._settings.tokens.find(text) if text else None
+        return (
+            self._refused_rate(scope, client if token is None else token.name)
+            or _refused_token(scope, text, token)
+            or (_refused_page(scope, headers, right) if in_cookie else None)
+            or _refused_right(scope, token, right)
+        )
 
     def _refused_rate(self, scope: Scope, client: str) -> Response | None:
-        wait = self._buckets.take(client)
+        wait = self._rates.take(client)
         if not wait:
             return None
         limits = self._settings.limits
@@ -81,23 +84,40 @@ class Guard:
         )
 
 
-class _Buckets:
-    """One bucket of permissions per client, which fills at a steady rate."""
+def _given_token(scope: Scope, headers: dict[str, str]) -> tuple[str, bool]:
+    """Return the text of the token that came with a request, and whether it was in a cookie."""
+    if "authorization" in headers:
+        scheme, _, text = headers["authorization"].partition(" ")
+        return (text.strip() if scheme.lower() == "bearer" else ""), False
+    return HTTPConnection(scope).cookies.get(COOKIE, ""), True
 
-    def __init__(self, rate: float, burst: int) -> None:
-        self._rate = rate
-        self._burst = float(burst)
-        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def take(self, client: str) -> float:
-        """Take one permission; return 0, or the seconds to wait for one."""
-        now = time.monotonic()
-        level, seen = self._levels.pop(client, (self._burst, now))
-        level = min(self._burst, level + (now - seen) * self._rate)
-        self._levels[client] = (max(level - 1.0, 0.0) if level >= 1.0 else level), now
-        if len(self._levels) > _MOST_CLIENTS:
-            self._levels.popitem(last=False)
-        return 0.0 if level >= 1.0 else (1.0 - level) / self._rate
+def _refused_token(scope: Scope, text: str, token: Token | None) -> Response | None:
+    """Refuse a request without a valid token; a browser that opens a page is sent to where it can give one."""
+    if token is not None and not token.is_expired():
+        scope["state"]["token"] = token.name
+        return None
+    if scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api/"):
+        return RedirectResponse(f"{LOGIN}?next={quote(scope['path'], safe='/')}", 303)
+    if token is not None:
+        return _unauthorized(scope, f"The token expired on {token.expires}. Ask for a new one.")
+    what = "This token is not known here" if text else "A token is needed"
+    return _unauthorized(scope, f"{what}: send the header Authorization: Bearer TOKEN with a valid one.")
+
+
+def _refused_page(scope: Scope, headers: dict[str, str], right: str) -> Response | None:
+    """Refuse a change that a page of another site makes a browser send along with its cookie."""
+    if right == READ or is_own_page(headers):
+        return None
+    return problem(
+        scope, 403, "A browser may change something only from a page of this service. Open the page again and retry."
+    )
+
+
+def _refused_right(scope: Scope, token: Token | None, right: str) -> Response | None:
+    if token is not None and token.allows(right):
+        return None
+    return problem(scope, 403, "This token allows reading only, and the request changes something.")
 
 
 def _unauthorized(scope: Scope, detail: str) -> Response:
@@ -106,19 +126,8 @@ def _unauthorized(scope: Scope, detail: str) -> Response:
 
 def _refused_origin(scope: Scope, headers: dict[str, str]) -> Response | None:
     """Refuse what a page of another site makes a browser send to a service that needs no token."""
-    host = _host(f"//{headers.get('host', '')}")
-    if host is None or not is_loopback(host):
+    if not is_addressed_locally(headers):
         return problem(scope, 403, "This service has no tokens and answers only to localhost, 127.0.0.1 or [::1].")
-    origin = headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != headers.get("host"):
-        return problem(scope, 403, "This request comes from a page of another origin. Use a token.")
-    if headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+    if foreign_page(scope["method"], headers):
         return problem(scope, 403, "This request comes from a page of another site. Use a token.")
     return None
-
-
-def _host(address: str) -> str | None:
-    try:
-        return urlsplit(address).hostname
-    except ValueError:
-        return None
