@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from .._types import LabelsLike
 from ..base import BaseHasher
 from .changes import kind_of_labels
+from .fields import Value
+from .filtering import Filters
 from .folder import Kernels, encoder_of
+from .overview import count_labels, count_values, passing_ids
 from .session import Session
 
 __all__ = ["OpenCollection"]
@@ -84,6 +90,30 @@ class OpenCollection:
         """All ids, ascending."""
         with self._session.reading() as (snapshot, _):
             return np.sort(snapshot.index.ids)
+
+    @property
+    def vectors_state(self) -> tuple[str, int, int]:
+        """What changes whenever kept vectors do: the name of their file, how many were written, and how many remain."""
+        with self._session.reading() as (snapshot, store):
+            n_written = 0 if snapshot.vectors is None else store.fact("n_slots")
+            return snapshot.vector_file_name, n_written, len(snapshot.index)
+
+    def label_counts(self) -> dict[str | int | bool, int]:
+        """Return how many items have each label, the most frequent first; unlabeled items are not counted."""
+        with self._session.reading() as (snapshot, store):
+            return count_labels(snapshot, store)
+
+    def value_counts(self, field: str) -> dict[Value, int]:
+        """Return how many items have each value of a declared field, the most frequent first."""
+        with self._session.reading() as (snapshot, store):
+            return count_values(snapshot, store, field)
+
+    def matching(
+        self, where: Mapping[str, Any] | None = None, *, among: ArrayLike | None = None, labels: LabelsLike = None
+    ) -> np.ndarray:
+        """Return the ids of the items that pass filters, ascending; the filters are those of a search."""
+        with self._session.reading() as (snapshot, store):
+            return passing_ids(snapshot, store, Filters(where, among, labels))
 
     def close(self) -> None:
         """Close the files; another process may write from then on."""
