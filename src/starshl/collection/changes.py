@@ -61,14 +61,14 @@ def put_items(
     return chosen
 
 
-def set_item_labels(session: Session, ids: np.ndarray, labels: LabelsLike) -> list[Item]:
+def set_item_labels(session: Session, ids: np.ndarray, labels: LabelsLike, *, warn_unknown: bool = True) -> list[Item]:
     """Store labels of items, and the codes that follow; return the items."""
     texts = label_texts(labels, len(ids))
     with session.writing() as change:
         hasher = change.snapshot.hasher
         check_class_kind(hasher, texts)
         before = change.store.rows(ids.tolist())
-        codes, from_label = item_codes(hasher, _vector_codes(before, hasher), texts)
+        codes, from_label = item_codes(hasher, _vector_codes(before, hasher), texts, warn_unknown=warn_unknown)
         rows = [
             labeled_row(row, text, code.tobytes(), bool(by_label))
             for row, text, code, by_label in zip(before, texts, codes.packed, from_label, strict=True)

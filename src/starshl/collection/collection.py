@@ -26,6 +26,7 @@ from .export import write_rows
 from .fields import check_fields, fields_text
 from .filtering import Filters
 from .folder import Kernels, appearing_folder, save_model
+from .journal import check_entry, read_entries
 from .opened import OpenCollection
 from .receipts import check_receipt, find_receipt
 from .search import Hit, Queries, search_nearest, search_within
@@ -161,7 +162,7 @@ class Collection(OpenCollection):
         samples = Samples(X, codes, labels, encoder)
         return put_items(self._session, samples, ids, metadata, references, replace=True)
 
-    def set_labels(self, ids: ArrayLike, labels: LabelsLike) -> list[Item]:
+    def set_labels(self, ids: ArrayLike, labels: LabelsLike, *, warn_unknown: bool = True) -> list[Item]:
         """Store the labels of items and the codes that follow from them; return the items as they are then.
 
         Parameters
@@ -170,8 +171,10 @@ class Collection(OpenCollection):
         labels : array of shape (n_items,), or None
             As in :meth:`add`. An item without a label, or with one that the hasher does not know, has the code of its
             vector; None takes the labels of all these items away.
+        warn_unknown : bool, default=True
+            Warn if the hasher does not know a label.
         """
-        return set_item_labels(self._session, check_ids(ids), labels)
+        return set_item_labels(self._session, check_ids(ids), labels, warn_unknown=warn_unknown)
 
     def update(self, ids: ArrayLike, metadata: Sequence[Mapping[str, Any]]) -> None:
         """Replace the metadata of items; labels, codes and references stay."""
@@ -325,6 +328,24 @@ class Collection(OpenCollection):
         """Return the text that a change stored under a key, None if there is no such change."""
         with self._session.reading() as (_, store):
             return find_receipt(store, key)
+
+    def noting(self, journal: str, text: str) -> AbstractContextManager[None]:
+        """Append a text to a journal together with the next change that this thread makes inside the block, or neither.
+
+        A journal keeps all of its entries, in the order of the changes; :meth:`journal` reads them.
+        """
+        check_entry(journal, text)
+        return self._session.noting(journal, text)
+
+    def note(self, journal: str, text: str) -> None:
+        """Append a text to a journal as a change of its own."""
+        with self.noting(journal, text), self._session.writing() as change:
+            change.change_codes()
+
+    def journal(self, name: str, after: int = 0) -> list[str]:
+        """Return the entries of a journal, the oldest first, without the first ``after`` of them."""
+        with self._session.reading() as (_, store):
+            return read_entries(store, name, after)
 
     def declare_fields(self, fields: Mapping[str, type | str]) -> None:
         """Declare metadata fields, so that filters on them are fast; every item must fit, or nothing changes.

@@ -94,7 +94,9 @@ class ItemCodes(NamedTuple):
     from_label: np.ndarray
 
 
-def item_codes(hasher: BaseHasher, own: BinaryCodes, labels: Sequence[str | None]) -> ItemCodes:
+def item_codes(
+    hasher: BaseHasher, own: BinaryCodes, labels: Sequence[str | None], *, warn_unknown: bool = True
+) -> ItemCodes:
     """Return the codes of items, given the codes of their vectors and their labels.
 
     Where the hasher's ``encode_database`` gives labeled rows the codeword of their class, an item with the label of a
@@ -108,7 +110,8 @@ def item_codes(hasher: BaseHasher, own: BinaryCodes, labels: Sequence[str | None
     class_of = {_text(value): place for place, value in enumerate(np.asarray(inner.classes_).tolist())}
     places = np.array([-1 if text is None else class_of.get(text, -1) for text in labels], np.int64)
     from_label = places >= 0
-    _warn_of_unknown([text for text in labels if text is not None and text not in class_of])
+    if warn_unknown:
+        _warn_of_unknown([text for text in labels if text is not None and text not in class_of])
     packed = own.packed.copy()
     if from_label.any():
         packed[from_label] = _codes_of_classes(inner, own[np.flatnonzero(from_label)], places[from_label]).packed

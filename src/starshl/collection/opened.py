@@ -70,6 +70,12 @@ class OpenCollection:
             return encoder_of(snapshot.model)
 
     @property
+    def version(self) -> int:
+        """The number of changes that were ever stored."""
+        with self._session.reading() as (snapshot, _):
+            return snapshot.generation
+
+    @property
     def fields(self) -> dict[str, str]:
         """The declared metadata fields and their types: "int", "float", "str" or "bool"."""
         with self._session.reading() as (_, store):

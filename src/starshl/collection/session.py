@@ -18,6 +18,7 @@ import numpy as np
 from ..codes import BinaryCodes
 from ..exceptions import CollectionError
 from .folder import Kernels, discard_other_models, lock_for_writing
+from .journal import append_entry
 from .keeping import batches, compact_vectors
 from .receipts import store_receipt
 from .snapshot import Snapshot
@@ -66,7 +67,7 @@ class Session:
         self._read_only = read_only
         # Held for a whole change, and taken before the other lock.
         self._change_lock = threading.RLock()
-        # The receipt that the next change of a thread stores.
+        # The receipt and the entry of a journal that the next change of a thread stores.
         self._promised = threading.local()
         # Held while a read begins, and around the fields below.
         self._lock = threading.RLock()
@@ -106,7 +107,7 @@ class Session:
                     snapshot = self._refreshed(writer)
                 change = Change(self._folder, writer, generation, snapshot)
                 yield change
-                self._store_receipt(writer)
+                self._store_promised(writer)
             with self._lock:
                 # Another thread may have read the change already.
                 if self._snapshot is snapshot and change.successor is not None:
@@ -120,6 +121,15 @@ class Session:
             yield
         finally:
             self._promised.receipt = None
+
+    @contextmanager
+    def noting(self, journal: str, text: str) -> Iterator[None]:
+        """Append this entry to a journal in the transaction of the next change that the same thread makes inside."""
+        self._promised.entry = journal, text
+        try:
+            yield
+        finally:
+            self._promised.entry = None
 
     def check_writable(self) -> None:
         """Refuse a change before any work is done for it."""
@@ -173,11 +183,12 @@ class Session:
                 os.close(self._writer_lock)
                 self._writer_lock = None
 
-    def _store_receipt(self, writer: Store) -> None:
-        promised = getattr(self._promised, "receipt", None)
-        if promised is not None:
-            store_receipt(writer, *promised)
-            self._promised.receipt = None
+    def _store_promised(self, writer: Store) -> None:
+        for name, store in (("receipt", store_receipt), ("entry", append_entry)):
+            promised = getattr(self._promised, name, None)
+            if promised is not None:
+                store(writer, *promised)
+                setattr(self._promised, name, None)
 
     def _start(self) -> None:
         if not self._read_only:
