@@ -62,6 +62,9 @@ METHODS = {
 # Hashers that hold another one: a file may name them, but they are not methods to choose from.
 WRAPPERS = {"HybridHasher": "starshl.hybrid.hasher", "PreparedHasher": "starshl.features.prepared"}
 
+# Files that hold something else than a hasher: what it is, and who reads it.
+_OTHER_KINDS = {"NeighborGraph": ("a neighbor graph", "NeighborGraph"), "Extractor": ("an extractor", "Extractor")}
+
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
@@ -121,10 +124,10 @@ def load(
     header, arrays = read_bundle(path)
     if "codebook" in header and "method" not in header:
         raise BundleFormatError(f"{os.fspath(path)!r} holds a codebook, not a hasher. Read it with Codebook.load.")
-    if header.get("kind") == "NeighborGraph" and "method" not in header:
-        raise BundleFormatError(
-            f"{os.fspath(path)!r} holds a neighbor graph, not a hasher. Read it with NeighborGraph.load."
-        )
+    kind = header.get("kind")
+    if isinstance(kind, str) and kind in _OTHER_KINDS and "method" not in header:
+        what, reader = _OTHER_KINDS[kind]
+        raise BundleFormatError(f"{os.fspath(path)!r} holds {what}, not a hasher. Read it with {reader}.load.")
     try:
         return get_class(header["method"])._unpack(header, arrays, kernels=kernels, steps=steps)
     except ValueError:

@@ -10,6 +10,7 @@ __all__ = [
     "DownloadError",
     "IndexFormatError",
     "MissingExtraError",
+    "PictureError",
     "RecordFormatError",
     "SpaceMismatchError",
     "UnknownSpaceWarning",
@@ -51,6 +52,10 @@ class DownloadError(OSError):
 
 class ChecksumError(ValueError):
     """The contents of a file differ from the expected ones."""
+
+
+class PictureError(ValueError):
+    """A picture is broken, of another kind, too small or too large."""
 
 
 class RecordFormatError(ValueError):

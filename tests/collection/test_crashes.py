@@ -79,7 +79,7 @@ def test_a_new_model_has_its_name_on_the_disk_before_the_database_knows_it(folde
         assert new != [old]
 
 
-@pytest.mark.parametrize("step", ["_name_of", "sync_folder"])
+@pytest.mark.parametrize("step", ["content_name", "sync_folder"])
 def test_what_a_failed_change_of_hasher_leaves_is_removed_by_the_next_writer(folder, rows, monkeypatch, step):
     models = list(folder.glob("*hasher*"))
     other = LSHash(24, random_state=1).fit(rows)

@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from starshl.exceptions import BundleFormatError
 from starshl.features import Impute, OneHot, Scale, Step, TableFeatures, Text
-from starshl.features.prepared import BUILT_IN_STEPS
+from starshl.features.step_lists import BUILT_IN_STEPS
 
 TEXTS = ["a red car and a blue car", "fresh bread", "the red bread", "blue sky", "sky over fresh bread", "car"]
 

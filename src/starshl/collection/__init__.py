@@ -2,5 +2,6 @@
 
 from .collection import Collection, Hit, Item
 from .explanation import Explanation
+from .previews import Preview
 
-__all__ = ["Collection", "Explanation", "Hit", "Item"]
+__all__ = ["Collection", "Explanation", "Hit", "Item", "Preview"]

@@ -18,7 +18,9 @@ from .fields import Fields
 from .folder import Kernels, encoder_of, save_model
 from .keeping import batches, replace_vectors
 from .labels import check_class_kind, check_kind, class_kind, item_codes, kind_of, label_texts
+from .previews import check_previews, delete_previews, put_previews
 from .quantization import called_with_vectors, dense_rows
+from .raw import check_extractor_stays
 from .session import Change, Session
 from .store import Row, Store
 
@@ -31,6 +33,7 @@ def put_items(
     ids: ArrayLike | None,
     metadata: Sequence[Mapping[str, Any]] | None,
     references: Iterable[str | None] | None,
+    previews: Iterable[bytes | None] | None,
     *,
     replace: bool,
 ) -> np.ndarray:
@@ -53,10 +56,13 @@ def put_items(
             )
         # Checked before the vectors are written.
         rows = items.rows(chosen.tolist(), metadata, references)
+        pictures = check_previews(previews, len(chosen))
         _note_kind(change.store, items.labels, chosen.tolist())
         if items.vectors is not None:
             rows = _with_vectors(change, rows, items.vectors)
         change.store.put(rows, present=present)
+        delete_previews(change.store, present)
+        put_previews(change.store, chosen.tolist(), pictures)
         change.change_codes(np.array(present, np.int64), items.coded.codes, chosen)
     return chosen
 
@@ -96,6 +102,7 @@ def replace_model(
     """Encode all items with another hasher, from X or from the kept vectors."""
     with session.writing() as change:
         _check_classes_fit(change.store, hasher)
+        check_extractor_stays(change.store, change.snapshot.hasher, hasher)
         held = np.sort(change.snapshot.index.ids)
         kept = X is None and ids is None and _keeps_codes(change, hasher)
         if kept:

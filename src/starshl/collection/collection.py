@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +16,7 @@ from .._metadata import metadata_texts
 from .._types import LabelsLike, SamplesLike
 from ..base import BaseHasher
 from ..codes import BinaryCodes
+from ..features import Extractor
 from ..index.base import check_ids
 from .additions import Samples
 from .changes import declare, put_items, replace_model, set_item_labels
@@ -28,8 +28,10 @@ from .filtering import Filters
 from .folder import Kernels, appearing_folder, save_model
 from .journal import check_entry, read_entries
 from .opened import OpenCollection
+from .previews import Preview, delete_previews, find_preview
+from .raw import raw_facts
 from .receipts import check_receipt, find_receipt
-from .search import Hit, Queries, search_nearest, search_within
+from .search import Hit, Queries, id_of, search_nearest, search_within
 from .session import DATABASE
 from .store import Row, Store
 from .vectors import create_vectors
@@ -56,6 +58,8 @@ class Collection(OpenCollection):
         Leave the folder as it is; other processes may write to it.
     kernels : list of kernels, default=None
         Those of the hasher, if it was fitted with functions, which a file cannot hold.
+    steps : list, default=None
+        Those of the extractor that a file cannot hold, None for the others; see :class:`starshl.features.Extractor`.
     n_jobs : int, default=None
         Threads of a search.
 
@@ -83,6 +87,9 @@ class Collection(OpenCollection):
         *,
         vectors: str | None = None,
         fields: Mapping[str, type | str] | None = None,
+        extractor: Extractor | None = None,
+        kind: str | None = None,
+        title: str | None = None,
         kernels: Kernels = None,
         n_jobs: int | None = None,
     ) -> Self:
@@ -98,6 +105,12 @@ class Collection(OpenCollection):
         fields : dict, default=None
             Metadata fields to filter by, with their types, such as ``{"year": int, "topic": str}``: a filter on them
             takes milliseconds. Types are int, float, str and bool. See also :meth:`declare_fields`.
+        extractor : Extractor, default=None
+            Makes the vectors of the hasher from raw pictures or texts; see :meth:`extract`.
+        kind : {"pictures", "texts", "vectors"}, default=None
+            What items are, for pages that show them; None is what the extractor takes, or "vectors".
+        title : str, default=None
+            The metadata field that says what an item is; see :meth:`title_of`.
         kernels : list of kernels, default=None
             Those of the hasher, if it was fitted with functions, which a file cannot hold.
         n_jobs : int, default=None
@@ -107,9 +120,10 @@ class Collection(OpenCollection):
         with appearing_folder(Path(folder)) as draft:
             facts: dict[str, str | int] = {"fields": fields_text(check_fields(fields or {}))}
             facts |= {} if vectors is None else create_vectors(draft, vectors, hasher)
+            facts |= raw_facts(draft, hasher, extractor, kind, title)
             model, facts["space"] = save_model(draft, hasher, kernels)
             Store.create(draft / DATABASE, model, hasher.n_bits_, facts)
-        return cls(folder, kernels=kernels, n_jobs=n_jobs)
+        return cls(folder, kernels=kernels, steps=None if extractor is None else extractor.given_steps, n_jobs=n_jobs)
 
     def add(
         self,
@@ -121,6 +135,7 @@ class Collection(OpenCollection):
         ids: ArrayLike | None = None,
         metadata: Sequence[Mapping[str, Any]] | None = None,
         references: Iterable[str | None] | None = None,
+        previews: Iterable[bytes | None] | None = None,
     ) -> np.ndarray:
         """Store new items and return their ids.
 
@@ -140,9 +155,12 @@ class Collection(OpenCollection):
             One dictionary per item, of what JSON can hold; values of declared fields have their types.
         references : list of str or None, default=None
             Where the picture or text is, one per item.
+        previews : list of bytes or None, default=None
+            A small picture of each item, as a PNG, JPEG or WebP file of up to 256 KB; see
+            :func:`starshl.features.preview_of`.
         """
         samples = Samples(X, codes, labels, encoder)
-        return put_items(self._session, samples, ids, metadata, references, replace=False)
+        return put_items(self._session, samples, ids, metadata, references, previews, replace=False)
 
     def upsert(
         self,
@@ -154,13 +172,14 @@ class Collection(OpenCollection):
         encoder: str | None = None,
         metadata: Sequence[Mapping[str, Any]] | None = None,
         references: Iterable[str | None] | None = None,
+        previews: Iterable[bytes | None] | None = None,
     ) -> np.ndarray:
         """Store items under given ids, replacing those that exist; the arguments are those of :meth:`add`.
 
-        Nothing of a replaced item stays, neither its label nor its metadata.
+        Nothing of a replaced item stays: not its label, its metadata or its preview.
         """
         samples = Samples(X, codes, labels, encoder)
-        return put_items(self._session, samples, ids, metadata, references, replace=True)
+        return put_items(self._session, samples, ids, metadata, references, previews, replace=True)
 
     def set_labels(self, ids: ArrayLike, labels: LabelsLike, *, warn_unknown: bool = True) -> list[Item]:
         """Store the labels of items and the codes that follow from them; return the items as they are then.
@@ -193,6 +212,7 @@ class Collection(OpenCollection):
             if len(missing):
                 raise KeyError(f"The id {missing[0]} is not in the collection; nothing was removed.")
             change.store.delete(ids.tolist())
+            delete_previews(change.store, ids.tolist())
             change.change_codes(gone=ids)
 
     def get(self, ids: ArrayLike) -> list[Item]:
@@ -200,6 +220,11 @@ class Collection(OpenCollection):
         with self._session.reading() as (_, store):
             rows = store.rows(check_ids(ids).tolist())
         return [item_of(row) for row in rows]
+
+    def preview(self, item: int) -> Preview | None:
+        """Return the small picture of an item with its media type, None if it has none."""
+        with self._session.reading() as (_, store):
+            return find_preview(store, check_ids([item]).tolist()[0])
 
     def codes(self, ids: ArrayLike) -> BinaryCodes:
         """Return the codes of items."""
@@ -289,7 +314,7 @@ class Collection(OpenCollection):
         metric : {"euclidean", "cosine"}, default="euclidean"
             The distance to state between vectors, if they are kept.
         """
-        ids = [_id_of(hit) for hit in hits]
+        ids = [id_of(hit) for hit in hits]
         with self._session.reading() as (snapshot, store):
             return explain_hits(snapshot, store, X, ids, metric)
 
@@ -306,6 +331,7 @@ class Collection(OpenCollection):
         Parameters
         ----------
         hasher : fitted hasher
+            If the collection has an extractor, it stays, and the hasher takes what it makes.
         ids, X : default=None
             All items and their samples. A collection that keeps vectors encodes these if X is None; otherwise it keeps
             X from then on, which may have other columns. If the new hasher is of the same space, fitted to the same
@@ -377,14 +403,3 @@ class Collection(OpenCollection):
             rows, hasher = list(store.all_rows()), snapshot.hasher
         write_rows(path, rows, hasher)
         return len(rows)
-
-
-def _id_of(hit: Hit | int) -> int:
-    if isinstance(hit, Hit):
-        return hit.id
-    if not isinstance(hit, Integral):
-        raise TypeError(
-            f"hits holds a {type(hit).__name__}; it must hold hits or ids of one query. search returns one list per "
-            "query: pass one of them, such as search(X[:1])[0]."
-        )
-    return int(hit)

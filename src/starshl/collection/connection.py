@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..exceptions import CollectionError, CollectionFormatError
-from .formats import FACTS_TABLE, FORMAT, TABLES
+from .formats import FACTS_TABLE, FORMAT, OPTIONAL_TABLES, TABLES
 
 __all__ = ["ChangedWhileRead", "Connection"]
 
 Value = TypeVar("Value", str, int)
 
 BUSY_SECONDS = 10.0
-# Reading the schema of five tables takes SQLite a few dozen steps. A crafted file may demand any number.
+# Reading the schema of six tables takes SQLite a few dozen steps. A crafted file may demand any number.
 _SCHEMA_STEPS = 1_000_000
 
 NOT_READ = "Nothing was read."
@@ -221,7 +221,9 @@ class Connection:
                 f"{str(self.path)!r} has format {given}; this version of starshl reads up to {FORMAT}. "
                 "Install a newer starshl."
             )
-        if schema != sorted((name, "table", statement) for name, statement in TABLES[given].items()):
+        needed = {(name, "table", statement) for name, statement in TABLES[given].items()}
+        allowed = needed | {(name, "table", statement) for name, statement in OPTIONAL_TABLES[given].items()}
+        if len(schema) > len(allowed) or not needed <= set(schema) <= allowed:
             raise self._foreign()
 
     def _foreign(self) -> CollectionFormatError:

@@ -22,6 +22,7 @@ __all__ = [
     "Kernels",
     "SavedModel",
     "appearing_folder",
+    "content_name",
     "discard_other_models",
     "encoder_of",
     "load_model",
@@ -92,7 +93,7 @@ def save_model(folder: Path, hasher: BaseHasher, kernels: Kernels) -> SavedModel
     except BaseException:
         draft.unlink()
         raise
-    name = _name_of(draft)
+    name = content_name(draft, "hasher")
     os.replace(draft, folder / name)
     # Flushed before the database names it, or a power cut could leave a database that names a missing model.
     sync_folder(folder)
@@ -106,7 +107,7 @@ def load_model(folder: Path, name: str, kernels: Kernels) -> BaseHasher:
         raise CollectionFormatError(f"{name!r} cannot name a model of {str(folder)!r}. Restore it from a copy.")
     if not path.is_file():
         raise CollectionFormatError(f"The model file {str(path)!r} is missing. Restore it from a copy.")
-    if name != _name_of(path):
+    if name != content_name(path, "hasher"):
         raise CollectionFormatError(f"The model file {str(path)!r} was changed. Restore it from a copy.")
     return load(path, kernels=kernels)
 
@@ -128,5 +129,6 @@ def discard_other_models(folder: Path, name: str) -> None:
                 path.unlink()
 
 
-def _name_of(path: Path) -> str:
-    return f"hasher-{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}.star"
+def content_name(path: Path, stem: str) -> str:
+    """Return the name of a file that is made from its contents."""
+    return f"{stem}-{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}.star"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .rows import COLUMNS
 
-__all__ = ["FACTS_TABLE", "FORMAT", "NEW_FACTS", "SOURCES", "TABLES", "UPGRADE"]
+__all__ = ["FACTS_TABLE", "FORMAT", "NEW_FACTS", "OPTIONAL_TABLES", "PREVIEWS_TABLE", "SOURCES", "TABLES", "UPGRADE"]
 
 FORMAT = 2
 
@@ -49,6 +49,13 @@ _COLUMN_BLOCKS = """CREATE TABLE column_blocks (
   PRIMARY KEY (name, first)
 ) WITHOUT ROWID"""
 
+#: Small pictures of items; made with the first of them.
+PREVIEWS_TABLE = """CREATE TABLE previews (
+  id INTEGER PRIMARY KEY,
+  checksum INTEGER NOT NULL,
+  content BLOB NOT NULL
+)"""
+
 #: The statements that made the tables of each format, exactly as SQLite stores them.
 TABLES = {
     1: {"facts": FACTS_TABLE, "items": _ITEMS_1, "changes": _CHANGES},
@@ -60,6 +67,9 @@ TABLES = {
         "column_blocks": _COLUMN_BLOCKS,
     },
 }
+
+#: Tables that a file of a format may have besides.
+OPTIONAL_TABLES = {1: {}, 2: {"previews": PREVIEWS_TABLE}}
 
 _ADDED = ("own_code", "label", "encoder", "slot", "vector_sum")
 _AS_NOW = ", ".join(f"NULL AS {name}" if name in _ADDED else name for name in COLUMNS)

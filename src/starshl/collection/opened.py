@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -13,11 +14,15 @@ from numpy.typing import ArrayLike
 
 from .._types import LabelsLike
 from ..base import BaseHasher
+from ..features import Extractor
 from .changes import kind_of_labels
+from .entries import Item
 from .fields import Value
 from .filtering import Filters
 from .folder import Kernels, encoder_of
 from .overview import count_labels, count_values, passing_ids
+from .raw import extractor_file, kind_of_items, load_extractor, title_field
+from .search import Hit
 from .session import Session
 
 __all__ = ["OpenCollection"]
@@ -32,11 +37,14 @@ class OpenCollection:
         *,
         read_only: bool = False,
         kernels: Kernels = None,
+        steps: Sequence[Any] | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.folder = Path(folder)
         self.read_only = read_only
         self.n_jobs = n_jobs
+        self._steps = steps
+        self._extractor: tuple[str, Extractor] | None = None
         self._session = Session(self.folder, read_only=read_only, kernels=kernels, n_jobs=n_jobs)
 
     @property
@@ -86,6 +94,57 @@ class OpenCollection:
         """What labels must be: "text", "numbers" or "booleans"; None as long as there are none to compare with."""
         with self._session.reading() as (snapshot, store):
             return kind_of_labels(snapshot.hasher, store)
+
+    @cached_property
+    def kind(self) -> str:
+        """What items are: "pictures", "texts" or "vectors"."""
+        with self._session.reading() as (_, store):
+            return kind_of_items(store)
+
+    @cached_property
+    def title(self) -> str | None:
+        """The metadata field that says what an item is, None if none was named."""
+        with self._session.reading() as (_, store):
+            return title_field(store)
+
+    def title_of(self, item: Item | Hit) -> str:
+        """Return what to call an item: its title, the last part of its reference, or its number."""
+        found = item.metadata.get(self.title or "")
+        if found is not None:
+            return str(found)
+        name = (item.reference or "").rstrip("/").rpartition("/")[2]
+        return name or f"Item {item.id}"
+
+    @property
+    def extractor(self) -> Extractor | None:
+        """What makes vectors from raw pictures or texts, None if the collection only knows vectors.
+
+        It is loaded when it is first needed: a collection whose extractor needs a library that is not installed can
+        still be searched by vector.
+        """
+        with self._session.reading() as (_, store):
+            name = extractor_file(store)
+        if name is None:
+            return None
+        if self._extractor is None or self._extractor[0] != name:
+            self._extractor = name, load_extractor(self.folder, name, self._steps)
+        return self._extractor[1]
+
+    def extract(self, raw: Any) -> np.ndarray:
+        """Return the vectors of raw pictures (paths, bytes or arrays) or texts, one row per item, to search or add.
+
+        Parameters
+        ----------
+        raw : list of pictures or texts
+            What :attr:`kind` says.
+        """
+        extractor = self.extractor
+        if extractor is None:
+            raise ValueError(
+                "This collection has no extractor: it takes vectors, not pictures or texts. Make one that has: "
+                "Collection.create(..., extractor=...)."
+            )
+        return extractor.transform(raw)
 
     def __len__(self) -> int:
         with self._session.reading() as (snapshot, _):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from .rescoring import METRICS, Rescoring, rescored_neighbors
 from .snapshot import Snapshot
 from .store import Row, Store
 
-__all__ = ["Hit", "Queries", "search_nearest", "search_within"]
+__all__ = ["Hit", "Queries", "id_of", "search_nearest", "search_within"]
 
 
 class Hit(NamedTuple):
@@ -37,6 +38,18 @@ class Hit(NamedTuple):
     label: str | int | bool | None = None
     code_from: str = "vector"
     rescored: float | None = None
+
+
+def id_of(hit: Hit | int) -> int:
+    """Return the id of a hit, or the id itself."""
+    if isinstance(hit, Hit):
+        return hit.id
+    if not isinstance(hit, Integral):
+        raise TypeError(
+            f"hits holds a {type(hit).__name__}; it must hold hits or ids of one query. search returns one list per "
+            "query: pass one of them, such as search(X[:1])[0]."
+        )
+    return int(hit)
 
 
 @dataclass(frozen=True, slots=True)

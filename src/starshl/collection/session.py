@@ -20,6 +20,8 @@ from ..exceptions import CollectionError
 from .folder import Kernels, discard_other_models, lock_for_writing
 from .journal import append_entry
 from .keeping import batches, compact_vectors
+from .previews import verify as verify_previews
+from .raw import check_extractor_file, extractor_file
 from .receipts import store_receipt
 from .snapshot import Snapshot
 from .store import Store
@@ -141,9 +143,13 @@ class Session:
         self._kernels_by_model[model] = kernels
 
     def verify(self) -> int:
-        """Examine every page, every item, every kept vector and the model; return the number of items."""
+        """Examine every page, every item, every kept vector and preview, and the model; return the number of items."""
         with self.reading() as (_, store):
             store.check_integrity()
+            verify_previews(store)
+            extractor = extractor_file(store)
+            if extractor is not None:
+                check_extractor_file(self._folder, extractor)
             snapshot = self._read(store)
             if snapshot.vectors is not None:
                 for ids in batches(np.sort(snapshot.index.ids).tolist()):

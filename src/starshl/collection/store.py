@@ -104,6 +104,13 @@ class Store:
     def text_fact(self, name: str) -> str:
         return self.connection.text_fact(name)
 
+    def optional_text(self, name: str) -> str | None:
+        """Return a fact that not every collection has; None if this one lacks it."""
+        found = self.connection.facts().get(name)
+        if found is not None and not isinstance(found, str):
+            raise self._damaged(f"holds {found!r} as its {name}")
+        return found
+
     def set_fact(self, name: str, value: str | int) -> None:
         self.connection.set_fact(name, value)
 

@@ -1,23 +1,30 @@
 """Preprocessing that travels with a model: steps that a model file holds as data, and the hasher that carries them."""
 
+from .extractor import Extractor
 from .impute import Impute
 from .one_hot import OneHot
+from .picture_files import open_picture, preview_of
 from .picture_hasher import picture_hasher
 from .pictures import PictureFeatures
 from .prepared import PreparedHasher
+from .read_pictures import ReadPictures
 from .scale import Scale
 from .step import Step
 from .table import TableFeatures
 from .text import Text
 
 __all__ = [
+    "Extractor",
     "Impute",
     "OneHot",
     "PictureFeatures",
     "PreparedHasher",
+    "ReadPictures",
     "Scale",
     "Step",
     "TableFeatures",
     "Text",
+    "open_picture",
     "picture_hasher",
+    "preview_of",
 ]

@@ -22,24 +22,13 @@ from ..codes import BinaryCodes, make_space_id
 from ..exceptions import BundleFormatError
 from ..facts import Facts
 from ..packing import pack_values, unpack_values
-from .impute import Impute
-from .one_hot import OneHot
-from .pictures import PictureFeatures
-from .prepared_files import HASHER_PREFIX, check_arrays_have_owners, check_given_steps
-from .probes import Probe, check_transformer, pack_probe, take_probe
-from .scale import Scale
-from .step import Step
-from .table import TableFeatures
-from .text import Text
+from .prepared_files import HASHER_PREFIX, check_arrays_have_owners
+from .probes import Probe
+from .step_lists import pack_steps, take_probes, unpack_steps
 
-__all__ = ["BUILT_IN_STEPS", "PreparedHasher"]
-
-BUILT_IN_STEPS: dict[str, type[Step]] = {
-    step.__name__: step for step in (Impute, OneHot, PictureFeatures, Scale, TableFeatures, Text)
-}
+__all__ = ["PreparedHasher"]
 
 _FITTED = ("n_bits_", "n_features_in_", "feature_names_in_")
-_PROBE_ROWS = 3
 
 
 def _hasher_has(method: str) -> Callable[[PreparedHasher], bool]:
@@ -107,7 +96,7 @@ class PreparedHasher(BaseHasher):
         if hasattr(hasher, "n_bits_"):
             prepared._adopt(steps, hasher)
             prepared._record_columns(pipeline)
-            prepared.probes_ = prepared._probes(X)
+            prepared.probes_ = take_probes(steps, X)
         return prepared
 
     @all_or_nothing
@@ -124,7 +113,7 @@ class PreparedHasher(BaseHasher):
             steps.append(fitted)
         self._adopt(steps, clone(self.hasher).fit(rows, y, **fit_params))
         self._record_columns(steps[0] if steps else self.hasher_, X)
-        self.probes_ = self._probes(X)
+        self.probes_ = take_probes(steps, X)
         return self
 
     def prepare(self, X: SamplesLike) -> Any:
@@ -219,7 +208,7 @@ class PreparedHasher(BaseHasher):
         if not self.steps_ or (codebook is not None and codebook.space_id == self.hasher_.space_id_):
             return self.hasher_.space_id_
         arrays: dict[str, np.ndarray] = {}
-        specs = [self._pack_step(position, arrays) for position in range(len(self.steps_))]
+        specs = pack_steps(self.steps_, self.probes_, arrays)
         return make_space_id([type(self).__name__, specs, self.hasher_.space_id_], arrays)
 
     @property
@@ -292,33 +281,14 @@ class PreparedHasher(BaseHasher):
         if hasattr(first, "feature_names_in_"):
             self.feature_names_in_ = np.asarray(first.feature_names_in_, dtype=object)
 
-    def _probes(self, X: Any) -> list[Probe | None]:
-        """Return one probe per step that a file cannot hold, None for the others."""
-        if X is None or all(_is_built_in(step) for step in self.steps_):
-            return [None] * len(self.steps_)
-        rows = X[:_PROBE_ROWS]
-        probes: list[Probe | None] = []
-        for step in self.steps_:
-            result = step.transform(rows)
-            probes.append(None if _is_built_in(step) else take_probe(rows, result))
-            rows = result
-        return probes
-
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays: dict[str, np.ndarray] = {}
-        specs = [self._pack_step(position, arrays) for position in range(len(self.steps_))]
+        specs = pack_steps(self.steps_, self.probes_, arrays)
         inner, hasher_arrays = pack_inner(self.hasher_, HASHER_PREFIX)
         arrays |= hasher_arrays
         fitted = {name: value for name, value in self._learned_state().items() if name in _FITTED}
         plain, packed = pack_values(fitted, "fitted.")
         return {"steps": specs, "hasher": inner, "fitted": plain}, arrays | packed
-
-    def _pack_step(self, position: int, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-        step, probe = self.steps_[position], self.probes_[position]
-        if _is_built_in(step):
-            return step._pack(f"step.{position}.", arrays)
-        packed = None if probe is None else pack_probe(probe, f"step.{position}.", arrays)
-        return {"name": None, "type": type(step).__name__, "probe": packed}
 
     @classmethod
     def _unpack(
@@ -330,20 +300,7 @@ class PreparedHasher(BaseHasher):
     ) -> Self:
         specs = header["steps"]
         check_arrays_have_owners(specs, arrays)
-        given = check_given_steps(specs, steps)
-        fitted: list[Any] = []
-        probes: list[Probe | None] = []
-        for position, spec in enumerate(specs):
-            prefix = f"step.{position}."
-            if spec["name"] is not None:
-                fitted.append(Step._unpack(spec, prefix, arrays, BUILT_IN_STEPS))
-                probes.append(None)
-                continue
-            probe = None
-            if spec["probe"] is not None:
-                probe = check_transformer(given[position], spec["probe"], prefix, arrays, position)
-            fitted.append(given[position])
-            probes.append(probe)
+        fitted, probes = unpack_steps(specs, arrays, steps, "load(path, steps=[...])")
         hasher = unpack_inner(header["hasher"], arrays, HASHER_PREFIX, kernels)
         prepared = cls([clone(step) for step in fitted], clone(hasher))
         prepared._adopt(fitted, hasher)
@@ -379,7 +336,3 @@ class PreparedHasher(BaseHasher):
         if self.steps:
             tags.input_tags = get_tags(self.steps[0]).input_tags
         return tags
-
-
-def _is_built_in(step: Any) -> bool:
-    return BUILT_IN_STEPS.get(type(step).__name__) is type(step)

@@ -25,14 +25,17 @@ def check_arrays_have_owners(specs: Any, arrays: dict[str, np.ndarray]) -> None:
         )
 
 
-def check_given_steps(specs: list[dict[str, Any]], steps: Sequence[Any] | None) -> Sequence[Any]:
-    """Return one entry per step: the transformer that was passed for it, or None if the file holds the step."""
+def check_given_steps(specs: list[dict[str, Any]], steps: Sequence[Any] | None, reopen: str) -> Sequence[Any]:
+    """Return one entry per step: the transformer that was passed for it, or None if the file holds the step.
+
+    ``reopen`` is the call that takes transformers, for the message that asks for them.
+    """
     absent = [position for position, spec in enumerate(specs) if spec["name"] is None]
     if steps is None and absent:
         kinds = ", ".join(f"{specs[position]['type']} at position {position}" for position in absent)
         raise ValueError(
-            f"This model was fitted with transformers that a file cannot hold: {kinds}. Reopen it with load(path, "
-            f"steps=[...]): {len(specs)} entries, the fitted transformers at these positions and None elsewhere."
+            f"This model was fitted with transformers that a file cannot hold: {kinds}. Reopen it with {reopen}: "
+            f"{len(specs)} entries, the fitted transformers at these positions and None elsewhere."
         )
     if steps is None:
         return [None] * len(specs)

@@ -1,0 +1,157 @@
+"""Previews: a small picture of an item, stored in the transaction of the item and gone with it.
+
+They have a table of their own, which exists from the first preview on, so rows stay small and a collection without
+previews has the tables that it always had. Two facts, how many there are and the sum of their checksums, tell whether
+one was lost.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from .._words import counted
+from ..exceptions import CollectionFormatError
+from .formats import PREVIEWS_TABLE
+from .store import Store
+
+__all__ = ["LARGEST_PREVIEW", "Preview", "check_previews", "delete_previews", "find_preview", "put_previews", "verify"]
+
+#: Bytes of one preview.
+LARGEST_PREVIEW = 1 << 18
+
+_COUNT, _SUM = "n_previews", "previews_sum"
+_MODULUS = 1 << 62
+_ID = struct.Struct("<q")
+_HAS_LISTED_ID = "id IN (SELECT value FROM json_each(?))"
+_EXISTS = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'previews'"
+
+
+class Preview(NamedTuple):
+    """A small picture: the bytes of a file, and their media type, such as "image/webp"."""
+
+    content: bytes
+    media_type: str
+
+
+def check_previews(previews: Iterable[bytes | None] | None, n_items: int) -> list[bytes | None]:
+    """Return one preview per item, or None; refuse what no browser would show, and what is not small."""
+    if previews is None:
+        return [None] * n_items
+    given = list(previews)
+    if len(given) != n_items:
+        raise ValueError(
+            f"{counted(len(given), 'preview')} for {counted(n_items, 'item')}. Give one per item, None where there is "
+            "none."
+        )
+    for preview in given:
+        if preview is None:
+            continue
+        if not isinstance(preview, bytes) or _media_type(preview) is None:
+            raise ValueError(
+                f"A preview is {_shown(preview)}; it must be the bytes of a PNG, JPEG or WebP file. Make one with "
+                "starshl.features.preview_of."
+            )
+        if len(preview) > LARGEST_PREVIEW:
+            raise ValueError(
+                f"A preview has {len(preview):,} bytes; up to {LARGEST_PREVIEW:,} are allowed. Make it smaller."
+            )
+    return given
+
+
+def put_previews(store: Store, ids: Sequence[int], previews: Sequence[bytes | None]) -> None:
+    """Store the previews of new items; only inside a change."""
+    kept = [(item, preview) for item, preview in zip(ids, previews, strict=True) if preview is not None]
+    if not kept:
+        return
+    if not _has_table(store):
+        store.connection.execute(PREVIEWS_TABLE)
+    sums = [_checksum(item, preview) for item, preview in kept]
+    store.connection.execute_many(
+        "INSERT INTO previews (id, checksum, content) VALUES (?, ?, ?)",
+        ((item, total, preview) for (item, preview), total in zip(kept, sums, strict=True)),
+    )
+    _count(store, len(kept), sum(sums))
+
+
+def delete_previews(store: Store, ids: Sequence[int]) -> None:
+    """Delete the previews of items, where they have some; only inside a change."""
+    if not ids or not _has_table(store):
+        return
+    chosen = [json.dumps(list(ids))]
+    n_gone, total = store.connection.execute(
+        f"SELECT count(*), coalesce(sum(checksum), 0) FROM previews WHERE {_HAS_LISTED_ID}", chosen
+    ).fetchone()
+    if n_gone:
+        store.connection.execute(f"DELETE FROM previews WHERE {_HAS_LISTED_ID}", chosen)
+        _count(store, -n_gone, -total)
+
+
+def find_preview(store: Store, item: int) -> Preview | None:
+    """Return the preview of an item, None if it has none; refuse a damaged one, and an unknown id."""
+    store.rows([item])
+    if not _has_table(store):
+        return None
+    record = store.connection.execute("SELECT id, checksum, content FROM previews WHERE id = ?", [item]).fetchone()
+    return None if record is None else _checked(record)
+
+
+def verify(store: Store) -> None:
+    """Compare every preview with its checksum, and their number with what was stored."""
+    expected = (store.fact(_COUNT), store.fact(_SUM)) if _COUNT in store.connection.facts() else (0, 0)
+    n_previews, total = 0, 0
+    if _has_table(store):
+        for record in store.connection.execute("SELECT id, checksum, content FROM previews"):
+            _checked(record)
+            n_previews, total = n_previews + 1, (total + record[1]) % _MODULUS
+        stray = store.connection.execute("SELECT id FROM previews WHERE id NOT IN (SELECT id FROM items)").fetchone()
+        if stray is not None:
+            raise _damaged(f"has a preview of item {stray[0]}, which it does not hold")
+    if (n_previews, total) != expected:
+        raise _damaged(f"has {counted(n_previews, 'preview')} where {expected[0]} were stored")
+
+
+def _checked(record: tuple[int, int, bytes]) -> Preview:
+    item, total, content = record
+    media_type = _media_type(content) if isinstance(content, bytes) else None
+    if media_type is None or total != _checksum(item, content):
+        raise _damaged(f"has a preview of item {item} that does not match its checksum")
+    return Preview(content, media_type)
+
+
+def _media_type(content: bytes) -> str | None:
+    """Return what a file is by its first bytes; nothing else is ever sent to a browser as a picture."""
+    if content.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if content.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return "image/webp"
+    return None
+
+
+def _checksum(item: int, content: bytes) -> int:
+    return zlib.crc32(content, zlib.crc32(_ID.pack(item)))
+
+
+def _has_table(store: Store) -> bool:
+    return store.connection.execute(_EXISTS).fetchone() is not None
+
+
+def _count(store: Store, n_previews: int, checksums: int) -> None:
+    facts = store.connection.facts()
+    store.set_fact(_COUNT, facts.get(_COUNT, 0) + n_previews)
+    store.set_fact(_SUM, (facts.get(_SUM, 0) + checksums) % _MODULUS)
+
+
+def _shown(preview: object) -> str:
+    if isinstance(preview, bytes):
+        return f"{counted(len(preview), 'byte')} beginning with {preview[:8]!r}"
+    return f"of type {type(preview).__name__}"
+
+
+def _damaged(what: str) -> CollectionFormatError:
+    return CollectionFormatError(f"The collection {what}: it is damaged. Restore it from a copy.")

@@ -1,0 +1,144 @@
+"""Picture files: read within limits that are checked before anything is decoded, and made into previews."""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._extras import require
+from ..exceptions import PictureError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["LARGEST", "PREVIEW_SIDE", "SMALLEST", "is_picture_file", "open_picture", "preview_of"]
+
+LARGEST = 100_000_000  # pixels of a picture
+SMALLEST = 4  # pixels along its shorter side
+PREVIEW_SIDE = 128
+
+_FORMATS = ("JPEG", "PNG", "WEBP")
+_ENDINGS = (".jpg", ".jpeg", ".png", ".webp")
+_LOSSLESS_SIDE = 64  # up to which a preview keeps every pixel: it will be shown enlarged
+_WHITE = (255, 255, 255, 255)
+
+
+def is_picture_file(path: Path) -> bool:
+    """Return whether a file is a JPEG, PNG or WebP picture by its ending."""
+    return path.suffix.lower() in _ENDINGS
+
+
+def open_picture(source: Any, *, side: int | None = None, max_pixels: int = LARGEST) -> Image:
+    """Read a picture: upright as its EXIF tag says, in red, green and blue, on white where it is transparent.
+
+    Parameters
+    ----------
+    source : path, bytes of a file, array of uint8 or Pillow picture
+        Files are JPEG, PNG or WebP; of several pictures in one file, the first counts. Arrays have the shape (height,
+        width), or (height, width, 3) with red, green and blue.
+    side : int, default=None
+        Decode just enough of a JPEG for pictures of this side, which is much faster if it is large.
+    max_pixels : int, default=100,000,000
+        Larger pictures are refused before they are decoded.
+    """
+    images = require("PIL.Image", extra="pictures")
+    if isinstance(source, images.Image):
+        _check_size(source.size, "The picture", max_pixels)
+        return _upright_rgb(source)
+    if isinstance(source, np.ndarray):
+        return images.fromarray(_checked_array(source, max_pixels)).convert("RGB")
+    name = _name_of(source)
+    try:
+        with warnings.catch_warnings():
+            # Pillow warns from 89 megapixels on; the limit here is checked below.
+            warnings.simplefilter("ignore")
+            image = images.open(io.BytesIO(source) if isinstance(source, bytes) else source, formats=_FORMATS)
+            _check_size(image.size, name, max_pixels)
+            if side is not None:
+                image.draft(None, (2 * side, 2 * side))
+            return _upright_rgb(image)
+    except images.DecompressionBombError as error:
+        raise PictureError(f"{name} is too large ({error}). {_allowed(max_pixels)}") from error
+    except PictureError:
+        raise
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # a file that anyone may have made can fail anywhere in a decoder
+        raise PictureError(
+            f"{name} is not a picture that can be read ({_reason(error)}). Give a JPEG, PNG or WebP file that is whole."
+        ) from error
+
+
+def preview_of(source: Any, side: int = PREVIEW_SIDE) -> bytes:
+    """Return a picture that fits into ``side`` x ``side`` pixels, as the bytes of a WebP file.
+
+    Small pictures are not enlarged, and keep every pixel as it is.
+    """
+    image = open_picture(source, side=side)
+    image.thumbnail((side, side))
+    file = io.BytesIO()
+    image.save(file, "WEBP", quality=80, method=4, lossless=max(image.size) <= _LOSSLESS_SIDE)
+    return file.getvalue()
+
+
+def _upright_rgb(image: Image) -> Image:
+    """Return the first picture of a file, decoded, turned upright, without transparency, as RGB."""
+    images, operations = require("PIL.Image", extra="pictures"), require("PIL.ImageOps", extra="pictures")
+    image.load()
+    try:
+        image = operations.exif_transpose(image)
+    except Exception:  # a damaged tag says nothing about which side is up
+        image.getexif().clear()
+    if image.mode.startswith("I"):
+        # Pillow would cut 16-bit gray levels off at 255.
+        image = images.fromarray((np.asarray(image).clip(0, 65535) // 257).astype(np.uint8))
+    if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
+        clear = image.convert("RGBA")
+        image = images.alpha_composite(images.new("RGBA", clear.size, _WHITE), clear)
+    return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def _checked_array(array: np.ndarray, max_pixels: int) -> np.ndarray:
+    if array.dtype != np.uint8 or array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] != 3):
+        raise PictureError(
+            f"The picture is an array of {array.dtype} of shape {array.shape}; it must be uint8, from 0 to 255, of "
+            "shape (height, width) or (height, width, 3). Convert it."
+        )
+    _check_size((array.shape[1], array.shape[0]), "The picture", max_pixels)
+    return np.ascontiguousarray(array)
+
+
+def _check_size(size: tuple[int, int], name: str, max_pixels: int) -> None:
+    width, height = size
+    if min(size) < SMALLEST:
+        raise PictureError(
+            f"{name} has {width} x {height} pixels, too few to see anything. A picture has at least {SMALLEST} x "
+            f"{SMALLEST}. Give a larger one."
+        )
+    if width * height > max_pixels:
+        raise PictureError(f"{name} has {width:,} x {height:,} pixels, which is too large. {_allowed(max_pixels)}")
+
+
+def _allowed(max_pixels: int) -> str:
+    return f"Up to {max_pixels / 1e6:g} megapixels are allowed. Make it smaller."
+
+
+def _name_of(source: Any) -> str:
+    if isinstance(source, bytes):
+        return "The picture"
+    if not isinstance(source, str | os.PathLike):
+        raise TypeError(
+            f"A picture is of type {type(source).__name__}; it must be a path, the bytes of a file, an array of uint8 "
+            "or a Pillow picture."
+        )
+    return repr(os.fspath(source))
+
+
+def _reason(error: Exception) -> str:
+    # Pillow names the object in memory where it knows no file name.
+    return "it is of another kind" if type(error).__name__ == "UnidentifiedImageError" else str(error).rstrip(".")

@@ -1,0 +1,170 @@
+"""Reading picture files: modes, orientation, limits, and files that are no pictures."""
+
+import io
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from starshl.exceptions import PictureError
+from starshl.features import ReadPictures, open_picture, preview_of
+
+RED, BLUE = (200, 30, 30), (30, 30, 200)
+
+
+def _encoded(image, kind="PNG", **options):
+    file = io.BytesIO()
+    image.save(file, kind, **options)
+    return file.getvalue()
+
+
+def _half_and_half(width=20, height=12):
+    """Red on the left, blue on the right."""
+    image = Image.new("RGB", (width, height), RED)
+    image.paste(BLUE, (width // 2, 0, width, height))
+    return image
+
+
+def _header_only_png(width, height):
+    """A PNG that announces any size in a hundred bytes."""
+
+    def chunk(name, content):
+        return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0" * 10)) + chunk(b"IEND", b"")
+    )
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
+def test_pictures_are_read_from_paths_bytes_and_objects_alike(tmp_path, kind):
+    content = _encoded(_half_and_half(), kind)
+    path = tmp_path / "picture"
+    path.write_bytes(content)
+    sources = [path, str(path), content, Image.open(path)]
+    pictures = ReadPictures(side=8).fit().transform(sources)
+    assert pictures.shape == (4, 8, 8, 3)
+    assert all(np.array_equal(picture, pictures[0]) for picture in pictures)
+    assert np.abs(pictures[0, 4, 1].astype(int) - RED).max() < 30
+    assert np.abs(pictures[0, 4, -2].astype(int) - BLUE).max() < 30
+
+
+def test_an_exif_tag_turns_a_picture_upright():
+    exif = Image.Exif()
+    exif[0x0112] = 6  # the camera was held so that the right side of the file is up
+    turned = open_picture(_encoded(_half_and_half().rotate(90, expand=True), "JPEG", exif=exif.tobytes(), quality=95))
+    assert turned.size == (20, 12)
+    assert np.abs(np.array(turned.getpixel((3, 6))) - RED).max() < 20
+
+
+@pytest.mark.parametrize(
+    ("image", "expected"),
+    [
+        (Image.new("L", (8, 8), 77), (77, 77, 77)),
+        (Image.new("1", (8, 8), 1), (255, 255, 255)),
+        (Image.new("RGBA", (8, 8), (*RED, 255)), RED),
+        (Image.new("RGBA", (8, 8), (*RED, 0)), (255, 255, 255)),
+        (Image.new("LA", (8, 8), (10, 0)), (255, 255, 255)),
+        (Image.new("RGB", (8, 8), RED).convert("P", palette=Image.Palette.ADAPTIVE), RED),
+        (Image.fromarray(np.full((8, 8), 0x8080, dtype=np.uint16)), (128, 128, 128)),
+    ],
+    ids=["gray", "black and white", "opaque", "clear", "clear gray", "palette", "16 bits"],
+)
+def test_every_color_mode_becomes_rgb_on_white(image, expected):
+    assert open_picture(_encoded(image)).getpixel((4, 4)) == expected
+
+
+def test_a_cmyk_jpeg_keeps_its_colors():
+    image = Image.new("RGB", (16, 16), RED).convert("CMYK")
+    assert np.abs(np.array(open_picture(_encoded(image, "JPEG", quality=95)).getpixel((8, 8))) - RED).max() < 20
+
+
+def test_a_palette_with_a_clear_color_shows_white_there():
+    image = Image.new("P", (8, 8), 0)
+    image.putpalette([*RED, *BLUE])
+    assert open_picture(_encoded(image, transparency=0)).getpixel((4, 4)) == (255, 255, 255)
+
+
+def test_the_middle_of_a_wide_picture_can_be_kept_instead_of_all_of_it():
+    image = Image.new("RGB", (30, 10), RED)
+    image.paste(BLUE, (10, 0, 20, 10))
+    whole, center = (ReadPictures(side=6, shape=shape).fit().transform([image])[0] for shape in ("whole", "center"))
+    assert np.abs(whole[0, 0].astype(int) - RED).max() <= 2
+    # At the border of what is kept, the filter sees a little of what was cut off.
+    assert np.abs(center.astype(int) - BLUE).max() <= 10
+
+
+def test_a_large_jpeg_gives_nearly_the_same_picture_as_when_it_is_decoded_completely():
+    rng = np.random.default_rng(0)
+    rough = Image.fromarray(rng.integers(0, 256, (12, 12, 3), dtype=np.uint8)).resize(
+        (960, 960), Image.Resampling.BICUBIC
+    )
+    content = _encoded(rough, "JPEG", quality=95)
+    fast = ReadPictures(side=32).fit().transform([content])[0]
+    slow = np.asarray(open_picture(content).resize((32, 32), Image.Resampling.BICUBIC))
+    assert np.abs(fast.astype(int) - slow).mean() < 4
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a picture"),
+        (b"plain text, no picture", "not a picture that can be read .it is of another kind.. Give a JPEG, PNG or WebP"),
+        (_encoded(_half_and_half())[:60], "not a picture"),
+        (_encoded(_half_and_half(), "JPEG")[:300], "not a picture"),
+        (_encoded(_half_and_half(), "GIF"), "of another kind"),
+        (_encoded(Image.new("RGB", (1, 1))), "1 x 1 pixels, too few to see anything"),
+        (_encoded(Image.new("RGB", (500, 3))), "at least 4 x 4"),
+        (_header_only_png(20_000, 10_000), "too large.*Up to 100 megapixels are allowed. Make it smaller"),
+        (_header_only_png(10_001, 10_000), "10,001 x 10,000 pixels, which is too large"),
+        (_header_only_png(2**31 - 1, 2**31 - 1), "too large"),
+    ],
+    ids=["empty", "text", "half a PNG", "half a JPEG", "GIF", "one pixel", "a line", "200 MP", "over 100 MP", "huge"],
+)
+def test_what_is_no_picture_is_refused_with_a_reason(content, message):
+    with pytest.raises(PictureError, match=message):
+        open_picture(content)
+
+
+def test_a_limit_of_pixels_can_be_lower():
+    with pytest.raises(PictureError, match=r"Up to 0\.0001 megapixels"):
+        ReadPictures(side=8, max_pixels=100).fit().transform([_encoded(_half_and_half())])
+
+
+@pytest.mark.parametrize("array", [np.zeros((8, 8), np.float64), np.zeros((8, 8, 4), np.uint8), np.zeros(64, np.uint8)])
+def test_arrays_that_are_no_pictures_are_refused(array):
+    with pytest.raises(PictureError, match="must be uint8, from 0 to 255"):
+        open_picture(array)
+
+
+def test_other_objects_and_missing_files_are_refused(tmp_path):
+    with pytest.raises(TypeError, match="must be a path, the bytes of a file"):
+        open_picture(12)
+    with pytest.raises(FileNotFoundError):
+        open_picture(tmp_path / "absent.png")
+
+
+def test_a_damaged_exif_tag_does_not_matter():
+    content = _encoded(_half_and_half(), "JPEG", exif=b"Exif\0\0II*\0\x08\0\0\0\xff\xff" + b"\xff" * 30)
+    assert open_picture(content).size == (20, 12)
+
+
+def test_previews_are_small_and_keep_the_shape():
+    preview = Image.open(io.BytesIO(preview_of(_half_and_half(1000, 500))))
+    assert (preview.format, preview.size) == ("WEBP", (128, 64))
+
+
+def test_previews_of_small_pictures_keep_every_pixel():
+    pixels = np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)
+    assert np.array_equal(np.asarray(Image.open(io.BytesIO(preview_of(pixels)))), pixels)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"), [({"side": 0}, "side"), ({"shape": "oval"}, "shape"), ({"max_pixels": 0}, "max_pixels")]
+)
+def test_bad_settings_are_refused(settings, message):
+    with pytest.raises(ValueError, match=message):
+        ReadPictures(**settings).fit()
