@@ -60,7 +60,20 @@ class DistanceTiles:
         return np.ascontiguousarray(tile[: rows.stop - rows.start, : columns.stop - columns.start])
 
     def _compute(self, rows: slice | np.ndarray, columns: slice | np.ndarray) -> np.ndarray:
-        return squared_distances(self.rows[rows], self.rows[columns], (self.norms[rows], self.norms[columns]))
+        """Return distances; each is the same number whatever else is asked for in the same call."""
+        first, second, norms = self.rows[rows], self.rows[columns], (self.norms[rows], self.norms[columns])
+        if not isinstance(first, np.ndarray):
+            return squared_distances(first, second, norms)
+        # BLAS has kernels of its own for small products and for a matrix times itself, and these round differently:
+        # every product here is of two matrices of TILE rows.
+        left, right = _whole_tiles(first, norms[0]), _whole_tiles(second, norms[1])
+        distances = np.empty((len(first), len(second)), dtype=self.rows.dtype)
+        with single_threaded_blas():
+            for across, (above, above_norms) in left:
+                for down, (beside, beside_norms) in right:
+                    tile = squared_distances(above, beside, (above_norms, beside_norms))
+                    distances[across, down] = tile[: across.stop - across.start, : down.stop - down.start]
+        return distances
 
     def between(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """Return the squared distances between rows given by their indices, in rising order."""
@@ -72,6 +85,17 @@ class DistanceTiles:
         out = np.empty((len(rows), len(columns)), dtype=self.rows.dtype)
         gather(self.stored, self.n_blocks, rows, columns, out)
         return out
+
+
+def _whole_tiles(rows: np.ndarray, norms: np.ndarray) -> list[tuple[slice, tuple[np.ndarray, np.ndarray]]]:
+    """Return copies of pieces of the rows and their norms, the last piece filled up with zeros, and their places."""
+    return [(piece, (_filled_up(rows[piece]), _filled_up(norms[piece]))) for piece in tiles(len(rows), TILE)]
+
+
+def _filled_up(array: np.ndarray) -> np.ndarray:
+    filled = np.zeros((TILE, *array.shape[1:]), dtype=array.dtype)
+    filled[: len(array)] = array
+    return filled
 
 
 def _is_block(rows: np.ndarray, block: slice) -> bool:
