@@ -10,6 +10,7 @@ __all__ = [
     "DownloadError",
     "IndexFormatError",
     "MissingExtraError",
+    "NotExpressibleError",
     "PictureError",
     "RecordFormatError",
     "SpaceMismatchError",
@@ -40,6 +41,10 @@ class IndexFormatError(ValueError):
 
 class MissingExtraError(ImportError):
     """An optional library is needed and not installed."""
+
+
+class NotExpressibleError(ValueError):
+    """A hasher, a kernel or a step of preprocessing cannot be written as an ONNX graph."""
 
 
 class DatasetUnavailableError(FileNotFoundError):

@@ -7,26 +7,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import starshl
 from starshl.base import LinearHasher, all_or_nothing
-from starshl.catalog import configurations
 from starshl.collection import Collection
 from starshl.facts import Facts
 from starshl.testing import check_hasher
 from starshl.testing.hashers import hasher_checks
 
-# StarSHL's own tests hold its contract; what is here takes a method that fits in a blink.
-CASES = {method.name: method for method in configurations() if method.name != "StarSHL"}
+from .cases import CASES, QUICK, make
+
 UNSUPERVISED = [name for name, method in CASES.items() if method.facts.labels == "ignored"]
-# Settings without which a method would take seconds on a handful of rows.
-QUICK = {
-    "BoostSSC": {"n_pairs": 1000},
-    "CGHash": {"max_triplets": 300},
-    "ForgivingHash": {"max_iter": 10, "pool": 2},
-    "KSH": {"max_iter": 20},
-    "LAMP": {"n_pairs": 100, "n_anchors": 30, "max_rows": 100},
-    "MLH": {"max_iter": 3, "n_pairs": 3000},
-    "MetricLSH": {"n_pairs": 200},
-    "SemanticHashing": {"hidden_sizes": (30,)},
-}
 # Some of scikit-learn's checks have rows of three features, and one has a single feature.
 BITS_FOR_CHECKS = {"LDAHash": 1, "DIF": 1}
 # Expected to fail, with the reason.
@@ -41,13 +29,6 @@ CHECKS_THAT_FAIL = {
 }
 # Three classes differ along two directions; these methods spend every further bit on noise.
 BITS_ON_BLOBS = {"LDAHash": 2, "DIF": 2, "PCAHash": 4, "SSH orthogonal": 4, "SSH nonorthogonal": 4}
-
-
-def make(name, n_bits=4, seed=0):
-    """The hasher of a case, of few bits and with a fixed seed."""
-    method = CASES[name]
-    hasher = method.hasher_class(n_bits=n_bits, **QUICK.get(method.method, {}), **method.params)
-    return hasher.set_params(random_state=seed) if "random_state" in hasher.get_params() else hasher
 
 
 every_hasher = pytest.mark.parametrize("name", CASES)

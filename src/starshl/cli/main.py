@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..exceptions import CollectionError, MissingExtraError
-from . import compress, data, demo, encode, fit, index, info, methods, predict, report, reproduce, serve
+from . import compress, data, demo, encode, export, fit, index, info, methods, predict, report, reproduce, serve
 from .wording import error_sentence, warning_sentence
 
 __all__ = ["app", "main"]
@@ -105,6 +105,7 @@ app.command("fit")(fit.fit)
 app.command("encode")(encode.encode)
 app.command("predict")(predict.predict)
 app.command("compress")(compress.compress)
+app.command("export")(export.export)
 app.command("info")(info.info)
 app.command("methods")(methods.methods)
 app.command("demo")(demo.demo)

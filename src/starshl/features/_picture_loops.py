@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_CLIP = 0.2  # of a normalized block, from Dalal and Triggs 2005 ("L2-Hys")
-_EPSILON = 1e-5  # that keeps blocks without gradients from dividing by zero
+CLIP = 0.2  # of a normalized block, from Dalal and Triggs 2005 ("L2-Hys")
+EPSILON = 1e-5  # that keeps blocks without gradients from dividing by zero
 
 
 @njit(cache=True, nogil=True)
@@ -68,9 +68,9 @@ def _fill_blocks(cells, per_block, out):
     for i in range(n_down - per_block + 1):
         for j in range(n_across - per_block + 1):
             block = cells[i : i + per_block, j : j + per_block].copy().reshape(-1)
-            block /= np.sqrt(np.sum(block**2) + _EPSILON**2)
-            block = np.minimum(block, _CLIP)
-            block /= np.sqrt(np.sum(block**2) + _EPSILON**2)
+            block /= np.sqrt(np.sum(block**2) + EPSILON**2)
+            block = np.minimum(block, CLIP)
+            block /= np.sqrt(np.sum(block**2) + EPSILON**2)
             out[start : start + size] = block
             start += size
 

@@ -10,7 +10,7 @@ from .._threads import run_all, tiles
 from .._validation import check_choice
 from ._picture_loops import fill_hog
 
-__all__ = ["hog_features", "n_hog_features"]
+__all__ = ["CELLS_PER_BLOCK", "hog_features", "n_hog_features", "n_orientations"]
 
 CELLS_PER_BLOCK = 2  # with nine orientations of half a circle, what Dalal and Triggs 2005 found best
 _DEGREES = 20  # per orientation
@@ -26,10 +26,11 @@ def n_hog_features(height: int, width: int, cell: int, *, signed: bool = False) 
     324
     """
     blocks = [max(0, side // cell - CELLS_PER_BLOCK + 1) for side in (height, width)]
-    return blocks[0] * blocks[1] * CELLS_PER_BLOCK**2 * _n_orientations(signed)
+    return blocks[0] * blocks[1] * CELLS_PER_BLOCK**2 * n_orientations(signed)
 
 
-def _n_orientations(signed: bool) -> int:
+def n_orientations(signed: bool) -> int:
+    """Return the number of orientations in half a circle, or in a whole one if bright on dark is told apart."""
     return (360 if signed else 180) // _DEGREES
 
 
@@ -63,7 +64,7 @@ def hog_features(
 
     def fill(tile: slice) -> None:
         block = np.ascontiguousarray(pictures[tile], dtype=np.float64)
-        fill_hog(block, _n_orientations(signed), turn, cell, CELLS_PER_BLOCK, votes == "shared", features[tile])
+        fill_hog(block, n_orientations(signed), turn, cell, CELLS_PER_BLOCK, votes == "shared", features[tile])
 
     run_all([partial(fill, tile) for tile in tiles(n_pictures, _TILE)], n_jobs)
     return features

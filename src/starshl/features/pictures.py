@@ -122,8 +122,13 @@ class PictureFeatures(Step):
         if name == "color":
             features = gray_features if pictures.shape[-1] == _GRAY else color_features
             return features(pictures, self.n_jobs)
-        cell, cells = int(name.removeprefix("hog_")), self._checked_cells(*pictures.shape[1:3])
-        return hog_features(pictures, cell, self.n_jobs, signed=_is_signed(cell, cells))
+        cell, is_signed = self.cell_of(name)
+        return hog_features(pictures, cell, self.n_jobs, signed=is_signed)
+
+    def cell_of(self, view: str) -> tuple[int, bool]:
+        """Return the side of the cells of a view "hog_...", and whether it tells bright on dark from the opposite."""
+        cell, cells = int(view.removeprefix("hog_")), self._checked_cells(*self.shape_.tolist()[:2])
+        return cell, _is_signed(cell, cells)
 
     def _read(self, X: SamplesLike, *, fitting: bool) -> np.ndarray:
         """Return pictures as an array of shape (n, height, width, n_channels) of numbers from 0 on."""

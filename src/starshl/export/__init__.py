@@ -1,0 +1,6 @@
+"""Fitted hashers in other runtimes: ONNX models, and pages that search in a browser."""
+
+from .onnx_model import to_onnx
+from .pipelines import register_converters
+
+__all__ = ["register_converters", "to_onnx"]

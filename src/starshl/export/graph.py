@@ -1,0 +1,181 @@
+"""Graph and Value: ONNX computations written like NumPy expressions."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from .._digest import array_digest
+from .._extras import require
+from ..exceptions import NotExpressibleError
+
+onnx = require("onnx", extra="onnx")
+helper = require("onnx.helper", extra="onnx")
+numpy_helper = require("onnx.numpy_helper", extra="onnx")
+
+__all__ = ["IR_VERSION", "MAX_MODEL_BYTES", "OPSET", "Graph", "Value", "helper", "numpy_helper", "onnx", "onnx_type"]
+
+OPSET = 18
+IR_VERSION = 8
+# A protocol buffer, which an ONNX file is, has at most two gigabytes; names and nodes take a little of them.
+MAX_MODEL_BYTES = 2**31 - 2**20
+
+Operand: TypeAlias = "Value | ArrayLike"
+
+
+class Graph:
+    """Nodes and constants in the order in which they were asked for; equal ones are stored once."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.initializers: dict[str, Any] = {}
+        self.n_constant_bytes = 0
+        self._constants: dict[str, Value] = {}
+        self._results: dict[tuple[Any, ...], Value] = {}
+
+    def constant(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Value:
+        """Return an array as a value of the graph."""
+        array = np.ascontiguousarray(np.asarray(values, dtype=dtype)).reshape(np.shape(values))
+        key = repr(array.tolist()) if array.dtype == object else array_digest({"": array})
+        if key not in self._constants:
+            self.n_constant_bytes += array.nbytes
+            if self.n_constant_bytes > MAX_MODEL_BYTES:
+                raise NotExpressibleError(
+                    f"The numbers of this hasher take more than {MAX_MODEL_BYTES / 2**30:.1f} GiB, and an ONNX file "
+                    "holds no more. Compress the hasher first (hasher.compress), or write single precision."
+                )
+            name = f"constant_{len(self.initializers)}"
+            self.initializers[name] = numpy_helper.from_array(array, name)
+            self._constants[key] = Value(self, name, array.dtype)
+        return self._constants[key]
+
+    def apply(self, operator: str, *inputs: Value, dtype: DTypeLike | None = None, **attributes: Any) -> Value:
+        """Return the result of an operator, which has the type of its first input if no other is given."""
+        return self.apply_many(operator, inputs, [inputs[0].dtype if dtype is None else np.dtype(dtype)], attributes)[0]
+
+    def apply_many(
+        self, operator: str, inputs: tuple[Value, ...], dtypes: list[np.dtype], attributes: dict[str, Any]
+    ) -> list[Value]:
+        """Return the results of an operator that has several."""
+        key = (operator, tuple(value.name for value in inputs), repr(sorted(attributes.items())))
+        if key in self._results:
+            return [self._results[*key, place] for place in range(len(dtypes))]
+        names = [f"value_{len(self.nodes)}_{place}" for place in range(len(dtypes))]
+        self.nodes.append(helper.make_node(operator, [value.name for value in inputs], names, **attributes))
+        values = [Value(self, name, dtype) for name, dtype in zip(names, dtypes, strict=True)]
+        self._results[key] = values[0]
+        for place, value in enumerate(values):
+            self._results[*key, place] = value
+        return values
+
+    def concat(self, values: list[Value], axis: int = 1) -> Value:
+        """Return values side by side."""
+        return values[0] if len(values) == 1 else self.apply("Concat", *values, axis=axis)
+
+
+class Value:
+    """The result of a node, with the operators of NumPy; numbers and arrays beside it take its type."""
+
+    __array_ufunc__ = None  # or an array before an operator would take a value for a number
+
+    def __init__(self, graph: Graph, name: str, dtype: DTypeLike):
+        self.graph = graph
+        self.name = name
+        self.dtype = np.dtype(dtype)
+
+    def apply(self, operator: str, *others: Operand, dtype: DTypeLike | None = None, **attributes: Any) -> Value:
+        """Return the result of an operator on this value and others."""
+        return self.graph.apply(operator, self, *map(self._operand, others), dtype=dtype, **attributes)
+
+    def _operand(self, other: Operand) -> Value:
+        return other if isinstance(other, Value) else self.graph.constant(other, self.dtype)
+
+    def __add__(self, other: Operand) -> Value:
+        return self.apply("Add", other)
+
+    def __sub__(self, other: Operand) -> Value:
+        return self.apply("Sub", other)
+
+    def __rsub__(self, other: ArrayLike) -> Value:
+        return self._operand(other).apply("Sub", self)
+
+    def __mul__(self, other: Operand) -> Value:
+        return self.apply("Mul", other)
+
+    def __truediv__(self, other: Operand) -> Value:
+        return self.apply("Div", other)
+
+    def __rtruediv__(self, other: ArrayLike) -> Value:
+        return self._operand(other).apply("Div", self)
+
+    def __matmul__(self, other: Operand) -> Value:
+        return self.apply("MatMul", other)
+
+    def __neg__(self) -> Value:
+        return self.apply("Neg")
+
+    def __ge__(self, other: Operand) -> Value:
+        return self.apply("GreaterOrEqual", other, dtype=np.bool_)
+
+    def __gt__(self, other: Operand) -> Value:
+        return self.apply("Greater", other, dtype=np.bool_)
+
+    def __lt__(self, other: Operand) -> Value:
+        return self.apply("Less", other, dtype=np.bool_)
+
+    def equals(self, other: Operand) -> Value:
+        """Return where both are equal."""
+        return self.apply("Equal", other, dtype=np.bool_)
+
+    def where(self, first: Value, second: Operand) -> Value:
+        """Return ``first`` where this condition holds, ``second`` elsewhere."""
+        return self.graph.apply("Where", self, first, first._operand(second), dtype=first.dtype)
+
+    def cast(self, dtype: DTypeLike) -> Value:
+        """Return the value in another type."""
+        if np.dtype(dtype) == self.dtype:
+            return self
+        return self.apply("Cast", dtype=dtype, to=onnx_type(dtype))
+
+    def sum(self, axis: int) -> Value:
+        """Return sums along an axis, which stays with length one."""
+        return self._reduce("ReduceSum", axis)
+
+    def max(self, axis: int) -> Value:
+        """Return the largest entries along an axis, which stays with length one."""
+        return self._reduce("ReduceMax", axis)
+
+    def min(self, axis: int) -> Value:
+        """Return the smallest entries along an axis, which stays with length one."""
+        return self._reduce("ReduceMin", axis)
+
+    def _reduce(self, operator: str, axis: int) -> Value:
+        return self.graph.apply(operator, self, self.graph.constant([axis], np.int64), keepdims=1)
+
+    def take(self, places: ArrayLike, axis: int = 1) -> Value:
+        """Return some of the columns (or rows, ...), by their places."""
+        return self.graph.apply("Gather", self, self.graph.constant(places, np.int64), axis=axis)
+
+    def columns(self, start: int, stop: int, axis: int = 1) -> Value:
+        """Return the columns from ``start`` to before ``stop``."""
+        bounds = (self.graph.constant([number], np.int64) for number in (start, stop, axis))
+        return self.graph.apply("Slice", self, *bounds)
+
+    def reshape(self, *shape: int) -> Value:
+        """Return the value in another shape; one side may be -1."""
+        return self.graph.apply("Reshape", self, self.graph.constant(shape, np.int64))
+
+    def transpose(self, *axes: int) -> Value:
+        """Return the value with its axes in another order."""
+        return self.apply("Transpose", perm=list(axes))
+
+    def clip(self, low: float, high: float) -> Value:
+        """Return the value, cut off at both ends."""
+        return self.apply("Clip", low, high)
+
+
+def onnx_type(dtype: DTypeLike) -> int:
+    """Return the number that ONNX has for a type of arrays."""
+    return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))

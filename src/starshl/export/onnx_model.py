@@ -1,0 +1,162 @@
+"""A fitted hasher as an ONNX model: rows in, packed codes out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._files import write_atomically
+from .._validation import check_choice
+from .._version import __version__
+from ..base import BaseHasher
+from ..codes import n_bytes
+from ..features import PreparedHasher
+from .classes import class_index, estimates_probabilities, predicts, probabilities
+from .graph import IR_VERSION, OPSET, Graph, Value, helper, onnx, onnx_type
+from .scores import bit_scores
+from .steps import prepare
+
+__all__ = ["OUTPUTS", "PRECISIONS", "build_outputs", "inner_hasher", "to_onnx"]
+
+PRECISIONS = ("float64", "float32")
+BIT_ORDER = "bit j of a code is bit j % 8 (least significant first) of byte j // 8"
+
+
+def to_onnx(
+    hasher: BaseHasher,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    outputs: Sequence[str] | None = None,
+    precision: str = "float64",
+) -> Any:
+    """Return a fitted hasher as an ONNX model, preprocessing included, and perhaps write it to a file.
+
+    The model has one input, ``X``: rows of numbers of shape (N, n_features), as ``encode`` takes them; pictures are
+    flat rows. Its outputs, the first dimension of which is N, are
+
+    - ``codes``: uint8 of shape (N, ceil(n_bits / 8)), the bytes of ``hasher.encode(X).packed``;
+    - ``scores``: of shape (N, n_bits), what ``decision_function`` returns;
+    - ``label``: of shape (N,), what ``predict`` returns, if the hasher predicts;
+    - ``probabilities``: of shape (N, n_classes), what ``predict_proba`` returns, if it estimates them.
+
+    Bytes are those of ``encode`` for rows of the same precision, except where a score is so near zero that the order of
+    a sum decides its sign. NaN among the inputs, which ``encode`` refuses, is not noticed.
+
+    Parameters
+    ----------
+    hasher : fitted hasher
+        Of any method of the catalog, a :class:`starshl.HybridHasher` or a :class:`starshl.features.PreparedHasher`.
+    path : path, default=None
+        Where to write the model; the file is complete or absent.
+    outputs : sequence of {"codes", "scores", "label", "probabilities"}, default=None
+        None is "codes".
+    precision : {"float64", "float32"}, default="float64"
+        Of the rows and the arithmetic. "float32" makes files of half the size, for browsers and accelerators.
+
+    Returns
+    -------
+    model : onnx.ModelProto
+
+    Examples
+    --------
+    >>> import onnxruntime
+    >>> from sklearn.datasets import load_digits
+    >>> from starshl.baselines import LSHash
+    >>> from starshl.export import to_onnx
+    >>> X, y = load_digits(return_X_y=True)
+    >>> hasher = LSHash(16, random_state=0).fit(X)
+    >>> session = onnxruntime.InferenceSession(to_onnx(hasher).SerializeToString())
+    >>> packed, = session.run(["codes"], {"X": X})
+    >>> bool((packed == hasher.encode(X).packed).all())
+    True
+    """
+    check_is_fitted(hasher)
+    precision = check_choice(precision, "precision", PRECISIONS)
+    rows = Value(Graph(), "X", precision)
+    results = build_outputs(hasher, rows, _check_outputs(hasher, outputs))
+    model = _assemble(hasher, rows, results)
+    if path is not None:
+        write_atomically(path, model.SerializeToString())
+    return model
+
+
+def build_outputs(hasher: BaseHasher, rows: Value, names: Sequence[str]) -> dict[str, Value]:
+    """Add a fitted hasher to a graph; return the outputs of these names."""
+    while isinstance(hasher, PreparedHasher):
+        rows, hasher = prepare(hasher.steps_, rows), hasher.hasher_
+    return {name: _OUTPUT_OF[name](hasher, rows) for name in names}
+
+
+def _codes(hasher: BaseHasher, rows: Value) -> Value:
+    """Return the signs of scores as bytes: bit j is bit ``j % 8`` of byte ``j // 8``, set for zero or more."""
+    graph, n_bits, width = rows.graph, hasher.n_bits_, n_bytes(hasher.n_bits_)
+    bits = (bit_scores(hasher, rows) >= 0.0).cast(np.float32)
+    if 8 * width > n_bits:
+        bits = graph.apply("Pad", bits, graph.constant([0, 0, 0, 8 * width - n_bits], np.int64))
+    return (bits.reshape(-1, width, 8) * 2.0 ** np.arange(8)).sum(axis=2).reshape(-1, width).cast(np.uint8)
+
+
+def _labels(hasher: Any, rows: Value) -> Value:
+    classes = np.asarray(hasher.classes_)
+    if classes.dtype.kind not in "biuf":
+        classes = np.array([str(label) for label in classes.tolist()], dtype=object)
+    return rows.graph.apply("Gather", rows.graph.constant(classes), class_index(hasher, rows), axis=0)
+
+
+_OUTPUT_OF: dict[str, Callable[[Any, Value], Value]] = {
+    "codes": _codes,
+    "scores": bit_scores,
+    "label": _labels,
+    "probabilities": probabilities,
+}
+OUTPUTS = tuple(_OUTPUT_OF)
+
+
+def _check_outputs(hasher: BaseHasher, outputs: Sequence[str] | None) -> list[str]:
+    names = ["codes"] if outputs is None else [outputs] if isinstance(outputs, str) else list(outputs)
+    if not names or len(set(names)) < len(names) or not set(names) <= set(OUTPUTS):
+        raise ValueError(f"outputs is {outputs!r}; choose one or more of {', '.join(OUTPUTS)}, once each.")
+    inner = inner_hasher(hasher)
+    if "label" in names and not predicts(inner):
+        raise ValueError(f"A {type(inner).__name__} predicts no labels. Leave 'label' out of the outputs.")
+    if "probabilities" in names and not estimates_probabilities(inner):
+        raise ValueError(f"A {type(inner).__name__} estimates no probabilities. Leave them out of the outputs.")
+    return names
+
+
+def inner_hasher(hasher: BaseHasher) -> BaseHasher:
+    """Return the hasher inside the preprocessing, or the hasher itself if there is none."""
+    return inner_hasher(hasher.hasher_) if isinstance(hasher, PreparedHasher) else hasher
+
+
+def _assemble(hasher: BaseHasher, rows: Value, results: dict[str, Value]) -> Any:
+    """Return the model with named inputs, outputs and a description of itself."""
+    graph = rows.graph
+    named = [helper.make_node("Identity", [value.name], [name]) for name, value in results.items()]
+    inputs = [helper.make_tensor_value_info("X", onnx_type(rows.dtype), ["N", hasher.n_features_in_])]
+    outputs = [
+        helper.make_tensor_value_info(name, onnx_type(value.dtype), _shape(name, hasher))
+        for name, value in results.items()
+    ]
+    constants = list(graph.initializers.values())
+    body = helper.make_graph([*graph.nodes, *named], type(hasher).__name__, inputs, outputs, constants)
+    model = helper.make_model(
+        body, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="starshl"
+    )
+    model.producer_version = __version__
+    model.doc_string = f"{type(inner_hasher(hasher)).__name__}, {hasher.n_bits_} bits; packed codes of rows X"
+    facts = {"n_bits": str(hasher.n_bits_), "bit_order": BIT_ORDER, "space_id": getattr(hasher, "space_id_", None)}
+    helper.set_model_props(model, {f"starshl.{name}": text for name, text in facts.items() if text})
+    onnx.checker.check_model(model)
+    return model
+
+
+def _shape(name: str, hasher: Any) -> list[str | int]:
+    n_columns = {"codes": n_bytes(hasher.n_bits_), "scores": hasher.n_bits_}
+    if name == "label":
+        return ["N"]
+    return ["N", n_columns[name] if name in n_columns else len(hasher.classes_)]

@@ -1,0 +1,232 @@
+"""ONNX models give the bytes of ``encode``, for every method, kernel and step that they can express."""
+
+import numpy as np
+import onnxruntime
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.preprocessing import PowerTransformer
+
+from starshl import HybridHasher, StarRidge, StarSHL
+from starshl.base import BaseHasher
+from starshl.baselines import CodewordSVM, KernelLSH, LSHash
+from starshl.exceptions import NotExpressibleError
+from starshl.export import to_onnx
+from starshl.export.latency import open_session, single_row_latency
+from starshl.facts import Facts
+from starshl.features import Impute, OneHot, PictureFeatures, PreparedHasher, Scale, TableFeatures, Text, picture_hasher
+from starshl.kernels import (
+    Cauchy,
+    Gaussian,
+    GraphGaussian,
+    NormalizedLinear,
+    NormalizedPolynomial,
+    ShiftedCosine,
+    SpectrumKernel,
+)
+
+from ..contracts.cases import CASES, make
+
+# Shares of the largest score of a bit within which the order of a sum may decide its sign.
+ROUNDING = {"float64": 1e-10, "float32": 1e-3}
+KERNELS = {
+    "one of each": [NormalizedLinear(), NormalizedPolynomial(3), ShiftedCosine(5), Gaussian(2.0), Cauchy(3.0)],
+    "without bias": [NormalizedPolynomial(2, bias=0.0)],
+    "bent by a graph": [GraphGaussian(), Gaussian(1.0)],
+}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:260] / 16.0, y[:260]
+
+
+def run(hasher, rows, **settings):
+    """Return the outputs of the model by their names."""
+    session = open_session(to_onnx(hasher, **settings))
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(None, {"X": rows}), strict=True))
+
+
+def assert_same_codes(hasher, X, precision):
+    rows = X.astype(precision)
+    given = run(hasher, rows, outputs=["codes", "scores"], precision=precision)
+    scores = hasher.decision_function(rows)
+    size = np.abs(scores).max(axis=0) + np.finfo(np.float64).tiny
+    differ = np.unpackbits(given["codes"] ^ hasher.encode(rows).packed, axis=1, bitorder="little", count=hasher.n_bits_)
+    assert given["codes"].dtype == np.uint8
+    assert np.all((np.abs(scores) / size)[differ > 0] <= ROUNDING[precision])
+    assert differ.mean() < 0.01
+    return given["scores"], scores, size
+
+
+@pytest.mark.parametrize("name", [*CASES, "StarSHL"])
+def test_codes_of_a_model_are_those_of_encode(name, digits):
+    X, y = digits
+    hasher = StarSHL(10, random_state=0) if name == "StarSHL" else make(name, 10)
+    hasher.fit(X[:120], y[:120])
+    scores, expected, size = assert_same_codes(hasher, X, "float64")
+    np.testing.assert_allclose(scores / size, expected / size, atol=ROUNDING["float64"])
+    assert_same_codes(hasher, X[120:], "float32")
+
+
+@pytest.mark.parametrize("kernels", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("method", [StarSHL, StarRidge])
+def test_every_kernel_on_vectors_can_be_exported(method, kernels, digits):
+    X, y = digits
+    X = np.vstack([X[:150], np.zeros(64)])  # a row of zeros has no direction
+    hasher = method(9, kernels=kernels, random_state=0).fit(X[:100], y[:100])
+    assert_same_codes(hasher, X, "float64")
+
+
+def test_views_and_sparse_rows_can_be_exported(digits):
+    from scipy.sparse import csr_array
+
+    X, y = digits
+    views = {"left": slice(0, 32), "rest": list(range(32, 64))}
+    assert_same_codes(StarRidge(8, views=views, random_state=0).fit(X[:100], y[:100]), X, "float64")
+    assert_same_codes(StarRidge(8, random_state=0).fit(csr_array(X[:100]), y[:100]), X, "float64")
+
+
+@pytest.mark.parametrize("inner", [StarRidge(), StarSHL(8), CodewordSVM(15)], ids=lambda hasher: type(hasher).__name__)
+def test_a_hybrid_model_writes_the_predicted_class_into_its_codes(inner, digits):
+    X, y = digits
+    hasher = HybridHasher(inner.set_params(random_state=0), n_bits=20, random_state=0).fit(X[:120], y[:120])
+    given = run(hasher, X, outputs=["codes", "label"])
+    np.testing.assert_array_equal(given["codes"], hasher.encode(X).packed)
+    np.testing.assert_array_equal(given["label"], hasher.predict(X))
+
+
+@pytest.mark.parametrize("labels", [np.int64, str, float])
+def test_labels_and_probabilities_are_those_of_the_hasher(labels, digits):
+    X, y = digits
+    hasher = StarRidge(8, random_state=0).fit(X[:120], y[:120].astype(labels))
+    given = run(hasher, X, outputs=["label", "probabilities"])
+    np.testing.assert_array_equal(given["label"], hasher.predict(X))
+    np.testing.assert_allclose(given["probabilities"], hasher.predict_proba(X), atol=1e-12)
+
+
+def test_classes_that_share_a_codeword_are_answered_by_the_most_frequent_one(digits):
+    X, y = digits
+    words = np.where(np.arange(10)[:, None] >> np.arange(3) & 1, 1, -1)
+    hasher = StarSHL(3, codewords=words, update_codewords=False, codeword_constraint="none", random_state=0)
+    with pytest.warns(UserWarning, match="3 bits"):
+        hasher.fit(X[:120], y[:120])
+    np.testing.assert_array_equal(run(hasher, X, outputs=["label"])["label"], hasher.predict(X))
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_features_of_pictures_are_part_of_the_model(channels, digits):
+    X, y = digits
+    pictures = np.clip(X[:, :, None] * np.array([1.0, 0.7, 0.3])[:channels] + 0.01 * np.arange(channels), 0, 1)
+    pictures = np.round(255 * pictures.reshape(len(X), -1))
+    shape, parts = (8, 8, channels)[: 3 if channels == 3 else 2], ["pixels", "hog", "color"]
+    hasher = picture_hasher(shape, StarRidge(12, random_state=0), parts=parts).fit(pictures[:120], y[:120])
+    assert_same_codes(hasher, pictures, "float32")
+    step = PreparedHasher([PictureFeatures(shape, parts=parts)], LSHash(8, random_state=0)).fit(pictures[:120])
+    step.hasher_.components_ = np.eye(step.steps_[0].n_features_out_)
+    step.hasher_.intercept_ = np.zeros(step.steps_[0].n_features_out_)
+    step.hasher_.n_bits_ = step.n_bits_ = step.steps_[0].n_features_out_
+    features = run(step, pictures, outputs=["scores"])["scores"]
+    np.testing.assert_allclose(features, step.steps_[0].transform(pictures), atol=2e-7)
+
+
+def test_steps_of_tables_are_part_of_the_model(digits):
+    X, y = digits
+    X = X.copy()
+    X[::7, 3] = np.nan
+    steps = [Impute(), Scale()]
+    hasher = PreparedHasher(steps, StarRidge(8, random_state=0)).fit(X[:120], y[:120])
+    assert_same_codes(hasher, X, "float64")
+    assert_same_codes(hasher, X, "float32")
+    table = PreparedHasher([TableFeatures(drop=[0])], LSHash(8, random_state=0)).fit(X[:120])
+    assert_same_codes(table, X, "float64")
+    numbers = np.round(4 * X[:, 20:24])
+    assert_same_codes(PreparedHasher([OneHot()], LSHash(8, random_state=0)).fit(numbers[:120]), numbers, "float64")
+
+
+def test_a_model_file_is_complete_or_absent(digits, tmp_path):
+    X, _ = digits
+    hasher = LSHash(12, random_state=0).fit(X)
+    model = to_onnx(hasher, tmp_path / "lsh.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "lsh.onnx")
+    (codes,) = session.run(None, {"X": X})
+    assert codes.shape == (len(X), 2)
+    about = {each.key: each.value for each in model.metadata_props}
+    assert about["starshl.n_bits"] == "12"
+    assert about["starshl.space_id"] == hasher.space_id_
+    with pytest.raises(FileNotFoundError):
+        to_onnx(hasher, tmp_path / "absent" / "lsh.onnx")
+    with pytest.raises(NotExpressibleError):
+        to_onnx(KernelLSH(4, kernel=np.inner, random_state=0).fit(X), tmp_path / "half.onnx")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lsh.onnx"]
+
+
+def test_the_same_hasher_makes_the_same_file(digits):
+    X, y = digits
+    models = [to_onnx(StarRidge(8, random_state=0).fit(X[:80], y[:80])).SerializeToString() for _ in range(2)]
+    assert models[0] == models[1]
+
+
+def test_what_cannot_be_expressed_is_named_with_a_way_out(digits):
+    X, y = digits
+
+    def closeness(A, B):
+        return A @ B.T
+
+    cases = {
+        "closeness": StarSHL(4, kernels=[closeness, Gaussian()], random_state=0).fit(X[:60], y[:60]),
+        "precomputed": StarRidge(4, kernels="precomputed", random_state=0).fit(X[:60] @ X[:60].T, y[:60]),
+        "SpectrumKernel": StarRidge(4, kernels=[SpectrumKernel()], random_state=0).fit(
+            [f"{'ab' if label % 2 else 'xy'}{row}" for row, label in enumerate(y[:60])], y[:60] % 2
+        ),
+        "Text": PreparedHasher([Text(2)], LSHash(2, random_state=0)).fit(["a red car", "blue cars", "fresh bread"]),
+        "PowerTransformer": PreparedHasher([PowerTransformer()], LSHash(4, random_state=0)).fit(X[:60, 20:24]),
+        "categories": PreparedHasher([TableFeatures()], LSHash(2, random_state=0)).fit(
+            np.array([["a", 1.0], ["b", 2.0], ["c", 3.0]], dtype=object)
+        ),
+    }
+    for name, hasher in cases.items():
+        with pytest.raises(NotExpressibleError, match=name):
+            to_onnx(hasher)
+
+
+def test_settings_that_do_not_exist_are_refused(digits):
+    X, _ = digits
+    hasher = LSHash(4, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="choose one or more of codes"):
+        to_onnx(hasher, outputs=["bits"])
+    with pytest.raises(ValueError, match="predicts no labels"):
+        to_onnx(hasher, outputs=["label"])
+    with pytest.raises(ValueError, match="estimates no probabilities"):
+        to_onnx(hasher, outputs=["probabilities"])
+    with pytest.raises(ValueError, match="precision"):
+        to_onnx(hasher, precision="float16")
+
+
+def test_a_hasher_without_a_formula_is_refused(digits):
+    X, _ = digits
+
+    class Mine(BaseHasher):
+        facts = Facts(paper="Nobody: Nothing", year=2020, labels="ignored", cost="nothing")
+
+        def __init__(self, n_jobs=None):
+            self.n_jobs = n_jobs
+
+        def fit(self, X, y=None):
+            self.n_bits_, self.n_features_in_ = 1, X.shape[1]
+            return self
+
+        def _scores(self, X):
+            return X[:, :1]
+
+    with pytest.raises(NotExpressibleError, match="Mine"):
+        to_onnx(Mine().fit(X))
+
+
+def test_the_time_of_one_row_is_measured(digits):
+    X, _ = digits
+    hasher = LSHash(4, random_state=0).fit(X)
+    latency = single_row_latency(to_onnx(hasher, precision="float32"), hasher, X[0])
+    assert latency.onnx > 0
+    assert latency.encode > 0
