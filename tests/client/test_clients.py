@@ -76,7 +76,7 @@ def things(app):
 
 def test_a_client_does_what_a_collection_does(things, rows):
     assert (things.info().n_items, things.info().n_bits) == (20, 16)
-    (found,) = things.search(rows[:1], k=2, labels=[0], where={"n": {"<": 10}}, explain=True)
+    (found,) = things.search(rows[:1], k=2, labels=[0], explain=True)
     assert (found.hits[0].id, found.hits[0].distance, found.hits[0].metadata) == (0, 0, {"n": 0})
     assert "differs from the query in 0 of 16 bits" in found.hits[0].explanation.text
     written = things.add(rows[:2], labels=np.array([1, 0]), metadata=[{}, {"x": 1}], references=["a", None])
@@ -98,6 +98,29 @@ def test_a_client_does_what_a_collection_does(things, rows):
     assert things.restore("first") == 20
     things.delete_snapshot("first")
     assert (things.snapshots(), things.jobs()) == ([], [])
+
+
+def test_filters_list_count_recommend_and_remove(things, rows):
+    things.declare_fields({"n": "int"})
+    page = things.list_items(limit=2, where={"n": {">": 4}}, labels=np.array([1]))
+    assert ([item.id for item in page.items], page.next) == ([5, 7], 7)
+    assert (things.count(), things.count(labels=[0], where={"n": {"<": 4}}), things.count(among=[3, 99])) == (20, 2, 1)
+    near, labeled = things.search_together([{"vectors": rows[:2], "k": 1}, {"items": [3], "k": 5, "labels": [0]}])
+    assert [found.hits[0].id for found in near] == [0, 1]
+    assert labeled == things.search(items=[3], k=5, labels=[0])
+    hits = things.recommend([0, 1], [2], 3, labels=[0])
+    assert len(hits) == 3
+    assert not {hit.id for hit in hits} & {0, 1, 2}
+    removed = things.remove_matching(where={"n": {">=": 15}})
+    assert (removed.ids, removed.n_items, things.info().n_items) == ([], 5, 15)
+
+
+def test_what_the_service_notes_is_a_warning_where_it_was_asked(things, rows):
+    with pytest.warns(UserWarning, match=r"because 'n' is not declared\. .* declare_fields of the client") as caught:
+        things.search(rows[:1], where={"n": 3})
+    assert __file__ in {warning.filename for warning in caught}
+    with pytest.warns(UserWarning, match="'n' is not declared"):
+        things.search_together([{"items": [1], "where": {"n": 3}}] * 2)
 
 
 def test_problems_arrive_with_their_words(things, rows):

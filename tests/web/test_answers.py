@@ -1,11 +1,13 @@
 """What answers hold besides what the routes' tests look at."""
 
+from dataclasses import asdict
+
 import numpy as np
 
 from starshl import StarRidge
-from starshl.client.answers import Explanation
+from starshl.answers import Explanation
 from starshl.collection import Collection
-from starshl.web.http.answers import Why
+from starshl.web.http.answers import explanation_answer
 
 
 def test_an_explanation_names_the_views_that_weigh_most(tmp_path):
@@ -17,5 +19,5 @@ def test_an_explanation_names_the_views_that_weigh_most(tmp_path):
         things.add(X, labels=y)
         (why,) = things.explain(X[:1], [0])
     assert {name for name, _ in why.views} == {"left", "right"}
-    answer = Why.of(why).model_dump(mode="json")
+    answer = asdict(explanation_answer(why))
     assert [tuple(pair) for pair in Explanation.of(answer).views] == why.views

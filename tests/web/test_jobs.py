@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from dataclasses import asdict
 
 import pytest
 
@@ -10,9 +11,12 @@ from starshl import StarRidge, load
 from starshl.baselines import LSHash
 from starshl.web import fitting
 from starshl.web.errors import ConflictError
-from starshl.web.jobs import Jobs
+from starshl.web.job_log import JobLog
+from starshl.web.jobs import Jobs, RunningJob
+from starshl.web.searcher import Searcher
 
 THINGS = "/collections/things"
+KEY = {"Idempotency-Key": "file"}
 
 
 def ended(ask, response, seconds=60):
@@ -101,6 +105,94 @@ def test_a_bad_line_fails_an_import_before_anything_is_stored(ask, rows, line, w
     assert job["state"] == "failed"
     assert words in job["error"]
     assert ask("GET", THINGS).json()["n_items"] == 60
+
+
+def log_of(folder):
+    return folder.with_name("things.jobs")
+
+
+def after_a_kill(running, folder, n_lines):
+    """Start a second service as if the first one had been killed when its log had so many lines."""
+    lines = log_of(folder).read_bytes().splitlines(keepends=True)
+    log_of(folder).write_bytes(b"".join(lines[:n_lines]) + b'{"id": "torn')
+    again = running(folder)
+    (job,) = again("GET", f"{THINGS}/jobs").json()["jobs"]
+    return again, job
+
+
+def test_an_import_that_the_end_of_the_service_cut_short_says_what_is_stored_and_goes_on(
+    running, folder, rows, monkeypatch
+):
+    monkeypatch.setattr("starshl.web.importing._LINES_AT_ONCE", 10)
+    first, go_on, stored = running(folder), threading.Event(), threading.Semaphore(0)
+    add = Searcher.add
+
+    def add_slowly(self, *arguments):
+        if stored.acquire(blocking=False):
+            assert go_on.wait(10)
+        future = add(self, *arguments)
+        future.result()
+        stored.release()
+        return future
+
+    monkeypatch.setattr(Searcher, "add", add_slowly)
+    sent = first("POST", f"{THINGS}/import", content=lines_of(rows), headers=KEY).json()
+    assert sent["key"] == "file"
+    while first("GET", THINGS).json()["n_items"] < 70:
+        time.sleep(0.01)
+    closing = threading.Thread(target=first.app.state.service.close)
+    closing.start()
+    while not first.app.state.service.is_closing:
+        time.sleep(0.01)
+    time.sleep(0.05)
+    go_on.set()
+    closing.join()
+    monkeypatch.setattr(Searcher, "add", add)
+
+    again = running(folder)
+    job = again("GET", f"{THINGS}/jobs/{sent['id']}").json()
+    assert (job["state"], job["done"], job["total"]) == ("interrupted", 20, 60)
+    assert again("GET", THINGS).json()["n_items"] == 80
+    assert "20 of 60 items are stored. Send the same lines with the header Idempotency-Key: file" in job["error"]
+    assert again("POST", f"{THINGS}/jobs/{sent['id']}/cancel").status_code == 409
+    rest = ended(again, again("POST", f"{THINGS}/import", content=lines_of(rows), headers=KEY))
+    assert rest["result"] == {"stored": 40, "repeated": 20}
+
+
+def test_a_job_that_had_finished_when_the_service_was_killed_is_done(running, folder, rows, tmp_path):
+    LSHash(16, random_state=3).fit(rows).save(tmp_path / "model")
+    first = running(folder)
+    before = ended(first, first("PUT", f"{THINGS}/model", content=(tmp_path / "model").read_bytes()))
+    first.app.state.service.close()
+    again, job = after_a_kill(running, folder, -1)
+    assert (job["state"], job["result"]) == ("done", {"method": "LSHash", "n_bits": 16})
+    assert job["id"] == before["id"]
+    again.app.state.service.close()
+    first = running(folder)
+    assert first("GET", f"{THINGS}/jobs").json()["jobs"] == [job]
+
+
+def test_a_job_that_had_changed_nothing_when_the_service_was_killed_says_so(running, folder):
+    log_of(folder).write_text(json.dumps(asdict(RunningJob("fit", "things", state="running").now())) + "\n")
+    _, job = after_a_kill(running, folder, 1)
+    assert (job["state"], "It has changed nothing" in job["error"]) == ("interrupted", True)
+
+
+def test_the_log_of_jobs_forgets_what_is_forgotten(tmp_path, monkeypatch):
+    monkeypatch.setattr("starshl.web.jobs._KEPT", 3)
+    monkeypatch.setattr("starshl.web.job_log._MOST_LINES", 10)
+    log = JobLog(tmp_path / "things.jobs")
+    jobs = Jobs({"things": log})
+    names = []
+    for _ in range(8):
+        names.append(jobs.start("easy", "things", lambda job: {}).id)
+        while jobs.get("things", names[-1]).ended is None:
+            time.sleep(0.001)
+    jobs.close()
+    assert [job.id for job in jobs.list("things")] == names[-3:]
+    assert len((tmp_path / "things.jobs").read_bytes().splitlines()) <= 13
+    assert [job.id for job in log.read()][-3:] == names[-3:]
+    assert {job.state for job in log.read()} == {"done"}
 
 
 def test_a_model_from_elsewhere_encodes_all_items_again(ask, rows, tmp_path):

@@ -108,6 +108,8 @@ def _serve(
         log_as_json()
         # Vectors have the order of the columns that the hasher was fitted on, not their names.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        # The answer to each request says it.
+        warnings.filterwarnings("ignore", message="The filter reads the metadata of all")
         log = logging.getLogger("starshl.web")
         log.info("warming up")
         app.state.service.warm_up()

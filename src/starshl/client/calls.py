@@ -11,7 +11,7 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .answers import CollectionInfo, Found, Item, ItemPage, Job, Label, Prediction, Snapshot, Written
+from ..answers import CollectionInfo, Found, Hit, Item, ItemPage, Job, Label, Prediction, Snapshot, Written
 
 __all__ = ["Call", "CollectionCalls", "list_collections"]
 
@@ -51,12 +51,20 @@ class CollectionCalls:
     def search(
         self, vectors: ArrayLike | None, items: Sequence[int] | None, options: dict[str, Any]
     ) -> Call[list[Found]]:
-        body = {name: value for name, value in options.items() if value is not None}
-        if vectors is not None:
-            body["vectors"] = _rows(vectors)
-        if items is not None:
-            body["items"] = _ids(items)
-        return Call("POST", self._path("search"), lambda answer: [Found.of(found) for found in answer["results"]], body)
+        return Call("POST", self._path("search"), _read_found, _search_body(vectors, items, options))
+
+    def search_together(self, searches: Sequence[Mapping[str, Any]]) -> Call[list[list[Found]]]:
+        bodies = [_search_body(each.get("vectors"), each.get("items"), each) for each in searches]
+        return Call(
+            "POST",
+            self._path("search/batch"),
+            lambda answer: [_read_found(each) for each in answer["answers"]],
+            {"searches": bodies},
+        )
+
+    def recommend(self, like: Sequence[int], unlike: Sequence[int], options: dict[str, Any]) -> Call[list[Hit]]:
+        body = _given(options) | {"like": _ids(like), "unlike": _ids(unlike)}
+        return Call("POST", self._path("recommend"), lambda answer: _read_found(answer)[0].hits, body)
 
     def encode(self, vectors: ArrayLike) -> Call[list[str]]:
         return Call("POST", self._path("encode"), lambda answer: list(answer["codes"]), {"vectors": _rows(vectors)})
@@ -106,6 +114,12 @@ class CollectionCalls:
     def remove(self, ids: Sequence[int]) -> Call[Written]:
         return self._write("POST", "items/remove", {"ids": _ids(ids)})
 
+    def remove_matching(self, filters: dict[str, Any]) -> Call[Written]:
+        return self._write("POST", "items/remove", _given(filters))
+
+    def count(self, filters: dict[str, Any]) -> Call[int]:
+        return Call("POST", self._path("items/count"), lambda answer: int(answer["count"]), _given(filters))
+
     def get(self, ids: Sequence[int], vectors: bool) -> Call[list[Item]]:
         return Call(
             "POST",
@@ -115,9 +129,8 @@ class CollectionCalls:
             {"vectors": vectors},
         )
 
-    def list_items(self, after: int | None, limit: int) -> Call[ItemPage]:
-        params = {"limit": limit} | ({} if after is None else {"after": after})
-        return Call("GET", self._path("items"), ItemPage.of, params=params)
+    def list_items(self, after: int | None, limit: int, filters: dict[str, Any]) -> Call[ItemPage]:
+        return Call("POST", self._path("items/list"), ItemPage.of, _given(filters | {"after": after, "limit": limit}))
 
     def list_snapshots(self) -> Call[list[Snapshot]]:
         return Call("GET", self._path("snapshots"), lambda answer: [Snapshot.of(each) for each in answer["snapshots"]])
@@ -151,6 +164,26 @@ class CollectionCalls:
 
     def _path(self, what: str = "") -> str:
         return f"{_ROOT}/{quote(self.name, safe='')}" + (f"/{what}" if what else "")
+
+
+def _search_body(vectors: ArrayLike | None, items: Sequence[int] | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    body = _given(options)
+    if vectors is not None:
+        body["vectors"] = _rows(vectors)
+    if items is not None:
+        body["items"] = _ids(items)
+    return body
+
+
+def _read_found(answer: Any) -> list[Found]:
+    return [Found.of(found) for found in answer["results"]]
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was given, without types of NumPy, which JSON cannot hold."""
+    given = {name: value for name, value in options.items() if value is not None}
+    lists = {"labels": _plain, "among": _ids}
+    return {name: lists[name](value) if name in lists else value for name, value in given.items()}
 
 
 def _rows(vectors: ArrayLike) -> list[list[float]]:

@@ -1,12 +1,13 @@
-"""A problem that the service answers with."""
+"""Answers of the service, and the problems among them."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import httpx
 
-__all__ = ["ServiceProblem", "check_answer"]
+__all__ = ["ServiceProblem", "read_answer"]
 
 
 class ServiceProblem(RuntimeError):
@@ -30,12 +31,22 @@ class ServiceProblem(RuntimeError):
         super().__init__(f"{self.detail} (status {status}, request {self.request_id or 'unknown'})")
 
 
-def check_answer(response: httpx.Response) -> None:
-    """Raise the problem in an answer, if there is one."""
-    if response.is_success:
-        return
+def read_answer(response: httpx.Response) -> Any:
+    """Return what an answer holds, or raise the problem in it; what the service notes becomes a warning."""
+    if not response.is_success:
+        raise ServiceProblem(response.status_code, _problem(response))
+    answer = response.json() if response.content else None
+    if isinstance(answer, dict):
+        parts = [answer, *(answer.get("answers") or ())]
+        for note in dict.fromkeys(note for part in parts for note in part.get("notes") or ()):
+            # The caller of the method of a collection, which calls a client's send, which calls this.
+            warnings.warn(note, UserWarning, stacklevel=4)
+    return answer
+
+
+def _problem(response: httpx.Response) -> dict[str, Any]:
     try:
         problem = response.json()
     except ValueError:
-        problem = {}
-    raise ServiceProblem(response.status_code, problem if isinstance(problem, dict) else {})
+        return {}
+    return problem if isinstance(problem, dict) else {}

@@ -10,9 +10,9 @@ from typing import Any, Self, TypeVar
 import httpx
 from numpy.typing import ArrayLike
 
-from .answers import CollectionInfo, Found, Item, ItemPage, Job, Label, Prediction, Snapshot, Written
+from ..answers import CollectionInfo, Found, Hit, Item, ItemPage, Job, Label, Prediction, Snapshot, Written
 from .calls import Call, CollectionCalls, list_collections
-from .problems import check_answer
+from .problems import read_answer
 from .retries import Retries
 
 __all__ = ["Client", "RemoteCollection"]
@@ -76,8 +76,7 @@ class Client:
             time.sleep(wait)
         if isinstance(outcome, httpx.TransportError):
             raise outcome
-        check_answer(outcome)
-        return call.read(outcome.json() if outcome.content else None)
+        return call.read(read_answer(outcome))
 
     def close(self) -> None:
         """Close the connections."""
@@ -131,6 +130,31 @@ class RemoteCollection:
         filters = {"k": k, "radius": radius, "where": where, "labels": labels, "among": among}
         return self._client.send(self._calls.search(vectors, items, filters | options))
 
+    def search_together(self, searches: Sequence[Mapping[str, Any]]) -> list[list[Found]]:
+        """Do several searches with options of their own in one request.
+
+        Each is a dictionary with the arguments of :meth:`search`, such as ``{"items": [3], "k": 5}``.
+        """
+        return self._client.send(self._calls.search_together(searches))
+
+    def recommend(
+        self,
+        like: Sequence[int],
+        unlike: Sequence[int] = (),
+        k: int = 10,
+        *,
+        where: Mapping[str, Any] | None = None,
+        labels: Sequence[Label] | None = None,
+        among: Sequence[int] | None = None,
+        **options: Any,
+    ) -> list[Hit]:
+        """Return what is like some stored items and unlike others, by their kept vectors, without these items.
+
+        Further options are those of :meth:`search`.
+        """
+        filters = {"k": k, "where": where, "labels": labels, "among": among}
+        return self._client.send(self._calls.recommend(like, unlike, filters | options))
+
     def encode(self, vectors: ArrayLike) -> list[str]:
         """Return the codes of vectors in hexadecimal."""
         return self._client.send(self._calls.encode(vectors))
@@ -175,13 +199,38 @@ class RemoteCollection:
         """Remove items, all of them or none."""
         return self._client.send(self._calls.remove(ids))
 
+    def remove_matching(
+        self, *, where: Mapping[str, Any] | None = None, labels: Sequence[Label] | None = None
+    ) -> Written:
+        """Remove all items that pass a filter, of which there must be one."""
+        return self._client.send(self._calls.remove_matching({"where": where, "labels": labels}))
+
     def get(self, ids: Sequence[int], *, vectors: bool = False) -> list[Item]:
         """Return items by id, perhaps with their kept vectors."""
         return self._client.send(self._calls.get(ids, vectors))
 
-    def list_items(self, after: int | None = None, limit: int = 100) -> ItemPage:
-        """Return the first items whose ids are larger than ``after``."""
-        return self._client.send(self._calls.list_items(after, limit))
+    def list_items(
+        self,
+        after: int | None = None,
+        limit: int = 100,
+        *,
+        where: Mapping[str, Any] | None = None,
+        labels: Sequence[Label] | None = None,
+        among: Sequence[int] | None = None,
+    ) -> ItemPage:
+        """Return the first items that pass filters, of those whose ids are larger than ``after``."""
+        filters = {"where": where, "labels": labels, "among": among}
+        return self._client.send(self._calls.list_items(after, limit, filters))
+
+    def count(
+        self,
+        *,
+        where: Mapping[str, Any] | None = None,
+        labels: Sequence[Label] | None = None,
+        among: Sequence[int] | None = None,
+    ) -> int:
+        """Return how many items pass filters."""
+        return self._client.send(self._calls.count({"where": where, "labels": labels, "among": among}))
 
     def declare_fields(self, fields: Mapping[str, str]) -> CollectionInfo:
         """Declare metadata fields as "int", "float", "str" or "bool", so that filters on them are fast."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..answers import Prediction
 from ..base import BaseHasher
 from ..codes import BinaryCodes
-from .requests import Predictions
 
 __all__ = ["Encoded", "check_predicts", "predictions"]
 
@@ -53,8 +53,8 @@ def check_predicts(hasher: BaseHasher, probabilities: bool) -> None:
         )
 
 
-def predictions(encoded: Encoded) -> Predictions:
+def predictions(encoded: Encoded) -> Prediction:
     """Return predicted labels as plain values."""
     classes = None if encoded.probabilities is None else np.asarray(encoded.hasher.classes_).tolist()
     probabilities = None if encoded.probabilities is None else encoded.probabilities.tolist()
-    return Predictions(encoded.labels.tolist(), classes, probabilities)
+    return Prediction(encoded.labels.tolist(), classes, probabilities)

@@ -19,7 +19,8 @@ import numpy as np
 
 from ..base import BaseHasher
 from ..catalog import get_class, load
-from .jobs import Canceled, Job
+from .interrupted import job_receipt
+from .jobs import Canceled, RunningJob
 from .searcher import Searcher
 
 __all__ = ["FitRequest", "check_fit", "fit_again", "reencode"]
@@ -61,24 +62,26 @@ def check_fit(searcher: Searcher, request: FitRequest) -> None:
             raise ValueError("The collection is empty, so there is nothing to fit a hasher on. Add items first.")
 
 
-def fit_again(job: Job, searcher: Searcher, request: FitRequest) -> dict[str, Any]:
+def fit_again(job: RunningJob, searcher: Searcher, request: FitRequest) -> dict[str, Any]:
     """Fit a hasher on the kept vectors and the labels of all items, and encode them with it."""
     with tempfile.TemporaryDirectory(prefix=f".{searcher.folder.name}.job-", dir=searcher.folder.parent) as place:
         job.report("reading vectors")
         n_labels = _write_task(Path(place), searcher, request)
         job.report("fitting")
         hasher = _fitted(job, Path(place))
-    reencode(job, searcher, hasher)
     mode = "supervised" if n_labels else "unsupervised, as no item has a label"
-    return {"method": request.method, "n_bits": request.n_bits, "labels": n_labels, "mode": mode}
+    return reencode(job, searcher, hasher, {"method": request.method, "labels": n_labels, "mode": mode})
 
 
-def reencode(job: Job, searcher: Searcher, hasher: BaseHasher) -> dict[str, Any]:
+def reencode(
+    job: RunningJob, searcher: Searcher, hasher: BaseHasher, told: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Encode the kept vectors of all items with another hasher; from here on, the job can no longer be canceled."""
+    result = {"method": type(hasher).__name__, "n_bits": hasher.n_bits_, **(told or {})}
     job.report("encoding", 0, len(searcher))
-    searcher.replace_hasher(hasher).result()
+    searcher.replace_hasher(hasher, receipt=(job_receipt(job.id), json.dumps(result))).result()
     job.stage, job.done, job.total = "encoding", len(searcher), len(searcher)
-    return {"method": type(hasher).__name__, "n_bits": hasher.n_bits_}
+    return result
 
 
 def _write_task(place: Path, searcher: Searcher, request: FitRequest) -> int:
@@ -92,7 +95,7 @@ def _write_task(place: Path, searcher: Searcher, request: FitRequest) -> int:
     return sum(label is not None for label in labels)
 
 
-def _fitted(job: Job, place: Path) -> BaseHasher:
+def _fitted(job: RunningJob, place: Path) -> BaseHasher:
     """Wait for the other process, and end it if the job is canceled."""
     command = [sys.executable, "-m", "starshl.web.fitting", str(place)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:

@@ -9,7 +9,8 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from .._json import parse_json
-from .jobs import Job
+from .interrupted import batch_receipt
+from .jobs import RunningJob
 from .requests import NewItems, WriteKey
 from .searcher import Searcher
 
@@ -28,7 +29,7 @@ class _Batch:
     items: NewItems
 
 
-def import_lines(job: Job, searcher: Searcher, file: BinaryIO, key: str) -> dict[str, Any]:
+def import_lines(job: RunningJob, searcher: Searcher, file: BinaryIO, key: str) -> dict[str, Any]:
     """Check all lines, then store them; each batch carries a key made of ``key`` and its number."""
     n_lines = 0
     for batch in _batches(file):
@@ -39,7 +40,7 @@ def import_lines(job: Job, searcher: Searcher, file: BinaryIO, key: str) -> dict
     n_done = n_repeated = 0
     for batch in _batches(file):
         job.report("storing", n_done, n_lines)
-        written = searcher.add(batch.items, WriteKey(f"import/{key}/{batch.number}", batch.digest)).result()
+        written = searcher.add(batch.items, WriteKey(batch_receipt(key, batch.number), batch.digest)).result()
         n_done += len(written.ids)
         n_repeated += len(written.ids) if written.repeated else 0
     job.report("storing", n_done, n_lines)

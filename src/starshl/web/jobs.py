@@ -6,50 +6,37 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, TypeAlias
 
-from .errors import BusyError, ConflictError, UnknownError
+from ..answers import Job
+from ..exceptions import CollectionError
+from .errors import BusyError, ConflictError, ServiceError, UnknownError
+from .job_log import JobLog
 
-__all__ = ["Canceled", "Job", "JobState", "Jobs"]
+__all__ = ["Canceled", "Jobs", "RunningJob"]
 
 _KEPT = 1000
 _MOST_WAITING = 100
 _log = logging.getLogger(__name__)
+State: TypeAlias = Literal["waiting", "running", "done", "failed", "canceled", "interrupted"]
 
 
 class Canceled(Exception):
     """Ends a job that was asked to stop."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobState:
-    """A job as it was at one moment; times are seconds since 1970."""
-
-    id: str
-    kind: str
-    collection: str
-    state: str
-    stage: str
-    done: int
-    total: int | None
-    created: float
-    started: float | None
-    ended: float | None
-    error: str | None
-    result: dict[str, Any] | None
-
-
 @dataclass(slots=True)
-class Job:
-    """A job under way, as its own function sees it."""
+class RunningJob:
+    """A job of this process, as its own function sees it."""
 
     kind: str
     collection: str
+    key: str | None = None
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
-    state: str = "waiting"
+    state: State = "waiting"
     stage: str = ""
     done: int = 0
     total: int | None = None
@@ -59,10 +46,15 @@ class Job:
     error: str | None = None
     result: dict[str, Any] | None = None
     stop: threading.Event = field(default_factory=threading.Event)
+    is_interrupted: bool = False
+    note: Callable[[], None] = field(default=lambda: None)
 
     def report(self, stage: str, done: int = 0, total: int | None = None) -> None:
         """Note how far the job is, or end it here if it was canceled."""
+        is_new = (stage, total) != (self.stage, self.total)
         self.stage, self.done, self.total = stage, done, total
+        if is_new and not (total is None and done):
+            self.note()
         self.check()
 
     def check(self) -> None:
@@ -70,26 +62,44 @@ class Job:
         if self.stop.is_set():
             raise Canceled
 
-    def snapshot(self) -> JobState:
-        return JobState(**{name: getattr(self, name) for name in JobState.__slots__})
+    def now(self) -> Job:
+        """Return the job as it is at this moment."""
+        return Job(**{each.name: getattr(self, each.name) for each in fields(Job)})
 
 
 class Jobs:
     """One thread that works on jobs in the order in which they come.
 
-    The last 1,000 are remembered until the service stops. A job that was canceled, or failed, may have stored the
-    batches that it had finished; its state says so.
+    The last 1,000 are remembered, also by the next service of the same collections. A job that was canceled, or failed,
+    may have stored the batches that it had finished; its state says so.
+
+    Parameters
+    ----------
+    logs : dict of JobLog, default=None
+        Where the jobs of each collection are noted; without one, they are forgotten in the end.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, logs: Mapping[str, JobLog] | None = None) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="jobs")
-        self._lock = threading.Lock()
-        self._jobs: dict[str, Job] = {}
+        self._lock = threading.RLock()
+        self._logs: dict[str, JobLog] = dict(logs or {})
+        self._earlier: dict[str, Job] = {}
+        self._jobs: dict[str, RunningJob] = {}
         self._is_closed = False
 
-    def start(self, kind: str, collection: str, work: Callable[[Job], dict[str, Any]]) -> JobState:
+    def recall(self, collection: str, log: JobLog, jobs: Iterable[Job]) -> None:
+        """Remember the jobs of an earlier service, and note those to come in its log."""
+        kept = list(jobs)[-_KEPT:]
+        log.replace(kept)
+        self._logs[collection] = log
+        self._earlier |= {job.id: job for job in kept}
+
+    def start(
+        self, kind: str, collection: str, work: Callable[[RunningJob], dict[str, Any]], *, key: str | None = None
+    ) -> Job:
         """Begin a job as soon as those before it are done; ``work`` returns what to tell about the result."""
-        job = Job(kind, collection)
+        job = RunningJob(kind, collection, key)
+        job.note = lambda: self._note(job)
         with self._lock:
             if self._is_closed:
                 raise BusyError("The service is about to stop. Try again in a moment.")
@@ -97,64 +107,77 @@ class Jobs:
                 raise BusyError(f"{_MOST_WAITING} jobs are waiting already. Try again when some are done.")
             self._forget_old()
             self._jobs[job.id] = job
+            job.note()
             self._thread.submit(self._run, job, work)
-        return job.snapshot()
+        return job.now()
 
-    def list(self, collection: str) -> list[JobState]:
+    def list(self, collection: str) -> list[Job]:
         """Return the jobs of a collection, the newest last."""
         with self._lock:
-            return [job.snapshot() for job in self._jobs.values() if job.collection == collection]
+            jobs = [*self._earlier.values(), *(job.now() for job in self._jobs.values())]
+        return [job for job in jobs if job.collection == collection]
 
-    def get(self, collection: str, job: str) -> JobState:
-        return self._job(collection, job).snapshot()
+    def get(self, collection: str, job: str) -> Job:
+        with self._lock:
+            running = self._jobs.get(job)
+            found = self._earlier.get(job) if running is None else running.now()
+        if found is None or found.collection != collection:
+            raise UnknownError("There is no such job here. The service remembers the last 1,000.")
+        return found
 
-    def cancel(self, collection: str, job: str) -> JobState:
+    def cancel(self, collection: str, job: str) -> Job:
         """Ask a job to stop; it ends at its next step, or before it has begun."""
-        found = self._job(collection, job)
+        found = self.get(collection, job)
         if found.ended is not None:
             raise ConflictError(f"The job is over ({found.state}); only one that waits or runs can be canceled.")
-        found.stop.set()
-        return found.snapshot()
+        self._jobs[job].stop.set()
+        return self._jobs[job].now()
 
     def close(self) -> None:
-        """Cancel all jobs and wait until they have stopped."""
+        """Interrupt all jobs and wait until they have stopped; the next service says what became of them."""
         with self._lock:
             self._is_closed = True
             for job in self._jobs.values():
+                job.is_interrupted = not job.stop.is_set()
                 job.stop.set()
         self._thread.shutdown(wait=True)
 
-    def _job(self, collection: str, job: str) -> Job:
-        with self._lock:
-            found = self._jobs.get(job)
-        if found is None or found.collection != collection:
-            raise UnknownError("There is no such job here. Jobs are forgotten when the service stops.")
-        return found
-
     def _forget_old(self) -> None:
-        over = [job.id for job in self._jobs.values() if job.ended is not None]
-        for old in over[: max(0, len(self._jobs) - _KEPT + 1)]:
-            del self._jobs[old]
+        over = [*self._earlier, *(job.id for job in self._jobs.values() if job.ended is not None)]
+        for old in over[: max(0, len(self._earlier) + len(self._jobs) - _KEPT + 1)]:
+            self._earlier.pop(old, None)
+            self._jobs.pop(old, None)
 
-    def _run(self, job: Job, work: Callable[[Job], dict[str, Any]]) -> None:
+    def _run(self, job: RunningJob, work: Callable[[RunningJob], dict[str, Any]]) -> None:
         job.started = time.time()
         try:
             job.check()
             job.state = "running"
+            job.note()
             job.result = work(job)
             job.state = "done"
         except Canceled:
-            job.state = "canceled"
+            job.state = "interrupted" if job.is_interrupted else "canceled"
         except Exception as error:
             job.state, job.error = "failed", _sentence(error)
         job.ended = time.time()
+        # The next service finds an interrupted job as it was, and asks the collection what it has stored.
+        if job.state != "interrupted":
+            job.note()
+
+    def _note(self, job: RunningJob) -> None:
+        with self._lock:
+            log = self._logs.get(job.collection)
+            try:
+                if log is not None:
+                    log.append(job.now(), self.list(job.collection))
+            except OSError as error:
+                # The work is worth more than the note of it.
+                _log.error("a job could not be noted", exc_info=error)
 
 
 def _sentence(error: Exception) -> str:
     """Return what to tell about an error: the words of an expected one, and of others only that they happened."""
-    from ..exceptions import CollectionError
-    from .errors import ServiceError
-
     if isinstance(error, ValueError | ServiceError | CollectionError):
         return str(error)
     _log.error("a job failed", exc_info=error)

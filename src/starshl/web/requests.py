@@ -1,55 +1,59 @@
-"""What a searcher is asked, and what it answers, as plain frozen values."""
+"""What a searcher is asked, and what a search finds, as plain frozen values."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
+from ..answers import Label
 from ..collection import Explanation, Hit
 
-__all__ = ["CollectionInfo", "Found", "Label", "NewItems", "Predictions", "SearchOptions", "WriteKey", "Written"]
-
-Label: TypeAlias = str | int | bool
+__all__ = ["Filters", "Found", "NewItems", "SearchOptions", "WriteKey"]
 
 
-@dataclass(frozen=True, slots=True)
-class SearchOptions:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Which items may be found; ``where`` is JSON, so that filters can be compared."""
+
+    where: str | None = None
+    labels: tuple[Label, ...] | None = None
+    among: tuple[int, ...] | None = None
+
+    @classmethod
+    def of(cls, *, where: Mapping[str, Any] | None = None, **options: Any) -> Self:
+        """Return options whose filter on metadata is given as a dictionary."""
+        return cls(where=None if where is None else json.dumps(where, sort_keys=True), **options)
+
+    def filters(self) -> dict[str, Any]:
+        """Return the filters as arguments of a collection's methods."""
+        return {
+            "where": None if self.where is None else json.loads(self.where),
+            "labels": None if self.labels is None else list(self.labels),
+            "among": None if self.among is None else list(self.among),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchOptions(Filters):
     """How to search; requests with equal options are searched together.
 
-    ``where`` is JSON, so that options can be compared. With ``radius``, all items within that distance are found and
-    the nearest ``k`` returned.
+    With ``radius``, all items within that distance are found and the nearest ``k`` returned.
     """
 
     k: int = 10
     radius: int | None = None
-    where: str | None = None
-    labels: tuple[Label, ...] | None = None
-    among: tuple[int, ...] | None = None
     rescore: bool | None = None
     oversample: int = 10
     metric: str = "euclidean"
     by_scores: bool = False
     explain: bool = False
 
-    @classmethod
-    def of(cls, *, where: Mapping[str, Any] | None = None, **options: Any) -> Self:
-        """Return options whose filter is given as a dictionary."""
-        return cls(where=None if where is None else json.dumps(where, sort_keys=True), **options)
-
     def batch_key(self) -> tuple[object, ...]:
         """Return what distinguishes options; 1 and True are equal in Python, and differ as labels."""
         kinds = None if self.labels is None else tuple(type(label).__name__ for label in self.labels)
         return self, kinds
-
-    def filters(self) -> dict[str, Any]:
-        """Return the filters as arguments of a collection's search."""
-        return {
-            "where": None if self.where is None else json.loads(self.where),
-            "labels": None if self.labels is None else list(self.labels),
-            "among": None if self.among is None else list(self.among),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,38 +82,3 @@ class WriteKey:
 
     key: str
     digest: str
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """The ids that a write concerned, and whether it had been stored by an earlier attempt."""
-
-    ids: list[int]
-    repeated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Predictions:
-    """Predicted labels, and the probabilities of all classes if they were asked for."""
-
-    labels: list[Label]
-    classes: list[Label] | None = None
-    probabilities: list[list[float]] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class CollectionInfo:
-    """What a collection is and can do."""
-
-    name: str
-    n_items: int
-    n_bits: int
-    method: str
-    n_columns: int | None
-    vectors: str | None
-    label_kind: str | None
-    fields: dict[str, str]
-    classes: list[Label] | None
-    predicts: bool
-    probabilities: bool
-    writable: bool

@@ -6,17 +6,19 @@ take turns in one thread, which gets items that are encoded already.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from ..answers import CollectionInfo, Label, Prediction, Written
 from ..base import BaseHasher
 from ..codes import BinaryCodes
 from ..collection import Collection, Item
@@ -26,8 +28,8 @@ from .errors import BusyError, UnknownError
 from .events import Observer, Silent
 from .futures import followed, mapped
 from .gate import Gate
-from .requests import CollectionInfo, Found, Label, NewItems, Predictions, SearchOptions, WriteKey, Written
-from .searching import explained, searched
+from .requests import Filters, Found, NewItems, SearchOptions, WriteKey
+from .searching import explained, middle, searched, without
 from .vectors import check_vectors, n_columns
 from .writes import Writer
 
@@ -149,7 +151,7 @@ class Searcher:
 
     def search(
         self,
-        vectors: Sequence[Sequence[float]] | None = None,
+        vectors: Sequence[Sequence[float]] | np.ndarray | None = None,
         items: Sequence[int] | None = None,
         options: SearchOptions | None = None,
     ) -> Future[list[Found]]:
@@ -160,12 +162,23 @@ class Searcher:
         query = _Query(None if vectors is None else self._checked(vectors), None if items is None else list(items))
         return self._searches.submit((vectors is None, options.batch_key()), query, len(query))
 
+    def recommend(
+        self, like: Sequence[int], unlike: Sequence[int] = (), options: SearchOptions | None = None
+    ) -> Future[list[Found]]:
+        """Search for what is like some stored items and unlike others, by their kept vectors; leave these items out."""
+        options = SearchOptions() if options is None else options
+        known = {*like, *unlike}
+        with self.opened() as collection, _unknown_ids():
+            row = middle(collection, like, unlike)
+        found = self.search(row[None], options=replace(options, k=options.k + len(known)))
+        return mapped(found, lambda results: [without(results[0], known, options.k)])
+
     def encode(self, vectors: Sequence[Sequence[float]]) -> Future[BinaryCodes]:
         """Encode vectors as queries."""
         rows = self._checked(vectors)
         return mapped(self._encodings.submit("encode", rows, len(rows)), lambda encoded: encoded.codes)
 
-    def predict(self, vectors: Sequence[Sequence[float]], *, probabilities: bool = False) -> Future[Predictions]:
+    def predict(self, vectors: Sequence[Sequence[float]], *, probabilities: bool = False) -> Future[Prediction]:
         """Predict the labels of vectors."""
         rows = self._checked(vectors)
         check_predicts(self._hasher, probabilities)
@@ -182,10 +195,10 @@ class Searcher:
         with self.opened() as collection, _unknown_ids():
             return collection.vectors(list(ids))
 
-    def list_items(self, after: int | None = None, limit: int = 100) -> list[Item]:
-        """Return the first items by id, of those whose ids are larger than ``after``."""
+    def list_items(self, after: int | None = None, limit: int = 100, filters: Filters | None = None) -> list[Item]:
+        """Return the first items by id, of those whose ids are larger than ``after`` and that pass filters."""
         with self.opened() as collection:
-            ids = collection.ids
+            ids = collection.ids if filters is None else collection.find(**filters.filters())
             start = 0 if after is None else int(np.searchsorted(ids, after, side="right"))
             wanted = ids[start : start + limit]
             try:
@@ -193,6 +206,26 @@ class Searcher:
             except KeyError:
                 # An item was removed since its id was read; those that are left can be read one by one.
                 return [item for number in wanted.tolist() for item in _present(collection, number)]
+
+    def count(self, filters: Filters) -> int:
+        """Return how many items pass filters."""
+        with self.opened() as collection:
+            return len(collection.find(**filters.filters()))
+
+    def notes(self, filters: Filters) -> list[str]:
+        """Return what could be asked better: a filter on fields that are not declared is slow."""
+        if filters.where is None:
+            return []
+        with self.opened() as collection:
+            names = sorted(set(json.loads(filters.where)) - set(collection.fields))
+            n_items = len(collection)
+        if not names:
+            return []
+        return [
+            f"The filter reads the metadata of all {n_items:,} items, because {' and '.join(map(repr, names))} "
+            f"{'is' if len(names) == 1 else 'are'} not declared. With many items, that is slow: declare the fields to "
+            "filter by (PUT .../fields, or declare_fields of the client)."
+        ]
 
     def add(self, items: NewItems, key: WriteKey | None = None) -> Future[Written]:
         """Store new items."""
@@ -236,13 +269,17 @@ class Searcher:
         """Remove items, all of them or none."""
         return self._writer.remove(list(ids), key)
 
+    def remove_matching(self, filters: Filters, key: WriteKey | None = None) -> Future[Written]:
+        """Remove all items that pass filters."""
+        return self._writer.remove_matching(filters, key)
+
     def declare_fields(self, fields: Mapping[str, str]) -> Future[None]:
         """Declare metadata fields, so that filters on them are fast."""
         return self._writer.declare_fields(fields)
 
-    def replace_hasher(self, hasher: BaseHasher) -> Future[None]:
-        """Encode the kept vectors of all items with another hasher."""
-        return mapped(self._writer.replace_hasher(hasher), lambda _: self._refresh())
+    def replace_hasher(self, hasher: BaseHasher, *, receipt: tuple[str, str] | None = None) -> Future[None]:
+        """Encode the kept vectors of all items with another hasher; store a receipt together with that."""
+        return mapped(self._writer.replace_hasher(hasher, receipt), lambda _: self._refresh())
 
     def undisturbed(self, action: Any) -> Future[Any]:
         """Call a function while nothing is written, in the thread that writes."""

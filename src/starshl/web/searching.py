@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ..collection import Collection, Explanation, Hit
 from .requests import Found, SearchOptions
 
-__all__ = ["explained", "searched"]
+__all__ = ["explained", "middle", "searched", "without"]
 
 
 def searched(collection: Collection, X: Any, items: list[int] | None, options: SearchOptions) -> list[Found]:
@@ -28,6 +29,24 @@ def searched(collection: Collection, X: Any, items: list[int] | None, options: S
         **options.filters(),
     )
     return [Found(hits, len(hits)) for hits in nearest]
+
+
+def middle(collection: Collection, like: Sequence[int], unlike: Sequence[int]) -> np.ndarray:
+    """Return the mean of kept vectors, moved away from the mean of others by as much as the two differ."""
+    if collection.keeps is None:
+        raise ValueError(
+            "This collection keeps no vectors, so items cannot be combined. Search for each item by itself, or make a "
+            "collection that keeps vectors."
+        )
+    wanted = collection.vectors(sorted(set(like))).mean(axis=0)
+    return 2 * wanted - collection.vectors(sorted(set(unlike))).mean(axis=0) if unlike else wanted
+
+
+def without(found: Found, ids: set[int], k: int) -> Found:
+    """Return the first k hits besides some items."""
+    places = [place for place, hit in enumerate(found.hits) if hit.id not in ids][:k]
+    explanations = None if found.explanations is None else [found.explanations[place] for place in places]
+    return Found([found.hits[place] for place in places], len(places), explanations)
 
 
 def explained(

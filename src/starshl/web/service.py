@@ -9,6 +9,8 @@ from pathlib import Path
 
 from .errors import UnknownError
 from .events import Observer
+from .interrupted import settled
+from .job_log import JobLog
 from .jobs import Jobs
 from .searcher import Searcher
 from .snapshots import SnapshotFolder, recover_folder
@@ -59,6 +61,7 @@ class Service:
                 self._snapshots[name] = SnapshotFolder(place)
                 if not read_only:
                     self._snapshots[name].clear_drafts()
+                    self._recall_jobs(name)
         except BaseException:
             self.close()
             raise
@@ -87,11 +90,17 @@ class Service:
                 _log.warning("%s could not be warmed up", name, exc_info=error)
 
     def close(self) -> None:
-        """Finish what was accepted, cancel jobs, and close all collections."""
+        """Finish what was accepted, interrupt jobs, and close all collections."""
         self.is_closing = True
         self.jobs.close()
         for searcher in self.searchers.values():
             searcher.close()
+
+    def _recall_jobs(self, name: str) -> None:
+        """Find the jobs of an earlier service again, and say what became of those that it did not finish."""
+        log = JobLog(self.searchers[name].folder.with_name(f"{name}.jobs"))
+        with self.searchers[name].opened() as collection:
+            self.jobs.recall(name, log, settled(log.read(), collection))
 
     def _check(self, name: str) -> None:
         if name not in self.searchers:

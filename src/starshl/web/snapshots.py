@@ -8,29 +8,20 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from .._files import draft_folder, replacing_file, sync_folder
+from ..answers import Snapshot
 from ..collection import Collection
 from .archive import read_archive, write_archive
 from .errors import ConflictError, UnknownError
 from .searcher import Searcher
 
-__all__ = ["SnapshotFolder", "SnapshotInfo", "recover_folder"]
+__all__ = ["SnapshotFolder", "recover_folder"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _ENDING = ".starsnap"
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotInfo:
-    """A snapshot: its name, bytes, and when it was made, in seconds since 1970."""
-
-    name: str
-    size: int
-    created: float
 
 
 class SnapshotFolder:
@@ -44,7 +35,7 @@ class SnapshotFolder:
         for draft in self.folder.glob(f".*{_ENDING}.*.partial"):
             draft.unlink(missing_ok=True)
 
-    def list(self) -> list[SnapshotInfo]:
+    def list(self) -> list[Snapshot]:
         """Return all snapshots, the newest last."""
         found = [path for path in self.folder.glob(f"*{_ENDING}") if _NAME.fullmatch(path.stem) and path.is_file()]
         return sorted((_info(path) for path in found), key=lambda info: (info.created, info.name))
@@ -56,7 +47,7 @@ class SnapshotFolder:
             raise UnknownError(f"There is no snapshot {name!r}. List the snapshots to see their names.")
         return path
 
-    def make(self, searcher: Searcher, name: str | None = None) -> SnapshotInfo:
+    def make(self, searcher: Searcher, name: str | None = None) -> Snapshot:
         """Write a snapshot of the present state; changes wait meanwhile, searches do not."""
         target = self._new_place(name or time.strftime("%Y%m%d-%H%M%S", time.gmtime()))
 
@@ -156,6 +147,6 @@ def _aside(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.before-restore")
 
 
-def _info(path: Path) -> SnapshotInfo:
+def _info(path: Path) -> Snapshot:
     status = path.stat()
-    return SnapshotInfo(path.stem, status.st_size, status.st_mtime)
+    return Snapshot(path.stem, status.st_size, status.st_mtime)

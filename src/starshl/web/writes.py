@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
+from ..answers import Label, Written
 from ..base import BaseHasher
 from ..collection import Collection
+from .chosen import Chosen, Given, Matching, New, receipting, stored_before
 from .encoding import Encoded
-from .errors import BusyError, KeyReusedError, NotWritableError, UnknownError
+from .errors import BusyError, NotWritableError, UnknownError
 from .events import Observer
-from .requests import Label, NewItems, WriteKey, Written
+from .requests import Filters, NewItems, WriteKey
 
 __all__ = ["Writer"]
 
@@ -73,19 +73,29 @@ class Writer:
                 references=items.references,
             )
 
-        return self._change("upsert" if replace else "add", _Chosen(items.ids, len(rows)), store, key)
+        return self._change(
+            "upsert" if replace else "add", New(len(rows)) if items.ids is None else Given(items.ids), store, key
+        )
 
     def update(self, ids: list[int], metadata: list[Any], key: WriteKey | None) -> Future[Written]:
-        return self._change("update", _Chosen(ids), lambda collection, chosen: collection.update(chosen, metadata), key)
+        return self._change("update", Given(ids), lambda collection, chosen: collection.update(chosen, metadata), key)
 
     def set_labels(self, ids: list[int], labels: list[Label | None], key: WriteKey | None) -> Future[Written]:
         def store(collection: Collection, chosen: np.ndarray) -> None:
             collection.set_labels(chosen, _labels(labels))
 
-        return self._change("label", _Chosen(ids), store, key)
+        return self._change("label", Given(ids), store, key)
 
     def remove(self, ids: list[int], key: WriteKey | None) -> Future[Written]:
-        return self._change("remove", _Chosen(ids), lambda collection, chosen: collection.remove(chosen), key)
+        return self._change("remove", Given(ids), lambda collection, chosen: collection.remove(chosen), key)
+
+    def remove_matching(self, filters: Filters, key: WriteKey | None) -> Future[Written]:
+        """Remove the items that pass filters when it is their turn."""
+
+        def remove(collection: Collection, chosen: np.ndarray) -> None:
+            collection.remove(chosen)
+
+        return self._change("remove", Matching(filters), remove, key)
 
     def declare_fields(self, fields: Mapping[str, str]) -> Future[None]:
         """Declare metadata fields; those that are declared already keep their types."""
@@ -97,14 +107,15 @@ class Writer:
 
         return self.submit(declare)
 
-    def replace_hasher(self, hasher: BaseHasher) -> Future[None]:
-        """Encode the kept vectors of all items with another hasher."""
+    def replace_hasher(self, hasher: BaseHasher, receipt: tuple[str, str] | None) -> Future[None]:
+        """Encode the kept vectors of all items with another hasher; store a receipt together with that."""
         self.check_writable()
 
         def replace() -> None:
             started = time.perf_counter()
             with self._opened() as collection:
-                collection.replace_hasher(hasher)
+                with nullcontext() if receipt is None else collection.receipting(*receipt):
+                    collection.replace_hasher(hasher)
                 self._observer.changed(self._name, "replace hasher", len(collection), time.perf_counter() - started)
 
         return self.submit(replace)
@@ -128,7 +139,7 @@ class Writer:
         self._thread.shutdown(wait=True)
 
     def _change(
-        self, kind: str, chosen: _Chosen, store: Callable[[Collection, np.ndarray], None], key: WriteKey | None
+        self, kind: str, chosen: Chosen, store: Callable[[Collection, np.ndarray], None], key: WriteKey | None
     ) -> Future[Written]:
         """Change the chosen items, unless a receipt says that it was done."""
         self.check_writable()
@@ -136,64 +147,23 @@ class Writer:
         def run() -> Written:
             started = time.perf_counter()
             with self._opened() as collection:
-                first = _stored_before(collection, key)
-                if first is not None:
-                    return Written(chosen.ids(first).tolist(), repeated=True)
-                ids = chosen.ids(chosen.next_free(collection))
+                before = stored_before(collection, key, chosen)
+                if before is not None:
+                    return before
+                ids = chosen.ids(collection)
                 try:
-                    with _receipt(collection, key, ids):
+                    with receipting(collection, key, ids):
                         store(collection, ids)
                 except KeyError as error:
                     raise UnknownError(str(error.args[0])) from error
             self._observer.changed(self._name, kind, len(ids), time.perf_counter() - started)
-            return Written(ids.tolist())
+            return chosen.written(int(ids[0]) if len(ids) else 0, len(ids), repeated=False)
 
         return self.submit(run)
 
     def _count_down(self, _: Future[Any]) -> None:
         with self._lock:
             self._n_waiting -= 1
-
-
-@dataclass(frozen=True, slots=True)
-class _Chosen:
-    """The ids of a write: given ones, or as many new ones as there are items."""
-
-    given: Sequence[int] | None
-    n_items: int = 0
-
-    def next_free(self, collection: Collection) -> int:
-        held = np.empty(0, np.int64) if self.given is not None else collection.ids
-        return int(held[-1]) + 1 if len(held) else 0
-
-    def ids(self, first: int) -> np.ndarray:
-        """Return the ids, given the first of the new ones."""
-        if self.given is not None:
-            return np.asarray(list(self.given), np.int64)
-        if first + self.n_items > 2**63:
-            raise ValueError("The largest id is in use, so there are no further ones. Give ids that are free.")
-        return np.arange(first, first + self.n_items, dtype=np.int64)
-
-
-def _receipt(collection: Collection, key: WriteKey | None, ids: np.ndarray) -> AbstractContextManager[None]:
-    if key is None:
-        return nullcontext()
-    text = json.dumps({"digest": key.digest, "first": int(ids[0]) if len(ids) else 0})
-    return collection.receipting(key.key, text)
-
-
-def _stored_before(collection: Collection, key: WriteKey | None) -> int | None:
-    """Return the first id of an earlier write with this key, None if there was none."""
-    text = None if key is None else collection.receipt(key.key)
-    if key is None or text is None:
-        return None
-    receipt = json.loads(text)
-    if receipt["digest"] != key.digest:
-        raise KeyReusedError(
-            "This idempotency key came with another request before. Use a new key for each write, and the same one "
-            "only to send the same write again."
-        )
-    return int(receipt["first"])
 
 
 def _labels(labels: Sequence[Label | None] | None) -> Any:

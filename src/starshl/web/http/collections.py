@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ... import __version__
-from .answers import Collections, Info
+from ...answers import CollectionInfo
+from ..searcher import Searcher
+from .answers import Collections
 from .parts import InCollection, TheService, answer, in_thread, router
 from .schemas import FieldsRequest
 
@@ -15,18 +17,23 @@ routes = router("collections", "/collections")
 @routes.get("")
 async def list_collections(service: TheService) -> Collections:
     """List all collections."""
-    found = await in_thread(lambda: [Info.of(searcher.info()) for searcher in service.searchers.values()])
+    found = await in_thread(lambda: [searcher.info() for searcher in service.searchers.values()])
     return Collections(version=__version__, collections=found)
 
 
 @routes.get("/{name}")
-async def describe_collection(collection: InCollection) -> Info:
+async def describe_collection(collection: InCollection) -> CollectionInfo:
     """Say what a collection is and can do."""
-    return Info.of(await in_thread(collection.info))
+    return await _info(collection)
 
 
 @routes.put("/{name}/fields")
-async def declare_fields(body: FieldsRequest, collection: InCollection) -> Info:
+async def declare_fields(body: FieldsRequest, collection: InCollection) -> CollectionInfo:
     """Declare metadata fields, so that filters on them are fast; every item must fit, or nothing changes."""
     await answer(collection.declare_fields(body.fields))
-    return Info.of(await in_thread(collection.info))
+    return await _info(collection)
+
+
+async def _info(collection: Searcher) -> CollectionInfo:
+    found: CollectionInfo = await in_thread(collection.info)
+    return found

@@ -6,10 +6,20 @@ from typing import Annotated, Any
 
 from fastapi import Path, Query
 
+from ...answers import Item, ItemPage, Written
+from ..requests import Filters
 from ..searcher import Searcher
-from .answers import ItemAnswer, Items, WriteAnswer
+from .answers import Count, item_answer
 from .parts import InCollection, Key, answer, in_thread, router
-from .schemas import AddRequest, ItemsRequest, LabelsRequest, UpdateRequest
+from .schemas import (
+    AddRequest,
+    FilterRequest,
+    ItemsRequest,
+    LabelsRequest,
+    ListRequest,
+    RemoveRequest,
+    UpdateRequest,
+)
 from .types import Id
 
 __all__ = ["routes"]
@@ -21,24 +31,24 @@ WithVectors = Annotated[bool, Query(description="Return the kept vectors, too.")
 
 
 @routes.post("/items", status_code=201)
-async def add_items(body: AddRequest, collection: InCollection, key: Key) -> WriteAnswer:
+async def add_items(body: AddRequest, collection: InCollection, key: Key) -> Written:
     """Store new items, all of them or none."""
     items = body.to_items(ids_required=False)
-    return WriteAnswer.of(await answer(await in_thread(collection.add, items, key)))
+    return await answer(await in_thread(collection.add, items, key))
 
 
 @routes.put("/items")
-async def put_items(body: AddRequest, collection: InCollection, key: Key) -> WriteAnswer:
+async def put_items(body: AddRequest, collection: InCollection, key: Key) -> Written:
     """Store items under given ids; nothing of an item that is replaced stays."""
     items = body.to_items(ids_required=True)
-    return WriteAnswer.of(await answer(await in_thread(collection.upsert, items, key)))
+    return await answer(await in_thread(collection.upsert, items, key))
 
 
 @routes.patch("/items")
-async def update_items(body: UpdateRequest, collection: InCollection, key: Key) -> WriteAnswer:
+async def update_items(body: UpdateRequest, collection: InCollection, key: Key) -> Written:
     """Replace the metadata of items; labels, codes and vectors stay."""
     ids, metadata = [item.id for item in body.items], [item.metadata for item in body.items]
-    return WriteAnswer.of(await answer(collection.update(ids, metadata, key)))
+    return await answer(collection.update(ids, metadata, key))
 
 
 @routes.get("/items")
@@ -46,45 +56,67 @@ async def list_items(
     collection: InCollection,
     after: Annotated[Id | None, Query(description="Begin behind this id.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-) -> Items:
+) -> ItemPage:
     """List items by id."""
-    found = await in_thread(collection.list_items, after, limit + 1)
-    more = found[limit - 1].id if len(found) > limit else None
-    return Items.model_construct(items=[ItemAnswer.of(item) for item in found[:limit]], next=more)
+    page: ItemPage = await in_thread(_page, collection, after, limit)
+    return page
+
+
+@routes.post("/items/list")
+async def list_matching(body: ListRequest, collection: InCollection) -> ItemPage:
+    """List the items that pass filters by id."""
+    page: ItemPage = await in_thread(_page, collection, body.after, body.limit, body.to_filters())
+    return page
+
+
+@routes.post("/items/count")
+async def count_items(body: FilterRequest, collection: InCollection) -> Count:
+    """Count the items that pass filters."""
+    filters = body.to_filters()
+    return Count(await in_thread(collection.count, filters), await in_thread(collection.notes, filters))
 
 
 @routes.post("/items/get")
-async def get_items(body: ItemsRequest, collection: InCollection, vectors: WithVectors = False) -> Items:
+async def get_items(body: ItemsRequest, collection: InCollection, vectors: WithVectors = False) -> ItemPage:
     """Return several items by id."""
-    return Items.model_construct(items=await in_thread(_answers, collection, body.ids, vectors), next=None)
+    return ItemPage(await in_thread(_answers, collection, body.ids, vectors))
 
 
 @routes.post("/items/remove")
-async def remove_items(body: ItemsRequest, collection: InCollection, key: Key) -> WriteAnswer:
-    """Remove items, all of them or none."""
-    return WriteAnswer.of(await answer(collection.remove(body.ids, key)))
+async def remove_items(body: RemoveRequest, collection: InCollection, key: Key) -> Written:
+    """Remove items by id, all of them or none, or those that pass a filter."""
+    if body.ids is None:
+        return await answer(collection.remove_matching(body.to_filters(), key))
+    return await answer(collection.remove(body.ids, key))
 
 
 @routes.get("/items/{item}")
-async def get_item(item: ItemId, collection: InCollection, vectors: WithVectors = False) -> ItemAnswer:
+async def get_item(item: ItemId, collection: InCollection, vectors: WithVectors = False) -> Item:
     """Return an item."""
-    found: list[ItemAnswer] = await in_thread(_answers, collection, [item], vectors)
+    found: list[Item] = await in_thread(_answers, collection, [item], vectors)
     return found[0]
 
 
 @routes.delete("/items/{item}")
-async def remove_item(item: ItemId, collection: InCollection, key: Key) -> WriteAnswer:
+async def remove_item(item: ItemId, collection: InCollection, key: Key) -> Written:
     """Remove an item."""
-    return WriteAnswer.of(await answer(collection.remove([item], key)))
+    return await answer(collection.remove([item], key))
 
 
 @routes.put("/labels")
-async def set_labels(body: LabelsRequest, collection: InCollection, key: Key) -> WriteAnswer:
+async def set_labels(body: LabelsRequest, collection: InCollection, key: Key) -> Written:
     """Set or take away labels of items; their codes follow."""
     ids, labels = [item.id for item in body.items], [item.label for item in body.items]
-    return WriteAnswer.of(await answer(collection.set_labels(ids, labels, key)))
+    return await answer(collection.set_labels(ids, labels, key))
 
 
-def _answers(collection: Searcher, ids: list[int], vectors: bool) -> list[ItemAnswer]:
+def _page(collection: Searcher, after: int | None, limit: int, filters: Filters | None = None) -> ItemPage:
+    found = collection.list_items(after, limit + 1, filters)
+    more = found[limit - 1].id if len(found) > limit else None
+    notes = [] if filters is None else collection.notes(filters)
+    return ItemPage([item_answer(item) for item in found[:limit]], more, notes)
+
+
+def _answers(collection: Searcher, ids: list[int], vectors: bool) -> list[Item]:
     kept: list[Any] = collection.vectors(ids).tolist() if vectors else [None] * len(ids)
-    return [ItemAnswer.of(item, vector) for item, vector in zip(collection.get(ids), kept, strict=True)]
+    return [item_answer(item, vector) for item, vector in zip(collection.get(ids), kept, strict=True)]

@@ -10,13 +10,14 @@ from typing import Annotated, Any, BinaryIO, cast
 from fastapi import Header, Request, Response
 from fastapi import Path as PathPart
 
+from ...answers import Job
 from ...base import BaseHasher
 from ...catalog import load
 from ..fitting import FitRequest as Fit
 from ..fitting import check_fit, fit_again, reencode
 from ..importing import import_lines
 from ..searcher import Searcher
-from .answers import Job, JobList
+from .answers import JobList
 from .parts import CollectionName, InCollection, TheService, in_thread, router
 from .schemas import FitRequest
 
@@ -45,7 +46,7 @@ async def fit(body: FitRequest, collection: InCollection, service: TheService) -
     request = Fit(body.method, body.n_bits, body.seed, body.settings)
     await in_thread(check_fit, collection, request)
     collection.check_writable()
-    return Job.of(service.jobs.start("fit", collection.name, lambda job: fit_again(job, collection, request)))
+    return service.jobs.start("fit", collection.name, lambda job: fit_again(job, collection, request))
 
 
 @routes.post("/import", status_code=202, openapi_extra={"requestBody": {"required": True, **_LINES}})
@@ -59,7 +60,7 @@ async def import_items(request: Request, collection: InCollection, service: TheS
         with file:
             return import_lines(job, collection, file, chosen)
 
-    return Job.of(service.jobs.start("import", collection.name, work))
+    return service.jobs.start("import", collection.name, work, key=chosen)
 
 
 @routes.get("/model", response_class=Response, responses={200: {"description": "A model file", **_MODEL}})
@@ -75,25 +76,25 @@ async def replace_model(request: Request, collection: InCollection, service: The
     with await _received(request, collection) as file:
         hasher = await in_thread(_loaded, file.name)
     await in_thread(collection.check_hasher, hasher)
-    return Job.of(service.jobs.start("re-encode", collection.name, lambda job: reencode(job, collection, hasher)))
+    return service.jobs.start("re-encode", collection.name, lambda job: reencode(job, collection, hasher))
 
 
 @routes.get("/jobs")
 async def list_jobs(collection: InCollection, service: TheService) -> JobList:
     """List the jobs of a collection, the newest last."""
-    return JobList.model_construct(jobs=[Job.of(job) for job in service.jobs.list(collection.name)])
+    return JobList(service.jobs.list(collection.name))
 
 
 @routes.get("/jobs/{job}")
 async def get_job(job: JobId, name: CollectionName, service: TheService) -> Job:
     """Say how far a job is."""
-    return Job.of(service.jobs.get(name, job))
+    return service.jobs.get(name, job)
 
 
 @routes.post("/jobs/{job}/cancel")
 async def cancel_job(job: JobId, name: CollectionName, service: TheService) -> Job:
     """Ask a job to stop; batches that it has stored stay."""
-    return Job.of(service.jobs.cancel(name, job))
+    return service.jobs.cancel(name, job)
 
 
 async def _received(request: Request, collection: Searcher) -> BinaryIO:

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ..requests import NewItems, SearchOptions
-from .types import MOST_CONDITIONS, MOST_HITS, MOST_QUERIES, MOST_ROWS, Id, Ids, Label, Metadata, Vector, Vectors
+from ..requests import Filters, NewItems, SearchOptions
+from .types import (
+    MOST_CONDITIONS,
+    MOST_EXPLANATIONS,
+    MOST_HITS,
+    MOST_QUERIES,
+    MOST_ROWS,
+    Id,
+    Ids,
+    Label,
+    Metadata,
+    Vector,
+    Vectors,
+)
 
 __all__ = [
     "AddRequest",
     "FieldsRequest",
+    "FilterRequest",
     "FitRequest",
     "ItemsRequest",
     "LabelsRequest",
+    "ListRequest",
     "PredictRequest",
+    "RecommendRequest",
+    "RemoveRequest",
     "SearchRequest",
+    "SearchesRequest",
     "SnapshotRequest",
     "UpdateRequest",
     "VectorsRequest",
@@ -89,6 +107,56 @@ class ItemsRequest(Strict):
     ids: Ids
 
 
+class FilterRequest(Strict):
+    """Which items are meant: those that pass all filters, or all if there is none."""
+
+    where: Metadata | None = None
+    labels: Annotated[list[Label], Field(min_length=1, max_length=1000)] | None = None
+    among: Annotated[list[Id], Field(max_length=100_000)] | None = None
+
+    @model_validator(mode="after")
+    def check_filter(self) -> Self:
+        if self.where is not None and _n_values(self.where) > MOST_CONDITIONS:
+            raise ValueError(
+                f"a filter has up to {MOST_CONDITIONS} names and values; use `among` for long lists of ids"
+            )
+        return self
+
+    def to_filters(self) -> Filters:
+        return Filters.of(**self._filters())
+
+    def _filters(self) -> dict[str, Any]:
+        return {
+            "where": self.where,
+            "labels": None if self.labels is None else tuple(self.labels),
+            "among": None if self.among is None else tuple(self.among),
+        }
+
+
+class ListRequest(FilterRequest):
+    """Which items to list: behind the id ``after``, and up to ``limit`` of them."""
+
+    after: Id | None = None
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+
+
+class RemoveRequest(Strict):
+    """The items to remove: either ids, or a filter on metadata or labels."""
+
+    ids: Ids | None = None
+    where: Metadata | None = None
+    labels: Annotated[list[Label], Field(min_length=1, max_length=1000)] | None = None
+
+    @model_validator(mode="after")
+    def check(self) -> Self:
+        if (self.ids is None) == (self.where is None and self.labels is None):
+            raise ValueError("give either ids or a filter, which is where or labels or both")
+        return self
+
+    def to_filters(self) -> Filters:
+        return FilterRequest(where=self.where, labels=self.labels).to_filters()
+
+
 class VectorsRequest(Strict):
     """Vectors to encode."""
 
@@ -101,7 +169,34 @@ class PredictRequest(VectorsRequest):
     probabilities: bool = False
 
 
-class SearchRequest(Strict):
+class SearchSettings(FilterRequest):
+    """How to search, and among which items."""
+
+    k: Annotated[int, Field(ge=1, le=10_000)] = 10
+    rescore: bool | None = None
+    oversample: Annotated[int, Field(ge=1, le=1000)] = 10
+    metric: Literal["euclidean", "cosine"] = "euclidean"
+    by_scores: bool = False
+    explain: bool = False
+
+    @property
+    def n_queries(self) -> int:
+        return 1
+
+    @model_validator(mode="after")
+    def check_size(self) -> Self:
+        if self.n_queries * self.k > MOST_HITS:
+            raise ValueError(f"{self.n_queries} queries with k = {self.k} ask for more than {MOST_HITS} results")
+        if self.explain and self.n_queries * self.k > MOST_EXPLANATIONS:
+            raise ValueError(f"explanations are for up to {MOST_EXPLANATIONS:,} results at a time")
+        return self
+
+    def to_options(self) -> SearchOptions:
+        names = ("k", "rescore", "oversample", "metric", "by_scores", "explain")
+        return SearchOptions.of(**self._filters(), **{name: getattr(self, name) for name in names})
+
+
+class SearchRequest(SearchSettings):
     """Vectors to search for, or ids of stored items, and how to search.
 
     With ``radius``, all items within that Hamming distance are found, and the nearest ``k`` of them returned.
@@ -109,45 +204,40 @@ class SearchRequest(Strict):
 
     vectors: Annotated[list[Vector], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
     items: Annotated[list[Id], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
-    k: Annotated[int, Field(ge=1, le=10_000)] = 10
     radius: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
-    where: Metadata | None = None
-    labels: Annotated[list[Label], Field(min_length=1, max_length=1000)] | None = None
-    among: Annotated[list[Id], Field(max_length=100_000)] | None = None
-    rescore: bool | None = None
-    oversample: Annotated[int, Field(ge=1, le=1000)] = 10
-    metric: Literal["euclidean", "cosine"] = "euclidean"
-    by_scores: bool = False
-    explain: bool = False
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.vectors or self.items or ())
 
     @model_validator(mode="after")
     def check(self) -> Self:
         if (self.vectors is None) == (self.items is None):
             raise ValueError("give either vectors or items")
-        n_queries = len(self.vectors or self.items or ())
-        if n_queries * self.k > MOST_HITS:
-            raise ValueError(f"{n_queries} queries with k = {self.k} ask for more than {MOST_HITS} results")
-        if self.where is not None and _n_values(self.where) > MOST_CONDITIONS:
-            raise ValueError(
-                f"a filter has up to {MOST_CONDITIONS} names and values; use `among` for long lists of ids"
-            )
-        if self.explain and n_queries * self.k > 1000:
-            raise ValueError("explanations are for up to 1,000 results at a time")
         return self
 
     def to_options(self) -> SearchOptions:
-        return SearchOptions.of(
-            where=self.where,
-            k=self.k,
-            radius=self.radius,
-            labels=None if self.labels is None else tuple(self.labels),
-            among=None if self.among is None else tuple(self.among),
-            rescore=self.rescore,
-            oversample=self.oversample,
-            metric=self.metric,
-            by_scores=self.by_scores,
-            explain=self.explain,
-        )
+        return replace(super().to_options(), radius=self.radius)
+
+
+class SearchesRequest(Strict):
+    """Searches with different options, answered together."""
+
+    searches: Annotated[list[SearchRequest], Field(min_length=1, max_length=100)]
+
+    @model_validator(mode="after")
+    def check(self) -> Self:
+        for most, counted in ((MOST_HITS, self.searches), (MOST_EXPLANATIONS, [s for s in self.searches if s.explain])):
+            if sum(search.n_queries * search.k for search in counted) > most:
+                raise ValueError(f"the searches ask for more than {most} results together")
+        return self
+
+
+class RecommendRequest(SearchSettings):
+    """Ids of stored items: what is found is like the first ones, and unlike the others."""
+
+    like: Annotated[list[Id], Field(min_length=1, max_length=MOST_QUERIES)]
+    unlike: Annotated[list[Id], Field(max_length=MOST_QUERIES)] = Field(default_factory=list)
 
 
 class FitRequest(Strict):

@@ -1,10 +1,14 @@
-"""Routes that ask questions: search, encode, predict."""
+"""Routes that ask questions: search, recommend, encode, predict."""
 
 from __future__ import annotations
 
-from .answers import Encoded, Predicted, SearchAnswer
-from .parts import InCollection, answer, router
-from .schemas import PredictRequest, SearchRequest, VectorsRequest
+import asyncio
+
+from ...answers import Prediction
+from ..searcher import Searcher
+from .answers import Encoded, SearchAnswer, SearchAnswers, search_answer
+from .parts import InCollection, answer, in_thread, router
+from .schemas import PredictRequest, RecommendRequest, SearchesRequest, SearchRequest, VectorsRequest
 
 __all__ = ["routes"]
 
@@ -14,7 +18,21 @@ routes = router("search", "/collections/{name}")
 @routes.post("/search")
 async def search(body: SearchRequest, collection: InCollection) -> SearchAnswer:
     """Find the nearest items of vectors or of stored items."""
-    return SearchAnswer.of(await answer(collection.search(body.vectors, body.items, body.to_options())))
+    return await _searched(body, collection)
+
+
+@routes.post("/search/batch")
+async def search_together(body: SearchesRequest, collection: InCollection) -> SearchAnswers:
+    """Do several searches with options of their own; if one of them cannot be done, none is answered."""
+    return SearchAnswers(list(await asyncio.gather(*(_searched(each, collection) for each in body.searches))))
+
+
+@routes.post("/recommend")
+async def recommend(body: RecommendRequest, collection: InCollection) -> SearchAnswer:
+    """Find what is like some stored items and unlike others, by their kept vectors; these items are left out."""
+    options = body.to_options()
+    found = await answer(await in_thread(collection.recommend, body.like, body.unlike, options))
+    return search_answer(found, await in_thread(collection.notes, options))
 
 
 @routes.post("/encode")
@@ -25,7 +43,12 @@ async def encode(body: VectorsRequest, collection: InCollection) -> Encoded:
 
 
 @routes.post("/predict")
-async def predict(body: PredictRequest, collection: InCollection) -> Predicted:
+async def predict(body: PredictRequest, collection: InCollection) -> Prediction:
     """Predict the labels of vectors, perhaps with probabilities."""
-    found = await answer(collection.predict(body.vectors, probabilities=body.probabilities))
-    return Predicted(labels=found.labels, classes=found.classes, probabilities=found.probabilities)
+    return await answer(collection.predict(body.vectors, probabilities=body.probabilities))
+
+
+async def _searched(body: SearchRequest, collection: Searcher) -> SearchAnswer:
+    options = body.to_options()
+    found = await answer(collection.search(body.vectors, body.items, options))
+    return search_answer(found, [] if options.where is None else await in_thread(collection.notes, options))

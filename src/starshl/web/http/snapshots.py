@@ -7,7 +7,8 @@ from typing import Annotated
 from fastapi import Path, Request
 from fastapi.responses import FileResponse
 
-from .answers import Restored, Snapshot, SnapshotList
+from ...answers import Snapshot
+from .answers import Restored, SnapshotList
 from .parts import CollectionName, InCollection, TheService, in_thread, router
 from .schemas import SnapshotRequest
 
@@ -22,8 +23,7 @@ _FILE = {"content": {"application/x-tar": {"schema": {"type": "string", "format"
 @routes.get("")
 async def list_snapshots(name: CollectionName, service: TheService) -> SnapshotList:
     """List the snapshots of a collection, the newest last."""
-    found = await in_thread(service.snapshots(name).list)
-    return SnapshotList(snapshots=[Snapshot.of(info) for info in found])
+    return SnapshotList(await in_thread(service.snapshots(name).list))
 
 
 @routes.post("", status_code=201)
@@ -32,7 +32,8 @@ async def make_snapshot(
 ) -> Snapshot:
     """Write a snapshot of the present state."""
     wanted = None if body is None else body.name
-    return Snapshot.of(await in_thread(service.snapshots(name).make, collection, wanted))
+    made: Snapshot = await in_thread(service.snapshots(name).make, collection, wanted)
+    return made
 
 
 @routes.get("/{snapshot}", response_class=FileResponse, responses={200: {"description": "A tar file", **_FILE}})
@@ -57,8 +58,7 @@ async def upload_snapshot(
         await in_thread(receiving.__exit__, type(error), error, error.__traceback__)
         raise
     await in_thread(receiving.__exit__, None, None, None)
-    info = next(info for info in await in_thread(snapshots.list) if info.name == snapshot)
-    return Snapshot.of(info)
+    return next(each for each in await in_thread(snapshots.list) if each.name == snapshot)
 
 
 @routes.delete("/{snapshot}", status_code=204)

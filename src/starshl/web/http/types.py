@@ -8,6 +8,7 @@ from pydantic import Field, StrictBool, StrictInt, StrictStr
 
 __all__ = [
     "MOST_CONDITIONS",
+    "MOST_EXPLANATIONS",
     "MOST_HITS",
     "MOST_QUERIES",
     "MOST_ROWS",
@@ -24,6 +25,7 @@ _SMALLEST_ID, _LARGEST_ID = -(2**63), 2**63 - 1
 MOST_ROWS = 10_000
 MOST_QUERIES = 1_000
 MOST_HITS = 100_000
+MOST_EXPLANATIONS = 1_000
 MOST_CONDITIONS = 500
 
 Id = Annotated[int, Field(ge=_SMALLEST_ID, le=_LARGEST_ID)]

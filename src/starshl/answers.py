@@ -1,10 +1,13 @@
-"""What the service answers, as frozen values; fields of a newer service are ignored."""
+"""What the search service answers: the server fills these values, and its clients get them back.
+
+Neither side needs the other. A client ignores fields that only a newer service knows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Self, TypeAlias
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, Self, TypeAlias
 
 __all__ = [
     "CollectionInfo",
@@ -29,7 +32,7 @@ class _Answer:
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> Self:
         """Return the answer in a JSON object."""
-        names = [field.name for field in fields(cls)]  # type: ignore[arg-type]  # every subclass is a dataclass
+        names = [each.name for each in fields(cls)]  # type: ignore[arg-type]  # every subclass is a dataclass
         return cls(**{name: answer[name] for name in names if name in answer})
 
 
@@ -53,7 +56,10 @@ class CollectionInfo(_Answer):
 
 @dataclass(frozen=True, slots=True)
 class Item(_Answer):
-    """A stored item; ``code_from`` says whether its code follows from its label or its vector."""
+    """A stored item; ``code_from`` says whether its code follows from its label or its vector.
+
+    ``encoder`` names the model that encoded the vector.
+    """
 
     id: int
     label: Label | None
@@ -66,14 +72,18 @@ class Item(_Answer):
 
 @dataclass(frozen=True, slots=True)
 class ItemPage(_Answer):
-    """Some items by id, and where the next ones begin; None if there are no more."""
+    """Items by id; ``next`` is what to pass as ``after`` for more, None if there are no more.
+
+    ``notes`` say what could be asked better.
+    """
 
     items: list[Item]
-    next: int | None
+    next: int | None = None
+    notes: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> Self:
-        return cls([Item.of(item) for item in answer["items"]], answer["next"])
+        return super(ItemPage, cls).of({**answer, "items": [Item.of(item) for item in answer["items"]]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +95,9 @@ class Explanation(_Answer):
     differing: list[int]
     query_class: Label | None
     item_class: Label | None
-    kernels: list[Any]
-    views: list[Any]
-    training_rows: list[Any]
+    kernels: list[tuple[str, float]]
+    views: list[tuple[str, float]]
+    training_rows: list[tuple[int, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +105,7 @@ class Hit(_Answer):
     """An item near a query: the distance of codes, and that of vectors if these decided the order."""
 
     id: int
-    distance: int
+    distance: int | float
     rescored: float | None
     label: Label | None
     metadata: dict[str, Any]
@@ -123,10 +133,14 @@ class Found(_Answer):
 
 @dataclass(frozen=True, slots=True)
 class Written(_Answer):
-    """The ids that a write concerned; ``repeated`` if an earlier attempt had stored it."""
+    """A change: the ids that it was about, and how many items it changed; a removal by filter has no ids.
+
+    ``repeated`` if an earlier attempt with the same key had stored it.
+    """
 
     ids: list[int]
-    repeated: bool
+    n_items: int
+    repeated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +148,8 @@ class Prediction(_Answer):
     """Predicted labels, and the probabilities of all classes if they were asked for."""
 
     labels: list[Label]
-    classes: list[Label] | None
-    probabilities: list[list[float]] | None
+    classes: list[Label] | None = None
+    probabilities: list[list[float]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +163,16 @@ class Snapshot(_Answer):
 
 @dataclass(frozen=True, slots=True)
 class Job(_Answer):
-    """Work in the background; ``state`` is "waiting", "running", "done", "failed" or "canceled"."""
+    """Work in the background; times are seconds since 1970.
+
+    A job is "interrupted" if the service ended while it waited or ran; ``error`` then says what is stored and what to
+    do. ``key`` is the one of an import, which goes on if the same lines are sent with it again.
+    """
 
     id: str
     kind: str
     collection: str
-    state: str
+    state: Literal["waiting", "running", "done", "failed", "canceled", "interrupted"]
     stage: str
     done: int
     total: int | None
@@ -163,3 +181,4 @@ class Job(_Answer):
     ended: float | None
     error: str | None
     result: dict[str, Any] | None
+    key: str | None = None
