@@ -226,14 +226,6 @@ class Collection(OpenCollection):
         with self._session.reading() as (_, store):
             return find_preview(store, check_ids([item]).tolist()[0])
 
-    def find(
-        self, *, where: Mapping[str, Any] | None = None, among: ArrayLike | None = None, labels: LabelsLike = None
-    ) -> np.ndarray:
-        """Return the ids of the items that pass filters, ascending; the arguments are those of :meth:`search`."""
-        with self._session.reading() as (snapshot, store):
-            passing = Filters(where, among, labels).passing(snapshot, store)
-            return np.sort(snapshot.index.ids if passing is None else snapshot.index.ids[passing])
-
     def codes(self, ids: ArrayLike) -> BinaryCodes:
         """Return the codes of items."""
         with self._session.reading() as (snapshot, _):
