@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
+from .._shared_work import shared
 from .._types import LabelsLike, SamplesLike, Seed
 from .._validation import check_choice, check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
@@ -199,7 +200,8 @@ class SDH(BaseHasher):
         features = gaussian_features(X, self.anchors_, self.scale_).astype(np.float64)
         if self.n_anchors is None:
             share = _KERNEL_REGULARIZATION if self.regularization is None else self.regularization
-            return KernelRidge(features, share_of_diagonal(share, np.diag(features)))
+            ridge = share_of_diagonal(share, np.diag(features))
+            return shared("kernel ridge", (features, ridge), lambda: KernelRidge(features, ridge), KernelRidge.size_of)
         share = _FEATURE_REGULARIZATION if self.regularization is None else self.regularization
         return FeatureRidge(features, share_of_diagonal(share, np.sum(features**2, axis=0)))
 

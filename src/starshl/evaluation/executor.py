@@ -1,5 +1,8 @@
 """Do many runs, each of them once, several at a time.
 
+Runs of one group, such as the code lengths of one method on the same rows, are done one after the other by the same
+process, which computes what they have in common once.
+
 Every run goes to its own record, which is complete or absent, and then to a line of the summaries; a kill at any
 point loses no more than the runs under way. Workers are processes: if the system ends one, for example for lack of
 memory, only its run is lost.
@@ -7,6 +10,7 @@ memory, only its run is lost.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -19,6 +23,7 @@ from typing import Protocol
 
 from joblib import effective_n_jobs
 
+from .._shared_work import SharedWork, sharing_work
 from .._threads import single_threaded_blas
 from ..exceptions import RecordFormatError
 from .records import Record, RecordFolder, RunKey
@@ -39,6 +44,11 @@ class Job(Protocol):
     @property
     def title(self) -> str:
         """What a progress line says."""
+        ...
+
+    @property
+    def group(self) -> tuple[object, ...]:
+        """Runs of one group have work in common."""
         ...
 
     @property
@@ -170,23 +180,43 @@ def _kind(job: Job) -> tuple[str, str]:
 
 
 def _run_here(pending: Sequence[Job], folder: RecordFolder, n_workers: int) -> Iterator[tuple[Job, RunSummary, float]]:
-    for job in pending:
+    performer = _Performer(folder)
+    for job in itertools.chain.from_iterable(_grouped(pending)):
         start = time.perf_counter()
-        summary = _run_and_save(job, folder)
+        summary = performer.run_and_save(job)
         yield job, summary, time.perf_counter() - start
 
 
-def _run_and_save(job: Job, folder: RecordFolder) -> RunSummary:
-    with single_threaded_blas():
-        record = job.perform()
-        folder.save(record)
-        return summarize_record(record, n_jobs=1)
+def _grouped(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Return the jobs of each group, in the order of the first of each."""
+    groups: dict[tuple[object, ...], list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(job.group, []).append(job)
+    return list(groups.values())
+
+
+class _Performer:
+    """Does one run after another, and keeps what runs of one group have in common."""
+
+    def __init__(self, folder: RecordFolder):
+        self.folder = folder
+        self.group: tuple[object, ...] | None = None
+        self.work = SharedWork()
+
+    def run_and_save(self, job: Job) -> RunSummary:
+        if job.group != self.group:
+            self.work.clear()
+            self.group = job.group
+        with single_threaded_blas(), sharing_work(self.work):
+            record = job.perform()
+            self.folder.save(record)
+            return summarize_record(record, n_jobs=1)
 
 
 def _run_in_workers(
     pending: Sequence[Job], folder: RecordFolder, n_workers: int
 ) -> Iterator[tuple[Job, RunSummary, float]]:
-    queue = list(reversed(pending))
+    queue = _grouped(pending)
     workers = [_Worker(folder) for _ in range(n_workers)]
     try:
         for worker in workers:
@@ -207,6 +237,7 @@ class _Worker:
     def __init__(self, folder: RecordFolder):
         self.folder, self.started = folder, 0.0
         self.job: Job | None = None
+        self.rest_of_group: list[Job] = []
         self._start()
 
     def _start(self) -> None:
@@ -218,9 +249,11 @@ class _Worker:
         # Only the worker may hold its end, so that its death shows as the end of the pipe.
         theirs.close()
 
-    def give(self, queue: list[Job]) -> None:
-        """Start the next run of the queue, if there is one."""
-        self.job = queue.pop() if queue else None
+    def give(self, queue: list[list[Job]]) -> None:
+        """Start the next run of the group under way or else of the next group in the queue, if there is one."""
+        if not self.rest_of_group and queue:
+            self.rest_of_group = queue.pop(0)
+        self.job = self.rest_of_group.pop(0) if self.rest_of_group else None
         self.started = time.perf_counter()
         if self.job is None:
             return
@@ -265,8 +298,8 @@ class _Worker:
 
 
 def _serve(connection: Connection, path: Path) -> None:
-    folder = RecordFolder(path)
+    performer = _Performer(RecordFolder(path))
     # The pipe closes when the process that hands out the runs ends or is killed.
     with suppress(EOFError, ConnectionError, KeyboardInterrupt):
         while True:
-            connection.send(_run_and_save(connection.recv(), folder))
+            connection.send(performer.run_and_save(connection.recv()))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from numba.core.event import install_timer
 
+from .._shared_work import seconds_saved
 from .._version import __version__
 
 __all__ = ["PeakMemory", "Stopwatch", "machine", "peak_memory", "versions"]
@@ -22,7 +23,10 @@ _STATUS, _CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 @dataclass(slots=True)
 class Stopwatch:
-    """Wall seconds by stage; compiling loops happens once per machine and is counted separately, as "compile"."""
+    """Wall seconds by stage, as if each run were alone: what it shares with others counts in full.
+
+    Compiling loops happens once per machine and is counted separately, as "compile".
+    """
 
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -30,12 +34,12 @@ class Stopwatch:
     def stage(self, name: str) -> Iterator[None]:
         """Measure the block."""
         compiling: list[float] = []
-        start = time.perf_counter()
+        start = time.perf_counter() + seconds_saved()
         try:
             with install_timer("numba:compile", compiling.append):
                 yield
         finally:
-            self.seconds[name] = max(0.0, time.perf_counter() - start - sum(compiling))
+            self.seconds[name] = max(0.0, time.perf_counter() - start + seconds_saved() - sum(compiling))
             if compiling:
                 self.seconds["compile"] = self.seconds.get("compile", 0.0) + sum(compiling)
 

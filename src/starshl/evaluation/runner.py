@@ -30,6 +30,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from .._shared_work import shared
 from .._threads import run_all, single_threaded_blas, tiles
 from .._validation import check_choice, check_integer
 from ..codes import BinaryCodes
@@ -130,14 +131,14 @@ def run(
     check_choice(fit_on, "fit_on", TRAINING_ROWS)
     n_bits = check_integer(n_bits, "n_bits", low=1)
     seed = data.split.seed(method) if seed is None else check_integer(seed, "seed", low=0)
-    hasher = _made(lambda: make_hasher(n_bits, seed))
+    made = _made(lambda: make_hasher(n_bits, seed))
 
     def work(stage: Stage) -> tuple[dict[str, np.ndarray], int]:
-        if isinstance(hasher, Exception):
-            raise hasher
+        if isinstance(made, Exception):
+            raise made
         X, y = _rows_to_fit(data, fit_on)
         with stage("fit"):
-            hasher.fit(X, y)
+            hasher = _fitted(made, X, y)
         with stage("encode_database"):
             database = database_codes(hasher, data, fit_on)
         with stage("encode_query"):
@@ -152,7 +153,7 @@ def run(
             arrays["labeled"] = data.split.labeled
         return arrays | _predictions(hasher, data, fit_on), labels_used(hasher, y)
 
-    return _recorded(work, _key_of(data, method, n_bits, fit_on, seed, parameters_of(hasher)), data)
+    return _recorded(work, _key_of(data, method, n_bits, fit_on, seed, parameters_of(made)), data)
 
 
 def run_classifier(
@@ -190,6 +191,15 @@ def run_float_search(data: SplitData, method: str, *, n_neighbors: int = 50, n_j
         return {"neighbor_class": small(data.y_database)[nearest]}, 0
 
     return _recorded(work, _key_of(data, method, None, "none", 0, {"n_neighbors": n_neighbors}), data)
+
+
+def _fitted(hasher: Any, X: np.ndarray, y: np.ndarray | None) -> Any:
+    """Return the fitted hasher; one that can change its length takes over a fit of another length that is shared."""
+    if not hasattr(hasher, "with_bits"):
+        return hasher.fit(X, y)
+    arguments = (type(hasher), parameters_of(hasher), repr(hasher.random_state), X, y)
+    known = shared("fit", arguments, partial(hasher.fit, X, y))
+    return known if known.n_bits == hasher.n_bits else known.with_bits(hasher.n_bits)
 
 
 def _made(make: Callable[[], Made]) -> Made | Exception:

@@ -27,6 +27,7 @@ from .records import Record
 __all__ = ["LIST_LENGTHS", "cluster_agreement", "histograms_of", "score"]
 
 LIST_LENGTHS = tuple(range(10, 55, 5))
+_LENGTHS_BY_CLASS = (10, 15)
 
 _PREDICTIONS = {
     "accuracy": ("predicted_query", "y_query"),
@@ -42,24 +43,29 @@ def score(record: Record, *, n_jobs: int | None = None) -> dict[str, Any]:
     (radius, precision, recall; micro) and ``curve_macro``, ``pr_area`` (steps), ``lookup`` (radius 2), ``occupancy``
     of the database, and ``accuracy_knn`` (by number of neighbors, among the database rows that carried a
     label in training), and ``precision_at_10_self_coded`` if the database was also coded from its vectors alone, with
-    other codes. With predictions: ``accuracy`` (where there are codewords, the nearest by Hamming distance,
-    ties by hinge distance), ``accuracy_expected`` (the same with ties at random), ``accuracy_hinge`` and
-    ``accuracy_transductive``. A float search has ``precision_at`` alone. A failed run has nothing to score.
+    other codes. ``precision_by_class`` has P@10 and P@15 for the queries of each class, None for a class without any.
+    With predictions: ``accuracy`` (where there are codewords, the nearest by Hamming distance, ties by hinge distance),
+    ``accuracy_balanced`` (its mean over classes), ``accuracy_expected`` (the same with ties at random),
+    ``accuracy_hinge`` and ``accuracy_transductive``. A float search has ``precision_at`` and ``precision_by_class``
+    alone. A failed run has nothing to score.
     """
     if not record.ok:
         raise ValueError(f"The run of {record.key.method!r} failed ({record.message}); there is nothing to score.")
     scores: dict[str, Any] = {}
     if "database" in record.arrays:
-        scores |= _retrieval(histograms_of(record, n_jobs=n_jobs))
+        scores |= _retrieval(histograms_of(record, n_jobs=n_jobs), record.arrays["y_query"])
         scores |= _neighbor_votes(record, n_jobs)
         if "self_coded" in record.arrays:
             scores["precision_at_10_self_coded"] = _self_coded_precision(record, n_jobs)
         scores["occupancy"] = asdict(occupancy(record.codes("database")))
     if "neighbor_class" in record.arrays:
-        scores["precision_at"] = _precision_of_lists(record)
+        scores |= _precision_of_lists(record)
     for name, (predicted, true) in _PREDICTIONS.items():
         if predicted in record.arrays:
             scores[name] = float(np.mean(record.arrays[predicted] == record.arrays[true]))
+    if "predicted_query" in record.arrays:
+        hits = record.arrays["predicted_query"] == record.arrays["y_query"]
+        scores["accuracy_balanced"] = float(np.nanmean(_by_class(hits, record.arrays["y_query"])))
     if "codeword_hits" in record.arrays:
         scores["accuracy_expected"] = float(np.mean(record.arrays["codeword_hits"]))
     return scores
@@ -92,14 +98,14 @@ def cluster_agreement(record: Record) -> dict[str, float]:
     return scores
 
 
-def _retrieval(histograms: HammingHistograms) -> dict[str, Any]:
+def _retrieval(histograms: HammingHistograms, y_query: np.ndarray) -> dict[str, Any]:
     lengths = [s for s in LIST_LENGTHS if s <= histograms.n_items]
-    precisions = expected_precision(histograms, lengths).mean(axis=0) if lengths else []
+    precisions = expected_precision(histograms, lengths) if lengths else np.empty((len(y_query), 0))
     known = average_precision(histograms)
     known = known[~np.isnan(known)]
     micro, macro = (precision_recall(histograms, average) for average in ("micro", "macro"))
     return {
-        "precision_at": dict(zip(lengths, map(float, precisions), strict=True)),
+        **_precisions(lengths, precisions, y_query),
         "list_size_10": float(list_size(histograms, 10).mean()),
         "mean_average_precision": float(known.mean()) if len(known) else float("nan"),
         "n_without_relevant": micro.n_without_relevant,
@@ -129,6 +135,23 @@ def _as_lists(curve: PrecisionRecall) -> dict[str, list[float]]:
     return {name: getattr(curve, name).tolist() for name in ("radius", "precision", "recall", "empty_share")}
 
 
-def _precision_of_lists(record: Record) -> dict[int, float]:
-    hits = record.arrays["neighbor_class"] == record.arrays["y_query"][:, None]
-    return {s: float(hits[:, :s].mean()) for s in LIST_LENGTHS if s <= hits.shape[1]}
+def _precision_of_lists(record: Record) -> dict[str, Any]:
+    y_query = record.arrays["y_query"]
+    hits = record.arrays["neighbor_class"] == y_query[:, None]
+    lengths = [s for s in LIST_LENGTHS if s <= hits.shape[1]]
+    precisions = np.array([hits[:, :s].mean(axis=1) for s in lengths]).reshape(len(lengths), len(y_query)).T
+    return _precisions(lengths, precisions, y_query)
+
+
+def _precisions(lengths: list[int], precisions: np.ndarray, y_query: np.ndarray) -> dict[str, Any]:
+    """Return the mean of the precisions of all queries, (n_queries, n_lengths), and for two lengths also by class."""
+    means = dict(zip(lengths, map(float, precisions.mean(axis=0)), strict=True))
+    by_class = {s: _by_class(precisions[:, lengths.index(s)], y_query) for s in _LENGTHS_BY_CLASS if s in lengths}
+    return {"precision_at": means, "precision_by_class": {s: own.tolist() for s, own in by_class.items()}}
+
+
+def _by_class(values: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the mean over the rows of each class, NaN for a class without rows."""
+    counts = np.bincount(classes)
+    sums = np.bincount(classes, values)
+    return np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0)

@@ -33,7 +33,7 @@ _ID_LENGTH = 12
 _UNREPORTED_SCORES = ("curve_macro",)
 # Entry r is that of radius r.
 _REPORTED_CURVES = ("precision", "recall")
-_SCORES_BY_NUMBER = ("precision_at", "accuracy_knn")
+_SCORES_BY_NUMBER = ("precision_at", "precision_by_class", "accuracy_knn")
 _SHARED_FIELDS = ("settings", "split_digest", "versions", "machine", "rows", "warnings")
 
 
@@ -46,14 +46,16 @@ class RunSummary:
     record : Record
         Without arrays.
     rows : dict
-        Numbers of rows and classes: "train", "query", "classes", "smallest_class"; empty if the run failed.
+        Numbers of rows and classes: "train", "query", "classes", "smallest_class"; and what answers without a method
+        would score: "majority_accuracy", by always naming the largest class of the training rows, and
+        "random_precision", by a random order of the database. Empty if the run failed.
     scores : dict
         See :func:`starshl.evaluation.score`; a run without labels also has "clusters". Numbers have six significant
         digits; None is an undefined score.
     """
 
     record: Record
-    rows: dict[str, int] = field(default_factory=dict)
+    rows: dict[str, float] = field(default_factory=dict)
     scores: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -71,14 +73,23 @@ def summarize_record(record: Record, *, n_jobs: int | None = None) -> RunSummary
         scores["clusters"] = cluster_agreement(record)
     if "curve" in scores:
         scores["curve"] = {name: scores["curve"][name] for name in _REPORTED_CURVES}
-    per_class = np.unique(record.arrays["y_train"], return_counts=True)[1]
-    rows = {
-        "train": len(record.arrays["y_train"]),
-        "query": len(record.arrays["y_query"]),
+    rows = _rounded(_describe_rows(record.arrays))
+    return RunSummary(bare, rows, _rounded({name: scores[name] for name in scores if name not in _UNREPORTED_SCORES}))
+
+
+def _describe_rows(arrays: dict[str, np.ndarray]) -> dict[str, float]:
+    y_train, y_query = arrays["y_train"], arrays["y_query"]
+    y_database = arrays.get("y_database", y_train)
+    classes, per_class = np.unique(y_train, return_counts=True)
+    shares = np.bincount(y_database, minlength=int(y_query.max()) + 1) / len(y_database)
+    return {
+        "train": len(y_train),
+        "query": len(y_query),
         "classes": len(per_class),
         "smallest_class": int(per_class.min()),
+        "majority_accuracy": float(np.mean(y_query == classes[per_class.argmax()])),
+        "random_precision": float(shares[y_query].mean()),
     }
-    return RunSummary(bare, rows, _rounded({name: scores[name] for name in scores if name not in _UNREPORTED_SCORES}))
 
 
 def _rounded(value: Any) -> Any:

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils.validation import check_random_state
 
+from .._shared_work import can_share, shared
 from .._threads import single_threaded_blas, tiles
 from .._types import Seed
 from .._validation import check_choice, check_integer, check_number
@@ -146,7 +147,8 @@ def gaussian_features(X: np.ndarray, anchors: np.ndarray, scale: float) -> np.nd
         features *= -1.0 / scale
         return np.exp(features, out=features)
 
-    return fill_by_tiles(len(X), len(anchors), X.dtype, of)
+    arguments = (X, anchors, scale)
+    return shared("gaussian features", arguments, lambda: fill_by_tiles(len(X), len(anchors), X.dtype, of))
 
 
 def gaussian_expansion(
@@ -164,9 +166,13 @@ def gaussian_expansion(
     coefficients : array of shape (n_bits, n_anchors)
     intercept : array of shape (n_bits,)
     """
-    coefficients = np.asarray(coefficients, dtype=X.dtype).T
+    columns = np.asarray(coefficients, dtype=X.dtype).T
+    # Tile by tile they are the same numbers.
+    at_once = can_share(len(X) * len(anchors) * X.itemsize)
+    features = gaussian_features(X, anchors, scale) if at_once else None
 
     def of(tile: slice) -> np.ndarray:
-        return gaussian_features(X[tile], anchors, scale) @ coefficients + intercept.astype(X.dtype)
+        own = gaussian_features(X[tile], anchors, scale) if features is None else features[tile]
+        return own @ columns + intercept.astype(X.dtype)
 
-    return fill_by_tiles(len(X), coefficients.shape[1], X.dtype, of)
+    return fill_by_tiles(len(X), columns.shape[1], X.dtype, of)

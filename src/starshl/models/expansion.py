@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from .._shared_work import shared
 from .._types import Rows
 from ..kernels import Kernel
 from .samples import Samples
@@ -39,8 +41,16 @@ class Expansion:
 
     def scores(self, samples: Samples) -> np.ndarray:
         """Return f_b(x), shape (n_samples, n_bits)."""
+        return shared("expansion", (samples.kind, samples.values, *self._functions), partial(self._compute, samples))
+
+    def _compute(self, samples: Samples) -> np.ndarray:
         scores = samples.expand(self.kernels, self.support, self.kept, self.weights, self.coefficients)
         return scores + self.intercept.astype(scores.dtype)
+
+    @property
+    def _functions(self) -> tuple[object, ...]:
+        """All that scores depend on, beside the samples."""
+        return self.kernels, self.weights, self.support, self.kept, self.coefficients, self.intercept
 
     @property
     def mean_weights(self) -> np.ndarray:

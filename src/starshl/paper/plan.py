@@ -48,6 +48,11 @@ class PlannedRun:
         return self.protocol.dataset
 
     @property
+    def group(self) -> tuple[object, ...]:
+        """All lengths of one method on the rows of one run."""
+        return self.key.protocol, self.key.run, self.key.method
+
+    @property
     def title(self) -> str:
         """What a progress line says."""
         bits = "" if self.key.n_bits is None else f", {self.key.n_bits} bits"

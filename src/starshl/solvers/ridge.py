@@ -96,6 +96,10 @@ class KernelRidge:
         with single_threaded_blas():
             self._factor = _ridged_factor(self._design.copy(), ridge)
 
+    def size_of(self) -> int:
+        """Return the bytes that its matrices take."""
+        return self._design.nbytes + self._factor[0].nbytes
+
     def solve(self, H: np.ndarray) -> np.ndarray:
         """Return the minimizer P, shape (n_samples, n_bits)."""
         with single_threaded_blas():

@@ -1,0 +1,64 @@
+"""All code lengths of a method on the same rows share work; no code may change by it."""
+
+from __future__ import annotations
+
+import pytest
+
+from starshl._shared_work import SharedWork, sharing_work
+from starshl.evaluation import RecordFolder, SummaryFolder, execute
+from starshl.paper import figure, make_plan
+
+LENGTHS = [5, 16]
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return make_plan([figure("digits")], bits=LENGTHS, n_runs=1, quick=True).runs
+
+
+@pytest.fixture(scope="module")
+def alone(runs):
+    return {planned.key.text: planned.perform().digests for planned in runs}
+
+
+def test_codes_are_those_of_a_run_alone(runs, alone):
+    together = {}
+    works = {planned.group: SharedWork(min_seconds=0.0) for planned in runs}
+    for planned in runs:
+        with sharing_work(works[planned.group]):
+            together[planned.key.text] = planned.perform().digests
+    assert together == alone
+
+
+def test_every_method_with_a_kernel_or_codewords_finds_work_done(runs):
+    saved = {}
+    for method in ("starshl", "starridge", "ksh", "hc-sdh", "codeword-svm"):
+        work = SharedWork(min_seconds=0.0)
+        with sharing_work(work):
+            for planned in runs:
+                if planned.key.method == method:
+                    planned.perform()
+        saved[method] = work.seconds_saved
+    assert all(saved.values()), saved
+
+
+def test_a_fit_that_was_shared_counts_with_its_own_seconds(runs):
+    first, second = (planned for planned in runs if planned.key.method == "starridge")
+    work = SharedWork(min_seconds=0.0)
+    with sharing_work(work):
+        seconds = [planned.perform().seconds["fit"] for planned in (first, second)]
+    assert 0.5 * seconds[0] < seconds[1]
+
+
+def test_the_lengths_of_a_method_are_done_one_after_the_other(runs, tmp_path):
+    # The quickest methods; their lengths are listed alternately.
+    mixed = [planned for n_bits in LENGTHS for planned in runs if planned.key.n_bits == n_bits]
+    mixed = [planned for planned in mixed if planned.key.method in ("lsh", "sph")]
+    done = []
+    execute(
+        mixed,
+        RecordFolder(tmp_path / "records"),
+        SummaryFolder(tmp_path / "summaries"),
+        report=lambda progress: done.append(progress.title.split(",")[0]),
+    )
+    assert done == ["SPH", "SPH", "LSH", "LSH"]
