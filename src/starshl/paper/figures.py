@@ -28,7 +28,7 @@ _UNSUPERVISED = (
     *("starshl-clusters", "starshl-graph-clusters", "starridge-clusters", "k-means"),
     *("itq", "1-agh", "2-agh", "sph", "lsh"),
 )
-_PARTLY_LABELED_DATA = ("digits", "pendigits", "usps", "mnist")
+_PARTLY_LABELED_DATA = ("digits", "pendigits", "usps", "mnist", "agnews")
 
 _QUICK_ROWS = {"n_train": 300, "n_query": 300, "n_runs": 2}
 
