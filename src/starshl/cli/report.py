@@ -35,6 +35,14 @@ Output = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Fol
 Markdown = Annotated[
     Path | None, typer.Option("--markdown", metavar="FILE", help="Write the Markdown version to this file, too.")
 ]
+Pages = Annotated[
+    Path | None,
+    typer.Option(
+        "--pages",
+        metavar="DIR",
+        help="Write results.md, the answer on one page, and results/, its appendix and drawings, to this folder, too.",
+    ),
+]
 
 
 def report(
@@ -42,6 +50,7 @@ def report(
     summaries: Summaries = None,
     output: Output = Path("starshl-report"),
     markdown: Markdown = None,
+    pages: Pages = None,
     jobs: Jobs = -1,
     as_json: AsJson = False,
 ) -> None:
@@ -51,7 +60,7 @@ def report(
     read; the report is made from the others.
     """
     from .._files import write_atomically
-    from ..paper import check_claims, default_summaries, write_report
+    from ..paper import check_claims, default_summaries, write_pages, write_report
 
     if summaries is None and records is None:
         summaries = default_summaries(_DEFAULT_RECORDS)
@@ -59,6 +68,8 @@ def report(
     written = write_report(records, output, summaries=summaries, n_jobs=jobs)
     if markdown is not None:
         write_atomically(markdown, written.markdown.read_bytes())
+    if pages is not None:
+        write_pages(written.results, pages)
     verdicts = check_claims(written.results)
     if as_json:
         print_json(

@@ -7,6 +7,7 @@ recording, scoring and rendering are in :mod:`starshl.evaluation` and :mod:`star
 from .claims import Verdict, check_claims
 from .figures import FIGURES, Figure, figure, figures_named
 from .lineup import LINEUP, Entry, entry, title_of
+from .pages import write_pages
 from .plan import Plan, PlannedRun, make_plan
 from .protocols import PAPER_PROTOCOLS, PROTOCOLS
 from .report import default_summaries, write_report
@@ -28,5 +29,6 @@ __all__ = [
     "figures_named",
     "make_plan",
     "title_of",
+    "write_pages",
     "write_report",
 ]

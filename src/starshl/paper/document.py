@@ -17,7 +17,7 @@ from .pictures import pictures_section
 from .retrieval import reading_notes, retrieval_section
 from .studies import labels_section, transductive_section, unsupervised_section
 
-__all__ = ["build_document"]
+__all__ = ["STYLES", "build_document", "label_sections"]
 
 
 # The strongest rivals come first, because the first eight looks also differ in color.
@@ -40,13 +40,14 @@ def build_document(
     sections += [reading_notes(), *retrieval] if retrieval else []
     sections += _pictures(folder, results)
     sections += [transductive_section(protocol) for protocol in results.of_task("transductive") if protocol.lengths]
-    sections += _labels(results)
+    sections += label_sections(results)
     sections += [unsupervised_section(protocol) for protocol in results.of_task("unsupervised") if protocol.lengths]
     sections.append(settings_section(results))
     return Document("Hash function learning via codewords: the experiments rerun", subtitle, sections, STYLES)
 
 
-def _labels(results: Results) -> list[Section]:
+def label_sections(results: Results) -> list[Section]:
+    """Return a section for each data set of the label studies."""
     groups: dict[tuple[str, bool], list[ProtocolResults]] = {}
     for protocol in results.of_task("labels"):
         groups.setdefault((protocol.dataset, protocol.reduced), []).append(protocol)

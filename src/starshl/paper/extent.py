@@ -9,7 +9,7 @@ from ..reports.results import ProtocolResults
 from .figures import FIGURES, Figure
 from .lineup import LINEUP, title_of
 
-__all__ = ["Extent", "extent_of"]
+__all__ = ["Extent", "extent_of", "planned_cells"]
 
 Place = tuple[str, int | None, int]
 
@@ -62,12 +62,12 @@ class Extent:
 
 def extent_of(protocol: ProtocolResults) -> Extent:
     """Compare a protocol with all figures that use it; if none does, nothing is planned."""
-    planned = frozenset(place for figure in FIGURES.values() for place in _planned(figure, protocol.name))
+    planned = frozenset(place for figure in FIGURES.values() for place in planned_cells(figure, protocol.name))
     done = frozenset((run.method, run.n_bits, run.run) for run in protocol.runs)
     return Extent(planned, planned & done, frozenset(protocol.failed))
 
 
-def _planned(figure: Figure, name: str) -> set[Place]:
+def planned_cells(figure: Figure, name: str) -> set[Place]:
     """Return the fits of one figure, in full or quick, on the protocol of a name."""
     full = any(protocol.name == name for protocol in figure.protocols)
     figure = figure if full else figure.quick()

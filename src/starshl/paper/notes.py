@@ -7,7 +7,15 @@ from ..reports.document import Text, counted
 from ..reports.results import ProtocolResults
 from .extent import extent_of
 
-__all__ = ["UNPUBLISHED_DATA_NOTE", "completeness", "extent_line", "introduction", "marked_name", "section_title"]
+__all__ = [
+    "UNPUBLISHED_DATA_NOTE",
+    "completeness",
+    "extent_line",
+    "introduction",
+    "marked_name",
+    "section_title",
+    "unpublished",
+]
 
 # Readers of a single table must see it there.
 UNPUBLISHED_DATA_NOTE = (
@@ -32,7 +40,12 @@ def section_title(protocol: ProtocolResults) -> str:
 
 def marked_name(protocol: str, dataset: str) -> str:
     """Return the name of a protocol, with a footnote mark if the paper's rows are not available."""
-    return f"{protocol} (1)" if dataset in _UNPUBLISHED_DATA_SETS else protocol
+    return f"{protocol} (1)" if unpublished(dataset) else protocol
+
+
+def unpublished(dataset: str) -> bool:
+    """Tell whether the paper's own rows of a data set are not available."""
+    return dataset in _UNPUBLISHED_DATA_SETS
 
 
 def introduction(protocol: ProtocolResults, *, with_extent: bool = True) -> Text:

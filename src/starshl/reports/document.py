@@ -15,6 +15,7 @@ __all__ = [
     "Block",
     "Chart",
     "Document",
+    "Links",
     "Lists",
     "Pictures",
     "Section",
@@ -108,7 +109,14 @@ class Lists:
     rows: tuple[tuple[str, tuple[str, ...], tuple[bool | None, ...]], ...]
 
 
-Block: TypeAlias = Text | Table | Chart | Pictures | Lists
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Other pages, as pairs of a text and an address."""
+
+    links: tuple[tuple[str, str], ...]
+
+
+Block: TypeAlias = Text | Table | Chart | Pictures | Lists | Links
 
 
 @dataclass(slots=True)

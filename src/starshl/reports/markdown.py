@@ -1,21 +1,28 @@
-"""The report as Markdown; charts are on the HTML page only, their numbers are in the tables."""
+"""The report as Markdown; charts are pictures in files of their own, or left out: their numbers are in the tables."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-from .document import Block, Chart, Document, Lists, Pictures, Table, Text, n_right
+from .document import Block, Chart, Document, Links, Lists, Pictures, Table, Text, n_right
 
 __all__ = ["render_markdown"]
 
 
-def render_markdown(document: Document) -> str:
-    """Return the whole report as Markdown."""
+def render_markdown(document: Document, drawings: Mapping[str, str] | None = None) -> str:
+    """Return the whole report as Markdown; ``drawings`` maps anchors of sections to the files of their charts."""
     subtitle = f"{_escape(document.subtitle)}. Written by `starshl report`; do not edit."
     parts = [f"# {_escape(document.title)}", subtitle]
     for section in document.sections:
         parts.append(f"## {_escape(section.title)}")
-        parts += [text for block in section.blocks if (text := _render(block))]
+        drawing = (drawings or {}).get(section.anchor)
+        for block in section.blocks:
+            if isinstance(block, Chart) and drawing:
+                parts.append(f"![{_escape(section.title)}]({drawing})")
+                drawing = None  # one file holds all charts of a section
+            elif text := _render(block):
+                parts.append(text)
     return "\n\n".join(parts) + "\n"
 
 
@@ -32,6 +39,8 @@ def _render(block: Block) -> str:
             found = tuple((name, n_right(right), "; ".join(texts)) for name, texts, right in block.rows)
             caption = f"{block.caption}: {block.query}"
             return _table(Table(caption, ("method", "right", "found"), found, n_text_columns=3))
+        case Links():
+            return "\n".join(f"- [{_escape(text)}]({address})" for text, address in block.links)
         case Chart():
             return ""
 

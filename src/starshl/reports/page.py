@@ -8,10 +8,10 @@ from importlib.resources import files
 import numpy as np
 
 from .charts import LOOKS, legend_sample, render_chart
-from .document import Block, Chart, Document, Lists, Pictures, Section, Table, Text, n_right
+from .document import Block, Chart, Document, Links, Lists, Pictures, Section, Table, Text, n_right
 from .png import png_data_uri
 
-__all__ = ["render_page"]
+__all__ = ["render_page", "styles_of"]
 
 # The looks with star-shaped markers are for emphasized lines.
 _EMPHASIZED_STYLES = (1, 0, 13)
@@ -45,7 +45,7 @@ def render_page(document: Document) -> str:
 def _section(section: Section, fixed: dict[str, int]) -> str:
     charts = [block for block in section.blocks if isinstance(block, Chart)]
     emphasized = {series.name: series.emphasized for chart in charts for series in chart.series}
-    styles = _styles(emphasized, fixed)
+    styles = styles_of(emphasized, fixed)
     parts = []
     for block in section.blocks:
         if not isinstance(block, Chart):
@@ -60,7 +60,7 @@ def _section(section: Section, fixed: dict[str, int]) -> str:
     return f'<section id="{escape(section.anchor)}"><h2>{escape(section.title)}</h2>{body}</section>'
 
 
-def _styles(emphasized: dict[str, bool], fixed: dict[str, int]) -> dict[str, int]:
+def styles_of(emphasized: dict[str, bool], fixed: dict[str, int]) -> dict[str, int]:
     """Return the number of the look of each line: the fixed one, or a free one, with its own color if possible."""
     styles = {name: fixed[name] for name in emphasized if name in fixed}
     for name, strong in emphasized.items():
@@ -93,6 +93,9 @@ def _render(block: Block) -> str:
             return _pictures(block)
         case Lists():
             return _lists(block)
+        case Links():
+            links = (f'<li><a href="{escape(address)}">{escape(text)}</a></li>' for text, address in block.links)
+            return f"<ul>{''.join(links)}</ul>"
         case _:
             raise TypeError(f"A report cannot show a {type(block).__name__}.")
 

@@ -30,6 +30,7 @@ _SCORE_NAMES = {
     "mean_average_precision": "mAP",
     "pr_area": "PR area",
     "accuracy": "accuracy",
+    "accuracy_balanced": "accuracy, balanced",
     "accuracy_expected": "accuracy, ties at random",
     "accuracy_hinge": "accuracy, hinge",
     "accuracy_transductive": "accuracy, transductive",
@@ -40,7 +41,8 @@ _SCORE_NAMES = {
 class MethodRun:
     """One finished run and its values by name of the metric ("P@10", "mAP", "fit s", ...).
 
-    ``method`` is the stable key of the method; ``key`` identifies the run, None for values made by hand.
+    ``method`` is the stable key of the method; ``key`` identifies the run, None for values made by hand. ``by_class``
+    has the precision of lists of some lengths for the queries of each class.
     """
 
     method: str
@@ -50,6 +52,7 @@ class MethodRun:
     values: dict[str, float]
     curve: dict[str, list[float | None]] | None
     key: RunKey | None = None
+    by_class: Mapping[int, Sequence[float | None]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,8 @@ class ProtocolResults:
     """All finished runs of one protocol.
 
     ``base`` is the named protocol, of which this one may be a reduced form; None if it is neither. ``order`` lists
-    methods in the order of tables. ``failed`` holds the methods that have a failed run.
+    methods in the order of tables. ``failed`` holds the methods that have a failed run. ``random_precision`` and
+    ``majority_accuracy`` have, by run, what a random order of the database and the largest class would score.
     """
 
     name: str
@@ -81,6 +85,8 @@ class ProtocolResults:
     order: Sequence[str] = ()
     runs: list[MethodRun] = field(default_factory=list)
     failed: set[str] = field(default_factory=set)
+    random_precision: dict[int, float] = field(default_factory=dict)
+    majority_accuracy: dict[int, float] = field(default_factory=dict)
 
     @property
     def task(self) -> str:
@@ -112,6 +118,12 @@ class ProtocolResults:
             for run in self.runs
             if run.method == method and run.n_bits in (n_bits, None) and metric in run.values
         }
+
+    def values_of_class(self, method: str, n_bits: int, list_length: int, number: int) -> dict[int, float]:
+        """Return run -> precision of lists of one length for the queries of one class."""
+        here = (run for run in self.runs if run.method == method and run.n_bits in (n_bits, None))
+        known = {run.run: run.by_class[list_length][number] for run in here if list_length in run.by_class}
+        return {run: value for run, value in known.items() if value is not None}
 
     def curves(self, method: str, n_bits: int) -> list[dict[str, list[float | None]]]:
         """Return precision and recall by radius of each run."""
@@ -218,12 +230,16 @@ def _by_protocol(
         if not summary.record.ok:
             continue
         if key.protocol not in by_name:
-            sizes = (rows["train"], rows["query"], rows["classes"], rows["smallest_class"])
+            sizes = (int(rows[name]) for name in ("train", "query", "classes", "smallest_class"))
             base = base_protocol(key.protocol, protocols)
             by_name[key.protocol] = ProtocolResults(key.protocol, summary.record.dataset, base, *sizes, order)
         values = {name: value for name, value in _values(summary) if value is not None}
-        run = MethodRun(key.method, key.n_bits, key.run, key.seed, values, summary.scores.get("curve"), key)
+        curve, by_class = summary.scores.get("curve"), summary.scores.get("precision_by_class", {})
+        run = MethodRun(key.method, key.n_bits, key.run, key.seed, values, curve, key, by_class)
         by_name[key.protocol].runs.append(run)
+        for name in ("random_precision", "majority_accuracy"):
+            if name in rows:
+                getattr(by_name[key.protocol], name)[key.run] = rows[name]
     place = {name: number for number, name in enumerate(protocols)}
     return sorted(by_name.values(), key=lambda p: (place.get(p.base.name, -1) if p.base else -1, p.reduced, p.name))
 

@@ -1,0 +1,169 @@
+"""The answer on one page: who wins where and by how much, one chart, and the claims in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..reports.document import Block, Chart, Links, Section, Series, Table, Text, counted, difference, interval, listed
+from ..reports.results import ProtocolResults, Results
+from ..reports.statistics import Paired, means_of, paired, require_paired, shared_runs
+from .claims import CLAIMED_ENTRY, CLAIMS, Verdict
+from .extent import extent_of, planned_cells
+from .figures import FIGURES
+from .lineup import LINEUP, title_of
+
+__all__ = ["answer_section", "claims_in_short", "extent_section"]
+
+_RIVALS = ("ksh", "ksh-all", "bre", "1-agh", "2-agh", "sph", "lsh")
+_CHARTED = ("starridge", "starshl", "hc-sdh", "codeword-svm", "ksh-all", "ksh", "float")
+_CHARTED_LENGTHS = (15, 45)
+_WORDS = ("holds", "holds so far", "not clear", "does not hold", "not measured")
+
+
+def answer_section(results: Results, verdicts: Sequence[Verdict]) -> Section:
+    """Return the answer in ten lines and one chart of differences."""
+    retrieval = [p for p in results.of_task("retrieval") if p.lengths and not p.reduced]
+    lines = [line for protocol in retrieval if (line := _winner(protocol))]
+    lines += _transduction(results) + _few_labels(results) + _no_labels(results) + [_claims_line(verdicts)]
+    charts = [_differences(retrieval, n_bits) for n_bits in _CHARTED_LENGTHS]
+    blocks: list[Block] = [Text(tuple(lines)), *(chart for chart in charts if chart.series)]
+    reading = (
+        "In the figure, zero is *SHL with the paper's settings: what lies above retrieves better, on the same rows in "
+        "the same runs. Bars are 95 % intervals of the paired difference; with fewer than three runs there is none."
+    )
+    return Section("The answer", "answer", [*blocks, Text((reading,))])
+
+
+def _winner(protocol: ProtocolResults) -> str:
+    """Say how far the paper's *SHL is ahead of the paper's other methods, and which row is best of all."""
+    n_bits = max(protocol.lengths, key=lambda n: (len(protocol.values(CLAIMED_ENTRY, n, "P@10")), n))
+    hashers = [method for method in protocol.methods if method in LINEUP and LINEUP[method].kind == "hasher"]
+    common = shared_runs({method: protocol.values(method, n_bits, "P@10") for method in hashers})
+    means = means_of(common)
+    rivals = [method for method in _RIVALS if method in means]
+    if CLAIMED_ENTRY not in means or not rivals:
+        return ""
+    rival = max(rivals, key=means.__getitem__)
+    gap = require_paired(common[CLAIMED_ENTRY], common[rival])
+    best = max(means, key=means.__getitem__)
+    line = (
+        f"{protocol.dataset}, {n_bits} bits: *SHL with the paper's settings has P@10 {means[CLAIMED_ENTRY]:.3f}, "
+        f"{_written(gap)} against {title_of(rival)}, the best other method of the paper"
+    )
+    if best == CLAIMED_ENTRY:
+        return f"{line}; no row is better."
+    ahead = require_paired(common[best], common[CLAIMED_ENTRY])
+    return f"{line}; best of all rows is {title_of(best)} with {means[best]:.3f}, {_written(ahead)} against *SHL."
+
+
+def _written(gap: Paired) -> str:
+    return f"{difference(gap)} ({interval(gap)})"
+
+
+def _differences(protocols: Sequence[ProtocolResults], n_bits: int) -> Chart:
+    """Return P@10 minus that of the paper's *SHL, data set by data set."""
+    here = [protocol for protocol in protocols if n_bits in protocol.lengths]
+    series = []
+    for method in _CHARTED:
+        points = []
+        for place, protocol in enumerate(here):
+            own, star = (protocol.values(key, n_bits, "P@10") for key in (method, CLAIMED_ENTRY))
+            if (gap := paired(own, star)) is not None:
+                half = None if gap.high is None else gap.high - gap.difference
+                points.append((float(place), gap.difference, half))
+        if points:
+            x, y, spread = zip(*points, strict=True)
+            series.append(Series(title_of(method), x, y, spread, emphasized=method == "starridge"))
+    names = tuple(protocol.dataset for protocol in here)
+    title, ticks = f"{n_bits} bits: P@10 minus that of *SHL, paper settings", tuple(map(float, range(len(here))))
+    return Chart(title, "data set", "difference in P@10", tuple(series), ticks, tick_names=names)
+
+
+def _transduction(results: Results) -> list[str]:
+    parts = []
+    for protocol in results.of_task("transductive"):
+        star, after = CLAIMED_ENTRY, f"{CLAIMED_ENTRY}-transductive"
+        n_bits = max(protocol.lengths, key=lambda n: (len(protocol.values(after, n, "accuracy")), n), default=0)
+        metrics = (
+            ("hinge", "accuracy, transductive", "accuracy, hinge"),
+            ("Hamming", *["accuracy, ties at random"] * 2),
+        )
+        for decoding, metric_after, metric_before in metrics:
+            gap = paired(protocol.values(after, n_bits, metric_after), protocol.values(star, n_bits, metric_before))
+            if gap is not None:
+                parts.append(f"{protocol.dataset} by {decoding} {_written(gap)}")
+    return [f"Transduction, decoded alike, changes the accuracy at 15 bits: {listed(parts)}."] if parts else []
+
+
+def _few_labels(results: Results, n_labels: int = 5) -> list[str]:
+    parts = []
+    for protocol in results.of_task("labels"):
+        if protocol.reduced or not protocol.name.endswith(f"-{n_labels}"):
+            continue
+        values = {method: _accuracy(protocol, method) for method in protocol.methods}
+        means = means_of(shared_runs(values))
+        if "starridge" in means and "svc" in means:
+            best = max(means, key=means.__getitem__)
+            parts.append(
+                f"{protocol.dataset} {means['starridge']:.3f} (SVC {means['svc']:.3f}, best {title_of(best)} "
+                f"{means[best]:.3f})"
+            )
+    return [f"With {n_labels} labels per class StarRidge has an accuracy of {listed(parts)}."] if parts else []
+
+
+def _accuracy(protocol: ProtocolResults, method: str) -> dict[int, float]:
+    n_bits = protocol.lengths[-1] if protocol.lengths else None
+    return protocol.values(method, n_bits, "accuracy") or protocol.values(method, n_bits, "accuracy, nearest code")
+
+
+def _no_labels(results: Results) -> list[str]:
+    parts = []
+    for protocol in results.of_task("unsupervised"):
+        if protocol.reduced or not protocol.lengths:
+            continue
+        values = {method: protocol.values(method, protocol.lengths[-1], "P@10") for method in protocol.methods}
+        means = means_of(shared_runs(values))
+        if means:
+            best = max(means, key=means.__getitem__)
+            parts.append(f"{protocol.dataset} {title_of(best)} {means[best]:.3f}")
+    return [f"Without labels the best P@10 at 32 bits is that of {listed(parts)}."] if parts else []
+
+
+def _claims_line(verdicts: Sequence[Verdict]) -> str:
+    counts = [(word, sum(verdict.word == word for verdict in verdicts)) for word in _WORDS]
+    words = listed(f"{n} {word}" for word, n in counts if n)
+    return f"{len(CLAIMS)} claims of the paper, checked data set by data set: {words}."
+
+
+def claims_in_short(verdicts: Sequence[Verdict]) -> Section:
+    """Return one row per claim: on which data sets it holds, and why."""
+    rows = []
+    for claim in CLAIMS:
+        own = [verdict for verdict in verdicts if verdict.claim == claim.text]
+        groups = ((word, [v.dataset for v in own if v.word == word and v.dataset]) for word in _WORDS)
+        verdict = "; ".join(f"{word}: {listed(datasets)}" for word, datasets in groups if datasets)
+        rows.append((claim.text, verdict or "not measured", claim.cause))
+    columns = ("claim", "verdict", "cause")
+    table = Table(
+        "The paper's claims about *SHL are judged on its own settings", columns, tuple(rows), n_text_columns=3
+    )
+    note = (
+        '"Holds" means that every run, length and method that the claim is about is there; "so far", that the finished '
+        'ones agree; "not clear", that a paired 95 % interval includes zero. KSH and BRE learn from 1,000 labels, as '
+        "their authors recommend; to be called best, *SHL must also be ahead of KSH with all labels."
+    )
+    return Section("The claims of the paper", "claims", [table, Text((note,))])
+
+
+def extent_section(results: Results, pages: Sequence[tuple[str, str]]) -> Section:
+    """Return how much was run, figure by figure, and where the rest is told."""
+    known = {protocol.name: protocol for protocol in results.protocols}
+    parts = []
+    for figure in FIGURES.values():
+        names = {protocol.name for protocol in figure.protocols}
+        planned = sum(len(planned_cells(figure, name)) for name in names)
+        done = sum(len(extent_of(known[name]).done & planned_cells(figure, name)) for name in names & known.keys())
+        parts.append(f"{figure.name} {done:,} of {planned:,}")
+    failed = f" {counted(len(results.failures), 'run')} failed." if results.failures else ""
+    line = f"Fits done (one per method, length and run): {listed(parts)}.{failed} `starshl reproduce` continues."
+    return Section("How much was run, and more", "more", [Text((line,)), Links(tuple(pages))])

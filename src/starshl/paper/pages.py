@@ -1,0 +1,105 @@
+"""Results as pages of the documentation: one to read in a minute, and an appendix page for everything else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from .. import __version__
+from .._files import write_atomically
+from ..reports.document import Chart, Document, Section
+from ..reports.markdown import render_markdown
+from ..reports.page import styles_of
+from ..reports.results import Results
+from ..reports.standalone import render_standalone
+from .circumstances import claims_section, settings_section, what_was_run
+from .claims import check_claims
+from .document import STYLES, label_sections
+from .overview import answer_section, claims_in_short, extent_section
+from .printed_figures import printed_sections
+from .retrieval import reading_notes, retrieval_section
+from .studies import transductive_section, unsupervised_section
+
+__all__ = ["write_pages"]
+
+_FOLDER = "results"
+_TITLE = "Results: the experiments of the paper, rerun"
+
+
+def write_pages(results: Results, target: str | os.PathLike[str]) -> Path:
+    """Write ``results.md`` and the pages and drawings in ``results/`` to a folder, and return the first.
+
+    The same results give the same bytes. Pages of results that are no longer there are removed.
+    """
+    folder = Path(target) / _FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    appendix = _appendix(results)
+    pages = [(title, f"{_FOLDER}/{name}.md") for name, (title, _) in appendix.items()]
+    verdicts = check_claims(results)
+    front = [answer_section(results, verdicts), *printed_sections(results, verdicts), claims_in_short(verdicts)]
+    front.append(extent_section(results, pages))
+    main = Path(target) / "results.md"
+    written = {_write(main, _TITLE, results, front, {"answer": ("who-wins", "Who wins where, and by how much")})}
+    for name, (title, sections) in appendix.items():
+        drawings = {section.anchor: (section.anchor, section.title) for section in sections}
+        written.add(_write(folder / f"{name}.md", title, results, sections, drawings))
+    kept = {path.name for path in written} | {f"{name}.svg" for name in _drawn(front, appendix)}
+    for stale in (path for path in folder.iterdir() if path.suffix in (".md", ".svg") and path.name not in kept):
+        stale.unlink()
+    return main
+
+
+def _appendix(results: Results) -> dict[str, tuple[str, list[Section]]]:
+    """Return the appendix pages by file name: a title and sections."""
+    pages: dict[str, tuple[str, list[Section]]] = {}
+    for protocol in results.of_task("retrieval"):
+        if protocol.lengths and not protocol.reduced:
+            section = retrieval_section(protocol)
+            pages[protocol.dataset] = (f"Retrieval on {protocol.dataset}: all tables", [section, reading_notes()])
+    studies = {
+        "transductive": [transductive_section(p) for p in results.of_task("transductive") if p.lengths],
+        "labels": label_sections(results),
+        "unsupervised": [unsupervised_section(p) for p in results.of_task("unsupervised") if p.lengths],
+    }
+    titles = {
+        "transductive": "Inductive and transductive accuracy",
+        "labels": "Few labels",
+        "unsupervised": "Codes without labels",
+    }
+    pages |= {name: (titles[name], sections) for name, sections in studies.items() if sections}
+    pages["claims"] = ("The claims of the paper, with all figures", [claims_section(check_claims(results))])
+    pages["settings"] = ("What was run: extent, settings, seeds", [what_was_run(results), settings_section(results)])
+    return pages
+
+
+def _write(
+    path: Path, title: str, results: Results, sections: Sequence[Section], drawings: Mapping[str, tuple[str, str]]
+) -> Path:
+    """Write one page, and the charts of each section as one drawing in the folder of the appendix.
+
+    ``drawings`` maps the anchors of sections to the name and the title of their drawing.
+    """
+    subtitle = f"starshl {__version__}; last run finished {results.finished or 'never'}"
+    inside = path.parent.name == _FOLDER
+    folder = path.parent if inside else path.parent / _FOLDER
+    addresses = {}
+    for section in sections:
+        charts = [block for block in section.blocks if isinstance(block, Chart)]
+        if charts and section.anchor in drawings:
+            name, heading = drawings[section.anchor]
+            write_atomically(folder / f"{name}.svg", _drawing(charts, heading).encode())
+            addresses[section.anchor] = f"{name}.svg" if inside else f"{_FOLDER}/{name}.svg"
+    write_atomically(path, render_markdown(Document(title, subtitle, list(sections)), addresses).encode())
+    return path
+
+
+def _drawing(charts: Sequence[Chart], title: str) -> str:
+    emphasized = {series.name: series.emphasized for chart in charts for series in chart.series}
+    return render_standalone(charts, styles_of(emphasized, STYLES), title=title)
+
+
+def _drawn(front: Iterable[Section], appendix: Mapping[str, tuple[str, list[Section]]]) -> set[str]:
+    sections = [section for _, sections in appendix.values() for section in sections]
+    names = {section.anchor for section in sections if any(isinstance(block, Chart) for block in section.blocks)}
+    return names | ({"who-wins"} if any(isinstance(b, Chart) for s in front for b in s.blocks) else set())

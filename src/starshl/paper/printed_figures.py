@@ -1,0 +1,162 @@
+"""A small table for each printed figure of the paper, beside what the paper says about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..datasets.registry import ENTRIES
+from ..reports.document import Block, Section, Table, Text, counted, listed
+from ..reports.results import ProtocolResults, Results
+from ..reports.statistics import summarize
+from ..reports.tables import Runs, table_of_means
+from .claims import CLAIMS, Verdict
+from .figures import FIGURES, Figure
+from .lineup import title_of
+from .notes import UNPUBLISHED_DATA_NOTE, unpublished
+from .pictures import N_RETRIEVED, PAPERS_LENGTH, QUERY_CLASS
+
+__all__ = ["are_unequal", "printed_sections"]
+
+SHOWN = (
+    *("starshl-paper", "ksh", "bre", "1-agh", "2-agh", "sph", "lsh"),
+    *("ksh-all", "hc-sdh", "codeword-svm", "starshl", "starridge", "float"),
+)
+RANDOM, MAJORITY = "random order", "largest class"
+
+_LENGTHS = (5, 15, 45)
+_TRANSDUCTIVE_LENGTHS = (4, 8, 12, 15)
+_UNEQUAL = 1.05  # times what a random order scores if all classes are equally large
+_ABOUT_ALL = (
+    "*SHL is best at every length and strong at short ones, with the largest PR area; supervised methods beat "
+    "unsupervised ones, except BRE, which needs longer codes"
+)
+_SAYS = {
+    "pendigits": f"{_ABOUT_ALL}; AGH is good among the unsupervised methods, and 2-AGH is flatter in s than 1-AGH.",
+    "usps": "the same as about Pendigits.",
+    "mnist": "the same as about Pendigits.",
+    "cifar10": "*SHL is significantly better than all others; only *SHL and KSH are useful.",
+    "pascal07": "the same as about CIFAR-10.",
+    "pictures": "*SHL retrieves more pictures of the query's class than the other methods do.",
+    "transductive": "transduction shows merit across a range of code lengths.",
+}
+_TRANSDUCTIVE_ROWS = (
+    ("inductive, Hamming", "starshl-paper", "accuracy, ties at random"),
+    ("transductive, Hamming", "starshl-paper-transductive", "accuracy, ties at random"),
+    ("inductive, hinge", "starshl-paper", "accuracy, hinge"),
+    ("transductive, hinge", "starshl-paper-transductive", "accuracy, transductive"),
+    ("StarRidge", "starridge", "accuracy"),
+    ("StarRidge, transductive", "starridge-transductive", "accuracy, transductive"),
+    ("one-vs-one SVC", "svc", "accuracy"),
+)
+
+
+def are_unequal(protocol: ProtocolResults) -> bool:
+    """Tell whether classes differ so much in size that a random order profits from it."""
+    chance = summarize(protocol.random_precision.values())
+    return chance is not None and chance.mean > _UNEQUAL / protocol.n_classes
+
+
+def printed_sections(results: Results, verdicts: Sequence[Verdict]) -> list[Section]:
+    """Return a section for each printed figure that has runs."""
+    known = {protocol.name: protocol for protocol in results.protocols}
+    sections = []
+    for figure in sorted((f for f in FIGURES.values() if f.printed), key=lambda f: f.printed or 0):
+        protocols = [known[protocol.name] for protocol in figure.protocols if protocol.name in known]
+        blocks = _blocks(figure, protocols)
+        if blocks:
+            outcome = _outcome(verdicts, {protocol.name for protocol in protocols}, figure.name)
+            says = f"The paper says: {_SAYS[figure.name]}"
+            title = f"Figure {figure.printed}: {_title(figure)}"
+            lines = Text((says, *outcome, *_notes(protocols)))
+            sections.append(Section(title, f"figure-{figure.printed}", [lines, *blocks]))
+    return sections
+
+
+def _title(figure: Figure) -> str:
+    titles = {entry.name: entry.title for entry in ENTRIES}
+    return titles.get(figure.name, figure.title)
+
+
+def _blocks(figure: Figure, protocols: Sequence[ProtocolResults]) -> list[Block]:
+    if figure.name == "transductive":
+        return [_transductive_table(protocol) for protocol in protocols if protocol.lengths]
+    if figure.name == "pictures":
+        tables = [_class_table(protocol) for protocol in protocols]
+    else:
+        tables = [_retrieval_table(protocol) for protocol in protocols]
+    return [table for table in tables if table is not None]
+
+
+def _outcome(verdicts: Sequence[Verdict], protocols: set[str], figure: str) -> list[str]:
+    """Say in one line which claims hold here."""
+    if figure == "pictures":
+        return []
+    shorts = {claim.text: claim.short for claim in CLAIMS}
+    by_word: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        if verdict.protocol in protocols:
+            where = f" ({verdict.dataset})" if len(protocols) > 1 else ""
+            by_word.setdefault(verdict.word, []).append(shorts[verdict.claim] + where)
+    outcome = "; ".join(f"{word.upper()}: {listed(claims)}" for word, claims in by_word.items())
+    return [f"Here: {outcome}."] if outcome else []
+
+
+def _notes(protocols: Sequence[ProtocolResults]) -> list[str]:
+    return [UNPUBLISHED_DATA_NOTE] if any(unpublished(protocol.dataset) for protocol in protocols) else []
+
+
+def _retrieval_table(protocol: ProtocolResults) -> Table | None:
+    lengths = [n_bits for n_bits in _LENGTHS if n_bits in protocol.lengths] or protocol.lengths[-1:]
+    if not lengths:
+        return None
+    unequal = are_unequal(protocol)
+    columns = [(f"P@10, {n_bits} bits", "P@10", n_bits) for n_bits in lengths]
+    columns += [(name, name, lengths[-1]) for name in ("P@50", "PR area")]
+    columns += [("balanced accuracy", "accuracy, balanced", lengths[-1])] if unequal else []
+    cells = {
+        title_of(method): [protocol.values(method, n_bits, metric) for _, metric, n_bits in columns]
+        for method in (*SHOWN, *(("svc",) if unequal else ()))
+    }
+    if unequal:
+        chance = [protocol.random_precision if metric.startswith("P@") else {} for _, metric, _ in columns]
+        cells[RANDOM] = chance
+        cells[MAJORITY] = [
+            *[{}] * (len(columns) - 1),
+            dict.fromkeys(protocol.majority_accuracy, 1 / protocol.n_classes),
+        ]
+    caption = f"Mean and deviation over {counted(protocol.n_runs, 'run')}; P@50 and PR area at {lengths[-1]} bits"
+    skip = (title_of("float"), RANDOM, MAJORITY)
+    return _without_empty(table_of_means(caption, ("method", *(name for name, _, _ in columns)), cells, skip=skip))
+
+
+def _class_table(protocol: ProtocolResults) -> Table | None:
+    """Return P@15 over all queries of the class that the paper's picture shows."""
+    if PAPERS_LENGTH not in protocol.lengths:
+        return None
+    cells: dict[str, Sequence[Runs]] = {
+        title_of(method): [protocol.values_of_class(method, PAPERS_LENGTH, N_RETRIEVED, QUERY_CLASS)]
+        for method in SHOWN
+    }
+    caption = f"Share of the query's class among {N_RETRIEVED} retrieved, mean over all queries of the class automobile"
+    columns = ("method", f"P@{N_RETRIEVED}, {PAPERS_LENGTH} bits")
+    table = table_of_means(caption, columns, cells, skip=(title_of("float"),))
+    return _without_empty(table)
+
+
+def _transductive_table(protocol: ProtocolResults) -> Table:
+    lengths = [n_bits for n_bits in _TRANSDUCTIVE_LENGTHS if n_bits in protocol.lengths] or protocol.lengths
+    cells = {
+        name: [protocol.values(method, n_bits, metric) for n_bits in lengths]
+        for name, method, metric in _TRANSDUCTIVE_ROWS
+    }
+    caption = f"{protocol.dataset}: accuracy, mean and deviation over {counted(protocol.n_runs, 'run')}"
+    columns = ("*SHL, paper settings", *(f"{n_bits} bits" for n_bits in lengths))
+    return _without_empty(table_of_means(caption, columns, cells))
+
+
+def _without_empty(table: Table) -> Table:
+    """Return a table without the rows that have no figure yet."""
+    full = [number for number, row in enumerate(table.rows) if any(cell != "-" for cell in row[1:])]
+    place: Mapping[int, int] = {number: position for position, number in enumerate(full)}
+    strong = frozenset((place[number], column) for number, column in table.strong if number in place)
+    return Table(table.caption, table.columns, tuple(table.rows[number] for number in full), strong)
