@@ -8,6 +8,7 @@ import pytest
 
 from starshl.cli import demo
 from starshl.cli._pictures import draw_side_by_side
+from starshl.paper.digits_demo import hide_labels
 
 
 @pytest.fixture(scope="module")
@@ -42,18 +43,31 @@ def test_demo_shows_what_labels_and_unlabeled_rows_are_worth(found):
     assert results["all", "StarRidge"]["accuracy_unlabeled"] is None
 
 
-def test_demo_ends_with_a_report_of_all_methods(found):
+def test_the_page_shows_pictures_then_few_labels_then_curves(found):
     text = Path(found["report"]).read_text()
-    assert "digits: retrieval (reduced)" in text
-    assert "data:image/png;base64," in text
-    assert all(
-        title in text for title in ("*SHL, paper settings", "StarRidge", "KSH", "HC-SDH, all rows", "float search")
-    )
+    marks = ["data:image/png;base64,", "With 5 labels per class</h2>", 'svg class="chart"']
+    places = [text.index(mark) for mark in marks]
+    assert places == sorted(places)
+    assert all(f"{result['precision_at_10']:.3f}" in text for result in found["results"])
+
+
+def test_the_page_says_nothing_about_claims_or_what_is_missing(found):
+    text = Path(found["report"]).read_text()
+    assert not any(word in text for word in ("PARTIAL", "does not hold", "claim"))
+
+
+def test_curves_have_several_lengths_and_rise_for_random_codes(found):
+    curves = {curve["method"]: curve["precision_at_10"] for curve in found["curves"]}
+    assert {tuple(curve) for curve in curves.values()} == {("4", "8", "16", "32", "48")}
+    assert curves["LSH"]["48"] > curves["LSH"]["4"] + 0.3
+    by_table = by_name(found)["all", "StarRidge"]["precision_at_10"]
+    assert curves["StarRidge"]["8"] == pytest.approx(by_table)
 
 
 def test_demo_prints_a_table_pictures_and_what_to_try_next(found, starshl, monkeypatch):
-    monkeypatch.setattr(demo, "compare_on_digits", lambda *words, **settings: dict(found))
-    monkeypatch.setattr(demo, "report_on_digits", lambda *words, **settings: Path("somewhere/report.html"))
+    monkeypatch.setattr(demo, "compare_on_digits", lambda *words, **settings: None)
+    monkeypatch.setattr(demo, "_as_plain_values", lambda comparison: dict(found))
+    monkeypatch.setattr(demo, "write_page", lambda *words, **settings: Path("somewhere/report.html"))
     lines = starshl("demo").stdout.splitlines()
     for result in found["results"]:
         assert any(result["method"] in line and f"{result['precision_at_10']:.3f}" in line for line in lines)
@@ -65,7 +79,7 @@ def test_demo_prints_a_table_pictures_and_what_to_try_next(found, starshl, monke
 
 def test_demo_gives_the_same_labels_and_queries_for_the_same_seed():
     y = np.repeat(np.arange(3), 20)
-    first, second = (demo._hide_labels(y, np.random.default_rng(4)) for _ in range(2))
+    first, second = (hide_labels(y, np.random.default_rng(4)) for _ in range(2))
     np.testing.assert_array_equal(first, second)
     assert np.bincount(first + 1).tolist() == [45, 5, 5, 5]
     assert np.array_equal(first[first >= 0], y[first >= 0])

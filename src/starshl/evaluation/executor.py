@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from statistics import fmean
 from typing import Protocol
 
 from joblib import effective_n_jobs
@@ -26,6 +25,7 @@ from joblib import effective_n_jobs
 from .._shared_work import SharedWork, sharing_work
 from .._threads import single_threaded_blas
 from ..exceptions import RecordFormatError
+from .clock import Clock
 from .records import Record, RecordFolder, RunKey
 from .summaries import RunSummary, SummaryFolder, summarize_record
 
@@ -52,6 +52,11 @@ class Job(Protocol):
         ...
 
     @property
+    def effort(self) -> float:
+        """About how long it takes, in any unit that all jobs share."""
+        ...
+
+    @property
     def needs_codes(self) -> bool:
         """Whether the run needs its record: if that is missing, the run is repeated in spite of a summary."""
         ...
@@ -63,7 +68,7 @@ class Job(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The state after a run; ``seconds_left`` is estimated from what the same methods took so far."""
+    """The state after a run; ``seconds_left`` is an estimate, see :class:`starshl.evaluation.clock.Clock`."""
 
     n_done: int
     n_total: int
@@ -126,14 +131,17 @@ def execute(
         if not summary.record.ok:
             outcome.failed[job.title] = summary.record.message
     n_workers = min(effective_n_jobs(n_jobs), len(pending))
-    clock = _Clock(pending, max(1, n_workers))
+    # A method has the same pace at all lengths and in all runs of a protocol.
+    efforts = {job.key.text: ((job.key.protocol, job.key.method), job.effort) for job in pending}
+    clock = Clock(efforts, max(1, n_workers))
     run_pending = _run_here if n_workers <= 1 else _run_in_workers
     for job, summary, seconds in run_pending(pending, folder, n_workers):
         summaries.add(summary)
         outcome.n_done += 1
         if not summary.record.ok:
             outcome.failed[job.title] = summary.record.message
-        clock.note(job, seconds)
+        # Loops are compiled once, so that says nothing about other runs.
+        clock.note(job.key.text, max(0.0, seconds - summary.record.seconds.get("compile", 0.0)))
         report(Progress(outcome.n_done, len(pending), len(outcome.failed), job.title, clock.seconds_left()))
     return outcome
 
@@ -153,30 +161,6 @@ def _earlier(job: Job, folder: RecordFolder, summaries: SummaryFolder, outcome: 
         summary = summarize_record(record)
         summaries.add(summary)
     return summary
-
-
-class _Clock:
-    """Estimates the time left from what earlier runs of the same method took per bit."""
-
-    def __init__(self, pending: Sequence[Job], n_workers: int):
-        self.left, self.n_workers = {job.key.text: job for job in pending}, n_workers
-        self.paces: dict[tuple[str, str], list[float]] = {}
-
-    def note(self, job: Job, seconds: float) -> None:
-        del self.left[job.key.text]
-        self.paces.setdefault(_kind(job), []).append(seconds / (job.key.n_bits or 1))
-
-    def seconds_left(self) -> float:
-        overall = fmean(pace for paces in self.paces.values() for pace in paces)
-        total = 0.0
-        for job in self.left.values():
-            paces = self.paces.get(_kind(job))
-            total += (fmean(paces) if paces else overall) * (job.key.n_bits or 1)
-        return total / self.n_workers
-
-
-def _kind(job: Job) -> tuple[str, str]:
-    return job.key.protocol, job.key.method
 
 
 def _run_here(pending: Sequence[Job], folder: RecordFolder, n_workers: int) -> Iterator[tuple[Job, RunSummary, float]]:

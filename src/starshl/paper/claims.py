@@ -68,7 +68,7 @@ CLAIMS = (
         "*SHL is best, at every code length",
         "best at every length",
         checks.best_at_every_length,
-        "It learns from every label; KSH with the same labels comes closer, and at 5 bits runs differ more than methods.",
+        "It learns from every label; KSH with the same labels comes closer, and at 5 bits runs differ more.",
     ),
     Claim(
         "*SHL is strong at short lengths",

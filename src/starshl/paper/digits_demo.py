@@ -1,0 +1,228 @@
+"""The demonstration: hash the digits inside scikit-learn with all labels, with five per class and with none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+from ..base import BaseHasher
+from ..codes import BinaryCodes
+from ..evaluation import precision_at
+from ..evaluation.clock import Clock
+from ..evaluation.items import codes_of_training_rows
+from ..lengths import fit_lengths
+from ..models import StarRidge, StarSHL
+from .lineup import LINEUP, Sizes
+
+__all__ = ["LABELS_PER_CLASS", "SOME_LABELS", "Demonstration", "Shown", "demonstrate", "hide_labels"]
+
+N_QUERIES = 597
+LABELS_PER_CLASS = 5
+N_NEIGHBORS = 10
+N_CLASSES = 10
+CURVE_LENGTHS = (4, 8, 16, 32, 48)
+SOME_LABELS = f"{LABELS_PER_CLASS} per class"
+
+# Labels that are known, and a key of the line-up; expected seconds on one core, for the estimate of the time left.
+_COMPARED: dict[tuple[str, str], float] = {
+    ("none", "lsh"): 0.1,
+    ("none", "itq"): 0.1,
+    ("all", "starshl"): 1.5,
+    ("all", "starridge"): 0.6,
+    (SOME_LABELS, "starshl-labeled"): 0.1,
+    (SOME_LABELS, "starridge-labeled"): 0.3,
+    (SOME_LABELS, "starshl"): 1.0,
+    (SOME_LABELS, "starridge"): 0.9,
+}
+_CURVES: dict[tuple[str, str], float] = {
+    ("all", "starridge"): 0.8,
+    ("all", "starshl"): 6.0,
+    ("all", "ksh"): 4.0,
+    ("none", "itq"): 0.3,
+    ("none", "lsh"): 0.1,
+}
+# Whose retrieved images are shown, and how many.
+_SHOWN = (("all", "starridge"), (SOME_LABELS, "starridge"), ("none", "itq"), ("none", "lsh"))
+
+Announce = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a method retrieves for each query: rows of the digits, nearest first, shape (n_queries, n_neighbors)."""
+
+    labels: str
+    title: str
+    nearest: np.ndarray
+
+
+@dataclass(slots=True)
+class Demonstration:
+    """What was measured.
+
+    Attributes
+    ----------
+    n_bits, seed : int
+    queries, database : arrays of rows of the digits
+    results : list of dict
+        The figures of each method, in the order of the table.
+    shown : list of Shown
+    curves : dict
+        (labels, title) -> number of bits -> P@10.
+    """
+
+    n_bits: int
+    seed: int
+    queries: np.ndarray
+    database: np.ndarray
+    results: list[dict[str, Any]] = field(default_factory=list)
+    shown: list[Shown] = field(default_factory=list)
+    curves: dict[tuple[str, str], dict[int, float]] = field(default_factory=dict)
+
+
+def demonstrate(
+    n_bits: int, *, seed: int = 0, jobs: int | None = None, announce: Announce = lambda text: None
+) -> Demonstration:
+    """Fit each method, then search the training rows for queries that no method has seen.
+
+    Precision at 10 is the share of a query's ten nearest database codes whose image shows its digit, averaged over all
+    orders of codes at equal distance.
+    """
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(X))
+    found = Demonstration(n_bits, seed, order[:N_QUERIES], order[N_QUERIES:])
+    labels = {"none": None, SOME_LABELS: hide_labels(y[found.database], rng), "all": y[found.database]}
+    announce("compiling loops, which takes some seconds the first time")
+    _compile_loops(X[:40], y[:40])
+    with_progress = _Progress(announce)
+    for known, key in with_progress(_COMPARED):
+        task = _task(X, y, found, labels[known], key)
+        result, codes_query, codes_database = task.measure(_build(key, n_bits, seed, jobs))
+        found.results.append({"labels": known, "method": LINEUP[key].title} | result)
+        if (known, key) in _SHOWN:
+            nearest = codes_query.distances(codes_database).argsort(axis=1, kind="stable")[:, :N_NEIGHBORS]
+            found.shown.append(Shown(known, LINEUP[key].title, found.database[nearest]))
+    found.shown.sort(key=lambda shown: _SHOWN_ORDER[shown.labels, shown.title])
+    for known, key in with_progress(_CURVES):
+        task = _task(X, y, found, labels[known], key)
+        found.curves[known, LINEUP[key].title] = task.curve(_build(key, CURVE_LENGTHS[0], seed, jobs), CURVE_LENGTHS)
+    return found
+
+
+_SHOWN_ORDER = {(known, LINEUP[key].title): place for place, (known, key) in enumerate(_SHOWN)}
+
+
+class _Progress:
+    """Announces each task and about how long the rest will take."""
+
+    def __init__(self, announce: Announce):
+        self.announce = announce
+        # Methods with labels are slower on a slower machine by the same factor, so one kind is enough.
+        efforts = {("compared", *place): effort for place, effort in _COMPARED.items()}
+        efforts |= {("curve", *place): effort for place, effort in _CURVES.items()}
+        self.clock = Clock({str(name): ("fit", effort) for name, effort in efforts.items()})
+        self.is_calibrated = False
+
+    def __call__(self, places: dict[tuple[str, str], float]) -> Iterator[tuple[str, str]]:
+        stage = "compared" if places is _COMPARED else "curve"
+        for place, effort in places.items():
+            known, key = place
+            left = f" (about {self.clock.seconds_left():.0f} s left)" if self.is_calibrated else ""
+            what = "learning" if stage == "compared" else f"{len(CURVE_LENGTHS)} lengths"
+            self.announce(f"{what}: {LINEUP[key].title}, labels: {known}{left}")
+            start = perf_counter()
+            yield place
+            self.clock.note(str((stage, *place)), perf_counter() - start)
+            # The quickest methods take too little time to tell anything.
+            self.is_calibrated |= effort >= 1.0
+
+
+def _build(key: str, n_bits: int, seed: int, jobs: int | None) -> Any:
+    hasher = LINEUP[key].build(n_bits, seed, Sizes(1797 - N_QUERIES, N_CLASSES))
+    if isinstance(hasher, BaseHasher):
+        hasher.n_jobs = jobs
+    return hasher
+
+
+def _compile_loops(X: np.ndarray, y: np.ndarray) -> None:
+    """Fit and encode a few rows, so that no method's time includes compiling, which happens once."""
+    few = np.where(np.arange(len(y)) < len(y) // 2, y, -1)
+    for hasher in (StarSHL(4, random_state=0), StarRidge(4, random_state=0)):
+        hasher.fit(X, few).encode(X)
+        codes = hasher.fit(X, y).encode(X)
+    precision_at(codes, codes, y, y, N_NEIGHBORS)
+
+
+def hide_labels(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return the labels with all but a few per class replaced by -1."""
+    few = np.full_like(y, -1)
+    for label in np.unique(y):
+        kept = rng.choice(np.flatnonzero(y == label), LABELS_PER_CLASS, replace=False)
+        few[kept] = label
+    return few
+
+
+def _task(X: np.ndarray, y: np.ndarray, found: Demonstration, known: np.ndarray | None, key: str) -> _Task:
+    queries, database = found.queries, found.database
+    return _Task(X[database], y[database], known, X[queries], y[queries], LINEUP[key].fit_on)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """Rows to learn from and to search, the labels that are known of them, and queries."""
+
+    X: np.ndarray
+    y: np.ndarray
+    known: np.ndarray | None
+    X_query: np.ndarray
+    y_query: np.ndarray
+    fit_on: str
+
+    def measure(self, hasher: Any) -> tuple[dict[str, Any], BinaryCodes, BinaryCodes]:
+        """Fit a hasher; return its figures and the codes of queries and database."""
+        X, y = self._rows_to_fit()
+        start = perf_counter()
+        hasher.fit(X, y)
+        seconds = perf_counter() - start
+        codes_query, codes_database = hasher.encode(self.X_query), self._database_codes(hasher)
+        result = {
+            "precision_at_10": precision_at(codes_query, codes_database, self.y_query, self.y, N_NEIGHBORS),
+            "accuracy": hasher.score(self.X_query, self.y_query) if hasattr(hasher, "score") else None,
+            "accuracy_unlabeled": self._accuracy_on_unlabeled(hasher),
+            "bytes_per_image": codes_query.packed.shape[1],
+            "fit_seconds": round(seconds, 2),
+            "choice": getattr(hasher, "choice_", None),
+        }
+        return result, codes_query, codes_database
+
+    def curve(self, hasher: Any, lengths: tuple[int, ...]) -> dict[int, float]:
+        """Return P@10 by length; the given hasher has the first one."""
+        fitted = zip(lengths, fit_lengths(hasher, *self._rows_to_fit(), lengths), strict=True)
+        return {n_bits: self._precision(one) for n_bits, one in fitted}
+
+    def _precision(self, hasher: Any) -> float:
+        codes_query, codes_database = hasher.encode(self.X_query), self._database_codes(hasher)
+        return precision_at(codes_query, codes_database, self.y_query, self.y, N_NEIGHBORS)
+
+    def _rows_to_fit(self) -> tuple[np.ndarray, np.ndarray | None]:
+        X, y = self.X, self.known
+        return (X[y >= 0], y[y >= 0]) if self.fit_on == "labeled" and y is not None else (X, y)
+
+    def _database_codes(self, hasher: Any) -> BinaryCodes:
+        if self.fit_on == "labeled":
+            return hasher.encode_database(self.X, self.known)
+        return codes_of_training_rows(hasher, self.X, self.known)
+
+    def _accuracy_on_unlabeled(self, hasher: Any) -> float | None:
+        """Return the accuracy on database rows whose labels were hidden, None if none were."""
+        if self.known is None or not hasattr(hasher, "predict") or (self.known >= 0).all():
+            return None
+        hidden = self.known < 0
+        predicted = hasher.predict(self.X) if self.fit_on == "labeled" else hasher.transduction_
+        return float((predicted[hidden] == self.y[hidden]).mean())

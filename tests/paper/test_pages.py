@@ -1,0 +1,110 @@
+"""The results on one page, with appendix pages and drawings."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from starshl.evaluation import SummaryFolder
+from starshl.paper import PROTOCOLS, check_claims, write_pages
+from starshl.paper.lineup import LINEUP
+from starshl.paper.overview import answer_section, extent_section
+from starshl.paper.pictures import typical_query
+from starshl.paper.printed_figures import are_unequal, printed_sections
+from starshl.reports.document import Table
+from starshl.reports.results import read_results
+
+METHODS = {"starshl-paper": 0.9, "ksh": 0.8, "ksh-all": 0.85, "bre": 0.5, "lsh": 0.4, "starridge": 0.95}
+
+
+def figures(bits=(5, 15, 45), n_runs=3):
+    spread = [0.001 * run for run in range(n_runs)]
+    return {
+        (method, n_bits): [{"P@10": mean + own, "P@50": mean, "PR area": mean} for own in spread]
+        for method, mean in METHODS.items()
+        for n_bits in bits
+    }
+
+
+@pytest.fixture(scope="module")
+def results(records):
+    return read_results(None, SummaryFolder(records / "summaries"), protocols=PROTOCOLS, order=tuple(LINEUP))
+
+
+def test_the_same_results_give_the_same_bytes_and_stale_pages_go(results, tmp_path):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "gone.md").write_text("old")
+    write_pages(results, tmp_path)
+    first = {path: path.read_bytes() for path in sorted(tmp_path.rglob("*.*"))}
+    assert tmp_path / "results" / "gone.md" not in first
+    write_pages(results, tmp_path)
+    assert {path: path.read_bytes() for path in sorted(tmp_path.rglob("*.*"))} == first
+
+
+def test_every_link_and_picture_of_the_pages_exists(results, tmp_path):
+    write_pages(results, tmp_path)
+    pages = list(tmp_path.rglob("*.md"))
+    assert len(pages) > 3
+    for page in pages:
+        for address in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+            assert (page.parent / address).is_file(), address
+
+
+def test_drawings_have_colors_for_light_and_dark_pages(results, tmp_path):
+    write_pages(results, tmp_path)
+    drawings = list((tmp_path / "results").glob("*.svg"))
+    assert drawings
+    assert all("prefers-color-scheme: dark" in drawing.read_text() for drawing in drawings)
+
+
+def test_the_answer_names_the_winner_and_the_interval(made):
+    results = made("paper-usps", figures())
+    line = answer_section(results, check_claims(results)).blocks[0].lines[0]
+    assert line.startswith("usps, 45 bits: *SHL with the paper's settings has P@10 0.901, +0.050 (+0.050 to +0.050)")
+    assert "against KSH, all labels, the best other method of the paper" in line
+    assert line.endswith("best of all rows is StarRidge with 0.951, +0.050 (+0.050 to +0.050) against *SHL.")
+
+
+def test_each_printed_figure_has_what_the_paper_says_and_a_table(made):
+    results = made("paper-usps", figures())
+    (section,) = printed_sections(results, check_claims(results))
+    text, table = section.blocks
+    assert section.title.startswith("Figure 2: ")
+    assert text.lines[0].startswith("The paper says: ")
+    assert "DOES NOT HOLD" not in text.lines[1]
+    assert [row[0] for row in table.rows][:2] == ["*SHL, paper settings", "KSH"]
+
+
+@pytest.mark.parametrize(("chance", "unequal"), [(0.101, False), (0.157, True)])
+def test_unequal_classes_get_a_random_order_and_balanced_accuracy(made, chance, unequal):
+    results = made("paper-pascal07", figures())
+    (protocol,) = results.protocols
+    protocol.random_precision, protocol.majority_accuracy = {0: chance}, {0: 0.3}
+    assert are_unequal(protocol) is unequal
+    (section,) = printed_sections(results, [])
+    (table,) = (block for block in section.blocks if isinstance(block, Table))
+    assert ("random order" in [row[0] for row in table.rows]) is unequal
+    assert ("balanced accuracy" in table.columns) is unequal
+
+
+def test_the_extent_counts_fits_done_and_planned_of_every_figure(made):
+    section = extent_section(made("paper-usps", figures(bits=(5, 15), n_runs=1)), [])
+    assert "usps 12 of 550" in section.blocks[0].lines[0]
+    assert "mnist 0 of 550" in section.blocks[0].lines[0]
+
+
+def test_a_typical_query_is_nearest_to_the_means_of_all_methods():
+    hits = np.array([[0, 7, 15, 8], [0, 2, 15, 9]])
+    assert typical_query(hits) == 3
+
+
+def test_the_committed_pages_are_those_of_the_committed_summaries(tmp_path):
+    root = Path(__file__).parents[2]
+    summaries = SummaryFolder(root / "results" / "summaries")
+    results = read_results(None, summaries, protocols=PROTOCOLS, order=tuple(LINEUP))
+    write_pages(results, tmp_path)
+    for page in ("results.md", "results/who-wins.svg", "results/claims.md"):
+        assert (tmp_path / page).read_bytes() == (root / "docs" / page).read_bytes(), (
+            f"docs/{page} is out of date; run: starshl report --pages docs"
+        )
