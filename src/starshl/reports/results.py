@@ -230,9 +230,16 @@ def _by_protocol(
         if not summary.record.ok:
             continue
         if key.protocol not in by_name:
-            sizes = (int(rows[name]) for name in ("train", "query", "classes", "smallest_class"))
-            base = base_protocol(key.protocol, protocols)
-            by_name[key.protocol] = ProtocolResults(key.protocol, summary.record.dataset, base, *sizes, order)
+            by_name[key.protocol] = ProtocolResults(
+                key.protocol,
+                summary.record.dataset,
+                base_protocol(key.protocol, protocols),
+                n_train=int(rows["train"]),
+                n_query=int(rows["query"]),
+                n_classes=int(rows["classes"]),
+                smallest_class=int(rows["smallest_class"]),
+                order=order,
+            )
         values = {name: value for name, value in _values(summary) if value is not None}
         curve, by_class = summary.scores.get("curve"), summary.scores.get("precision_by_class", {})
         run = MethodRun(key.method, key.n_bits, key.run, key.seed, values, curve, key, by_class)
