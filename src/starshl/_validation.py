@@ -102,10 +102,11 @@ def check_number(value: object, name: str, *, low: float, strict: bool = False, 
     return number
 
 
-def check_choice(value: object, name: str, choices: tuple[str, ...]) -> str:
-    """Return ``value`` if it is one of the words allowed."""
+def check_choice(value: object, name: str, choices: tuple[str, ...], *, or_else: str = "") -> str:
+    """Return ``value`` if it is one of the words allowed; ``or_else`` names what else could have been given."""
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} is {value!r}; choose one of {', '.join(map(repr, choices))}.")
+        more = f", or give {or_else}" if or_else else ""
+        raise ValueError(f"{name} is {value!r}; choose one of {', '.join(map(repr, choices))}{more}.")
     return value
 
 

@@ -114,15 +114,35 @@ def test_unknown_label_is_told_how_to_get_a_word(animals):
     ("words", "classes", "message"),
     [
         ([[1, 0]], [1], "other than -1 and"),
-        ([[1, 1]], [1, 2], "2 classes and 1 words"),
+        ([[1, 1]], [1, 2], "There are 2 classes and 1 word. Give"),
         ([[1, 1], [1, -1]], [1, 1], "more than once"),
         ([[1, 1], [1, -1]], [1, -1], "marks a row without a label"),
         ([1, 1], [1], "words has shape"),
+        ([[1], [1, 1]], [1], "words has rows of different lengths"),
+        ([[1, 1]], 1, r"classes is 1; it must be a list of labels\. Give one label per class"),
     ],
 )
 def test_wrong_words_and_classes_are_refused(words, classes, message):
     with pytest.raises(ValueError, match=message):
         Codebook(words, classes)
+
+
+def test_a_list_where_one_label_belongs_is_refused_and_the_other_way_round(animals):
+    with pytest.raises(ValueError, match=r"label is \['cow', 'pig'\]; it must be one label"):
+        animals.assign(["cow", "pig"])
+    with pytest.raises(ValueError, match=r"labels has shape \(\); give a list of labels"):
+        animals.word_of("cat")
+
+
+def test_a_fit_is_not_told_to_assign_more_words_than_there_are(animals):
+    unknown = np.array([f"new {number}" for number in range(animals.n_reserved + 1)])
+    with pytest.raises(ValueError, match=r"which is not enough\. Make a codebook with all classes"):
+        animals.words_for(unknown, animals.n_bits)
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="There is no codebook at"):
+        Codebook.load(tmp_path / "absent")
 
 
 def test_too_short_words_for_the_reserve_are_refused():

@@ -153,10 +153,19 @@ def test_wrong_queries_and_items_are_refused(case):
     index, codes, _, queries, _ = case
     with pytest.raises(ValueError, match="have 2 numbers"):
         index.search(VectorQueries(queries.codes[:1], [[1.0, 2.0]]))
-    with pytest.raises(ValueError, match="one row of numbers per code"):
-        VectorQueries(codes, [[1.0]])
-    with pytest.raises(ValueError, match="not finite"):
-        VectorQueries(codes[:1], [[np.nan]])
+    for vectors, message in (
+        (
+            [[1.0], [2.0]],
+            r"vectors has shape \(2, 1\); with 1 code it must be \(1, n_features\)\. Give",
+        ),
+        ([["a"]], "vectors holds <U1; it must hold numbers"),
+        ([[1.0], [2.0, 3.0]], "rows of different lengths"),
+        ([[np.nan]], r"NaN or infinity; .* Impute or drop"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            VectorQueries(codes[:1], vectors)
+    with pytest.raises(TypeError, match=r"codes is a list; it must be BinaryCodes\. Get both from"):
+        VectorQueries([1], [[1.0]])
     with pytest.raises(UnsupportedOperationError, match="'scores'"):
         index.search(queries, scores=np.zeros((14, codes.n_bits)))
     fewer = Reconstruction(index.reconstruction.centers[:1], *_parts(index.reconstruction))

@@ -135,7 +135,7 @@ class CodewordSVM(BaseHasher):
         if isinstance(self.codewords, Codebook):
             return self.codewords
         if isinstance(self.codewords, str):
-            check_choice(self.codewords, "codewords", ("separated", "random"))
+            check_choice(self.codewords, "codewords", ("separated", "random"), or_else="a Codebook or an array")
             make = separated_codewords if self.codewords == "separated" else random_codewords
             return Codebook(make(len(classes), n_bits, check_random_state(self.random_state)), classes)
         given = np.asarray(self.codewords)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import KW_ONLY, dataclass, field, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -62,9 +63,16 @@ class Codebook:
     def __post_init__(self) -> None:
         words, classes = _check_words(self.words), _check_classes(self.classes)
         if len(classes) > len(words):
-            raise ValueError(f"There are {len(classes)} classes and {len(words)} words. Give every class a word.")
+            raise ValueError(
+                f"There are {counted(len(classes), 'class', 'classes')} and {counted(len(words), 'word')}. Give every "
+                "class a word."
+            )
         n_first = len(classes) if self.n_first_classes is None else self.n_first_classes
         check_integer(n_first, "n_first_classes", low=0, high=len(classes))
+        if not isinstance(self.fit_digest, str | None):
+            raise ValueError(
+                f"fit_digest is {self.fit_digest!r}; it must be text or None. Leave it out unless classes are clusters."
+            )
         head = [words.shape[1], list(map(_plain, classes[:n_first].tolist())), self.fit_digest]
         values = {
             "words": words,
@@ -118,6 +126,8 @@ class Codebook:
 
     def assign(self, label: Any) -> Self:
         """Return a codebook of the same identity, in which the next reserved word belongs to a new class."""
+        if np.ndim(label) > 0:
+            raise ValueError(f"label is {label!r}; it must be one label. Assign one class after the other.")
         given = _check_classes([label])
         if self.positions([label])[0] >= 0:
             raise ValueError(f"The class {given.tolist()[0]!r} has a word already. Assign words to new classes only.")
@@ -142,6 +152,8 @@ class Codebook:
     def positions(self, labels: ArrayLike) -> np.ndarray:
         """Return the row of ``words`` of each label, -1 where it is missing or has no word."""
         array = as_label_array(labels)
+        if array.ndim != 1:
+            raise ValueError(f"labels has shape {array.shape}; give a list of labels, such as ['cat', 'dog'].")
         return self.positions_of(check_labels(array, len(array)))
 
     def positions_of(self, labels: PartialLabels) -> np.ndarray:
@@ -155,7 +167,7 @@ class Codebook:
         positions = self.positions(labels)
         if (positions < 0).any():
             first = as_label_array(labels)[positions < 0].tolist()[0]
-            raise ValueError(f"The label {first!r} has no word. {self._what_to_do(first)}")
+            raise ValueError(f"The label {first!r} has no word. {self._what_to_do([first])}")
         return self.words[positions]
 
     def codes_of(self, labels: ArrayLike) -> BinaryCodes:
@@ -173,7 +185,7 @@ class Codebook:
         if unknown:
             raise ValueError(
                 f"y has {counted(len(unknown), 'class', 'classes')} without a word in this codebook, such as "
-                f"{unknown[0]!r}. {self._what_to_do(unknown[0])}"
+                f"{unknown[0]!r}. {self._what_to_do(unknown)}"
             )
         return self.words[positions]
 
@@ -190,6 +202,8 @@ class Codebook:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a codebook written by :meth:`save`."""
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"There is no codebook at {os.fspath(path)!r}.")
         header, arrays = read_bundle(path)
         if "codebook" not in header:
             raise BundleFormatError(f"{os.fspath(path)!r} does not hold a codebook. Read models with starshl.load.")
@@ -201,20 +215,18 @@ class Codebook:
     @classmethod
     def _unpack(cls, values: dict[str, Any]) -> Self:
         try:
-            if not isinstance(values["fit_digest"], str | None):
-                raise TypeError("its digest of the fit is no text")
             return cls(**values)
         except (KeyError, TypeError, ValueError) as error:
             raise BundleFormatError(f"The codebook in the file is damaged: {error}") from error
 
-    def _what_to_do(self, label: object) -> str:
+    def _what_to_do(self, unknown: list[Any]) -> str:
         state = (
             f"The codebook has {counted(len(self.classes), 'class', 'classes')} and "
             f"{counted(self.n_reserved, 'reserved word')}"
         )
-        if self.n_reserved:
-            return f"{state}: take what codebook.assign({label!r}) returns."
-        return f"{state}, so it cannot grow. Make a codebook with this class and encode items again."
+        if self.n_reserved < len(unknown):
+            return f"{state}, which is not enough. Make a codebook with all classes and encode items again."
+        return f"{state}: use what codebook.assign({unknown[0]!r}) returns."
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -235,11 +247,16 @@ class Codebook:
 
 
 def _check_words(words: ArrayLike) -> np.ndarray:
-    signs = np.asarray(words)
-    if signs.ndim != 2 or 0 in signs.shape or not np.isin(signs, (-1, 1)).all():
-        other = "" if np.isin(signs, (-1, 1)).all() else " and entries other than -1 and +1"
+    try:
+        signs = np.asarray(words)
+    except ValueError as error:
+        raise ValueError(f"words has rows of different lengths ({error}). Give words of equal length.") from error
+    is_signs = bool(np.isin(signs, (-1, 1)).all())
+    if signs.ndim != 2 or 0 in signs.shape or not is_signs:
+        other = "" if is_signs else " and entries other than -1 and +1"
         raise ValueError(
-            f"words has shape {signs.shape}{other}; it must be an array of -1 and +1 of shape (n_words, n_bits)."
+            f"words has shape {signs.shape}{other}; it must be an array of -1 and +1 of shape (n_words, n_bits). Let "
+            "Codebook.make find words, or give one row per class."
         )
     return _frozen(signs.astype(np.int8))
 
@@ -247,7 +264,9 @@ def _check_words(words: ArrayLike) -> np.ndarray:
 def _check_classes(classes: ArrayLike) -> np.ndarray:
     labels = as_label_array(classes)
     if labels.ndim != 1:
-        raise ValueError(f"classes has shape {labels.shape}; it must be a list of labels.")
+        raise ValueError(
+            f"classes is {classes!r}; it must be a list of labels. Give one label per class, such as ['cat', 'dog']."
+        )
     read = check_labels(labels, len(labels))
     if not read.labeled.all():
         raise ValueError(
@@ -262,10 +281,14 @@ def _check_classes(classes: ArrayLike) -> np.ndarray:
 
 def _check_room(n_words: int, n_bits: int, n_reserved: int) -> None:
     if n_words < 1:
-        raise ValueError("A codebook needs at least one class or one reserved word.")
+        raise ValueError(
+            "There are no classes and no reserved words; a codebook needs at least one of either. Name the classes, or "
+            "set n_reserved."
+        )
     if n_reserved and n_bits < 63 and n_words > 2**n_bits:
         raise ValueError(
-            f"{n_bits} bits make {2**n_bits} words, and {n_words} are asked for with {n_reserved} in reserve. "
+            f"{counted(n_bits, 'bit')} can tell {2**n_bits} words apart, and {n_words} are asked for, {n_reserved} of "
+            "them in reserve. "
             f"Use at least {(n_words - 1).bit_length()} bits."
         )
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from .._words import counted
 from ..codes import BinaryCodes
 
 __all__ = ["Reconstruction", "VectorQueries", "are_orthonormal", "class_fields"]
@@ -83,15 +85,12 @@ class VectorQueries:
     vectors: np.ndarray
 
     def __post_init__(self) -> None:
-        vectors = np.asarray(self.vectors)
-        if vectors.ndim != 2 or len(vectors) != len(self.codes) or vectors.dtype.kind not in "biuf":
-            raise ValueError(
-                f"vectors has dtype {vectors.dtype} and shape {vectors.shape}; there are {len(self.codes)} codes. Give "
-                "one row of numbers per code."
+        if not isinstance(self.codes, BinaryCodes):
+            raise TypeError(
+                f"codes is a {type(self.codes).__name__}; it must be BinaryCodes. Get both from "
+                "hasher.encode_queries(X)."
             )
-        if not np.isfinite(vectors).all():
-            raise ValueError("Some entries of vectors are not finite numbers.")
-        object.__setattr__(self, "vectors", vectors)
+        object.__setattr__(self, "vectors", _check_vectors(self.vectors, len(self.codes)))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -99,6 +98,23 @@ class VectorQueries:
     def __getitem__(self, rows: slice | np.ndarray) -> VectorQueries:
         """Select queries."""
         return VectorQueries(self.codes[rows], self.vectors[rows])
+
+
+def _check_vectors(vectors: ArrayLike, n_codes: int) -> np.ndarray:
+    try:
+        rows = np.asarray(vectors)
+    except ValueError as error:
+        raise ValueError(f"vectors has rows of different lengths ({error}). Give rows of equal length.") from error
+    if rows.dtype.kind not in "biuf":
+        raise ValueError(f"vectors holds {rows.dtype}; it must hold numbers. Give the rows that were encoded.")
+    if rows.ndim != 2 or len(rows) != n_codes:
+        raise ValueError(
+            f"vectors has shape {rows.shape}; with {counted(n_codes, 'code')} it must be ({n_codes}, n_features). Give "
+            "one row per code."
+        )
+    if not np.isfinite(rows).all():
+        raise ValueError("vectors holds NaN or infinity; queries are finite numbers. Impute or drop those rows.")
+    return rows
 
 
 def are_orthonormal(components: np.ndarray) -> bool:

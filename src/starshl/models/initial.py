@@ -39,7 +39,7 @@ def initial_codewords(
     if isinstance(codewords, Codebook):
         return codewords.words_for(classes, n_bits)
     if isinstance(codewords, str):
-        check_choice(codewords, "codewords", ("separated", "random"))
+        check_choice(codewords, "codewords", ("separated", "random"), or_else="a Codebook or an array")
         if codewords == "separated":
             return separated_codewords(n_codewords, n_bits, rng)
         return random_codewords(n_codewords, n_bits, rng, distinct=distinct)
