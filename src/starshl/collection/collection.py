@@ -31,6 +31,7 @@ from .opened import OpenCollection
 from .previews import Preview, delete_previews, find_preview
 from .raw import raw_facts
 from .receipts import check_receipt, find_receipt
+from .rescoring import RescoringOptions
 from .search import Hit, Queries, id_of, search_nearest, search_within
 from .session import DATABASE
 from .store import Row, Store
@@ -247,8 +248,9 @@ class Collection(OpenCollection):
         labels: LabelsLike = None,
         by_scores: bool = False,
         rescore: bool | None = None,
-        oversample: int = 10,
-        metric: str = "euclidean",
+        oversample: int | None = None,
+        metric: str | None = None,
+        class_first: int | None = None,
     ) -> list[list[Hit]]:
         """Return the k nearest items of each query, by distance and then by id.
 
@@ -273,14 +275,18 @@ class Collection(OpenCollection):
         rescore : bool, default=None
             Order the nearest ``k * oversample`` items by the distance between the query and their kept vectors; by
             default if the collection keeps them.
-        oversample : int, default=10
-            Items to rescore per result; more find more of the nearest vectors.
-        metric : {"euclidean", "cosine"}, default="euclidean"
-            The distance that rescoring compares; "cosine" is 1 minus the cosine.
+        oversample : int, default=None
+            Items to rescore per result; more find more of the nearest vectors. None is 10.
+        metric : {"euclidean", "cosine"}, default=None
+            The distance that rescoring compares; "cosine" is 1 minus the cosine. None is "euclidean".
+        class_first : int, default=None
+            Rescoring puts so many items of the query's class before all others. None is the setting of the
+            :class:`starshl.HybridHasher`, 10 by default; 0 compares vectors whatever the class.
         """
         with self._session.reading() as (snapshot, store):
-            if rescore or (rescore is None and snapshot.vectors is not None):
-                queries = Queries.to_rescore(snapshot, store, X, items, oversample, metric)
+            options = RescoringOptions(rescore, oversample, metric, class_first)
+            if options.apply_to(snapshot):
+                queries = Queries.to_rescore(snapshot, store, X, items, options)
             else:
                 queries = Queries.of(snapshot, X, items, with_scores=by_scores)
             return search_nearest(snapshot, store, queries, k, Filters(where, among, labels))

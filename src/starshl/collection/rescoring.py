@@ -1,4 +1,8 @@
-"""Candidates from codes, reordered by the exact distance between the query and the vectors that are kept."""
+"""Candidates from codes, reordered by the exact distance between the query and the vectors that are kept.
+
+If codes begin with a class, items of the query's class still come first, as in the index; vectors then say which of
+these are nearest.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._threads import tiles
+from .._validation import check_choice, check_integer
 from ..codes import BinaryCodes
-from ..index.base import Neighbors
+from ..index import VectorQueries
+from ..index.reconstruction import class_fields
 from .snapshot import Snapshot
 from .store import Store
 
-__all__ = ["METRICS", "Rescored", "Rescoring", "exact_distances", "rescored_neighbors"]
+__all__ = ["METRICS", "Rescored", "Rescoring", "RescoringOptions", "exact_distances", "rescored_neighbors"]
 
 METRICS = ("euclidean", "cosine")
-# Of the items nearest by Hamming distance, so many times the candidates are ordered by the scores of the query. On AG
-# News, with ITQ at 64 and 128 bits, 10 gives the recall of ordering all items by scores (.970, .990); 3 loses .010.
+_OVERSAMPLE = 10
+# Of the items nearest by the index, so many times the candidates are ordered by the scores of the query. On AG News,
+# with ITQ at 64 and 128 bits, 10 gives the recall of ordering all items by scores (.970, .990); 3 loses .010.
 _SHORTLIST = 10
 _BYTES_AT_ONCE = 1 << 25
 _SIGNS_OF_BYTES = BinaryCodes(np.arange(256, dtype=np.uint8)[:, None], 8).to_signs().astype(np.float64)
@@ -26,11 +33,58 @@ _SIGNS_OF_BYTES = BinaryCodes(np.arange(256, dtype=np.uint8)[:, None], 8).to_sig
 
 @dataclass(frozen=True, slots=True)
 class Rescoring:
-    """How to rescore: the vectors of the queries, candidates per result, and the distance that decides."""
+    """How to rescore: the vectors of the queries, candidates per result, the distance that decides, items of the class.
+
+    The ``class_first`` nearest items of the query's class come before all others.
+    """
 
     vectors: np.ndarray
     oversample: int
     metric: str
+    class_first: int
+
+
+@dataclass(frozen=True, slots=True)
+class RescoringOptions:
+    """What the caller of a search says about rescoring; None leaves it to the collection."""
+
+    rescore: bool | None
+    oversample: int | None
+    metric: str | None
+    class_first: int | None
+
+    def apply_to(self, snapshot: Snapshot) -> bool:
+        """Return whether to rescore; refuse options that would have no effect."""
+        if self.rescore or (self.rescore is None and snapshot.vectors is not None):
+            return True
+        for name in ("oversample", "metric", "class_first"):
+            value = getattr(self, name)
+            if value is not None:
+                reason, advice = "this collection keeps no vectors", "make one that does, with vectors='float16'"
+                if snapshot.vectors is not None:
+                    reason, advice = "rescore is False", "leave out rescore=False"
+                raise ValueError(
+                    f"{name} is {value!r}, and {reason}. It says how searches compare vectors: leave it out, or "
+                    f"{advice}."
+                )
+        return False
+
+    def checked(self, snapshot: Snapshot, vectors: np.ndarray) -> Rescoring:
+        """Return how to rescore queries with these vectors."""
+        class_first = snapshot.index.class_first
+        if self.class_first is not None:
+            class_first = check_integer(self.class_first, "class_first", low=0)
+            if class_first and not snapshot.index.class_bits:
+                raise ValueError(
+                    f"class_first is {class_first}, and the codes of a {type(snapshot.hasher).__name__} do not begin "
+                    "with a class. Leave it out, or use a HybridHasher."
+                )
+        return Rescoring(
+            vectors,
+            _OVERSAMPLE if self.oversample is None else check_integer(self.oversample, "oversample", low=1),
+            "euclidean" if self.metric is None else check_choice(self.metric, "metric", METRICS),
+            class_first,
+        )
 
 
 class Rescored(NamedTuple):
@@ -39,6 +93,17 @@ class Rescored(NamedTuple):
     distances: np.ndarray
     ids: np.ndarray
     exact: np.ndarray
+
+
+class _Listed(NamedTuple):
+    """Items near one query, nearest first; ``differs`` says whether their class is another one than the query's."""
+
+    distances: np.ndarray
+    ids: np.ndarray
+    differs: np.ndarray
+
+    def taken(self, places: np.ndarray) -> _Listed:
+        return _Listed(self.distances[places], self.ids[places], self.differs[places])
 
 
 def rescored_neighbors(
@@ -52,21 +117,21 @@ def rescored_neighbors(
 ) -> Iterator[Rescored]:
     """Yield the k best of ``k * oversample`` candidates of each query, by exact distance and then by id.
 
-    Scores choose the candidates from a shortlist; without scores, the candidates are the nearest items of the index.
-    ``codes`` are queries as the index takes them.
+    The index makes a shortlist, from which scores choose the candidates; without scores, the index itself does. Of
+    each item of the class that must come first, there are ``oversample`` candidates of that class, too. ``codes`` are
+    queries as the index takes them.
     """
     n_candidates = k * rescoring.oversample
-    n_listed = n_candidates if scores is None else n_candidates * _SHORTLIST
+    n_of_class = min(k, rescoring.class_first) * rescoring.oversample
+    chooses = scores is not None or n_of_class > 0
     for span in tiles(len(codes), _queries_at_once(n_candidates, rescoring.vectors.shape[1])):
-        shortlist = snapshot.index.search(codes[span], n_listed, among=among)
-        candidates = [Neighbors(distances, ids) for distances, ids in zip(*shortlist, strict=True)]
-        if scores is not None:
-            candidates = [
-                _best_by_scores(snapshot, near, query_scores, n_candidates)
-                for near, query_scores in zip(candidates, scores[span], strict=True)
-            ]
-        for query, found in zip(rescoring.vectors[span], candidates, strict=True):
-            yield _reordered(snapshot, store, query, found, k, rescoring.metric)
+        shortlists = _shortlists(snapshot, codes[span], n_candidates * _SHORTLIST if chooses else n_candidates, among)
+        for row, listed in zip(range(span.start, span.stop), shortlists, strict=True):
+            order = np.arange(len(listed.ids))
+            if scores is not None and len(order) > n_candidates:
+                order = _by_scores(snapshot, listed.ids, scores[row])
+            candidates = listed.taken(_class_first(order, listed.differs, n_of_class)[:n_candidates])
+            yield _reordered(snapshot, store, rescoring, row, candidates, k)
 
 
 def exact_distances(query: np.ndarray, vectors: np.ndarray, metric: str) -> np.ndarray:
@@ -81,24 +146,47 @@ def exact_distances(query: np.ndarray, vectors: np.ndarray, metric: str) -> np.n
     return 1.0 - np.divide(products, norms, out=np.zeros(len(vectors)), where=norms > 0)
 
 
-def _best_by_scores(snapshot: Snapshot, near: Neighbors, scores: np.ndarray, n: int) -> Neighbors:
-    """Return the n neighbors whose codes have the largest inner products with the scores; equal ones by id."""
-    if near.ids.shape[0] <= n:
-        return near
-    packed = snapshot.index.reconstruct(near.ids).packed
+def _shortlists(snapshot: Snapshot, codes: Any, n: int, among: np.ndarray | None) -> Iterator[_Listed]:
+    """Yield the n items of the index that are nearest to each query."""
+    class_bits = snapshot.index.class_bits
+    fields = class_fields(codes.codes if isinstance(codes, VectorQueries) else codes, class_bits)
+    for field, distances, ids in zip(fields, *snapshot.index.search(codes, n, among=among), strict=True):
+        differs = np.zeros(len(ids), np.bool_)
+        if class_bits:
+            differs = class_fields(snapshot.index.reconstruct(ids), class_bits) != field
+        yield _Listed(distances, ids, differs)
+
+
+def _by_scores(snapshot: Snapshot, ids: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Return the places of items by the inner products of their codes with scores, largest first; equal ones by id.
+
+    A class at the beginning of the codes does not count.
+    """
+    packed = snapshot.index.reconstruct(ids).packed
     padded = np.zeros(8 * packed.shape[1])
     padded[: len(scores)] = scores
+    padded[: snapshot.index.class_bits] = 0.0
     # One table per byte: equal codes get exactly equal products, which a matrix product does not promise.
     tables = padded.reshape(-1, 8) @ _SIGNS_OF_BYTES.T
     products = tables[np.arange(packed.shape[1]), packed].sum(axis=1)
-    best = np.lexsort((near.ids, -products))[:n]
-    return Neighbors(near.distances[best], near.ids[best])
+    return np.lexsort((ids, -products))
 
 
-def _reordered(snapshot: Snapshot, store: Store, query: np.ndarray, found: Neighbors, k: int, metric: str) -> Rescored:
-    exact = exact_distances(query, snapshot.vectors_of(store, found.ids.tolist()), metric)
-    order = np.lexsort((found.ids, exact))[:k]
-    return Rescored(found.distances[order], found.ids[order], exact[order])
+def _class_first(order: np.ndarray, differs: np.ndarray, n_first: int) -> np.ndarray:
+    """Return places in the same order, but the first ``n_first`` of the query's class before all others."""
+    first = np.zeros(len(order), np.bool_)
+    first[np.flatnonzero(~differs[order])[:n_first]] = True
+    return np.concatenate([order[first], order[~first]])
+
+
+def _reordered(
+    snapshot: Snapshot, store: Store, rescoring: Rescoring, row: int, candidates: _Listed, k: int
+) -> Rescored:
+    vectors = snapshot.vectors_of(store, candidates.ids.tolist())
+    exact = exact_distances(rescoring.vectors[row], vectors, rescoring.metric)
+    order = np.lexsort((candidates.ids, exact))
+    best = _class_first(order, candidates.differs, rescoring.class_first)[:k]
+    return Rescored(candidates.distances[best], candidates.ids[best], exact[best])
 
 
 def _queries_at_once(n_candidates: int, n_columns: int) -> int:

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._types import SamplesLike
-from .._validation import check_choice, check_integer
+from .._validation import check_integer
 from .entries import metadata_of
 from .filtering import Filters
 from .labels import label_of
 from .quantization import called_with_vectors, dense_rows
-from .rescoring import METRICS, Rescoring, rescored_neighbors
+from .rescoring import Rescoring, RescoringOptions, rescored_neighbors
 from .snapshot import Snapshot
 from .store import Row, Store
 
@@ -88,23 +88,20 @@ class Queries:
         store: Store,
         X: SamplesLike | None,
         items: ArrayLike | None,
-        oversample: int,
-        metric: str,
+        options: RescoringOptions,
     ) -> Self:
         """Take vectors along, and scores, which choose the candidates; stored items have both.
 
         An index that compares vectors itself knows no scores. Its own distances choose the candidates.
         """
-        oversample = check_integer(oversample, "oversample", low=1)
-        check_choice(metric, "metric", METRICS)
         n_columns = snapshot.require_vectors().layout.n_columns
         by_scores = "scores" in snapshot.index.supports
         found = cls.of(snapshot, X, items, with_scores=X is not None and by_scores)
         if X is not None:
-            return replace(found, rescoring=Rescoring(dense_rows(X, n_columns), oversample, metric))
+            return replace(found, rescoring=options.checked(snapshot, dense_rows(X, n_columns)))
         vectors = snapshot.vectors_of(store, np.asarray(items).tolist())
         scores = called_with_vectors(snapshot.hasher.decision_function, vectors) if by_scores else None
-        return cls(found.codes, scores, Rescoring(vectors, oversample, metric))
+        return cls(found.codes, scores, options.checked(snapshot, vectors))
 
 
 def search_nearest(snapshot: Snapshot, store: Store, queries: Queries, k: int, filters: Filters) -> list[list[Hit]]:

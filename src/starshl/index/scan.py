@@ -28,6 +28,9 @@ class ScanIndex(HammingIndex):
     kind: ClassVar[str]
     snapshot_type: ClassVar[type[Snapshot]]
     supports = frozenset({"mask", "reconstruct", "remove", "save", "scores", "threads"})
+    #: How many bits at the beginning of a code hold a class, and how many items of the query's class come first.
+    class_bits: int = 0
+    class_first: int = 0
 
     def __init__(self, n_bits: int, *, n_jobs: int | None = None) -> None:
         n_bits = check_integer(n_bits, "n_bits", low=1)

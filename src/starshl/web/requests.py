@@ -45,8 +45,9 @@ class SearchOptions(Filters):
     k: int = 10
     radius: int | None = None
     rescore: bool | None = None
-    oversample: int = 10
-    metric: str = "euclidean"
+    oversample: int | None = None
+    metric: str | None = None
+    class_first: int | None = None
     by_scores: bool = False
     explain: bool = False
 

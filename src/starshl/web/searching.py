@@ -26,6 +26,7 @@ def searched(collection: Collection, X: Any, items: list[int] | None, options: S
         rescore=options.rescore,
         oversample=options.oversample,
         metric=options.metric,
+        class_first=options.class_first,
         **options.filters(),
     )
     return [Found(hits, len(hits)) for hits in nearest]
@@ -69,6 +70,6 @@ def explained(
 
 def _explanation(collection: Collection, X: np.ndarray, hit: Hit, options: SearchOptions) -> Explanation | None:
     try:
-        return collection.explain(X, [hit], metric=options.metric)[0]
+        return collection.explain(X, [hit], metric=options.metric or "euclidean")[0]
     except KeyError:
         return None  # the item was removed since it was found

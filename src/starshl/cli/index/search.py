@@ -45,8 +45,21 @@ Rescore = Annotated[
         help="Order what the codes find by exact distance; by default if the collection keeps vectors.",
     ),
 ]
-Oversample = Annotated[int, typer.Option("--oversample", metavar="N", help="Items to rescore per result.")]
-Metric = Annotated[str, typer.Option("--metric", metavar="euclidean|cosine", help="The distance of rescoring.")]
+Oversample = Annotated[
+    int | None, typer.Option("--oversample", metavar="N", help="Items to rescore per result; 10 by default.")
+]
+Metric = Annotated[
+    str | None,
+    typer.Option("--metric", metavar="euclidean|cosine", help="The distance of rescoring; euclidean by default."),
+]
+ClassFirst = Annotated[
+    int | None,
+    typer.Option(
+        "--class-first",
+        metavar="N",
+        help="Rescoring puts N items of the query's class first; by default as many as a hybrid model says.",
+    ),
+]
 Explain = Annotated[bool, typer.Option("--explain", help="Say why each item matches; needs a file of queries.")]
 
 
@@ -60,8 +73,9 @@ def search(
     label: LabelFilter = None,
     by_scores: ByScores = False,
     rescore: Rescore = None,
-    oversample: Oversample = 10,
-    metric: Metric = "euclidean",
+    oversample: Oversample = None,
+    metric: Metric = None,
+    class_first: ClassFirst = None,
     explain: Explain = False,
     vectors: Vectors = None,
     jobs: Jobs = 1,
@@ -74,8 +88,9 @@ def search(
     _check_request(input, item, radius, by_scores)
     if explain and input is None:
         raise ValueError("--explain needs a file of query vectors.")
-    if rescore and radius is not None:
-        raise ValueError("--rescore orders the -k nearest items and does nothing with --radius. Leave one out.")
+    _check_rescoring(
+        radius, {"--rescore": rescore, "--oversample": oversample, "--metric": metric, "--class-first": class_first}
+    )
     condition = _parse_filter(where)
     with opened(folder, read_only=True, n_jobs=jobs) as collection, unknown_ids_reported():
         columns = Columns(
@@ -96,11 +111,12 @@ def search(
                     rescore=rescore,
                     oversample=oversample,
                     metric=metric,
+                    class_first=class_first,
                     **filters,
                 )
             else:
                 answers = collection.search_radius(X, radius, items=item or None, **filters)
-            reasons = _reasons(collection, X, answers, metric) if explain else None
+            reasons = _reasons(collection, X, answers, metric or "euclidean") if explain else None
     if as_json:
         _print_json(answers, reasons)
     else:
@@ -141,6 +157,12 @@ def _check_request(input: Path | None, item: list[int] | None, radius: int | Non
         raise ValueError("--by-scores orders the -k nearest items and does nothing with --radius. Leave one out.")
     if by_scores and input is None:
         raise ValueError("--by-scores needs a file of query vectors: a stored item has a code, but no scores.")
+
+
+def _check_rescoring(radius: int | None, options: dict[str, Any]) -> None:
+    given = [name for name, value in options.items() if value not in (None, False)]
+    if given and radius is not None:
+        raise ValueError(f"{given[0]} orders the -k nearest items and does nothing with --radius. Leave one out.")
 
 
 def _parse_filter(text: str | None) -> Any:

@@ -174,8 +174,9 @@ class SearchSettings(FilterRequest):
 
     k: Annotated[int, Field(ge=1, le=10_000)] = 10
     rescore: bool | None = None
-    oversample: Annotated[int, Field(ge=1, le=1000)] = 10
-    metric: Literal["euclidean", "cosine"] = "euclidean"
+    oversample: Annotated[int, Field(ge=1, le=1000)] | None = None
+    metric: Literal["euclidean", "cosine"] | None = None
+    class_first: Annotated[int, Field(ge=0, le=10_000)] | None = None
     by_scores: bool = False
     explain: bool = False
 
@@ -192,7 +193,7 @@ class SearchSettings(FilterRequest):
         return self
 
     def to_options(self) -> SearchOptions:
-        names = ("k", "rescore", "oversample", "metric", "by_scores", "explain")
+        names = ("k", "rescore", "oversample", "metric", "class_first", "by_scores", "explain")
         return SearchOptions.of(**self._filters(), **{name: getattr(self, name) for name in names})
 
 
