@@ -21,18 +21,15 @@ from ..index.base import check_ids
 from .additions import Samples
 from .changes import declare, put_items, replace_model, set_item_labels
 from .entries import Item, item_of
-from .explanation import Explanation, explain_hits
 from .export import write_rows
 from .fields import check_fields, fields_text
-from .filtering import Filters
 from .folder import Kernels, appearing_folder, save_model
 from .journal import check_entry, read_entries
-from .opened import OpenCollection
 from .previews import Preview, delete_previews, find_preview
 from .raw import raw_facts
 from .receipts import check_receipt, find_receipt
-from .rescoring import RescoringOptions
-from .search import Hit, Queries, id_of, search_nearest, search_within
+from .search import Hit
+from .searchable import SearchableCollection
 from .session import DATABASE
 from .store import Row, Store
 from .vectors import create_vectors
@@ -40,7 +37,7 @@ from .vectors import create_vectors
 __all__ = ["Collection", "Hit", "Item"]
 
 
-class Collection(OpenCollection):
+class Collection(SearchableCollection):
     """A durable set of items with codes, searched exactly.
 
     A batch is stored completely or not at all, and once a method has returned, its change survives a crash
@@ -236,93 +233,6 @@ class Collection(OpenCollection):
         """Return the kept vectors of items, as float64 of shape (n_items, n_columns)."""
         with self._session.reading() as (snapshot, store):
             return snapshot.vectors_of(store, check_ids(ids).tolist())
-
-    def search(
-        self,
-        X: SamplesLike | None = None,
-        k: int = 10,
-        *,
-        items: ArrayLike | None = None,
-        where: Mapping[str, Any] | None = None,
-        among: ArrayLike | None = None,
-        labels: LabelsLike = None,
-        by_scores: bool = False,
-        rescore: bool | None = None,
-        oversample: int | None = None,
-        metric: str | None = None,
-        class_first: int | None = None,
-    ) -> list[list[Hit]]:
-        """Return the k nearest items of each query, by distance and then by id.
-
-        Parameters
-        ----------
-        X : samples for the hasher, default=None
-        k : int, default=10
-            If fewer items are stored, or pass the filters, all of them are returned.
-        items : array of int, default=None
-            Ids of stored items to search for, instead of X; an item is its own nearest neighbor.
-        where : dict, default=None
-            A filter on metadata, such as ``{"shop": "a", "price": {"<": 10}}``. Other fields than declared ones are
-            slow, and a warning says so.
-        among : array of int, default=None
-            Ids of the items that may be returned; unknown ids are ignored.
-        labels : list of labels, default=None
-            Labels of the items that may be returned. Items must pass all filters.
-        by_scores : bool, default=False
-            Order items at equal distance by their inner product with the real-valued scores of the query; needs X.
-            The residual form of a :class:`starshl.HybridHasher`, which compares vectors anyway, does not support it.
-            Rescoring uses the scores in any other case.
-        rescore : bool, default=None
-            Order the nearest ``k * oversample`` items by the distance between the query and their kept vectors; by
-            default if the collection keeps them.
-        oversample : int, default=None
-            Items to rescore per result; more find more of the nearest vectors. None is 10.
-        metric : {"euclidean", "cosine"}, default=None
-            The distance that rescoring compares; "cosine" is 1 minus the cosine. None is "euclidean".
-        class_first : int, default=None
-            Rescoring puts so many items of the query's class before all others. None is the setting of the
-            :class:`starshl.HybridHasher`, 10 by default; 0 compares vectors whatever the class.
-        """
-        with self._session.reading() as (snapshot, store):
-            options = RescoringOptions(rescore, oversample, metric, class_first)
-            if options.apply_to(snapshot):
-                queries = Queries.to_rescore(snapshot, store, X, items, options)
-            else:
-                queries = Queries.of(snapshot, X, items, with_scores=by_scores)
-            return search_nearest(snapshot, store, queries, k, Filters(where, among, labels))
-
-    def search_radius(
-        self,
-        X: SamplesLike | None = None,
-        radius: float = 0,
-        *,
-        items: ArrayLike | None = None,
-        where: Mapping[str, Any] | None = None,
-        among: ArrayLike | None = None,
-        labels: LabelsLike = None,
-    ) -> list[list[Hit]]:
-        """Return all items within ``radius`` of each query; the other arguments are those of :meth:`search`.
-
-        The radius is a Hamming distance or, for a :class:`starshl.HybridHasher`, a distance of its index. Kept vectors
-        play no part in it.
-        """
-        with self._session.reading() as (snapshot, store):
-            queries = Queries.of(snapshot, X, items, with_scores=False)
-            return search_within(snapshot, store, queries, radius, Filters(where, among, labels))
-
-    def explain(self, X: SamplesLike, hits: Iterable[Hit | int], *, metric: str = "euclidean") -> list[Explanation]:
-        """Say why items match a query: one :class:`Explanation` per hit, which prints as a few sentences.
-
-        Parameters
-        ----------
-        X : one sample for the hasher, the query
-        hits : what :meth:`search` has found for it, or ids
-        metric : {"euclidean", "cosine"}, default="euclidean"
-            The distance to state between vectors, if they are kept.
-        """
-        ids = [id_of(hit) for hit in hits]
-        with self._session.reading() as (snapshot, store):
-            return explain_hits(snapshot, store, X, ids, metric)
 
     def replace_hasher(
         self,

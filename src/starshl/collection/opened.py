@@ -29,7 +29,7 @@ __all__ = ["OpenCollection"]
 
 
 class OpenCollection:
-    """A collection that is open until it is closed; :class:`Collection` adds what can be done with it."""
+    """A collection that is open until it is closed."""
 
     def __init__(
         self,
