@@ -121,14 +121,18 @@ class Hit(_Answer):
 
 @dataclass(frozen=True, slots=True)
 class Found(_Answer):
-    """The hits of one query, nearest first; ``total`` counts also those left out of a search by radius."""
+    """The hits of one query, nearest first; ``total`` counts also those left out of a search by radius.
+
+    ``novelty`` is how unlike the training rows the query is, from 0 to 1, if the search was to ``reject`` novel ones.
+    """
 
     hits: list[Hit]
     total: int
+    novelty: float | None = None
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> Self:
-        return cls([Hit.of(hit) for hit in answer["hits"]], answer["total"])
+        return cls([Hit.of(hit) for hit in answer["hits"]], answer["total"], answer.get("novelty"))
 
 
 @dataclass(frozen=True, slots=True)

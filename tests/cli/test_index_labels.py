@@ -100,6 +100,15 @@ def test_labels_are_set_and_cleared(built):
         (("label", "items", "7", "--set", "1"), "The id 7 is not in the collection"),
         (("search", "items", "queries.npy", "--metric", "x"), "choose one of 'euclidean', 'cosine'"),
         (("search", "items", "queries.npy", "--rescore", "--radius", "3"), "does nothing with --radius"),
+        (("search", "items", "queries.npy", "--reject", "0", "--radius", "3"), "--reject is for the -k nearest items"),
+        (
+            ("search", "items", "queries.npy", "--class-first", "3"),
+            "codes of a StarRidge do not begin",
+        ),
+        (
+            ("search", "items", "queries.npy", "--no-rescore", "--oversample", "3"),
+            "oversample is 3, and rescore is",
+        ),
         (("search", "items", "--item", "100", "--explain"), "--explain needs a file of query vectors"),
         (("build", "new", "model.star", "rows.npz", "--keep", "float32"), "choose one of 'float16', 'int8'"),
     ],
@@ -120,6 +129,17 @@ def test_kept_vectors_order_the_answers(built):
         )
     assert answer_of(built, "search", "items", "queries.npy", "-k", "1", "--no-rescore")[0][0]["rescored"] is None
     assert answer_of(built, "search", "items", "--item", "104", "-k", "1")[0][0]["id"] == 104
+
+
+def test_queries_unlike_all_training_rows_find_none_of_the_items(built):
+    np.save(built / "strange.npy", np.vstack([np.load(built / "queries.npy")[:1], np.full((1, 6), 90.0)]))
+    found = answer_of(built, "search", "items", "strange.npy", "-k", "2", "--reject", "0.05")
+    assert [len(hits) for hits in found] == [2, 0]
+    assert (
+        run(built, "search", "items", "strange.npy", "--reject", "0.05")
+        .stdout.splitlines()[-1]
+        .endswith(" 1 none of these")
+    )
 
 
 def test_answers_are_explained(built):

@@ -135,12 +135,48 @@ def test_views_that_weigh_most_are_named(tmp_path, rows, labels, query):
     assert f"Views that weigh most: {why.views[0][0]} (" in str(why)
 
 
+@pytest.fixture(scope="module")
+def strange(query):
+    """The query, and a row far away from all that the hasher has seen."""
+    return np.vstack([query / 3, np.full((1, 8), 40.0)])
+
+
+def test_a_search_says_none_of_these_where_the_query_is_like_no_training_row(collection, ridge, strange):
+    found = collection.search(strange, k=3)
+    assert collection.novelty(strange).tolist() == ridge.novelty(strange).tolist()
+    assert collection.search(strange, k=3, reject=0.05) == [found[0], []]
+    assert collection.search(strange, k=3, reject=0) == found
+    assert collection.search(strange, k=3, reject=1) == [[], []]
+
+
+def test_an_explanation_says_how_familiar_the_query_is(collection, ridge, strange):
+    for row in range(2):
+        why = collection.explain(strange[row : row + 1], [1])[0]
+        assert why.novelty == ridge.novelty(strange[row : row + 1])[0]
+        assert f"Of the training rows, {why.novelty:.0%} look more familiar than the query." in str(why)
+
+
+def test_hashers_that_cannot_tell_say_so_instead(tmp_path, folder, ridge, rows, query):
+    with Collection(folder) as plain:
+        assert plain.explain(query, [1])[0].novelty is None
+        for ask in (lambda: plain.novelty(query), lambda: plain.search(query, reject=0.1)):
+            with pytest.raises(ValueError, match=r"A LSHash cannot tell .* StarRidge, StarSHL and HybridHasher can"):
+                ask()
+    with Collection.create(tmp_path / "small", ridge.compress(30)) as small:
+        small.add(rows)
+        assert small.explain(query, [1])[0].novelty is None
+        with pytest.raises(ValueError, match="This hasher was compressed"):
+            small.novelty(query)
+
+
 @pytest.mark.parametrize(
     ("use", "error", "message"),
     [
         (lambda c, x: c.explain(np.repeat(x, 2, axis=0), [1]), ValueError, "X has 2 rows; explanations are about one"),
         (lambda c, x: c.explain(x, c.search(x)), TypeError, "hits holds a list; it must hold hits or ids of one query"),
         (lambda c, x: c.explain(x, [777]), KeyError, "777 is not in the collection"),
+        (lambda c, x: c.search(x, reject=5), ValueError, "reject is 5; it must be a share from 0 to 1"),
+        (lambda c, x: c.search(items=[1], reject=0.1), ValueError, "reject needs X: only rows can be compared"),
         (lambda c, x: c.explain(x, [1], metric="hamming"), ValueError, "choose one of 'euclidean', 'cosine'"),
     ],
 )

@@ -5,6 +5,7 @@ import threading
 import time
 from dataclasses import asdict
 
+import numpy as np
 import pytest
 
 from starshl import StarRidge, load
@@ -248,6 +249,11 @@ def test_a_fit_learns_from_the_labels_and_predicts_then(ask, rows):
     expected = StarRidge(12, random_state=1).fit(kept, ["abc"[i % 3] for i in range(60)])
     assert answer["labels"] == expected.predict(rows[:9]).tolist()
     assert all(sum(row) == pytest.approx(1.0) for row in answer["probabilities"])
+    strange = {"vectors": [rows[0].tolist(), [90.0] * 8], "k": 2, "reject": 0.05}
+    found = ask("POST", f"{THINGS}/search", json=strange).json()["results"]
+    assert [len(each["hits"]) for each in found] == [2, 0]
+    novelty = expected.novelty(np.array(strange["vectors"]))
+    assert [each["novelty"] for each in found] == pytest.approx(novelty.tolist(), abs=0.02)
 
 
 @pytest.mark.slow

@@ -125,7 +125,8 @@ class AsyncCollection:
     ) -> list[Found]:
         """Return the nearest items of vectors or of stored items, one :class:`Found` per query.
 
-        Further options are ``rescore``, ``oversample``, ``metric``, ``class_first``, ``by_scores`` and ``explain``.
+        Further options are ``rescore``, ``oversample``, ``metric``, ``class_first``, ``reject``, ``by_scores`` and
+        ``explain``.
         """
         filters = {"k": k, "radius": radius, "where": where, "labels": labels, "among": among}
         return await self._client.send(self._calls.search(vectors, items, filters | options))

@@ -53,6 +53,7 @@ class Explanation:
         else for the item's code; largest first. Empty if the hasher has no kernels.
     views : pairs of a view and its part of the same score, largest first; empty without views
     training_rows : pairs of the number of a training row and its part of the same score, largest first
+    novelty : how unlike the training rows the query is, from 0 to 1; None if the hasher cannot tell
     """
 
     id: int
@@ -68,6 +69,7 @@ class Explanation:
     kernels: list[tuple[str, float]]
     views: list[tuple[str, float]]
     training_rows: list[tuple[int, float]]
+    novelty: float | None
 
     def __str__(self) -> str:
         n_bits = len(self.agreeing) + len(self.differing)
@@ -96,6 +98,8 @@ class Explanation:
         if self.kernels:
             parts.append(f"Kernels that weigh most: {_listed(self.kernels)}.")
             parts.append(f"Training rows that weigh most: {_listed(self.training_rows)}.")
+        if self.novelty is not None:
+            parts.append(f"Of the training rows, {self.novelty:.0%} look more familiar than the query.")
         return " ".join(parts)
 
 
@@ -123,6 +127,7 @@ class ExplainedQuery:
     parts: Contributions | None
     scores_classes: bool
     metric: str
+    novelty: float | None
 
     @classmethod
     def of(cls, hasher: BaseHasher, X: SamplesLike, vector: np.ndarray | None, metric: str) -> ExplainedQuery:
@@ -143,6 +148,7 @@ class ExplainedQuery:
             parts,
             hasattr(learner, "class_scores"),
             metric,
+            _novelty(hasher, X),
         )
 
     def explain(self, row: Row, stored: np.ndarray | None) -> Explanation:
@@ -166,6 +172,7 @@ class ExplainedQuery:
             kernels=kernels,
             views=views,
             training_rows=training_rows,
+            novelty=self.novelty,
         )
 
     def _exact(self, stored: np.ndarray | None) -> float | None:
@@ -211,6 +218,13 @@ class _Codewords:
     def nearest(self, signs: np.ndarray) -> ClassOfCode:
         place = self.nearest_place(signs)
         return ClassOfCode(self.classes[place], int((self.words[place] != signs[: self.words.shape[1]]).sum()))
+
+
+def _novelty(hasher: Any, X: SamplesLike) -> float | None:
+    """Return the novelty of the one row of X, None for a hasher that cannot tell or has lost its training rows."""
+    inner = getattr(hasher, "hasher_", hasher)
+    learner = getattr(inner, "class_hasher_", inner)
+    return float(hasher.novelty(X)[0]) if hasattr(learner, "novelty_calibration_") else None
 
 
 def _listed(parts: list[tuple[Any, float]]) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._types import SamplesLike
 from .._validation import check_integer
+from ..base import BaseHasher
 from .entries import metadata_of
 from .filtering import Filters
 from .labels import label_of
@@ -20,7 +21,7 @@ from .rescoring import Rescoring, RescoringOptions, rescored_neighbors
 from .snapshot import Snapshot
 from .store import Row, Store
 
-__all__ = ["Hit", "Queries", "id_of", "search_nearest", "search_within"]
+__all__ = ["Hit", "Queries", "id_of", "novelty_of", "search_nearest", "search_within"]
 
 
 class Hit(NamedTuple):
@@ -120,6 +121,17 @@ def search_within(snapshot: Snapshot, store: Store, queries: Queries, radius: An
     """Return all items within ``radius`` of each query."""
     near = snapshot.index.search_radius(queries.codes, radius, among=filters.passing(snapshot, store))
     return _hits(store, (near.of(query) for query in range(len(queries.codes))))
+
+
+def novelty_of(hasher: BaseHasher, X: SamplesLike) -> np.ndarray:
+    """Return how unlike the training rows of the hasher each query is, or say which hashers can tell."""
+    if not hasattr(hasher, "novelty"):
+        inner = getattr(hasher, "hasher_", hasher)
+        raise ValueError(
+            f"A {type(inner).__name__} cannot tell whether a query is like what it was fitted on. StarRidge, StarSHL "
+            "and HybridHasher can: fit one of them and call replace_hasher."
+        )
+    return np.asarray(cast(Any, hasher).novelty(X))
 
 
 def _hits(store: Store, neighbors: Iterable[tuple[np.ndarray, ...]]) -> list[list[Hit]]:

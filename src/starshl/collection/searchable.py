@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from .._types import LabelsLike, SamplesLike
+from ..models.rejection import check_reject
 from .explanation import Explanation, explain_hits
 from .filtering import Filters
 from .opened import OpenCollection
 from .rescoring import RescoringOptions
-from .search import Hit, Queries, id_of, search_nearest, search_within
+from .search import Hit, Queries, id_of, novelty_of, search_nearest, search_within
 
 __all__ = ["SearchableCollection"]
 
@@ -34,6 +36,7 @@ class SearchableCollection(OpenCollection):
         oversample: int | None = None,
         metric: str | None = None,
         class_first: int | None = None,
+        reject: float | None = None,
     ) -> list[list[Hit]]:
         """Return the k nearest items of each query, by distance and then by id.
 
@@ -65,14 +68,25 @@ class SearchableCollection(OpenCollection):
         class_first : int, default=None
             Rescoring puts so many items of the query's class before all others. None is the setting of the
             :class:`starshl.HybridHasher`, 10 by default; 0 compares vectors whatever the class.
+        reject : float, default=None
+            Answer "none of these", an empty list, where :meth:`novelty` is at least 1 - reject; needs X. Of queries
+            like the training rows of the hasher, about this share is rejected.
         """
+        if reject is not None:
+            reject = check_reject(reject)
+            if X is None:
+                raise ValueError("reject needs X: only rows can be compared with the training rows of the hasher.")
         with self._session.reading() as (snapshot, store):
             options = RescoringOptions(rescore, oversample, metric, class_first)
             if options.apply_to(snapshot):
                 queries = Queries.to_rescore(snapshot, store, X, items, options)
             else:
                 queries = Queries.of(snapshot, X, items, with_scores=by_scores)
-            return search_nearest(snapshot, store, queries, k, Filters(where, among, labels))
+            found = search_nearest(snapshot, store, queries, k, Filters(where, among, labels))
+            if reject is None or X is None:
+                return found
+            rejected = novelty_of(snapshot.hasher, X) >= 1.0 - reject
+        return [[] if is_new else hits for hits, is_new in zip(found, rejected.tolist(), strict=True)]
 
     def search_radius(
         self,
@@ -92,6 +106,14 @@ class SearchableCollection(OpenCollection):
         with self._session.reading() as (snapshot, store):
             queries = Queries.of(snapshot, X, items, with_scores=False)
             return search_within(snapshot, store, queries, radius, Filters(where, among, labels))
+
+    def novelty(self, X: SamplesLike) -> np.ndarray:
+        """Return how unlike the training rows of the hasher each query is, from 0 to 1, shape (n,).
+
+        Near 1, the nearest items are probably not what the query is about. It costs about as much as encoding the
+        queries; :class:`starshl.StarRidge`, :class:`starshl.StarSHL` and :class:`starshl.HybridHasher` have it.
+        """
+        return novelty_of(self.hasher, X)
 
     def explain(self, X: SamplesLike, hits: Iterable[Hit | int], *, metric: str = "euclidean") -> list[Explanation]:
         """Say why items match a query: one :class:`Explanation` per hit, which prints as a few sentences.

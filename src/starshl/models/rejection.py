@@ -16,7 +16,7 @@ from .expansion import Expansion
 from .novelty import NoveltyRule, with_further_rows
 from .samples import Samples
 
-__all__ = ["Rejection", "marked_labels"]
+__all__ = ["Rejection", "check_reject", "marked_labels"]
 
 
 class Rejection:
@@ -68,10 +68,7 @@ class Rejection:
             this share is rejected. The answer is what marks unlabeled rows in y: -1 among integers, NaN among floats,
             the empty text among strings, None among objects. None rejects nothing.
         """
-        if reject is not None:
-            reject = check_number(reject, "reject", low=0)
-            if reject > 1:
-                raise ValueError(f"reject is {reject:g}; it must be a share from 0 to 1, such as 0.05.")
+        reject = None if reject is None else check_reject(reject)
         index = self._predicted_index(X)
         labels = self.classes_[index]
         return labels if reject is None else marked_labels(labels, self.novelty(X) >= 1.0 - reject)
@@ -93,6 +90,14 @@ class Rejection:
             )
         with using_threads(self.n_jobs):
             return NoveltyRule.of(self).shares(self._read(X), self._class_expansion)
+
+
+def check_reject(reject: object) -> float:
+    """Return the share of known samples that may be rejected as a float."""
+    share = check_number(reject, "reject", low=0)
+    if share > 1:
+        raise ValueError(f"reject is {share:g}; it must be a share from 0 to 1, such as 0.05.")
+    return share
 
 
 def marked_labels(labels: np.ndarray, rejected: np.ndarray) -> np.ndarray:

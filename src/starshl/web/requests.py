@@ -48,6 +48,7 @@ class SearchOptions(Filters):
     oversample: int | None = None
     metric: str | None = None
     class_first: int | None = None
+    reject: float | None = None
     by_scores: bool = False
     explain: bool = False
 
@@ -59,11 +60,15 @@ class SearchOptions(Filters):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The items found for one query, how many there were before the rest was left out, and why they match."""
+    """The items found for one query, how many there were before the rest was left out, and why they match.
+
+    ``novelty`` is how unlike the training rows the query is, if the options say when to reject it.
+    """
 
     hits: list[Hit]
     total: int
     explanations: list[Explanation | None] | None = None
+    novelty: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,20 @@ __all__ = ["explained", "middle", "searched", "without"]
 
 
 def searched(collection: Collection, X: Any, items: list[int] | None, options: SearchOptions) -> list[Found]:
-    """Search for rows, or for stored items, in one call."""
+    """Search for rows, or for stored items, in one call; with ``reject``, novel rows find nothing."""
+    found = _found(collection, X, items, options)
+    if options.reject is None:
+        return found
+    if X is None:
+        raise ValueError("reject is for searches by vector. Leave it out to search for stored items.")
+    limit = 1.0 - options.reject
+    return [
+        replace(each, novelty=share) if share < limit else Found([], 0, novelty=share)
+        for each, share in zip(found, collection.novelty(X).tolist(), strict=True)
+    ]
+
+
+def _found(collection: Collection, X: Any, items: list[int] | None, options: SearchOptions) -> list[Found]:
     if options.radius is not None:
         near = collection.search_radius(X, options.radius, items=items, **options.filters())
         return [Found(hits[: options.k], len(hits)) for hits in near]
@@ -47,7 +61,7 @@ def without(found: Found, ids: set[int], k: int) -> Found:
     """Return the first k hits besides some items."""
     places = [place for place, hit in enumerate(found.hits) if hit.id not in ids][:k]
     explanations = None if found.explanations is None else [found.explanations[place] for place in places]
-    return Found([found.hits[place] for place in places], len(places), explanations)
+    return Found([found.hits[place] for place in places], len(places), explanations, found.novelty)
 
 
 def explained(
@@ -63,7 +77,7 @@ def explained(
         unique = sorted(set(items))
         X = collection.vectors(unique)[np.searchsorted(unique, items)]
     return [
-        Found(each.hits, each.total, [_explanation(collection, row[None], hit, options) for hit in each.hits])
+        replace(each, explanations=[_explanation(collection, row[None], hit, options) for hit in each.hits])
         for row, each in zip(X, found, strict=True)
     ]
 

@@ -60,6 +60,14 @@ ClassFirst = Annotated[
         help="Rescoring puts N items of the query's class first; by default as many as a hybrid model says.",
     ),
 ]
+Reject = Annotated[
+    float | None,
+    typer.Option(
+        "--reject",
+        metavar="SHARE",
+        help="Find nothing for vectors unlike all that the model has learned from; of known ones, lose this share.",
+    ),
+]
 Explain = Annotated[bool, typer.Option("--explain", help="Say why each item matches; needs a file of queries.")]
 
 
@@ -76,6 +84,7 @@ def search(
     oversample: Oversample = None,
     metric: Metric = None,
     class_first: ClassFirst = None,
+    reject: Reject = None,
     explain: Explain = False,
     vectors: Vectors = None,
     jobs: Jobs = 1,
@@ -88,8 +97,15 @@ def search(
     _check_request(input, item, radius, by_scores)
     if explain and input is None:
         raise ValueError("--explain needs a file of query vectors.")
-    _check_rescoring(
-        radius, {"--rescore": rescore, "--oversample": oversample, "--metric": metric, "--class-first": class_first}
+    _refuse_with_radius(
+        radius,
+        {
+            "--rescore": rescore,
+            "--oversample": oversample,
+            "--metric": metric,
+            "--class-first": class_first,
+            "--reject": reject,
+        },
     )
     condition = _parse_filter(where)
     with opened(folder, read_only=True, n_jobs=jobs) as collection, unknown_ids_reported():
@@ -112,6 +128,7 @@ def search(
                     oversample=oversample,
                     metric=metric,
                     class_first=class_first,
+                    reject=reject,
                     **filters,
                 )
             else:
@@ -120,7 +137,7 @@ def search(
     if as_json:
         _print_json(answers, reasons)
     else:
-        _print_lines(answers, reasons)
+        _print_lines(answers, reasons, "none of these" if reject is not None else "")
 
 
 def _reasons(collection: Collection, X: Any, answers: list[list[Hit]], metric: str) -> list[list[Explanation]]:
@@ -135,8 +152,10 @@ def _print_json(answers: list[list[Hit]], reasons: list[list[Explanation]] | Non
     typer.echo(json.dumps(found))
 
 
-def _print_lines(answers: list[list[Hit]], reasons: list[list[Explanation]] | None) -> None:
+def _print_lines(answers: list[list[Hit]], reasons: list[list[Explanation]] | None, if_empty: str) -> None:
     for query, hits in enumerate(answers):
+        if not hits and if_empty:
+            typer.echo(f"{query:>6} {if_empty}")
         for place, hit in enumerate(hits):
             label = None if hit.label is None else f"label {json.dumps(hit.label)}"
             exact = "" if hit.rescored is None else f" {hit.rescored:>9.4g}"
@@ -159,10 +178,10 @@ def _check_request(input: Path | None, item: list[int] | None, radius: int | Non
         raise ValueError("--by-scores needs a file of query vectors: a stored item has a code, but no scores.")
 
 
-def _check_rescoring(radius: int | None, options: dict[str, Any]) -> None:
-    given = [name for name, value in options.items() if value not in (None, False)]
+def _refuse_with_radius(radius: int | None, options: dict[str, Any]) -> None:
+    given = [name for name, value in options.items() if value is not None and value is not False]
     if given and radius is not None:
-        raise ValueError(f"{given[0]} orders the -k nearest items and does nothing with --radius. Leave one out.")
+        raise ValueError(f"{given[0]} is for the -k nearest items and does nothing with --radius. Leave one out.")
 
 
 def _parse_filter(text: str | None) -> Any:

@@ -111,7 +111,8 @@ def explanation_answer(reasons: Reasons) -> Explanation:
 
 def _found_answer(found: Found) -> answers.Found:
     reasons = found.explanations or [None] * len(found.hits)
-    return answers.Found([_hit_answer(*pair) for pair in zip(found.hits, reasons, strict=True)], found.total)
+    hits = [_hit_answer(*pair) for pair in zip(found.hits, reasons, strict=True)]
+    return answers.Found(hits, found.total, found.novelty)
 
 
 def _hit_answer(hit: Hit, reasons: Reasons | None) -> answers.Hit:

@@ -177,6 +177,7 @@ class SearchSettings(FilterRequest):
     oversample: Annotated[int, Field(ge=1, le=1000)] | None = None
     metric: Literal["euclidean", "cosine"] | None = None
     class_first: Annotated[int, Field(ge=0, le=10_000)] | None = None
+    reject: Annotated[float, Field(ge=0, le=1)] | None = None
     by_scores: bool = False
     explain: bool = False
 
@@ -193,7 +194,7 @@ class SearchSettings(FilterRequest):
         return self
 
     def to_options(self) -> SearchOptions:
-        names = ("k", "rescore", "oversample", "metric", "class_first", "by_scores", "explain")
+        names = ("k", "rescore", "oversample", "metric", "class_first", "reject", "by_scores", "explain")
         return SearchOptions.of(**self._filters(), **{name: getattr(self, name) for name in names})
 
 
