@@ -50,6 +50,13 @@ def assert_nearest(found, distances, ids, k):
         assert found.ids[q].tolist() == ids[order].tolist()
 
 
+def test_consecutive_ids_take_no_memory_and_others_take_eight_bytes():
+    codes = BinaryCodes.from_signs(np.ones((1000, 64)))
+    rule = {"class_bits": 3, "class_weight": 2}
+    assert HybridIndex.from_codes(codes, **rule).nbytes == 8000 + 16
+    assert HybridIndex.from_codes(codes, np.arange(1000) * 2, **rule).nbytes == 16000
+
+
 @pytest.mark.parametrize("k", [1, 10, 150, 1000])
 def test_search_gives_what_a_sort_of_all_distances_gives(case, k):
     index, _, ids, queries, distances = case

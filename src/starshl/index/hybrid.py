@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Self
 
@@ -14,9 +14,10 @@ from ..codes.hamming import few_pass, scan_tasks
 from . import _hybrid_loops as loops
 from .checks import check_names
 from .class_rule import Candidates, HammingRule
-from .flat import FlatItems
+from .held_items import HeldItems
+from .run_items import RunItems
 from .scan import ScanIndex
-from .snapshot import Hits, empty_planes
+from .snapshot import Hits
 
 __all__ = ["MAX_CLASS_BITS", "HybridIndex", "HybridItems"]
 
@@ -27,15 +28,15 @@ _MAX_WEIGHT = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class HybridItems(FlatItems):
+class HybridItems(HeldItems):
     """Codes whose first bits are a class, by ascending id."""
 
-    rule: HammingRule
+    rule: HammingRule = field(kw_only=True)
 
     @classmethod
     def empty_with(cls, n_bits: int, rule: HammingRule) -> Self:
         """Return a snapshot without items."""
-        return cls(n_bits, empty_planes(n_bits), np.empty(0, np.int64), 0, rule)
+        return cls(RunItems.empty(n_bits), rule=rule)
 
     def arrays(self) -> dict[str, np.ndarray]:
         rule = [self.rule.class_bits, int(self.rule.class_weight), self.rule.class_first]
@@ -144,8 +145,8 @@ class HybridIndex(ScanIndex):
         if rule.dtype != np.int64 or rule.shape != (3,):
             raise ValueError(f"its rule is {rule.dtype} of shape {rule.shape}")
         index = cls(n_bits, int(rule[0]), int(rule[1]), class_first=int(rule[2]), n_jobs=n_jobs)
-        plain = FlatItems.from_arrays(n_bits, {name: arrays[name] for name in ("ids", "planes")})
-        index._items = replace(index._items, planes=plain.planes, id_room=plain.id_room, n_items=plain.n_items)
+        plain = RunItems.from_arrays(n_bits, {name: arrays[name] for name in ("ids", "planes")})
+        index._items = replace(index._items, plain=plain)
         return index
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 
@@ -18,11 +18,13 @@ from . import _residual_loops as loops
 from .base import Neighbors, RadiusNeighbors
 from .checks import check_names
 from .class_rule import Candidates, FloatRule
-from .flat import FlatItems
+from .flat_items import PlaneItems
+from .held_items import HeldItems
 from .hybrid import MAX_CLASS_BITS
 from .reconstruction import Reconstruction, VectorQueries, class_fields
+from .run_items import RunItems
 from .scan import ScanIndex, passing_items
-from .snapshot import Hits, empty_planes
+from .snapshot import Hits
 
 __all__ = ["ResidualIndex", "ResidualItems"]
 
@@ -30,7 +32,7 @@ _BYTE_SIGNS = 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=
 
 
 @dataclass(frozen=True, eq=False)
-class ResidualItems(FlatItems):
+class ResidualItems(HeldItems):
     r"""Codes, and the squared norms of the vectors they stand for, by ascending id.
 
     With the mean of the centers as the origin, the distance of a query q from an item is
@@ -40,25 +42,23 @@ class ResidualItems(FlatItems):
     The first two terms depend on the class alone. The sum is one of table entries, one per byte of the code.
     """
 
-    rule: FloatRule
-    decoder: Reconstruction
-    norm_room: np.ndarray
+    rule: FloatRule = field(kw_only=True)
+    decoder: Reconstruction = field(kw_only=True)
+    norm_room: np.ndarray = field(kw_only=True)
 
     @classmethod
     def empty_with(cls, n_bits: int, rule: FloatRule, decoder: Reconstruction) -> Self:
         """Return a snapshot without items."""
-        nothing = np.empty(0, np.float32)
-        return cls(n_bits, empty_planes(n_bits), np.empty(0, np.int64), 0, rule, decoder, nothing)
+        return cls(RunItems.empty(n_bits), rule=rule, decoder=decoder, norm_room=np.empty(0, np.float32))
 
     def arrays(self) -> dict[str, np.ndarray]:
         rule = np.array([self.rule.class_weight, self.rule.class_first, self.decoder.unit])
         parts = {"centers": self.decoder.centers, "components": self.decoder.components, "scales": self.decoder.scales}
         return super().arrays() | parts | {"rule": rule}
 
-    def filled(self, plain: FlatItems) -> Self:
+    def filled(self, plain: PlaneItems) -> Self:
         """Return a snapshot of these codes and ids."""
-        norms = self._norms(plain.planes, plain.n_items)
-        return replace(self, planes=plain.planes, id_room=plain.id_room, n_items=plain.n_items, norm_room=norms)
+        return replace(self, plain=plain, norm_room=self._norms(plain.planes, plain.n_items))
 
     @property
     def nbytes(self) -> int:
@@ -66,13 +66,13 @@ class ResidualItems(FlatItems):
 
     def inserted(self, planes: np.ndarray, ids: np.ndarray) -> Self:
         larger, added = super().inserted(planes, ids), self._norms(planes, len(ids))
-        n_old, n_new = self.n_items, larger.n_items
-        if n_old and ids[0] < self.id_room[n_old - 1]:
+        n_old, n_new, last = self.n_items, larger.n_items, self.last_id
+        if last is not None and ids[0] < last:
             places = np.searchsorted(self.ids, ids)
             return replace(larger, norm_room=np.insert(self.norm_room[:n_old], places, added))
         room = self.norm_room
         if len(room) < n_new:
-            room = np.empty(len(larger.id_room), np.float32)
+            room = np.empty(larger.planes.shape[1], np.float32)
             room[:n_old] = self.norm_room[:n_old]
         room[n_old:n_new] = added
         return replace(larger, norm_room=room)
@@ -225,7 +225,7 @@ class ResidualIndex(ScanIndex):
             raise ValueError(f"its rule is {rule.dtype} of shape {rule.shape}")
         decoder = Reconstruction(arrays["centers"], arrays["components"], arrays["scales"], rule[2])
         index = cls(n_bits, decoder, class_weight=rule[0], class_first=int(rule[1]), n_jobs=n_jobs)
-        plain = FlatItems.from_arrays(n_bits, {name: arrays[name] for name in ("ids", "planes")})
+        plain = RunItems.from_arrays(n_bits, {name: arrays[name] for name in ("ids", "planes")})
         fields = plain.planes[0] & plain.planes.dtype.type((1 << index.class_bits) - 1)
         if np.any(fields >= len(decoder.centers)):
             raise ValueError("some of its codes have a class without a center")
@@ -251,7 +251,7 @@ class ResidualIndex(ScanIndex):
         if k == 0 or not len(queries):
             return Neighbors(np.empty((len(queries), k)), np.empty((len(queries), k), np.int64))
         positions, distances = items.nearest_to(queries, k, mask, self.n_jobs)
-        return Neighbors(distances, items.ids.take(positions))
+        return Neighbors(distances, items.ids_at(positions))
 
     def search_radius(
         self,
@@ -266,7 +266,7 @@ class ResidualIndex(ScanIndex):
         items = self._items
         mask, _ = passing_items(items, self._check_filters(among, where), 1)
         starts, positions, distances = items.within_of(queries, radius, mask, self.n_jobs)
-        return RadiusNeighbors(starts, distances, items.ids[positions])
+        return RadiusNeighbors(starts, distances, items.ids_at(positions))
 
     def _queries(self, codes: BinaryCodes | VectorQueries) -> VectorQueries:
         if not isinstance(codes, VectorQueries):
