@@ -183,7 +183,7 @@ class OpenCollection:
     def find(
         self, *, where: Mapping[str, Any] | None = None, among: ArrayLike | None = None, labels: LabelsLike = None
     ) -> np.ndarray:
-        """Return the ids of the items that pass filters, ascending; the arguments are those of :meth:`Collection.search`."""
+        """Return the ids of the items that pass filters, ascending; arguments as in :meth:`Collection.search`."""
         with self._session.reading() as (snapshot, store):
             passing = Filters(where, among, labels).passing(snapshot, store)
             return np.sort(snapshot.index.ids if passing is None else snapshot.index.ids[passing])
