@@ -39,7 +39,10 @@ def test_the_model_of_a_collection_can_be_exported(blobs, tmp_path, answer):
         (("--onnx", "m.onnx", "--precision", "half"), "float64"),
         (("--onnx", "m.bin"), "it may be .onnx"),
         (("--onnx", "absent/m.onnx"), "There is no folder"),
-        ((), "say --onnx FILE"),
+        ((), "say --onnx FILE or --page FILE"),
+        (("--page", "page.html"), "is not the folder of a collection"),
+        (("--page", "page.htm"), "it may be .html"),
+        (("--page", "page.html", "--picture", "28"), "give height and width, such as 28x28"),
     ],
 )
 def test_bad_requests_are_refused_and_leave_no_file(words, said, files, tmp_path, monkeypatch, starshl):
@@ -62,3 +65,17 @@ def test_an_output_that_is_the_model_is_refused(files, tmp_path, starshl):
     model.write_bytes((files / "model.safetensors").read_bytes())
     assert "is the same file as the input" in starshl("export", model, "--onnx", model).stderr
     assert load(model).n_bits_ == 10
+
+
+def test_a_page_of_a_collection_is_written_and_described(blobs, tmp_path, starshl, answer):
+    X, y = blobs
+    for name in ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"):
+        (tmp_path / name).write_bytes(b"a runtime")
+    with Collection.create(tmp_path / "items", StarRidge(8, random_state=0).fit(X, y)) as items:
+        items.add(X, labels=y)
+    words = ("export", tmp_path / "items", "--page", tmp_path / "page.html", "--runtime", tmp_path)
+    result = answer(*words, "--title", "Clouds", "--picture", "1x3")["page"]
+    assert (result["n_items"], result["encodes"], result["picture"]["width"]) == (60, True, 3)
+    assert "<h1>Clouds</h1>" in (tmp_path / "page.html").read_text()
+    said = starshl(*words, "--progress").stdout
+    assert said == f"60 items, {(tmp_path / 'page.html').stat().st_size:,} bytes: {tmp_path / 'page.html'}\n"

@@ -1,19 +1,20 @@
-"""``starshl export``: a model for any ONNX runtime."""
+"""``starshl export``: a model for any ONNX runtime, and a page that searches in a browser."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import AsJson, load_model, print_json, split_names
+from .options import AsJson, Progress, load_model, print_json, progress_shown, split_names
 from .outputs import check_output
 
 if TYPE_CHECKING:
     from ..base import BaseHasher
 
-__all__ = ["export", "export_onnx"]
+__all__ = ["export", "export_onnx", "export_page"]
 
 Source = Annotated[
     Path, typer.Argument(metavar="MODEL|COLLECTION", help="A model file, or the folder of a collection.")
@@ -38,26 +39,116 @@ Precision = Annotated[
 ]
 
 
+Page = Annotated[
+    Path | None,
+    typer.Option(
+        "--page",
+        metavar="FILE",
+        help="Write an .html file that encodes queries and searches the collection in a browser, without a network. "
+        "npm installs onnxruntime-web into the user's cache the first time.",
+    ),
+]
+Title = Annotated[
+    str | None, typer.Option("--title", metavar="TEXT", help="Of the page; by default the folder's name.")
+]
+Picture = Annotated[
+    str | None,
+    typer.Option(
+        "--picture",
+        metavar="HxW[x3]",
+        help="The vectors of the collection are the pixels of pictures of this size, so that queries can be drawn.",
+    ),
+]
+Runtime = Annotated[
+    Path | None,
+    typer.Option("--runtime", metavar="FOLDER", help="The folder `dist` of onnxruntime-web, on machines without npm."),
+]
+
+
 def export(
     source: Source,
     onnx: Onnx = None,
     outputs: Outputs = None,
     precision: Precision = "float64",
+    page: Page = None,
+    title: Title = None,
+    picture: Picture = None,
+    runtime: Runtime = None,
+    progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a model, preprocessing included, for other runtimes; say how long one row takes there and here."""
-    if onnx is None:
-        raise ValueError("Nothing to write: say --onnx FILE.")
-    summary = export_onnx(source, onnx, split_names(outputs) or None, precision)
+    """Write a model for other runtimes, preprocessing included, or a page that searches a collection in a browser."""
+    if onnx is None and page is None:
+        raise ValueError("Nothing to write: say --onnx FILE or --page FILE.")
+    if page is not None:
+        check_output(page, _files_of(source), suffixes=(".html",))
+    shape = None if picture is None else _parse_shape(picture)
+    summary: dict[str, Any] = {}
+    if onnx is not None:
+        summary |= export_onnx(source, onnx, split_names(outputs) or None, precision)
+    if page is not None:
+        summary["page"] = export_page(source, page, title, shape, runtime, progress)
     if as_json:
         print_json(summary)
         return
-    typer.echo(
-        f"{summary['method']}, {summary['n_bits']} bits, {summary['file_bytes']:,} bytes in {precision}: "
+    if onnx is not None:
+        typer.echo(_onnx_sentences(summary))
+    if page is not None:
+        typer.echo(_page_sentences(summary["page"]))
+
+
+def _onnx_sentences(summary: dict[str, Any]) -> str:
+    return (
+        f"{summary['method']}, {summary['n_bits']} bits, {summary['file_bytes']:,} bytes in {summary['precision']}: "
         f"{summary['onnx']} (outputs {', '.join(summary['outputs'])})\n"
         f"One row takes {summary['onnx_ms']:.3f} ms in onnxruntime on one thread, {summary['encode_ms']:.3f} ms in "
         "`encode`."
     )
+
+
+def _page_sentences(page: dict[str, Any]) -> str:
+    previews = f", {page['n_previews']:,} previews" if page["n_previews"] else ""
+    written = f"{page['n_items']:,} items{previews}, {page['file_bytes']:,} bytes: {page['file']}"
+    return written if page["encodes"] else f"{written}\nIt searches for items only. {page['why_not']}"
+
+
+def export_page(
+    source: Path,
+    path: Path,
+    title: str | None,
+    picture: tuple[int, ...] | None,
+    runtime: Path | None,
+    progress: bool | None,
+) -> dict[str, Any]:
+    """Write one page of a collection; return what `--json` prints."""
+    if not source.is_dir():
+        raise ValueError(
+            f"{str(source)!r} is not the folder of a collection, and --page shows the items of one. Make a collection "
+            "with `starshl index build`."
+        )
+    from ..export import write_search_page
+    from .index.common import opened
+
+    track = _tracked if progress_shown(progress) else None
+    with opened(source, read_only=True) as collection:
+        facts = write_search_page(collection, path, title=title, picture=picture, runtime=runtime, track=track)
+    shown = ("n_items", "n_bits", "n_previews", "encodes", "why_not", "picture", "file_bytes")
+    return {"file": str(path), **{name: facts[name] for name in shown if name in facts}}
+
+
+def _tracked(batches: Iterable[Any], n_batches: int) -> Iterable[Any]:
+    from rich.console import Console
+    from rich.progress import track
+
+    return track(batches, "reading items", total=n_batches, console=Console(stderr=True), transient=True)
+
+
+def _parse_shape(text: str) -> tuple[int, ...]:
+    sides = text.lower().split("x")
+    is_shape = len(sides) in (2, 3) and all(side.isdecimal() and int(side) > 0 for side in sides)
+    if not is_shape or (len(sides) == 3 and sides[2] not in ("1", "3")):
+        raise ValueError(f"--picture got {text!r}; give height and width, such as 28x28, or 32x32x3 for colors.")
+    return tuple(int(side) for side in sides)
 
 
 def export_onnx(source: Path, path: Path, outputs: tuple[str, ...] | None, precision: str) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from .graph import IR_VERSION, OPSET, Graph, Value, helper, onnx, onnx_type
 from .scores import bit_scores
 from .steps import prepare
 
-__all__ = ["OUTPUTS", "PRECISIONS", "build_outputs", "inner_hasher", "to_onnx"]
+__all__ = ["OUTPUTS", "PRECISIONS", "build_outputs", "inner_hasher", "model_of", "to_onnx"]
 
 PRECISIONS = ("float64", "float32")
 BIT_ORDER = "bit j of a code is bit j % 8 (least significant first) of byte j // 8"
@@ -76,12 +76,17 @@ def to_onnx(
     """
     check_is_fitted(hasher)
     precision = check_choice(precision, "precision", PRECISIONS)
-    rows = Value(Graph(), "X", precision)
-    results = build_outputs(hasher, rows, _check_outputs(hasher, outputs))
-    model = _assemble(hasher, rows, results)
+    model = model_of(hasher, [], hasher.n_features_in_, _check_outputs(hasher, outputs), precision)
     if path is not None:
         write_atomically(path, model.SerializeToString())
     return model
+
+
+def model_of(hasher: BaseHasher, steps: Sequence[Any], n_features: int, outputs: Sequence[str], precision: str) -> Any:
+    """Return the model of a hasher after further steps, which take rows of ``n_features`` numbers."""
+    rows = Value(Graph(), "X", precision)
+    results = build_outputs(hasher, prepare(steps, rows), outputs)
+    return _assemble(hasher, rows, n_features, results)
 
 
 def build_outputs(hasher: BaseHasher, rows: Value, names: Sequence[str]) -> dict[str, Value]:
@@ -133,11 +138,11 @@ def inner_hasher(hasher: BaseHasher) -> BaseHasher:
     return inner_hasher(hasher.hasher_) if isinstance(hasher, PreparedHasher) else hasher
 
 
-def _assemble(hasher: BaseHasher, rows: Value, results: dict[str, Value]) -> Any:
+def _assemble(hasher: BaseHasher, rows: Value, n_features: int, results: dict[str, Value]) -> Any:
     """Return the model with named inputs, outputs and a description of itself."""
     graph = rows.graph
     named = [helper.make_node("Identity", [value.name], [name]) for name, value in results.items()]
-    inputs = [helper.make_tensor_value_info("X", onnx_type(rows.dtype), ["N", hasher.n_features_in_])]
+    inputs = [helper.make_tensor_value_info("X", onnx_type(rows.dtype), ["N", n_features])]
     outputs = [
         helper.make_tensor_value_info(name, onnx_type(value.dtype), _shape(name, hasher))
         for name, value in results.items()

@@ -1,0 +1,201 @@
+"""One HTML file that searches a collection, and encodes queries, in a browser without a network."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from .._files import write_atomically
+from .._words import counted
+from ..base import BaseHasher
+from ..collection import Collection
+from ..exceptions import NotExpressibleError
+from ..features import PictureFeatures, PreparedHasher, ReadPictures
+from ..hybrid import HybridHasher
+from .browser_runtime import BrowserRuntime, browser_runtime
+from .classes import estimates_probabilities, predicts
+from .onnx_model import inner_hasher, model_of
+from .page_items import PageItems, Track, read_items
+
+__all__ = ["write_search_page"]
+
+_MAX_PREVIEW_BYTES = 100_000_000
+
+
+def write_search_page(
+    collection: Collection,
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    picture: Sequence[int] | None = None,
+    runtime: str | os.PathLike[str] | None = None,
+    track: Track | None = None,
+) -> dict[str, Any]:
+    """Write one HTML file that finds the nearest items of a collection, offline, wherever it is opened.
+
+    It holds the codes, labels, titles and previews of all items, the model as an ONNX graph and onnxruntime-web, which
+    npm installs into the user's cache when it is first needed. A query is an item, a vector, a picture or a drawing,
+    whatever the model takes. Items are ordered by their codes, as in an index: by Hamming distance, or by that of a
+    :class:`starshl.HybridHasher`. Kept vectors are not part of the page.
+
+    Parameters
+    ----------
+    collection : Collection
+    path : path of the file to write, complete or absent
+    title : str, default=None
+        None is the name of the collection's folder.
+    picture : (height, width) or (height, width, 3), default=None
+        The shape of the pictures whose pixels the vectors are, if they are pixels; then queries can be drawn. It is
+        known where the model or the extractor of the collection has a PictureFeatures step.
+    runtime : path, default=None
+        A folder with the files of onnxruntime-web, for machines without npm.
+    track : function, default=None
+        Shows progress: called with batches of ids and their number, it returns them one by one.
+
+    Returns
+    -------
+    facts : dict
+        What the page holds. ``encodes`` tells whether it encodes queries; if an ONNX graph cannot express the model,
+        ``why_not`` says so, and items can be searched for all the same.
+    """
+    hasher = collection.hasher
+    rule = _class_rule(inner_hasher(hasher))
+    if len(collection) == 0:
+        raise ValueError(f"The collection {str(collection.folder)!r} is empty. Add items first.")
+    model, source = _model(collection, picture)
+    loaded = None if model is None else browser_runtime(runtime)
+    items = read_items(collection, _MAX_PREVIEW_BYTES, track)
+    facts: dict[str, Any] = {
+        "n_items": len(items.codes),
+        "n_bits": collection.n_bits,
+        "n_previews": items.n_previews,
+        "preview_types": items.preview_types,
+        "rule": rule,
+        "encodes": model is not None,
+        **source,
+    }
+    page = _page(title or collection.folder.resolve().name, hasher, facts, items, model, loaded)
+    write_atomically(path, page)
+    return facts | {"file_bytes": len(page)}
+
+
+def _class_rule(hasher: Any) -> dict[str, int] | None:
+    if not isinstance(hasher, HybridHasher):
+        return None
+    if hasher.form == "residual":
+        raise ValueError(
+            "This collection has residual codes, which are compared with vectors and not with codes. Use the hybrid "
+            "hasher with form='hamming': its codes are the same."
+        )
+    return {
+        "class_bits": hasher.class_bits_,
+        "class_weight": int(hasher.class_weight_),
+        "class_first": int(hasher.class_first),
+    }
+
+
+def _model(collection: Collection, picture: Sequence[int] | None) -> tuple[bytes | None, dict[str, Any]]:
+    """Return the model of a page and what it takes; without a model, why there is none."""
+    hasher = collection.hasher
+    reader, steps = _extractor_steps(collection)
+    inner = inner_hasher(hasher)
+    outputs = ["codes", *(["label"] if predicts(inner) else [])]
+    outputs += ["probabilities"] if estimates_probabilities(inner) else []
+    first = _first_step([*steps, *getattr(hasher, "steps_", [])])
+    n_features = first.n_features_in_ if steps else hasher.n_features_in_
+    try:
+        model = model_of(hasher, steps, n_features, outputs, "float32")
+    except NotExpressibleError as error:
+        return None, {"n_features": 0, "picture": None, "why_not": str(error)}
+    shape = _picture(collection, first, reader, picture, n_features)
+    classes = [str(label) for label in np.asarray(getattr(inner, "classes_", [])).tolist()]
+    about = {"n_features": n_features, "picture": shape, "takes_pictures": bool(steps), "classes": classes}
+    return model.SerializeToString(), about
+
+
+def _extractor_steps(collection: Collection) -> tuple[ReadPictures | None, list[Any]]:
+    """Return the step that reads picture files, which a browser does itself, and those after it."""
+    extractor = collection.extractor
+    if extractor is None:
+        return None, []
+    first, *others = extractor.steps
+    return (first, others) if isinstance(first, ReadPictures) else (None, extractor.steps)
+
+
+def _first_step(steps: Sequence[Any]) -> Any:
+    while steps and isinstance(steps[0], PreparedHasher):
+        steps = steps[0].steps_
+    return steps[0] if steps else None
+
+
+def _picture(
+    collection: Collection, first: Any, reader: ReadPictures | None, given: Sequence[int] | None, n_features: int
+) -> dict[str, Any] | None:
+    """Return what a browser must know to turn pictures into rows, None if rows are not pictures."""
+    crop = "whole" if reader is None else reader.shape
+    if isinstance(first, PictureFeatures):
+        height, width, n_channels = first.shape_.tolist()
+        return {"height": height, "width": width, "channels": n_channels, "white": first.white_, "crop": crop}
+    if given is None:
+        return None
+    height, width, n_channels = (*given, 1)[:3]
+    if height * width * n_channels != n_features:
+        raise ValueError(
+            f"Pictures of {'x'.join(map(str, given))} have {height * width * n_channels} values; the vectors of this "
+            f"collection have {n_features}. Give the shape of its pictures."
+        )
+    return {"height": height, "width": width, "channels": n_channels, "white": _white(collection), "crop": crop}
+
+
+def _white(collection: Collection) -> float:
+    """Return the largest value of pixels, from kept vectors or from the rows that the model keeps."""
+    if collection.keeps is not None:
+        return float(collection.vectors(collection.ids[:1000]).max())
+    kept = getattr(inner_hasher(collection.hasher), "support_samples_", None)
+    return 1.0 if kept is None else float(kept.max())
+
+
+def _page(
+    title: str,
+    hasher: BaseHasher,
+    facts: Mapping[str, Any],
+    items: PageItems,
+    model: bytes | None,
+    runtime: BrowserRuntime | None,
+) -> bytes:
+    source = files(__package__).joinpath("page")
+    html, css, search, script = (
+        source.joinpath(name).read_text(encoding="utf-8") for name in ("page.html", "page.css", "search.js", "page.js")
+    )
+    parts = {"codes": items.codes.tobytes(), "items": items.json(), "previews": items.previews}
+    if model is not None and runtime is not None:
+        parts |= {"model": model, "runtime": runtime.script, "wasm": runtime.wasm}
+    inner = type(inner_hasher(hasher)).__name__
+    footer = f"Made by starshl. The model runs in {runtime.name} (MIT license)." if runtime else "Made by starshl."
+    filled = {
+        "title": escape(title),
+        "css": css,
+        "facts": f"{counted(facts['n_items'], 'item')}, {inner}, {facts['n_bits']} bits. This page needs no network.",
+        "footer": escape(footer),
+        "manifest": json.dumps(dict(facts)).replace("<", "\\u003c"),
+        "parts": "\n".join(_embedded(name, content) for name, content in parts.items() if content),
+        "search": search,
+        "script": script,
+    }
+    # All at once: what is filled in may look like a mark itself.
+    return re.sub(r"\{(\w+)\}", lambda mark: filled[mark.group(1)], html).encode()
+
+
+def _embedded(name: str, content: bytes) -> str:
+    # No time stamp: the same collection makes the same page.
+    packed = base64.b64encode(gzip.compress(content, 6, mtime=0)).decode()
+    return f'<script id="{name}" type="text/plain">{packed}</script>'

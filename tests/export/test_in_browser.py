@@ -1,0 +1,103 @@
+"""An exported page in a real browser without a network: run with `make test-slow`."""
+
+import shutil
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from starshl import StarRidge
+from starshl.collection import Collection
+from starshl.export import write_search_page
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None, reason="no Chromium to open the page in"),
+    pytest.mark.skipif(shutil.which("npm") is None, reason="no npm to install onnxruntime-web"),
+]
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load_digits(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def items(digits, tmp_path_factory):
+    X, y = digits
+    hasher = StarRidge(32, random_state=0).fit(X[:600], y[:600])
+    with Collection.create(tmp_path_factory.mktemp("page") / "digits", hasher) as collection:
+        collection.add(X, labels=y)
+        yield collection
+
+
+@pytest.fixture(scope="module")
+def page(items):
+    playwright = pytest.importorskip("playwright.sync_api")
+    path = items.folder.with_suffix(".html")
+    try:
+        write_search_page(items, path, picture=(8, 8))
+    except OSError as error:
+        pytest.skip(f"no runtime: {error}")
+    with playwright.sync_playwright() as tools:
+        browser = tools.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
+        opened = browser.new_context(offline=True).new_page()
+        problems = []
+        opened.on("pageerror", lambda problem: problems.append(problem))
+        opened.goto(path.as_uri())
+        opened.wait_for_selector("html[data-ready]", timeout=120_000)
+        yield opened
+        browser.close()
+        assert problems == []
+
+
+def shown(page):
+    entries = page.query_selector_all("#results li")
+    return [(int(each.get_attribute("data-id")), int(each.get_attribute("data-distance"))) for each in entries]
+
+
+def test_vectors_find_what_the_collection_finds(page, items, digits):
+    X, _ = digits
+    page.click("[data-mode=vector]")
+    for row in (700, 1200, 1796):
+        page.fill("#vector", ", ".join(map(str, X[row])))
+        page.click("#encode")
+        page.wait_for_function("document.getElementById('status').textContent.startsWith('Encoded')")
+        page.wait_for_timeout(200)
+        hits = items.search(X[row : row + 1].astype(np.float32), k=24)[0]
+        assert shown(page) == [(hit.id, hit.distance) for hit in hits]
+
+
+def test_an_item_finds_what_the_collection_finds(page, items):
+    page.click("[data-mode=item]")
+    page.fill("#find", "Item 1500")
+    page.click("#found button")
+    assert shown(page) == [(hit.id, hit.distance) for hit in items.search(items=[1500], k=24)[0]]
+
+
+def test_a_drawn_one_looks_like_a_one(page, items):
+    page.click("[data-mode=draw]")
+    box = page.locator("#drawing").bounding_box()
+    for stroke in ([(0.38, 0.3), (0.52, 0.15), (0.52, 0.85)],):
+        points = [(box["x"] + u * box["width"], box["y"] + v * box["height"]) for u, v in stroke]
+        page.mouse.move(*points[0])
+        page.mouse.down()
+        for point in points[1:]:
+            page.mouse.move(*point, steps=8)
+        page.mouse.up()
+    page.wait_for_timeout(500)
+    assert "Looks like 1" in page.inner_text("#query")
+    labels = [item.label for item in items.get([item for item, _ in shown(page)])]
+    assert labels.count(1) > 20
+
+
+def test_numbers_that_do_not_fit_are_refused_in_words(page):
+    page.click("[data-mode=vector]")
+    page.fill("#vector", "1, 2, 3")
+    page.click("#encode")
+    assert page.inner_text("#status") == "These are 3 numbers; this model takes 64."
+    page.fill("#vector", "1, two")
+    page.click("#encode")
+    assert "is not a number" in page.inner_text("#status")

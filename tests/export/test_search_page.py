@@ -1,0 +1,179 @@
+"""A page of a collection holds what a browser needs, and its search gives the answers of the indexes."""
+
+import base64
+import gzip
+import json
+import re
+import shutil
+import subprocess
+from importlib.resources import files
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+
+from starshl import BinaryCodes, HybridHasher, StarRidge
+from starshl.baselines import LSHash
+from starshl.collection import Collection
+from starshl.exceptions import MissingExtraError
+from starshl.export import browser_runtime, write_search_page
+from starshl.features import Extractor, PictureFeatures, ReadPictures, Text, picture_hasher
+from starshl.index import FlatIndex, HybridIndex
+
+PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==")
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return X[:120], y[:120]
+
+
+@pytest.fixture(scope="module")
+def runtime(tmp_path_factory):
+    """A folder with files of the right names, so that no test needs the network."""
+    folder = tmp_path_factory.mktemp("dist")
+    for name in ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"):
+        (folder / name).write_bytes(b"a runtime")
+    return folder
+
+
+def embedded(page, name):
+    text = re.search(rf'<script id="{name}" type="text/plain">([^<]*)</script>', page).group(1)
+    return gzip.decompress(base64.b64decode(text))
+
+
+def manifest_of(page):
+    return json.loads(re.search(r'<script id="manifest"[^>]*>(.*?)</script>', page).group(1))
+
+
+def test_a_page_holds_codes_labels_titles_previews_and_the_model(digits, runtime, tmp_path):
+    X, y = digits
+    hasher = StarRidge(40, random_state=0).fit(X, y)
+    with Collection.create(tmp_path / "items", hasher, title="name") as items:
+        ids = items.add(
+            X[:50],
+            labels=[int(label) if place % 2 else None for place, label in enumerate(y[:50])],
+            metadata=[{"name": f"</script> {place}"} for place in range(50)],
+            previews=[PNG if place % 3 else None for place in range(50)],
+        )
+        facts = write_search_page(items, tmp_path / "page.html", title="<b>", picture=(8, 8), runtime=runtime)
+        expected = items.codes(ids).packed
+    page = (tmp_path / "page.html").read_text()
+    assert "<h1>&lt;b&gt;</h1>" in page
+    words = np.frombuffer(embedded(page, "codes"), np.uint8).reshape(50, 8)
+    np.testing.assert_array_equal(words[:, :5], expected)
+    assert not words[:, 5:].any()
+    listed = json.loads(embedded(page, "items"))
+    assert listed["titles"][7] == "</script> 7"
+    assert listed["labels"][:2] == [-1, listed["label_names"].index(str(y[1]))]
+    assert np.diff([0, *listed["preview_ends"]]).tolist()[:3] == [0, len(PNG), len(PNG)]
+    assert embedded(page, "model")[:2] == b"\x08\x08"  # the version of the format
+    manifest = manifest_of(page)
+    assert manifest["picture"] == {"height": 8, "width": 8, "channels": 1, "white": 16.0, "crop": "whole"}
+    assert (facts["n_items"], facts["n_previews"], facts["file_bytes"]) == (50, 33, len(page.encode()))
+
+
+def test_the_same_collection_makes_the_same_page(digits, runtime, tmp_path):
+    X, _ = digits
+    with Collection.create(tmp_path / "items", LSHash(8, random_state=0).fit(X)) as items:
+        items.add(X)
+        for name in ("one.html", "two.html"):
+            write_search_page(items, tmp_path / name, runtime=runtime)
+    assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
+
+
+def test_pictures_go_through_the_extractor_or_the_preprocessing_of_the_hasher(digits, runtime, tmp_path):
+    X, y = digits
+    hasher = picture_hasher((8, 8), StarRidge(16, random_state=0)).fit(X, y)
+    with Collection.create(tmp_path / "prepared", hasher) as items:
+        items.add(X)
+        facts = write_search_page(items, tmp_path / "prepared.html", runtime=runtime)
+    assert facts["picture"] == {"height": 8, "width": 8, "channels": 1, "white": 255, "crop": "whole"}
+    pictures = np.random.default_rng(0).integers(0, 256, (20, 8, 8, 3), dtype=np.uint8)
+    features = PictureFeatures((8, 8, 3)).fit(pictures)
+    rows = features.transform(pictures)
+    extractor = Extractor("pictures", [ReadPictures(side=8, shape="center").fit(), features])
+    with Collection.create(tmp_path / "album", LSHash(16, random_state=0).fit(rows), extractor=extractor) as items:
+        items.add(rows)
+        facts = write_search_page(items, tmp_path / "album.html", runtime=runtime)
+    assert facts["picture"] == {"height": 8, "width": 8, "channels": 3, "white": 255, "crop": "center"}
+    assert facts["n_features"] == 192
+
+
+def test_a_model_that_no_graph_expresses_leaves_a_page_that_searches_for_items(tmp_path):
+    texts = ["a red car", "a blue car", "fresh bread", "old bread"]
+    text = Text(n_components=2).fit(texts)
+    hasher = LSHash(8, random_state=0).fit(text.transform(texts))
+    with Collection.create(tmp_path / "items", hasher, extractor=Extractor("texts", [text])) as items:
+        items.add(text.transform(texts))
+        facts = write_search_page(items, tmp_path / "page.html")
+    assert not facts["encodes"]
+    assert "Text" in facts["why_not"]
+    assert 'id="wasm"' not in (tmp_path / "page.html").read_text()
+
+
+def test_what_a_page_cannot_show_is_refused_and_nothing_is_written(digits, runtime, tmp_path):
+    X, y = digits
+    residual = HybridHasher(n_bits=16, form="residual", random_state=0).fit(X, y)
+    with Collection.create(tmp_path / "residual", residual) as items:
+        items.add(X)
+        with pytest.raises(ValueError, match="residual"):
+            write_search_page(items, tmp_path / "page.html", runtime=runtime)
+    with Collection.create(tmp_path / "items", LSHash(8, random_state=0).fit(X)) as items:
+        with pytest.raises(ValueError, match="is empty"):
+            write_search_page(items, tmp_path / "page.html", runtime=runtime)
+        items.add(X)
+        with pytest.raises(ValueError, match="have 81 values; the vectors of this collection have 64"):
+            write_search_page(items, tmp_path / "page.html", picture=(9, 9), runtime=runtime)
+        with pytest.raises(FileNotFoundError, match="has no file"):
+            write_search_page(items, tmp_path / "page.html", runtime=tmp_path)
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_a_machine_without_npm_is_told_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setattr(browser_runtime, "cache_folder", lambda: tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingExtraError, match=r"no npm on this machine\. Install Node\.js"):
+        browser_runtime.browser_runtime()
+
+
+def test_an_installation_that_fails_leaves_no_runtime(tmp_path, monkeypatch):
+    npm = tmp_path / "npm"
+    npm.write_text("#!/bin/sh\necho no network >&2\nexit 1\n")
+    npm.chmod(0o755)
+    monkeypatch.setattr(browser_runtime, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(OSError, match="no network"):
+        browser_runtime.browser_runtime()
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node runs the script of the page")
+@pytest.mark.parametrize("n_bits", [20, 32, 75])
+def test_the_search_of_the_page_is_that_of_the_indexes(n_bits, tmp_path):
+    rng = np.random.default_rng(n_bits)
+    signs = rng.choice([-1, 1], (300, n_bits))
+    signs[:, :3] = np.where(rng.integers(0, 6, 300)[:, None] >> np.arange(3) & 1, 1, -1)
+    codes, queries = BinaryCodes.from_signs(signs), BinaryCodes.from_signs(signs[:12] * rng.choice([1, 1, -1], n_bits))
+    rules = [
+        None,
+        *({"class_bits": 3, "class_weight": w, "class_first": f} for w, f in ((0, 0), (4, 0), (2, 7), (3, 99))),
+    ]
+    given = {"codes": codes.packed.tolist(), "queries": queries.packed.tolist(), "rules": rules, "k": 40}
+    script = files("starshl.export").joinpath("page", "search.js").read_text()
+    script += """
+    const given = JSON.parse(require("fs").readFileSync(0, "utf-8"));
+    const words = Uint32Array.from(given.codes.flatMap((code) => [...wordsOf(code)]));
+    const ask = (rule) => given.queries.map((query) => nearest(words, wordsOf(query), given.k, rule));
+    console.log(JSON.stringify(given.rules.map(ask)));
+    """
+    (tmp_path / "search.cjs").write_text(script)
+    told = subprocess.run(
+        ["node", tmp_path / "search.cjs"], input=json.dumps(given), capture_output=True, text=True, check=True
+    )
+    for rule, answers in zip(rules, json.loads(told.stdout), strict=True):
+        index = FlatIndex.from_codes(codes) if rule is None else HybridIndex.from_codes(codes, **rule)
+        distances, ids = index.search(queries, k=40)
+        assert [answer["positions"] for answer in answers] == ids.tolist()
+        assert [answer["distances"] for answer in answers] == distances.tolist()
