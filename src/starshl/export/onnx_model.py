@@ -76,7 +76,8 @@ def to_onnx(
     """
     check_is_fitted(hasher)
     precision = check_choice(precision, "precision", PRECISIONS)
-    model = model_of(hasher, [], hasher.n_features_in_, _check_outputs(hasher, outputs), precision)
+    n_features = getattr(hasher, "n_features_in_", 0)  # samples without columns are refused with the kernel named
+    model = model_of(hasher, [], n_features, _check_outputs(hasher, outputs), precision)
     if path is not None:
         write_atomically(path, model.SerializeToString())
     return model

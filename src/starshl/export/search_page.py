@@ -111,7 +111,7 @@ def _model(collection: Collection, picture: Sequence[int] | None) -> tuple[bytes
     outputs = ["codes", *(["label"] if predicts(inner) else [])]
     outputs += ["probabilities"] if estimates_probabilities(inner) else []
     first = _first_step([*steps, *getattr(hasher, "steps_", [])])
-    n_features = first.n_features_in_ if steps else hasher.n_features_in_
+    n_features = first.n_features_in_ if steps else getattr(hasher, "n_features_in_", 0)
     try:
         model = model_of(hasher, steps, n_features, outputs, "float32")
     except NotExpressibleError as error:
