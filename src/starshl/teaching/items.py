@@ -11,6 +11,7 @@ import numpy as np
 from ..collection import Collection
 from ..features import PreparedHasher
 from ..graphs import NeighborGraph
+from .proposals import prepare_choice
 
 __all__ = ["LessonItems", "Progress"]
 
@@ -49,6 +50,7 @@ class LessonItems:
         progress("finding neighbors", 0, len(ids))
         graph = NeighborGraph.of_rows(rows, n_jobs=n_jobs)
         progress("finding neighbors", len(ids), len(ids))
+        prepare_choice(graph)
         return cls(ids, rows, graph)
 
     def places(self, ids: np.ndarray) -> np.ndarray:

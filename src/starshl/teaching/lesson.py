@@ -198,7 +198,7 @@ class Lesson:
                 float(moment.beliefs.confidences[place]),
                 way,
             )
-            for place, way in choose(self._items, moment.given, moment.beliefs, moment.barred, n)
+            for place, way in choose(self._items.graph, moment.given, moment.beliefs, moment.barred, n)
         ]
         self._ways.update({proposal.id: proposal.way for proposal in proposals})
         return proposals

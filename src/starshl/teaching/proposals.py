@@ -1,4 +1,14 @@
-"""Which items are worth a label: those that are unsure, unlike what has a label, and unlike each other."""
+r"""Which items are worth a label: those that are unsure, and whose label would tell much about others.
+
+With the covariance C of the graph's diffusion kernel given what is labeled, an item i tells
+
+.. math:: \|C_i\|^2 / (\lambda + C_{ii})
+
+about all items together: by so much the sum of their variances falls with its label (V-optimality; Ji and Han 2012).
+It is large far from what is labeled, where items are many, and small for outliers. Multiplied by how unsure the item
+is, it is the choice of Miller and Bertozzi (2024). Every item of a batch counts as labeled for the next one, so that a
+batch holds no copies.
+"""
 
 from __future__ import annotations
 
@@ -6,22 +16,23 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..graphs import cluster_graph
-from ..graphs.diffusion import diffusion_columns
+from .._threads import single_threaded_blas
+from ..graphs import NeighborGraph
+from ..graphs.smooth_basis import smooth_basis
 from .beliefs import Beliefs
 from .events import Label
-from .items import LessonItems
 
-__all__ = ["Choice", "Proposal", "choose"]
+__all__ = ["Choice", "Proposal", "choose", "prepare_choice"]
 
-_N_FIRST_CLUSTERS = 20
-_CACHE = "lesson_first"
+_N_VECTORS = 128
+_RIDGE = 0.1  # of the mean variance, as that of the labels
 
 
 class Proposal(NamedTuple):
     """An item worth a label.
 
-    ``way`` says how it was found: "typical" of a region without labels, "unsure", or "random".
+    ``way`` says how it was found: "typical" of many items, as long as there are not two classes to be unsure about,
+    "unsure", or "random".
     """
 
     id: int
@@ -37,31 +48,54 @@ class Choice(NamedTuple):
     way: str
 
 
-def choose(items: LessonItems, given: np.ndarray, beliefs: Beliefs, barred: np.ndarray, n: int) -> list[Choice]:
+def prepare_choice(graph: NeighborGraph) -> None:
+    """Compute what all later choices need of the graph."""
+    smooth_basis(graph, _N_VECTORS)
+
+
+def choose(graph: NeighborGraph, given: np.ndarray, beliefs: Beliefs, barred: np.ndarray, n: int) -> list[Choice]:
     """Return up to n items to ask for next, the most useful one first."""
     free = (given < 0) & ~barred
-    if not (given >= 0).any():
-        return [Choice(place, "typical") for place in _medoids(items) if free[place]][:n]
-    unsure = np.sort(beliefs.probabilities, axis=1)
-    margin = unsure[:, -1] - (unsure[:, -2] if unsure.shape[1] > 1 else 0.0)
-    score = np.where(free, 1.0 - margin, -np.inf)
+    unsure, way = _unsureness(beliefs)
+    told = _Told(graph, np.flatnonzero(given >= 0))
     chosen: list[Choice] = []
     for _ in range(min(n, int(free.sum()))):
-        place = int(score.argmax())
-        chosen.append(Choice(place, "unsure"))
-        column = diffusion_columns(items.graph, np.array([place]))[0]
-        score = np.where(score > -np.inf, score * (1.0 - np.clip(column / column[place], 0.0, 1.0)), score)
-        score[place] = -np.inf
+        place = int(np.where(free, told.gains() * unsure, -1.0).argmax())
+        free[place] = False
+        chosen.append(Choice(place, way))
+        told.add(place)
     return chosen
 
 
-def _medoids(items: LessonItems) -> list[int]:
-    """Return the item of the highest degree in each cluster of the graph, those of the largest clusters first."""
-    graph = items.graph
-    if _CACHE not in graph.cache:
-        clusters = cluster_graph(graph, min(_N_FIRST_CLUSTERS, graph.n_rows), np.random.RandomState(0))
-        order = np.lexsort((-graph.degrees, clusters))
-        _, first = np.unique(clusters[order], return_index=True)
-        graph.cache[_CACHE] = order[first].tolist()
-    medoids: list[int] = graph.cache[_CACHE]
-    return medoids + [int(place) for place in np.argsort(-graph.degrees, kind="stable") if place not in set(medoids)]
+def _unsureness(beliefs: Beliefs) -> tuple[np.ndarray, str]:
+    """Return how little the first class of each item is ahead of the second, and what that makes a choice."""
+    probabilities = beliefs.probabilities
+    if probabilities.shape[1] < 2:
+        return np.ones(len(probabilities), dtype=np.float32), "typical"
+    best_two = np.partition(probabilities, -2, axis=1)[:, -2:]
+    return (1.0 - (best_two[:, 1] - best_two[:, 0])).astype(np.float32), "unsure"
+
+
+class _Told:
+    """What labels of some items tell about all: the covariance that they leave, as ``smooth @ basis'``."""
+
+    def __init__(self, graph: NeighborGraph, labeled: np.ndarray) -> None:
+        variances, vectors = smooth_basis(graph, _N_VECTORS)
+        self.variances = variances.astype(np.float32)
+        self.basis = vectors * np.sqrt(self.variances)
+        self.ridge = np.float32(_RIDGE * float(np.einsum("ij,ij->", self.basis, self.basis)) / len(self.basis))
+        own = self.basis[labeled].astype(np.float64)
+        with single_threaded_blas():
+            inner = np.linalg.inv(np.eye(own.shape[1]) + own.T @ own / float(self.ridge)).astype(np.float32)
+            self.smooth = self.basis @ inner
+
+    def gains(self) -> np.ndarray:
+        """Return by how much the label of each item would lower the variance of all together."""
+        left = np.einsum("ij,ij->i", self.smooth, self.basis)
+        return np.einsum("ij,ij,j->i", self.smooth, self.smooth, self.variances) / (self.ridge + np.maximum(left, 0.0))
+
+    def add(self, place: int) -> None:
+        """Count an item as labeled, by a step of rank one."""
+        own = self.smooth[place].copy()
+        with single_threaded_blas():
+            self.smooth -= np.outer(self.smooth @ self.basis[place], own / (self.ridge + own @ self.basis[place]))
