@@ -97,23 +97,32 @@ def declare(session: Session, fields: Fields) -> None:
 
 
 def replace_model(
-    session: Session, hasher: BaseHasher, ids: np.ndarray | None, X: SamplesLike | None, kernels: Kernels
+    session: Session,
+    hasher: BaseHasher,
+    ids: np.ndarray | None,
+    X: SamplesLike | None,
+    codes: BinaryCodes | None,
+    kernels: Kernels,
 ) -> None:
-    """Encode all items with another hasher, from X or from the kept vectors."""
+    """Encode all items with another hasher, from X or from the kept vectors, unless the codes are known."""
+    if codes is not None:
+        _check_new_codes(hasher, X, codes)
     with session.writing() as change:
         _check_classes_fit(change.store, hasher)
         check_extractor_stays(change.store, change.snapshot.hasher, hasher)
         held = np.sort(change.snapshot.index.ids)
         kept = X is None and ids is None and _keeps_codes(change, hasher)
-        if kept:
+        if codes is not None:
+            chosen, own = _all_ids(ids, held), codes
+        elif kept:
             chosen, own = held, _vector_codes(change.store.rows(held.tolist()), hasher)
         elif X is None:
             chosen, own = held, _encoded_vectors(change, hasher, held.tolist())
         else:
             chosen = _all_ids(ids, held)
             own = hasher.encode_database(X)
-            if len(own) != len(chosen):
-                raise ValueError(f"There are {len(chosen)} ids and {len(own)} rows in X; give one row per id.")
+        if len(own) != len(chosen):
+            raise ValueError(f"There are {len(chosen)} ids and {len(own)} rows in X; give one row per id.")
         vectors = None
         if X is not None and change.snapshot.vectors is not None:
             vectors = dense_rows(X, hasher.n_features_in_)
@@ -127,6 +136,16 @@ def replace_model(
         if vectors is not None:
             kind = change.snapshot.require_vectors().layout.kind
             replace_vectors(change.folder, change.store, chosen.tolist(), vectors, kind, change.generation)
+
+
+def _check_new_codes(hasher: BaseHasher, X: SamplesLike | None, codes: BinaryCodes) -> None:
+    if X is not None:
+        raise ValueError("There are both X and codes. Give the samples, or their codes if you have them.")
+    if codes.n_bits != hasher.n_bits_:
+        raise ValueError(
+            f"The codes have {codes.n_bits} bits, and the new hasher makes {hasher.n_bits_}. Encode the samples with "
+            "the new one."
+        )
 
 
 def _check_classes_fit(store: Store, hasher: BaseHasher) -> None:

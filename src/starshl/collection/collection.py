@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,12 +23,10 @@ from .entries import Item, item_of
 from .export import write_rows
 from .fields import check_fields, fields_text
 from .folder import Kernels, appearing_folder, save_model
-from .journal import check_entry, read_entries
 from .previews import Preview, delete_previews, find_preview
 from .raw import raw_facts
-from .receipts import check_receipt, find_receipt
+from .recorded import RecordedCollection
 from .search import Hit
-from .searchable import SearchableCollection
 from .session import DATABASE
 from .store import Row, Store
 from .vectors import create_vectors
@@ -37,7 +34,7 @@ from .vectors import create_vectors
 __all__ = ["Collection", "Hit", "Item"]
 
 
-class Collection(SearchableCollection):
+class Collection(RecordedCollection):
     """A durable set of items with codes, searched exactly.
 
     A batch is stored completely or not at all, and once a method has returned, its change survives a crash
@@ -240,6 +237,7 @@ class Collection(SearchableCollection):
         ids: ArrayLike | None = None,
         X: SamplesLike | None = None,
         *,
+        codes: BinaryCodes | None = None,
         kernels: Kernels = None,
     ) -> None:
         """Change to another hasher; labels, metadata and references stay.
@@ -252,42 +250,13 @@ class Collection(SearchableCollection):
             All items and their samples. A collection that keeps vectors encodes these if X is None; otherwise it keeps
             X from then on, which may have other columns. If the new hasher is of the same space, fitted to the same
             :class:`starshl.Codebook`, neither is needed: items keep the codes of their vectors and their encoders.
+        codes : BinaryCodes, default=None
+            The new codes of the vectors of ``ids``, if you have them already, instead of X: the change then takes no
+            longer than storing them.
         kernels : as in :meth:`create`
         """
         check_is_fitted(hasher)
-        replace_model(self._session, hasher, None if ids is None else check_ids(ids), X, kernels)
-
-    def receipting(self, key: str, text: str) -> AbstractContextManager[None]:
-        """Store a text under a key together with the next change that this thread makes inside the block, or neither.
-
-        A caller that lost the answer to a change, in a crash or with a connection, asks :meth:`receipt` whether it was
-        stored before trying again. The newest 100,000 receipts are kept.
-        """
-        check_receipt(key, text)
-        return self._session.receipting(key, text)
-
-    def receipt(self, key: str) -> str | None:
-        """Return the text that a change stored under a key, None if there is no such change."""
-        with self._session.reading() as (_, store):
-            return find_receipt(store, key)
-
-    def noting(self, journal: str, text: str) -> AbstractContextManager[None]:
-        """Append a text to a journal together with the next change that this thread makes inside the block, or neither.
-
-        A journal keeps all of its entries, in the order of the changes; :meth:`journal` reads them.
-        """
-        check_entry(journal, text)
-        return self._session.noting(journal, text)
-
-    def note(self, journal: str, text: str) -> None:
-        """Append a text to a journal as a change of its own."""
-        with self.noting(journal, text), self._session.writing() as change:
-            change.change_codes()
-
-    def journal(self, name: str, after: int = 0) -> list[str]:
-        """Return the entries of a journal, the oldest first, without the first ``after`` of them."""
-        with self._session.reading() as (_, store):
-            return read_entries(store, name, after)
+        replace_model(self._session, hasher, None if ids is None else check_ids(ids), X, codes, kernels)
 
     def declare_fields(self, fields: Mapping[str, type | str]) -> None:
         """Declare metadata fields, so that filters on them are fast; every item must fit, or nothing changes.

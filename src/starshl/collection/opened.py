@@ -20,7 +20,7 @@ from .entries import Item
 from .fields import Value
 from .filtering import Filters
 from .folder import Kernels, encoder_of
-from .overview import count_labels, count_values, passing_ids
+from .overview import count_labels, count_values, labels_by_id, passing_ids
 from .raw import extractor_file, kind_of_items, load_extractor, title_field
 from .search import Hit
 from .session import Session
@@ -167,6 +167,11 @@ class OpenCollection:
         """Return how many items have each label, the most frequent first; unlabeled items are not counted."""
         with self._session.reading() as (snapshot, store):
             return count_labels(snapshot, store)
+
+    def labels(self) -> dict[int, str | int | bool]:
+        """Return the labels of all items that have one, by ascending id."""
+        with self._session.reading() as (snapshot, store):
+            return labels_by_id(snapshot, store)
 
     def value_counts(self, field: str) -> dict[Value, int]:
         """Return how many items have each value of a declared field, the most frequent first."""

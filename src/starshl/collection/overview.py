@@ -14,7 +14,7 @@ from .labels import label_of
 from .snapshot import Snapshot
 from .store import Store
 
-__all__ = ["count_labels", "count_values", "passing_ids"]
+__all__ = ["count_labels", "count_values", "labels_by_id", "passing_ids"]
 
 
 def count_labels(snapshot: Snapshot, store: Store) -> dict[str | int | bool, int]:
@@ -23,6 +23,19 @@ def count_labels(snapshot: Snapshot, store: Store) -> dict[str | int | bool, int
         known = Counter(label for row in store.all_rows() if (label := label_of(row)) is not None)
         return _ordered({json.dumps(label): count for label, count in known.items()})
     return _ordered(_counts_of_column(snapshot, store, LABELS))
+
+
+def labels_by_id(snapshot: Snapshot, store: Store) -> dict[int, str | int | bool]:
+    """Return the labels of all items that have one, by ascending id."""
+    if store.is_outdated:
+        return {row.id: label for row in store.all_rows() if (label := label_of(row)) is not None}
+    ids, known = store.blocks.read_codes()[0].tolist(), {}
+    texts = [text for column in store.blocks.read_column(LABELS, snapshot.memory.columns) for text in column.to_list()]
+    named: dict[str, str | int | bool] = {str(text): json.loads(str(text)) for text in set(texts) - {None}}
+    for item, text in zip(ids, texts, strict=True):
+        if text is not None:
+            known[item] = named[str(text)]
+    return known
 
 
 def count_values(snapshot: Snapshot, store: Store, field: str) -> dict[Value, int]:

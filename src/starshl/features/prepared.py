@@ -166,16 +166,16 @@ class PreparedHasher(BaseHasher):
     def with_bits(self, n_bits: int, **params: Any) -> Self:
         """Return this fitted hasher with codes of another length, without a new fit, if the hasher inside can."""
         check_is_fitted(self)
-        return self._with_hasher(self._classifier.with_bits(n_bits, **params))
+        return self.with_hasher(self._classifier.with_bits(n_bits, **params))
 
     @available_if(_hasher_has("compress"))
     def compress(self, n_support: int | None = None, X: SamplesLike | None = None, **params: Any) -> Self:
         """Return a fitted hasher that encodes faster, if the hasher inside can; X are further raw rows."""
         check_is_fitted(self)
         rows = None if X is None else self.prepare(X)
-        return self._with_hasher(self._classifier.compress(n_support, rows, **params))
+        return self.with_hasher(self._classifier.compress(n_support, rows, **params))
 
-    def _with_hasher(self, hasher: BaseHasher) -> Self:
+    def with_hasher(self, hasher: BaseHasher) -> Self:
         """Return the same fitted steps before another fitted hasher."""
         other = type(self)([clone(step) for step in self.steps], clone(hasher))
         for name, value in self._learned_state().items():

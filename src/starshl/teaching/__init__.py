@@ -1,12 +1,16 @@
 """Lessons: a person labels a few items of a collection, and the labels of all others follow."""
 
-from .lesson import ClassCount, Lesson, LessonState, Predictions, Suspect, Update
+from .background import CodesState
+from .lesson import Lesson
 from .prequential import CurvePoint
 from .proposals import Proposal
+from .states import ClassCount, ItemMap, LessonState, Predictions, Suspect, Update
 
 __all__ = [
     "ClassCount",
+    "CodesState",
     "CurvePoint",
+    "ItemMap",
     "Lesson",
     "LessonState",
     "Predictions",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy as np
 from ..collection import Collection
 from ..features import PreparedHasher
 from ..graphs import NeighborGraph
+from ..graphs.coordinates import principal_coordinates
+from ..maps import map_items
 from .proposals import prepare_choice
 
 __all__ = ["LessonItems", "Progress"]
@@ -20,6 +23,7 @@ Progress = Callable[[str, int, int], None]
 
 _BATCH = 4096
 _FEWEST = 2
+_MAP = "lesson_map"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,7 @@ class LessonItems:
     ids: np.ndarray
     rows: np.ndarray
     graph: NeighborGraph
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @classmethod
     def of(cls, collection: Collection, n_jobs: int | None, progress: Progress) -> Self:
@@ -52,6 +57,16 @@ class LessonItems:
         progress("finding neighbors", len(ids), len(ids))
         prepare_choice(graph)
         return cls(ids, rows, graph)
+
+    def map(self, n_jobs: int | None) -> np.ndarray:
+        """Return a place in the unit square for each item, computed once."""
+        with self._lock:
+            if _MAP not in self.graph.cache:
+                start = principal_coordinates(self.rows, 2)
+                start = np.pad(start, ((0, 0), (0, 2 - start.shape[1])))
+                self.graph.cache[_MAP] = map_items(self.graph, start, n_jobs=n_jobs)
+            places: np.ndarray = self.graph.cache[_MAP]
+            return places
 
     def places(self, ids: np.ndarray) -> np.ndarray:
         """Return where these ids stand among the items; refuse unknown ones."""

@@ -31,16 +31,16 @@ class CurvePoint(NamedTuple):
     n_changed: int
 
 
-def agreement_curve(answers: Iterable[Answer], window: int = _WINDOW) -> list[CurvePoint]:
-    """Return one point per answer, in the order of the answers."""
+def agreement_curve(answers: Iterable[Answer], window: int = _WINDOW, *, only_random: bool = False) -> list[CurvePoint]:
+    """Return one point per answer, in the order of the answers; labels that replace others are not compared."""
     hits: list[bool] = []
     n_given, points = 0, []
     for answer in answers:
         if answer.label is not None:
             hits += [
                 predicted == answer.label
-                for predicted, before in zip(answer.predicted, answer.before, strict=True)
-                if predicted is not None and before is None
+                for predicted, before, way in zip(answer.predicted, answer.before, answer.ways, strict=True)
+                if predicted is not None and before is None and (way == "random" or not only_random)
             ]
         n_given += _n_added(answer)
         points.append(CurvePoint(n_given, *_share(hits[-window:]), answer.n_changed))

@@ -12,6 +12,7 @@ batch holds no copies.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from ..graphs.smooth_basis import smooth_basis
 from .beliefs import Beliefs
 from .events import Label
 
-__all__ = ["Choice", "Proposal", "choose", "prepare_choice"]
+__all__ = ["Choice", "Proposal", "choose", "draw", "prepare_choice"]
 
 _N_VECTORS = 128
 _RIDGE = 0.1  # of the mean variance, as that of the labels
@@ -65,6 +66,14 @@ def choose(graph: NeighborGraph, given: np.ndarray, beliefs: Beliefs, barred: np
         chosen.append(Choice(place, way))
         told.add(place)
     return chosen
+
+
+def draw(given: np.ndarray, barred: np.ndarray, taken: Sequence[int], n: int) -> list[Choice]:
+    """Return up to n items at random, none of the taken ones; the same ones until labels change."""
+    free = (given < 0) & ~barred
+    free[list(taken)] = False
+    order = np.random.RandomState(int((given >= 0).sum())).permutation(len(given))
+    return [Choice(int(place), "random") for place in order[free[order]][:n]]
 
 
 def _unsureness(beliefs: Beliefs) -> tuple[np.ndarray, str]:
