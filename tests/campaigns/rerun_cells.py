@@ -1,0 +1,59 @@
+"""Do runs of the committed summaries again, drawn at random, and compare all figures.
+
+    python tests/campaigns/rerun_cells.py --cells 10                          # of the figures whose data sets are here
+    python tests/campaigns/rerun_cells.py --figure usps,digits --cells 20 --seed 3
+
+It prints P@10 (or the accuracy) as committed and as measured now, and fails if a figure differs in its third digit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from pathlib import Path
+from typing import Any
+
+from starshl.evaluation import RunSummary, SummaryFolder, summarize_record
+from starshl.paper import figures_named, make_plan
+
+SUMMARIES = Path(__file__).parents[2] / "results" / "summaries"
+PRINTED = 5e-4
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--figure", default="all", help="names, separated by commas")
+    parser.add_argument("--cells", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    committed = SummaryFolder(SUMMARIES)
+    runs = [run for run in make_plan(figures_named(given.figure.split(","))).runs if committed.get(run.key)]
+    drawn = random.Random(given.seed).sample(runs, min(given.cells, len(runs)))
+    n_different = 0
+    for run in drawn:
+        before, now = committed.get(run.key), summarize_record(run.perform())
+        largest = max(differences(before.scores, now.scores), default=0.0)
+        n_different += largest > PRINTED
+        print(f"{headline(before)} {headline(now)} largest difference {largest:.1e}  {run.title}", flush=True)
+    print(f"{len(drawn)} of {len(runs)} committed runs done again, {n_different} differ")
+    sys.exit(n_different > 0)
+
+
+def headline(summary: RunSummary) -> str:
+    scores = summary.scores
+    return f"{scores.get('precision_at', {}).get(10, scores.get('accuracy', float('nan'))):.4f}"
+
+
+def differences(before: Any, now: Any) -> list[float]:
+    """Return the differences of all numbers from 0 to 1, whatever they are nested in."""
+    if isinstance(before, dict):
+        return [gap for name in before for gap in differences(before[name], now[name])]
+    if isinstance(before, list):
+        return [gap for own, other in zip(before, now, strict=True) for gap in differences(own, other)]
+    is_share = isinstance(before, float) and isinstance(now, float) and abs(before) <= 1
+    return [abs(before - now)] if is_share else []
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""Runs of the committed summaries, done again, give the same figures to the printed digits.
+
+By default a few quick cells of digits are rerun; the whole figure is a slow test, and
+``tests/campaigns/rerun_cells.py`` takes cells of any figure.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from starshl.evaluation import SummaryFolder, summarize_record
+from starshl.paper import figure, make_plan
+
+SUMMARIES = SummaryFolder(Path(__file__).parents[2] / "results" / "summaries")
+PRINTED = 5e-4  # three digits
+QUICK = ["starridge", "hc-sdh", "codeword-svm", "1-agh", "2-agh", "sph", "lsh", "svc", "float"]
+
+
+def figures(summary):
+    scores = summary.scores
+    values = {f"P@{s}": value for s, value in scores.get("precision_at", {}).items()}
+    names = ("mean_average_precision", "pr_area", "accuracy", "accuracy_balanced", "accuracy_expected")
+    return values | {name: scores[name] for name in names if name in scores}
+
+
+def check(runs):
+    compared = 0
+    for planned in runs:
+        committed = SUMMARIES.get(planned.key)
+        if committed is not None:
+            again = summarize_record(planned.perform())
+            assert figures(again) == pytest.approx(figures(committed), abs=PRINTED), planned.title
+            compared += 1
+    return compared
+
+
+def test_quick_cells_of_digits_give_the_committed_figures():
+    plan = make_plan([figure("digits")], bits=[15], methods=QUICK, n_runs=1)
+    assert check(plan.runs) == len(QUICK)
+
+
+@pytest.mark.slow
+def test_the_whole_figure_of_digits_gives_the_committed_figures():
+    plan = make_plan([figure("digits")])
+    assert check(plan.runs) == len(plan.runs) == 550
