@@ -60,10 +60,21 @@ def test_drawings_have_colors_for_light_and_dark_pages(results, tmp_path):
 
 def test_the_answer_names_the_winner_and_the_interval(made):
     results = made("paper-usps", figures())
-    line = answer_section(results, check_claims(results)).blocks[0].lines[0]
-    assert line.startswith("usps, 45 bits: *SHL with the paper's settings has P@10 0.901, +0.050 (+0.050 to +0.050)")
-    assert "against KSH, all labels, the best other method of the paper" in line
-    assert line.endswith("best of all rows is StarRidge with 0.951, +0.050 (+0.050 to +0.050) against *SHL.")
+    text, table, *_ = answer_section(results, check_claims(results)).blocks
+    assert text.lines[0].endswith("ahead of all other methods of the paper on usps: on every data set run so far.")
+    assert text.lines[1].endswith("the best is StarRidge on 1 of 1 data set.")
+    (row,) = table.rows
+    assert row[:4] == ("usps", "45", "3", "0.901")
+    assert row[4:6] == ("KSH, all labels 0.851", "+0.050 (+0.050 to +0.050)")
+    assert row[6:] == ("StarRidge 0.951", "+0.050 (+0.050 to +0.050)")
+
+
+def test_the_answer_says_where_starshl_is_not_ahead(made):
+    values = figures()
+    values["ksh", 45] = [{"P@10": 0.99}] * 3
+    results = made("paper-usps", values)
+    text = answer_section(results, check_claims(results)).blocks[0]
+    assert text.lines[0].endswith("ahead of all other methods of the paper on no data set, not on usps.")
 
 
 def test_each_printed_figure_has_what_the_paper_says_and_a_table(made):
