@@ -11,7 +11,7 @@ from starshl.paper import PROTOCOLS, check_claims, write_pages
 from starshl.paper.lineup import LINEUP
 from starshl.paper.overview import answer_section, extent_section
 from starshl.paper.pictures import typical_query
-from starshl.paper.printed_figures import are_unequal, printed_sections
+from starshl.paper.printed_figures import printed_sections
 from starshl.reports.document import Table
 from starshl.reports.results import read_results
 
@@ -92,7 +92,7 @@ def test_unequal_classes_get_a_random_order_and_balanced_accuracy(made, chance, 
     results = made("paper-pascal07", figures())
     (protocol,) = results.protocols
     protocol.random_precision, protocol.majority_accuracy = {0: chance}, {0: 0.3}
-    assert are_unequal(protocol) is unequal
+    assert protocol.unequal is unequal
     (section,) = printed_sections(results, [])
     (table,) = (block for block in section.blocks if isinstance(block, Table))
     assert ("random order" in [row[0] for row in table.rows]) is unequal

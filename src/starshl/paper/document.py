@@ -15,7 +15,8 @@ from .label_curve import EMPHASIZED
 from .lineup import title_of
 from .pictures import pictures_section
 from .retrieval import reading_notes, retrieval_section
-from .studies import labels_section, transductive_section, unsupervised_section
+from .studies import labels_section, unsupervised_section
+from .transduction import transductive_section
 
 __all__ = ["STYLES", "build_document", "label_sections"]
 

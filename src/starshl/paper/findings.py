@@ -109,17 +109,17 @@ def _with_interval(gap: Paired) -> str:
     return f"95 % interval {interval(gap)} over {gap.n} paired runs, {verdict}"
 
 
-def transduction_findings(n_bits: int, rows: Mapping[str, Mapping[int, float]], setting: str) -> list[str]:
-    """Say what transduction gains over each way of decoding; ``rows`` maps these and "transductive" to run -> value."""
-    sentences = []
-    for decoding, runs in rows.items():
-        gain = paired(rows["transductive"], runs)
-        if decoding != "transductive" and gain is not None:
-            sentences.append(
-                f"At {n_bits} bits with {setting} transduction changes the accuracy by {difference(gain)} against the "
-                f"nearest codeword by {decoding} ({_with_interval(gain)})."
-            )
-    return sentences
+def transduction_findings(
+    n_bits: int, before: Mapping[int, float], after: Mapping[int, float], decoding: str, setting: str
+) -> list[str]:
+    """Say what transduction gains if both modes are decoded alike, from run -> accuracy of each."""
+    gain = paired(after, before)
+    if gain is None:
+        return []
+    return [
+        f"At {n_bits} bits with {setting}, both decoded by {decoding} distance, transduction changes the accuracy by "
+        f"{difference(gain)} ({_with_interval(gain)})."
+    ]
 
 
 def _hashers_at(protocol: ProtocolResults, n_bits: int) -> dict[str, dict[int, float]]:
@@ -151,4 +151,10 @@ def _yardsticks(protocol: ProtocolResults) -> list[str]:
         sentences.append(f"A plain one-vs-one SVC has an accuracy of {svc.mean:.3f} on the queries.")
     if rows is not None:
         sentences.append(f"Euclidean search of the rows themselves has a P@10 of {rows.mean:.3f}.")
+    chance, largest = (summarize(own.values()) for own in (protocol.random_precision, protocol.majority_accuracy))
+    if protocol.unequal and chance is not None and largest is not None:
+        sentences.append(
+            f"Classes are unequal: a random order of the database has a P@10 of {chance.mean:.3f}, and naming the "
+            f"largest class an accuracy of {largest.mean:.3f} (balanced: {1 / protocol.n_classes:.3f})."
+        )
     return sentences

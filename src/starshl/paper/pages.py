@@ -19,7 +19,8 @@ from .document import STYLES, label_sections
 from .overview import answer_section, claims_in_short, extent_section
 from .printed_figures import printed_sections
 from .retrieval import reading_notes, retrieval_section
-from .studies import transductive_section, unsupervised_section
+from .studies import unsupervised_section
+from .transduction import transductive_section
 
 __all__ = ["write_pages"]
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from ..reports.document import Block, Section, Table, Text, counted, listed
 from ..reports.results import ProtocolResults, Results
-from ..reports.statistics import summarize
 from ..reports.tables import Runs, table_of_means
 from .claims import CLAIMS, Verdict
 from .figures import FIGURES, Figure
@@ -14,7 +13,7 @@ from .lineup import title_of
 from .notes import UNPUBLISHED_DATA_NOTE, unpublished
 from .pictures import N_RETRIEVED, PAPERS_LENGTH, QUERY_CLASS
 
-__all__ = ["are_unequal", "printed_sections"]
+__all__ = ["printed_sections"]
 
 SHOWN = (
     *("starshl-paper", "ksh", "bre", "1-agh", "2-agh", "sph", "lsh"),
@@ -33,7 +32,6 @@ _TITLES = {
 }
 _LENGTHS = (5, 15, 45)
 _TRANSDUCTIVE_LENGTHS = (4, 8, 12, 15)
-_UNEQUAL = 1.05  # times what a random order scores if all classes are equally large
 _ABOUT_ALL = (
     "*SHL is best at every length and strong at short ones, with the largest PR area; supervised methods beat "
     "unsupervised ones, except BRE, which needs longer codes"
@@ -56,12 +54,6 @@ _TRANSDUCTIVE_ROWS = (
     ("StarRidge, transductive", "starridge-transductive", "accuracy, transductive"),
     ("one-vs-one SVC", "svc", "accuracy"),
 )
-
-
-def are_unequal(protocol: ProtocolResults) -> bool:
-    """Tell whether classes differ so much in size that a random order profits from it."""
-    chance = summarize(protocol.random_precision.values())
-    return chance is not None and chance.mean > _UNEQUAL / protocol.n_classes
 
 
 def printed_sections(results: Results, verdicts: Sequence[Verdict]) -> list[Section]:
@@ -112,7 +104,7 @@ def _retrieval_table(protocol: ProtocolResults) -> Table | None:
     lengths = [n_bits for n_bits in _LENGTHS if n_bits in protocol.lengths] or protocol.lengths[-1:]
     if not lengths:
         return None
-    unequal = are_unequal(protocol)
+    unequal = protocol.unequal
     columns = [(f"P@10, {n_bits} bits", "P@10", n_bits) for n_bits in lengths]
     columns += [(name, name, lengths[-1]) for name in ("P@50", "PR area")]
     accuracies = (("accuracy", "accuracy"), ("balanced accuracy", "accuracy, balanced"))

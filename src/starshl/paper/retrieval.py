@@ -22,10 +22,11 @@ Points: TypeAlias = Callable[[str], Iterable[tuple[float, Runs]]]
 
 _OURS = (*STAR_KEYS, "starridge")
 SELF_CODED = "P@10, self-coded"
+BALANCED = "accuracy, balanced"
 _DETAILS = (
     *(("labels used", 0), ("P@10", 3), (SELF_CODED, 3)),
     *(("P@50", 3), ("mAP", 3), ("PR area", 3), ("P(r<=2)", 3), ("empty balls", 2)),
-    *(("accuracy", 3), ("distinct codes", 0), ("fit s", 1), ("encode s", 2), ("peak MB", 0)),
+    *(("accuracy", 3), (BALANCED, 3), ("distinct codes", 0), ("fit s", 1), ("encode s", 2), ("peak MB", 0)),
 )
 _METRICS_WITH_DEVIATION = ("P@10", SELF_CODED, "P@50", "mAP", "PR area", "P(r<=2)")
 _LIST_LENGTHS = tuple(range(10, 55, 5))
@@ -128,9 +129,10 @@ def _precision_table(protocol: ProtocolResults) -> Table:
 
 def _details_table(protocol: ProtocolResults, n_bits: int) -> Table:
     rows = []
-    # Only methods that code items by their labels have it.
+    # Only methods that code items by their labels have a figure of self-coded ones.
     has_self_coded = any(protocol.values(method, n_bits, SELF_CODED) for method in protocol.methods)
-    details = [(metric, digits) for metric, digits in _DETAILS if metric != SELF_CODED or has_self_coded]
+    shown = {SELF_CODED: has_self_coded, BALANCED: protocol.unequal}
+    details = [(metric, digits) for metric, digits in _DETAILS if shown.get(metric, True)]
     for method, label in _labels_at(protocol, n_bits).items():
         cells = [label]
         for metric, digits in details:

@@ -1,130 +1,24 @@
-"""The sections of the other studies: transduction, few labels, no labels."""
+"""The sections of the other studies: few labels, no labels."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
 
 from ..reports.document import Block, Chart, Section, Series, Table, Text, difference, interval
 from ..reports.results import ProtocolResults
-from ..reports.statistics import means_of, paired, require_paired, shared_runs
+from ..reports.statistics import means_of, require_paired, shared_runs
 from ..reports.tables import Runs, line_over, table_of_means
-from .findings import contest, few_runs, transduction_findings
+from .findings import contest, few_runs
 from .lineup import LINEUP, is_star, title_of
 from .notes import extent_line, introduction, section_title
 from .retrieval import labels_used
 
-__all__ = ["labels_section", "transductive_section", "unsupervised_section"]
-
-# Title -> length of the codes -> run -> value.
-ByLength: TypeAlias = dict[str, dict[int, dict[int, float]]]
-
-# The keys of the inductive and the transductive row of each setting.
-_SETTINGS = {
-    "paper settings": ("starshl-paper", "starshl-paper-transductive"),
-    "defaults": ("starshl", "starshl-transductive"),
-}
-_DECODINGS = {
-    "Hamming": ("Hamming distance, ties at random", "accuracy, ties at random"),
-    "Hamming, ties by hinge": ("Hamming distance, ties by hinge distance", "accuracy"),
-    "hinge": ("hinge distance", "accuracy, hinge"),
-}
-
-
-def transductive_section(protocol: ProtocolResults) -> Section:
-    """Return accuracy over code length: nearest codeword by Hamming and hinge distance, and by transduction."""
-    rows = {}
-    for setting, (inductive, transductive) in _SETTINGS.items():
-        for decoding, (_, metric) in _DECODINGS.items():
-            rows[_inductive(decoding, setting)] = (inductive, metric)
-        rows[_transductive(setting)] = (transductive, "accuracy, transductive")
-    rows[title_of("starridge")] = ("starridge", "accuracy")
-    rows[title_of("starridge-transductive")] = ("starridge-transductive", "accuracy, transductive")
-    rows[title_of("svc")] = ("svc", "accuracy")
-    values = {
-        name: {n_bits: protocol.values(method, n_bits, metric) for n_bits in protocol.lengths}
-        for name, (method, metric) in rows.items()
-    }
-    values = {name: by_length for name, by_length in values.items() if any(by_length.values())}
-    lines = _lines((name, by_length.items()) for name, by_length in values.items())
-    chart = Chart("Accuracy over the length of the codes", "bits", "accuracy", lines, tuple(protocol.lengths))
-    text = Text(tuple(_transduction_sentences(protocol, values)))
-    blocks: list[Block | None] = [
-        introduction(protocol),
-        text,
-        chart,
-        _accuracy_table(protocol, values),
-        _transduction_table(protocol, values),
-    ]
-    return Section(section_title(protocol), protocol.name, [block for block in blocks if block is not None])
+__all__ = ["labels_section", "unsupervised_section"]
 
 
 def _lines(named_points: Iterable[tuple[str, Iterable[tuple[float, Runs]]]]) -> tuple[Series, ...]:
     lines = (line_over(title, points, emphasized=is_star(title)) for title, points in named_points)
     return tuple(line for line in lines if line is not None)
-
-
-def _inductive(decoding: str, setting: str) -> str:
-    return f"*SHL inductive, {decoding} ({setting})"
-
-
-def _transductive(setting: str) -> str:
-    return f"*SHL transductive ({setting})"
-
-
-def _transduction_sentences(protocol: ProtocolResults, values: ByLength) -> list[str]:
-    n_bits = protocol.lengths[-1]
-    sentences = [
-        "Inductive rows predict the class of the nearest codeword. If several codewords are equally near in Hamming "
-        'distance, the plain row has the expected accuracy of a random pick; in "ties by hinge" the hinge distance '
-        "decides.",
-        "With the paper's settings, transductive rows assign each unlabeled row by the hinge distance. Compared with "
-        "ties at random, they gain from a finer decoding as well as from transduction; the row with the hinge distance "
-        "decodes as they do. With the default settings, labels spread over the neighbor graph of all rows.",
-        "Code lengths of 4 to 15 bits are our reading of the paper's plots.",
-    ]
-    rows = {name: runs[n_bits] for name, runs in values.items()}
-    sentences += contest(f"At {n_bits} bits", "accuracy", _best_of_each_setting(rows))
-    for setting in _SETTINGS:
-        names = {words: _inductive(decoding, setting) for decoding, (words, _) in _DECODINGS.items()}
-        names["transductive"] = _transductive(setting)
-        if names["transductive"] in values:
-            rows = {words: values[name][n_bits] for words, name in names.items() if name in values}
-            sentences += transduction_findings(n_bits, rows, setting)
-    return sentences + few_runs(protocol.n_runs)
-
-
-def _best_of_each_setting(rows: dict[str, dict[int, float]]) -> dict[str, dict[int, float]]:
-    """Leave out the rows of *SHL that are behind another row with the same settings."""
-    means = means_of(rows)
-    surpassed = set()
-    for setting in _SETTINGS:
-        own = [name for name in means if name.endswith(f"({setting})")]
-        surpassed |= set(own) - ({max(own, key=means.__getitem__)} if own else set())
-    return {name: runs for name, runs in rows.items() if name not in surpassed}
-
-
-def _accuracy_table(protocol: ProtocolResults, values: ByLength) -> Table:
-    cells = {name: [by_length[n_bits] for n_bits in protocol.lengths] for name, by_length in values.items()}
-    columns = ("row", *(f"{n_bits} bits" for n_bits in protocol.lengths))
-    return table_of_means("Accuracy, mean and deviation over runs; best in bold", columns, cells)
-
-
-def _transduction_table(protocol: ProtocolResults, values: ByLength) -> Table | None:
-    rows = []
-    for setting in _SETTINGS:
-        after = values.get(_transductive(setting))
-        for decoding in _DECODINGS:
-            before = values.get(_inductive(decoding, setting))
-            if after is None or before is None:
-                continue
-            for n_bits in (protocol.lengths[0], protocol.lengths[len(protocol.lengths) // 2], protocol.lengths[-1]):
-                if (gain := paired(after[n_bits], before[n_bits])) is not None:
-                    cells = (difference(gain), interval(gain), f"{gain.n_won} of {gain.n}")
-                    rows.append((f"transductive minus inductive, {decoding} ({setting})", str(n_bits), *cells))
-    columns = ("difference", "bits", "mean", "95 % interval", "runs won")
-    caption = "What transduction gains, on the same rows from the same first codewords"
-    return Table(caption, columns, tuple(dict.fromkeys(rows)), n_text_columns=1) if rows else None
 
 
 def labels_section(group: list[ProtocolResults]) -> Section:

@@ -19,11 +19,14 @@ from ..evaluation import (
 )
 from ..evaluation.records import read_record
 from ..exceptions import RecordFormatError
+from .statistics import summarize
 
 __all__ = ["Failure", "MethodRun", "ProtocolResults", "Results", "read_results"]
 
 # These settings are about how runs were spread over processes, not about a method.
 _WARNINGS_OF_THE_POOL = ("Loky-backed", "joblib")
+
+_UNEQUAL = 1.05  # times what a random order scores if all classes are equally large
 
 _SCORE_NAMES = {
     "precision_at_10_self_coded": "P@10, self-coded",
@@ -110,6 +113,12 @@ class ProtocolResults:
     @property
     def n_runs(self) -> int:
         return len({run.run for run in self.runs})
+
+    @property
+    def unequal(self) -> bool:
+        """Whether classes differ so much in size that a random order of the database profits from it."""
+        chance = summarize(self.random_precision.values())
+        return chance is not None and chance.mean > _UNEQUAL / self.n_classes
 
     def values(self, method: str, n_bits: int | None, metric: str) -> dict[int, float]:
         """Return run -> value; a method without codes has the same values at every length."""
