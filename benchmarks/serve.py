@@ -164,7 +164,7 @@ class Mixture:
         response = await self.http.request(method, f"/api/v1/collections/items{path}", **settings)
         if response.status_code not in expected:
             raise RuntimeError(f"{method} {path}: {response.status_code} {response.text[:200]}")
-        return response.json() if response.headers.get("content-type") == "application/json" else None
+        return response.json() if response.content else None
 
     def vector(self):
         return (self.vectors[self.rng.integers(len(self.vectors))] + self.rng.normal(0, 0.1)).tolist()
