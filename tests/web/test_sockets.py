@@ -18,6 +18,7 @@ SMALL = Limits(body_bytes=20_000, upload_bytes=400_000)
 # Short enough to wait for, and so short that a busy machine may miss them: only for tests about being late.
 IMPATIENT = replace(SMALL, head_seconds=0.5, idle_seconds=1, body_seconds=0.5)
 SEARCH = "/api/v1/collections/things/search"
+JSON = {"Content-Type": "application/json"}
 
 
 @contextmanager
@@ -99,6 +100,32 @@ def test_a_body_that_comes_too_slowly_is_refused(impatient):
     status, problem = status_and_problem(read_all(connection))
     assert (status, problem["type"]) == (408, "/problems/too-slow")
     assert_alive(impatient)
+
+
+def test_a_client_that_does_not_take_its_answer_is_dropped(folder):
+    """Its answer is larger than what the system takes in, so the service would hold the rest for ever."""
+    with served(folder, Limits(request_seconds=0.5)) as port:
+        connection = socket.socket()
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(("127.0.0.1", port))
+        body = json.dumps({"items": list(range(60)) * 16, "k": 60}).encode()
+        connection.sendall(head(len(body)) + body)
+        connection.settimeout(30)
+        time.sleep(3)
+        taken = 0
+        with suppress(ConnectionResetError):
+            while chunk := connection.recv(1 << 20):
+                taken += len(chunk)
+        whole = httpx.post(f"http://127.0.0.1:{port}{SEARCH}", content=body, headers=JSON, timeout=60)
+        assert taken < len(whole.content)
+
+
+def test_the_head_of_an_answer_can_be_asked_for_alone(port):
+    connection = connect(port)
+    connection.sendall(b"HEAD /api/v1/health/live HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    answer, _, body = read_all(connection).partition(b"\r\n\r\n")
+    assert (answer.split()[1], body) == (b"200", b"")
+    assert b"content-length: 17" in answer
 
 
 def test_clients_that_leave_in_the_middle_do_no_harm(port):

@@ -27,6 +27,7 @@ _PHRASES = (
     (r"\by has (\d+) classes\b", r"the labels name \1 classes"),
     (r"\bWith labels in y\b", "With labels"),
     (r"`vectors`", "--vectors"),
+    (r"open this one with read_only=True", "use --read-only where a command has it"),
     (r"\(declare_fields\)", "with `starshl index declare`"),
     (r"\b[A-Z]\w+\((\w+)=([^()]*)\)", r"\1 \2"),  # StarSHL(n_codewords=10)
 )

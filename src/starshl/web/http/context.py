@@ -49,9 +49,11 @@ class RequestContext:
                 message = {**message, "headers": _completed(message.get("headers", ()), request_id)}
             await send(message)
 
+        # Whoever asks for the head of an answer gets that of a GET; the server leaves the body out.
+        asked = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
         with self._metrics.in_flight.track_inprogress():
             try:
-                await self._app(scope, receive, send_with_id)
+                await self._app(asked, receive, send_with_id)
             except Exception as error:
                 _log.error("unexpected error", exc_info=error, extra={"fields": {"request_id": request_id}})
                 if not status:
@@ -60,7 +62,7 @@ class RequestContext:
                     )
                     await problem(scope, 500, detail)(scope, receive, send_with_id)
             finally:
-                self._record(scope, request_id, status, time.perf_counter() - started)
+                self._record(asked | {"method": scope["method"]}, request_id, status, time.perf_counter() - started)
 
     def _record(self, scope: Scope, request_id: str, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "unknown")

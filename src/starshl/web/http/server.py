@@ -97,6 +97,7 @@ def _server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
 
     class Protocol(_Impatient):
         head_seconds = limits.head_seconds
+        read_seconds = limits.request_seconds
         most_connections = _CONNECTIONS_PER_REQUEST * limits.requests_at_once
 
     config = uvicorn.Config(
@@ -116,14 +117,16 @@ def _server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
 
 
 class _Impatient(H11Protocol):
-    """Closes connections whose client has begun a request, or none at all, and does not get on with it."""
+    """Closes connections whose client does not get on with its request, or does not take the answer."""
 
     head_seconds: float
+    read_seconds: float
     most_connections: int
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in its base class
         super().connection_made(transport)
         self._deadline: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
         if len(self.connections) > self.most_connections:
             transport.close()
             return
@@ -133,8 +136,18 @@ class _Impatient(H11Protocol):
         super().data_received(data)
         self._watch()
 
+    def pause_writing(self) -> None:
+        """Give a client that takes no more of an answer some time; closing would wait for it without end."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(self.read_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._forgive()
+        super().resume_writing()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._unwatch()
+        self._forgive()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
@@ -166,6 +179,11 @@ class _Impatient(H11Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+    def _forgive(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def _give_up(self) -> None:
         self._deadline = None

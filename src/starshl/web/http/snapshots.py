@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Path, Request
-from fastapi.responses import FileResponse
+from fastapi.responses import FileResponse, Response
 
 from ...answers import Snapshot
 from .answers import Restored, SnapshotList
@@ -61,7 +61,7 @@ async def upload_snapshot(
     return next(each for each in await in_thread(snapshots.list) if each.name == snapshot)
 
 
-@routes.delete("/{snapshot}", status_code=204)
+@routes.delete("/{snapshot}", status_code=204, response_class=Response)
 async def delete_snapshot(name: CollectionName, snapshot: SnapshotName, service: TheService) -> None:
     """Delete a snapshot."""
     await in_thread(service.snapshots(name).delete, snapshot)
