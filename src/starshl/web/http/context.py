@@ -62,7 +62,7 @@ class RequestContext:
                     )
                     await problem(scope, 500, detail)(scope, receive, send_with_id)
             finally:
-                self._record(asked | {"method": scope["method"]}, request_id, status, time.perf_counter() - started)
+                self._record({**asked, "method": scope["method"]}, request_id, status, time.perf_counter() - started)
 
     def _record(self, scope: Scope, request_id: str, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "unknown")
