@@ -31,7 +31,7 @@ from .page import write_page
 from .rows_shown import find_titles, guess_picture_shape
 from .split import hold_out
 
-__all__ = ["binarize"]
+__all__ = ["binarize", "codes_of_vectors"]
 
 
 def binarize(
@@ -90,7 +90,7 @@ def binarize(
     choice = choose_hasher(split, hasher, n_bits)
     comparison = compare_choice(split, choice)
     fitted = _fit(at_length(choice.hasher, comparison.n_bits) if n_bits else choice.hasher, X, y, feature_names)
-    codes = _codes_of_vectors(fitted, X, y)
+    codes = codes_of_vectors(fitted, X, y)
     with appearing_collection(folder, fitted) as collection:
         # The codes of labels follow from the labels, which are stored.
         collection.add(codes=codes, labels=y, ids=ids, metadata=metadata, references=references)
@@ -101,7 +101,7 @@ def binarize(
     return comparison
 
 
-def _codes_of_vectors(fitted: BaseHasher, X: ArrayLike, y: LabelsLike) -> BinaryCodes:
+def codes_of_vectors(fitted: BaseHasher, X: ArrayLike, y: LabelsLike) -> BinaryCodes:
     """Return the codes that the items have without their labels; unlabeled ones keep those of the fit."""
     alone = fitted.encode_database(X)
     labeled = check_labels(y, len(alone)).labeled

@@ -2,12 +2,14 @@
 
 from .extractor import Extractor
 from .impute import Impute
+from .network import NetworkFeatures
 from .one_hot import OneHot
 from .picture_files import open_picture, preview_of
 from .picture_hasher import picture_hasher
 from .pictures import PictureFeatures
 from .prepared import PreparedHasher
 from .read_pictures import ReadPictures
+from .reduce import Reduce
 from .scale import Scale
 from .step import Step
 from .table import TableFeatures
@@ -16,10 +18,12 @@ from .text import Text
 __all__ = [
     "Extractor",
     "Impute",
+    "NetworkFeatures",
     "OneHot",
     "PictureFeatures",
     "PreparedHasher",
     "ReadPictures",
+    "Reduce",
     "Scale",
     "Step",
     "TableFeatures",

@@ -16,21 +16,21 @@ from ..exceptions import PictureError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["LARGEST", "PREVIEW_SIDE", "SMALLEST", "is_picture_file", "open_picture", "preview_of"]
+__all__ = ["ENDINGS", "LARGEST", "PREVIEW_SIDE", "SMALLEST", "is_picture_file", "open_picture", "preview_of"]
 
 LARGEST = 100_000_000  # pixels of a picture
 SMALLEST = 4  # pixels along its shorter side
 PREVIEW_SIDE = 128
 
 _FORMATS = ("JPEG", "PNG", "WEBP")
-_ENDINGS = (".jpg", ".jpeg", ".png", ".webp")
+ENDINGS = (".jpg", ".jpeg", ".png", ".webp")
 _LOSSLESS_SIDE = 64  # up to which a preview keeps every pixel: it will be shown enlarged
 _WHITE = (255, 255, 255, 255)
 
 
 def is_picture_file(path: Path) -> bool:
     """Return whether a file is a JPEG, PNG or WebP picture by its ending."""
-    return path.suffix.lower() in _ENDINGS
+    return path.suffix.lower() in ENDINGS
 
 
 def open_picture(source: Any, *, side: int | None = None, max_pixels: int = LARGEST) -> Image:

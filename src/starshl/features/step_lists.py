@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from .impute import Impute
+from .network import NetworkFeatures
 from .one_hot import OneHot
 from .pictures import PictureFeatures
 from .prepared_files import check_given_steps
 from .probes import Probe, check_transformer, pack_probe, take_probe
 from .read_pictures import ReadPictures
+from .reduce import Reduce
 from .scale import Scale
 from .step import Step
 from .table import TableFeatures
@@ -21,7 +23,7 @@ from .text import Text
 __all__ = ["BUILT_IN_STEPS", "is_built_in", "pack_steps", "take_probes", "unpack_steps"]
 
 BUILT_IN_STEPS: dict[str, type[Step]] = {
-    step.__name__: step for step in (Impute, OneHot, PictureFeatures, ReadPictures, Scale, TableFeatures, Text)
+    step.__name__: step for step in (Impute, NetworkFeatures, OneHot, PictureFeatures, ReadPictures, Reduce, Scale, TableFeatures, Text)
 }
 
 _PROBE_ROWS = 3

@@ -1,0 +1,84 @@
+"""From texts to a collection: words, codes and titles."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._types import LabelsLike
+from .._validation import check_labels
+from ..features import Extractor, Text
+from .filling import check_new, fill_collection
+from .hashing import learn_hasher
+from .summary import ImportSummary
+
+__all__ = ["import_texts"]
+
+_N_COMPONENTS = 128
+
+
+def import_texts(
+    texts: Sequence[str],
+    collection: str | os.PathLike[str],
+    labels: LabelsLike = None,
+    *,
+    field: str = "text",
+    title: str | None = None,
+    ids: ArrayLike | None = None,
+    metadata: Sequence[Mapping[str, Any]] | None = None,
+    references: Sequence[str | None] | None = None,
+) -> ImportSummary:
+    """Make a collection of texts; it appears complete, or not at all.
+
+    Parameters
+    ----------
+    texts : list of str
+    collection : path of the new collection
+    labels : array of shape (n_texts,), default=None
+        As in :meth:`starshl.Collection.add`.
+    field : str, default="text"
+        The metadata field that holds the text itself.
+    title : str, default=None
+        The metadata field that says what an item is; None is ``field``.
+    ids, metadata, references : as in :meth:`starshl.Collection.add`
+    """
+    start = time.perf_counter()
+    check_new(collection)
+    if not len(texts):
+        raise ValueError("There are no texts. Give at least one.")
+    extractor = Extractor("texts", [Text(_N_COMPONENTS).fit(texts)])
+    X = extractor.transform(texts)
+    learned = learn_hasher(X, labels)
+    rows: Sequence[Mapping[str, Any]] = metadata or [{} for _ in texts]
+    stored = [{**row, field: text} for row, text in zip(rows, texts, strict=True)]
+    fill_collection(
+        collection,
+        learned,
+        X,
+        labels,
+        extractor=extractor,
+        title=title or field,
+        ids=ids,
+        metadata=stored,
+        references=references,
+    )
+    known = check_labels(labels, len(X))
+    return ImportSummary(
+        collection=os.fspath(collection),
+        kind="texts",
+        n_items=len(X),
+        n_labeled=int(known.labeled.sum()),
+        classes=[str(name) for name in known.classes.tolist()],
+        features=f"TF-IDF weights of {len(extractor.steps[0].words_):,} words, reduced",
+        n_features=X.shape[1],
+        method=type(learned.hasher).__name__,
+        n_bits=learned.hasher.n_bits_,
+        labels=learned.labels,
+        choice=learned.choice,
+        seconds=round(time.perf_counter() - start, 3),
+    )
