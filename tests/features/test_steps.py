@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.decomposition import TruncatedSVD
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
@@ -12,7 +12,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from starshl.exceptions import BundleFormatError
-from starshl.features import Impute, OneHot, Scale, Step, TableFeatures, Text
+from starshl.features import Impute, OneHot, Reduce, Scale, Step, TableFeatures, Text, UnitLength
 from starshl.features.step_lists import BUILT_IN_STEPS
 
 TEXTS = ["a red car and a blue car", "fresh bread", "the red bread", "blue sky", "sky over fresh bread", "car"]
@@ -38,7 +38,7 @@ def through_a_file(step):
     return Step._unpack(spec, "step.", arrays, BUILT_IN_STEPS)
 
 
-@parametrize_with_checks([Scale(), Impute()])
+@parametrize_with_checks([Scale(), Impute(), Reduce(), UnitLength()])
 def test_step_obeys_scikit_learn(estimator, check):
     check(estimator)
 
@@ -184,3 +184,30 @@ def test_edited_step_is_refused(name):
     for edit in ({"name": "os.system"}, {"fitted": spec["fitted"] | {"transform": {"kind": "value", "value": 1}}}):
         with pytest.raises(BundleFormatError):
             Step._unpack(spec | edit, "step.", arrays, BUILT_IN_STEPS)
+
+
+def test_reduced_rows_are_those_of_pca_on_balanced_views():
+    rng = np.random.default_rng(0)
+    X = np.hstack([rng.normal(5, 1, (60, 3)), rng.normal(0, 1000, (60, 4))])
+    step = Reduce(3, view_sizes=[3, 4]).fit(X)
+    views = [view - view.mean(axis=0) for view in (X[:, :3], X[:, 3:])]
+    balanced = np.hstack([view / np.sqrt((view**2).sum(axis=1).mean()) for view in views])
+    expected = PCA(3).fit_transform(balanced)
+    assert np.allclose(np.abs(step.transform(X)), np.abs(expected), atol=1e-4)
+    assert np.array_equal(through_a_file(step).transform(X), step.transform(X))
+
+
+def test_reduction_gives_fewer_features_where_rows_do_not_differ():
+    X = np.outer(np.arange(10.0), np.ones(5))
+    assert Reduce(4).fit_transform(X).shape == (10, 1)
+    assert Reduce(4).fit_transform(np.ones((3, 5))).tolist() == [[0.0]] * 3
+
+
+def test_views_that_do_not_cover_the_columns_are_refused():
+    with pytest.raises(ValueError, match="makes 3 columns; X has 4"):
+        Reduce(view_sizes=[1, 2]).fit(numbers())
+
+
+def test_rows_of_unit_length_come_back_from_a_file():
+    step = UnitLength().fit(numbers())
+    assert np.allclose(np.linalg.norm(through_a_file(step).transform(numbers(1)), axis=1), 1)

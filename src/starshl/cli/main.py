@@ -13,7 +13,22 @@ from typer.core import TyperGroup
 
 from .. import __version__
 from ..exceptions import CollectionError, MissingExtraError
-from . import compress, data, demo, encode, export, fit, index, info, methods, predict, report, reproduce, serve
+from . import (
+    compress,
+    data,
+    demo,
+    encode,
+    export,
+    fit,
+    imports,
+    index,
+    info,
+    methods,
+    predict,
+    report,
+    reproduce,
+    serve,
+)
 from .wording import error_sentence, warning_sentence
 
 __all__ = ["app", "main"]
@@ -111,6 +126,9 @@ app.command("methods")(methods.methods)
 app.command("demo")(demo.demo)
 app.command("reproduce")(reproduce.reproduce)
 app.command("report")(report.report)
+app.command("images")(imports.images)
+app.command("texts")(imports.texts)
+app.command("vectors")(imports.vectors)
 app.command("serve")(serve.serve)
 app.add_typer(data.app, name="data")
 app.add_typer(index.app, name="index")

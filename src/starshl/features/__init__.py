@@ -14,6 +14,7 @@ from .scale import Scale
 from .step import Step
 from .table import TableFeatures
 from .text import Text
+from .unit_length import UnitLength
 
 __all__ = [
     "Extractor",
@@ -28,6 +29,7 @@ __all__ = [
     "Step",
     "TableFeatures",
     "Text",
+    "UnitLength",
     "open_picture",
     "picture_hasher",
     "preview_of",

@@ -100,8 +100,8 @@ def run_network(session: Any, pictures: Any, n_jobs: int | None = None) -> np.nd
     pictures = np.asarray(pictures)
     if pictures.dtype != np.uint8 or pictures.shape[1:] != (SIDE, SIDE, _CHANNELS):
         raise ValueError(
-            f"X has shape {pictures.shape} of {pictures.dtype}; the network takes pictures of shape (n, {SIDE}, {SIDE}, "
-            f"3) of uint8. Put ReadPictures(side={SIDE}) before it."
+            f"X has shape {pictures.shape} of {pictures.dtype}; the network takes arrays of (n, {SIDE}, {SIDE}, 3) "
+            f"of uint8. Put ReadPictures(side={SIDE}) before it."
         )
     rows = np.empty((len(pictures), session.get_outputs()[0].shape[1]), dtype=np.float32)
 

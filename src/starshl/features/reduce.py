@@ -93,7 +93,8 @@ class Reduce(Step):
     def _weights(self, centered: np.ndarray) -> np.ndarray:
         """Return the weight of each column, that of its view."""
         n_columns = centered.shape[1]
-        sizes = [n_columns] if self.view_sizes is None else [check_integer(n, "view_sizes", low=1) for n in self.view_sizes]
+        given = [n_columns] if self.view_sizes is None else self.view_sizes
+        sizes = [check_integer(size, "view_sizes", low=1) for size in given]
         if sum(sizes) != n_columns:
             raise ValueError(
                 f"view_sizes is {list(sizes)}, which makes {sum(sizes)} columns; X has {n_columns}. Give the size of "

@@ -19,11 +19,24 @@ from .scale import Scale
 from .step import Step
 from .table import TableFeatures
 from .text import Text
+from .unit_length import UnitLength
 
 __all__ = ["BUILT_IN_STEPS", "is_built_in", "pack_steps", "take_probes", "unpack_steps"]
 
 BUILT_IN_STEPS: dict[str, type[Step]] = {
-    step.__name__: step for step in (Impute, NetworkFeatures, OneHot, PictureFeatures, ReadPictures, Reduce, Scale, TableFeatures, Text)
+    step.__name__: step
+    for step in (
+        Impute,
+        NetworkFeatures,
+        OneHot,
+        PictureFeatures,
+        ReadPictures,
+        Reduce,
+        Scale,
+        TableFeatures,
+        Text,
+        UnitLength,
+    )
 }
 
 _PROBE_ROWS = 3

@@ -38,8 +38,11 @@ def learn_hasher(X: np.ndarray, y: LabelsLike) -> LearnedHasher:
     taught_by = y if len(classes) > 1 else None
     sentence = _about_labels(len(X), n_labeled, classes)
     if len(X) < _FEWEST:
-        hasher: BaseHasher = LSHash(32, random_state=0).fit(X)
-        reason = f"LSHash was chosen, because {counted(len(X), 'item')} are too few to learn from; {_FEWEST} are enough."
+        # A single row is given twice: hashers are fitted on two rows or more.
+        hasher: BaseHasher = LSHash(32, random_state=0).fit(X if len(X) > 1 else np.repeat(X, 2, axis=0))
+        reason = (
+            f"LSHash was chosen, because {counted(len(X), 'item')} are too few to learn from; {_FEWEST} are enough."
+        )
         return LearnedHasher(hasher, None, sentence, reason)
     choice = choose_hasher(hold_out(X, taught_by, None, 0), None, None)
     return LearnedHasher(clone(choice.hasher).fit(X, taught_by), taught_by, sentence, choice.reason)

@@ -110,9 +110,7 @@ def _read_all(
                 kept.append(file)
             report(len(results))
     if not kept:
-        raise ValueError(
-            f"None of {counted(len(files), 'picture')} could be read. The first: {skipped[0].reason}"
-        )
+        raise ValueError(f"None of {counted(len(files), 'picture')} could be read. The first: {skipped[0].reason}")
     return np.stack(rows), previews, kept, skipped
 
 

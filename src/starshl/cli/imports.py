@@ -1,0 +1,185 @@
+"""``starshl images``, ``starshl texts`` and ``starshl vectors``: a collection in one command, ready to serve."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .index.common import busy, check_new_folder
+from .options import (
+    AsJson,
+    Drop,
+    Ids,
+    Input,
+    Jobs,
+    Labels,
+    NoLabels,
+    Progress,
+    References,
+    Vectors,
+    print_json,
+    progress_shown,
+    split_names,
+)
+from .rows import RowOptions, label_file, read_rows
+
+if TYPE_CHECKING:
+    from ..importing import ImportSummary
+
+__all__ = ["images", "texts", "vectors"]
+
+Pictures = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FOLDER",
+        help="A folder of JPEG, PNG and WebP pictures. Those in a subfolder have its name as their label, those at the "
+        "top have none.",
+    ),
+]
+Output = Annotated[
+    Path, typer.Option("--output", "-o", metavar="COLLECTION", help="The folder to make; it must not exist yet.")
+]
+Network = Annotated[
+    bool,
+    typer.Option(
+        "--network",
+        help="Describe pictures by a network that was trained on photographs, which finds far more of the right kind. "
+        "Needs pip install 'starshl[network]'.",
+    ),
+]
+TextInput = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE", help="Texts to read: a .csv, .tsv, .jsonl or .parquet with --text, or a .txt of one per line."
+    ),
+]
+TextColumn = Annotated[str | None, typer.Option("--text", "-t", metavar="COLUMN", help="The column of texts.")]
+TitleColumn = Annotated[
+    str | None, typer.Option("--title", metavar="COLUMN", help="The column that says what an item is, to show it.")
+]
+
+_LINES = ".txt"
+
+
+def images(
+    folder: Pictures,
+    output: Output,
+    network: Network = False,
+    jobs: Jobs = None,
+    progress: Progress = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a collection of the pictures in a folder: features, codes, previews, and labels from subfolders.
+
+    Files that cannot be read are skipped and listed at the end. Search the collection with `starshl serve`.
+    """
+    from ..importing import import_pictures
+
+    check_new_folder(output)
+    _print(import_pictures(folder, output, network=network, n_jobs=jobs, progress=progress_shown(progress)), as_json)
+
+
+def texts(
+    file: TextInput,
+    output: Output,
+    text: TextColumn = None,
+    labels: Labels = None,
+    no_labels: NoLabels = False,
+    title: TitleColumn = None,
+    ids: Ids = None,
+    references: References = None,
+    drop: Drop = None,
+    progress: Progress = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a collection of texts: weights of their words, codes, and what other columns say about them."""
+    from ..importing import import_texts
+
+    check_new_folder(output)
+    if file.suffix.lower() == _LINES:
+        given: dict[str, Any] = {"texts": _read_lines(file, text, labels), "title": title}
+    else:
+        options = RowOptions(labels, no_labels, None, ids, references, split_names(drop))
+        given = _read_texts(file, text, options) | {"title": title}
+    with busy("making the collection", progress):
+        summary = import_texts(given.pop("texts"), output, **given)
+    _print(summary, as_json)
+
+
+def vectors(
+    file: Input,
+    output: Output,
+    labels: Labels = None,
+    no_labels: NoLabels = False,
+    vectors: Vectors = None,
+    title: TitleColumn = None,
+    ids: Ids = None,
+    references: References = None,
+    drop: Drop = None,
+    progress: Progress = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a collection of vectors: codes beside the vectors, and what other columns say about them."""
+    from ..importing import import_vectors
+
+    check_new_folder(output)
+    table = read_rows(file, RowOptions(labels, no_labels, vectors, ids, references, split_names(drop)), as_items=True)
+    with busy("making the collection", progress):
+        summary = import_vectors(
+            table.X,
+            output,
+            table.y,
+            title=title,
+            ids=table.ids,
+            metadata=table.metadata,
+            references=table.references,
+            feature_names=table.feature_names,
+        )
+    _print(summary, as_json)
+
+
+def _read_texts(file: Path, text: str | None, options: RowOptions) -> dict[str, Any]:
+    """Return the texts of a table and what belongs to them."""
+    from dataclasses import replace
+
+    from ..tables import Columns, read_labels, read_table
+
+    if text is None:
+        raise ValueError(
+            f"{str(file)!r} is a table, and nothing says which column holds the texts. Name it with --text."
+        )
+    if options.labels is not None and options.no_labels:
+        raise ValueError("--labels and --no-labels contradict each other. Leave one of them out.")
+    named = options.columns()
+    columns: Columns = replace(named, features=(text,), others="metadata", raw=True, allow_missing=True)
+    table = read_table(file, columns)
+    separate = label_file(options.labels)
+    y = table.y if separate is None else read_labels(separate)
+    cells = table.X[:, 0].tolist()
+    return {
+        "texts": ["" if cell is None or cell != cell else str(cell) for cell in cells],
+        "labels": None if options.no_labels else y,
+        "field": text,
+        "ids": table.ids,
+        "metadata": table.metadata,
+        "references": table.references,
+    }
+
+
+def _read_lines(file: Path, text: str | None, labels: str | None) -> list[str]:
+    if text is not None or (labels is not None and label_file(labels) is None):
+        raise ValueError(f"{str(file)!r} holds one text per line and has no columns. Leave --text and --labels out.")
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{str(file)!r} is not a text file in UTF-8 ({error.reason}). Convert it.") from error
+    return [line for line in lines if line.strip()]
+
+
+def _print(summary: ImportSummary, as_json: bool) -> None:
+    if as_json:
+        print_json(summary.as_dict())
+    else:
+        typer.echo(f"{summary.text()}\nSearch it with: starshl serve {summary.collection}")

@@ -1,0 +1,179 @@
+"""Collections in one call: from picture folders, texts and vectors, whatever labels there are."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from starshl.collection import Collection
+from starshl.importing import import_pictures, import_texts, import_vectors, pictures
+
+COLORS = {"red": (200, 40, 40), "blue": (40, 40, 200)}
+
+
+def write_pictures(folder, labels, *, seed=0):
+    """Write one noisy picture per label, in a folder of that name or at the top."""
+    rng = np.random.default_rng(seed)
+    for number, label in enumerate(labels):
+        color = COLORS[label or "red"]
+        place = folder / (label or "")
+        place.mkdir(parents=True, exist_ok=True)
+        pixels = rng.normal(color, 30, (24, 32, 3)).clip(0, 255).astype(np.uint8)
+        kind = ("png", "jpg", "webp")[number % 3]
+        Image.fromarray(pixels).save(place / f"{number:03}.{kind}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def album(tmp_path_factory):
+    """A collection of thirty pictures, ten of them without labels, from a folder with other files in it."""
+    root = tmp_path_factory.mktemp("album")
+    folder = write_pictures(root / "pictures", ["red", "blue", None] * 10)
+    (folder / "red" / "broken.jpg").write_bytes(b"not a picture")
+    (folder / "red" / "tiny.png").write_bytes(b"")
+    (folder / "notes.txt").write_text("left alone")
+    (folder / ".hidden.png").write_text("not seen")
+    return root / "collection", import_pictures(folder, root / "collection", n_jobs=2)
+
+
+def test_a_folder_becomes_a_collection_with_labels_and_previews(album):
+    folder, summary = album
+    assert (summary.n_items, summary.n_labeled, summary.classes) == (30, 20, ["blue", "red"])
+    assert "20 of 30 items have one of 2 classes (blue, red)" in summary.labels
+    with Collection(folder) as collection:
+        assert (collection.kind, len(collection), collection.keeps) == ("pictures", 30, "float16")
+        items = collection.get(collection.ids)
+        assert {item.label for item in items} == {"red", "blue", None}
+        assert all((item.label or "") in item.reference for item in items)
+        assert all(collection.preview(item.id).media_type == "image/webp" for item in items)
+        assert collection.verify() == 30
+
+
+def test_broken_files_are_skipped_and_listed(album):
+    _, summary = album
+    assert [each.path for each in summary.skipped] == ["red/broken.jpg", "red/tiny.png"]
+    assert all("is not a picture that can be read" in each.reason for each in summary.skipped)
+    assert "2 files skipped:\n  'red/broken.jpg' is not a picture" in summary.text()
+    assert summary.n_other_files == 1
+    assert summary.as_dict()["skipped"][0]["path"] == "red/broken.jpg"
+
+
+def test_a_picture_from_outside_finds_pictures_of_its_color(album):
+    folder, _ = album
+    with Collection(folder, read_only=True) as collection:
+        blue = Image.new("RGB", (50, 70), COLORS["blue"])
+        hits = collection.search(collection.extract([blue]), k=5)[0]
+        assert [hit.label for hit in hits] == ["blue"] * 5
+
+
+def test_a_collection_does_not_depend_on_the_number_of_threads(album, tmp_path):
+    folder, _ = album
+    again = tmp_path / "again"
+    import_pictures(folder.parent / "pictures", again)
+    names = {path.name for path in folder.iterdir() if path.suffix in (".star", ".bin")}
+    assert names == {path.name for path in again.iterdir() if path.suffix in (".star", ".bin")}
+    assert all((folder / name).read_bytes() == (again / name).read_bytes() for name in names)
+
+
+def test_pictures_without_labels_are_learned_without_them_and_that_is_said(tmp_path):
+    write_pictures(tmp_path / "pictures", [None] * 25)
+    summary = import_pictures(tmp_path / "pictures", tmp_path / "collection")
+    assert summary.labels == "No item has a label: codes were learned without labels (the unsupervised mode)."
+    with Collection(tmp_path / "collection") as collection:
+        assert collection.search(items=[3], k=1)[0][0].id == 3
+
+
+def test_one_class_alone_is_stored_and_not_learned(tmp_path):
+    write_pictures(tmp_path / "pictures", ["red"] * 24)
+    summary = import_pictures(tmp_path / "pictures", tmp_path / "collection")
+    assert "all items are 'red'. One class alone teaches nothing" in summary.labels
+    with Collection(tmp_path / "collection") as collection:
+        assert {item.label for item in collection.get(collection.ids)} == {"red"}
+
+
+@pytest.mark.parametrize("n_items", [1, 3])
+def test_a_few_pictures_make_a_collection_too(tmp_path, n_items):
+    write_pictures(tmp_path / "pictures", ["red", "blue", None][:n_items])
+    summary = import_pictures(tmp_path / "pictures", tmp_path / "collection")
+    assert "too few to learn from" in summary.choice
+    with Collection(tmp_path / "collection") as collection:
+        assert collection.search(items=[0], k=1)[0][0].id == 0
+
+
+def test_an_interrupted_import_leaves_nothing(tmp_path, monkeypatch):
+    write_pictures(tmp_path / "pictures", [None] * 3)
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Collection, "add", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        import_pictures(tmp_path / "pictures", tmp_path / "collection")
+    assert [path.name for path in tmp_path.iterdir()] == ["pictures"]
+
+
+def test_bad_folders_are_refused_with_what_to_do(tmp_path):
+    (tmp_path / "empty" / "inside").mkdir(parents=True)
+    (tmp_path / "empty" / "inside" / "notes.txt").write_text("no picture")
+    with pytest.raises(
+        ValueError, match=r"no picture in .*empty.*\.jpg, \.jpeg, \.png, \.webp are looked for.*1 of other"
+    ):
+        import_pictures(tmp_path / "empty", tmp_path / "collection")
+    with pytest.raises(FileNotFoundError, match="no folder"):
+        import_pictures(tmp_path / "absent", tmp_path / "collection")
+    with pytest.raises(NotADirectoryError, match="is a file"):
+        import_pictures(tmp_path / "empty" / "inside" / "notes.txt", tmp_path / "collection")
+    with pytest.raises(FileExistsError, match="exists already"):
+        import_pictures(tmp_path / "empty", tmp_path)
+    (tmp_path / "empty" / "one.png").write_bytes(b"x")
+    with pytest.raises(ValueError, match=r"None of 1 picture could be read. The first: 'one\.png' is not a picture"):
+        import_pictures(tmp_path / "empty", tmp_path / "collection")
+
+
+def test_many_pictures_are_reduced_by_what_a_sample_shows(tmp_path, monkeypatch):
+    write_pictures(tmp_path / "pictures", ["red", "blue"] * 12)
+    original = pictures.Reduce
+    monkeypatch.setattr(pictures, "Reduce", lambda **settings: original(**settings, max_rows=10))
+    summary = import_pictures(tmp_path / "pictures", tmp_path / "collection")
+    assert (summary.n_items, summary.n_features) == (24, 9)
+
+
+def test_texts_become_a_collection_with_titles(tmp_path):
+    words = {"food": ["bread", "butter", "soup", "cheese"], "cars": ["engine", "wheel", "brake", "garage"]}
+    rng = np.random.default_rng(0)
+    labels = ["food", "cars", None] * 20
+    texts = [" ".join(rng.choice(words[label or "food"], 3)) + f" number{i}" for i, label in enumerate(labels)]
+    summary = import_texts(texts, tmp_path / "texts", labels, metadata=[{"page": i} for i in range(60)])
+    assert (summary.n_items, summary.n_labeled) == (60, 40)
+    with Collection(tmp_path / "texts") as collection:
+        assert (collection.kind, collection.title) == ("texts", "text")
+        hits = collection.search(collection.extract(["an engine without a brake"]), k=3)[0]
+        assert {hit.label for hit in hits} == {"cars"}
+        assert collection.title_of(hits[0]) == texts[hits[0].id]
+        assert hits[0].metadata["page"] == hits[0].id
+
+
+def test_texts_without_words_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="no word of two letters"):
+        import_texts(["?", "!"], tmp_path / "texts")
+    with pytest.raises(ValueError, match="no texts"):
+        import_texts([], tmp_path / "texts")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_vectors_become_a_collection_that_keeps_them(tmp_path, digits):
+    X, y = digits
+    summary = import_vectors(
+        X[:300], tmp_path / "digits", y[:300], title="name", metadata=[{"name": str(i)} for i in range(300)]
+    )
+    assert (summary.kind, summary.method, summary.n_features) == ("vectors", "HybridHasher", 64)
+    with Collection(tmp_path / "digits") as collection:
+        assert (collection.kind, collection.keeps) == ("vectors", "float16")
+        right = [hit.label == y[300 + i] for i, hits in enumerate(collection.search(X[300:400], k=10)) for hit in hits]
+        assert np.mean(right) > 0.9
+        assert collection.title_of(collection.get([7])[0]) == "7"
+
+
+def test_vectors_that_are_none_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="NaN or infinite values in 1 row"):
+        import_vectors(np.vstack([np.eye(30), np.full(30, np.nan)]), tmp_path / "vectors")
+    assert list(tmp_path.iterdir()) == []
