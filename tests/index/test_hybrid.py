@@ -63,6 +63,16 @@ def test_search_gives_what_a_sort_of_all_distances_gives(case, k):
     assert_nearest(index.search(queries, k), distances, ids, k)
 
 
+@pytest.mark.parametrize(("n_bits", "class_bits", "first"), [(64, 2, 10), (40, 8, 10), (32, 4, 0), (130, 3, 50)])
+def test_many_codes_are_sorted_like_few(n_bits, class_bits, first):
+    rng = np.random.default_rng(n_bits)
+    codes = BinaryCodes.from_signs(rng.choice([-1, 1], size=(20_000, n_bits)).astype(np.int8))
+    queries = codes[[3, 19_000]]
+    index = HybridIndex.from_codes(codes, class_bits=class_bits, class_weight=3, class_first=first)
+    distances = distances_by_hand(queries, codes, class_bits, 3, first)
+    assert_nearest(index.search(queries, 30), distances, np.arange(20_000), 30)
+
+
 def test_search_among_some_ids_gives_what_a_sort_of_theirs_gives(case):
     index, codes, ids, queries, _ = case
     for chosen in (np.arange(0, 150, 3), np.arange(2), np.arange(0)):
