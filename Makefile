@@ -2,10 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo serve test test-slow lint clean
+.PHONY: demo explore serve test test-slow lint clean
 
 demo: .venv/installed
 	$(BIN)/starshl demo
+
+explore: .venv/installed-serve
+	$(BIN)/starshl explore
 
 serve: .venv/installed-serve
 	$(BIN)/starshl serve --demo

@@ -18,6 +18,7 @@ from . import (
     data,
     demo,
     encode,
+    explore,
     export,
     fit,
     imports,
@@ -130,6 +131,7 @@ app.command("images")(imports.images)
 app.command("texts")(imports.texts)
 app.command("vectors")(imports.vectors)
 app.command("serve")(serve.serve)
+app.command("explore")(explore.explore)
 app.add_typer(data.app, name="data")
 app.add_typer(index.app, name="index")
 

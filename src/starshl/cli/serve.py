@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,7 @@ from .options import Jobs
 if TYPE_CHECKING:
     from ..web.settings import Settings
 
-__all__ = ["serve"]
+__all__ = ["run_service", "serve"]
 
 _MEGABYTE = 1 << 20
 _DEMO = Path("starshl-demo") / "digits"
@@ -84,28 +85,35 @@ def serve(
     if not folders:
         raise ValueError("Name the folder of a collection, or use --demo. `starshl index build` makes a collection.")
     settings = Settings(host, port, read_tokens(tokens), limits)
-    _serve(folders, settings, read_only=read_only, snapshots=snapshots, jobs=jobs)
+    make = _make_demo if demo else lambda: None
+    run_service(folders, settings, read_only=read_only, snapshots=snapshots, jobs=jobs, make=make)
 
 
-def _serve(
-    folders: list[Path], settings: Settings, *, read_only: bool, snapshots: Path | None, jobs: int | None
+def run_service(
+    folders: list[Path],
+    settings: Settings,
+    *,
+    read_only: bool = False,
+    snapshots: Path | None = None,
+    jobs: int | None = None,
+    make: Callable[[], None] = lambda: None,
+    at_start: Callable[[int], None] = lambda _: None,
+    log_level: str = "INFO",
 ) -> None:
+    """Serve collections until a signal; ``make`` runs once the port is taken, ``at_start`` gets its number."""
     from ..web import Service
-    from ..web.demo import make_digits
     from ..web.http import create_app
     from ..web.http.server import bound_socket, run
     from ..web.logs import log_as_json
 
     # Before anything else: a port in use or missing tokens are found at once, not after loading a large collection.
     with bound_socket(settings) as listener:
-        if _DEMO in folders and not _DEMO.exists():
-            typer.echo(f"making {_DEMO}, which can take a minute the first time", err=True)
-            make_digits(_DEMO)
+        make()
         app = create_app(
             lambda observer: Service(folders, read_only=read_only, n_jobs=jobs, snapshots=snapshots, observer=observer),
             settings,
         )
-        log_as_json()
+        log_as_json(log_level)
         # Vectors have the order of the columns that the hasher was fitted on, not their names.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         # The answer to each request says it.
@@ -116,4 +124,13 @@ def _serve(
         port = listener.getsockname()[1]
         fields = {"host": settings.host, "port": port, "collections": [folder.name for folder in folders]}
         log.info("serving", extra={"fields": fields})
+        at_start(port)
         run(app, settings, listener)
+
+
+def _make_demo() -> None:
+    from ..web.demo import make_digits
+
+    if not _DEMO.exists():
+        typer.echo(f"making {_DEMO}, which can take a minute the first time", err=True)
+        make_digits(_DEMO)

@@ -14,6 +14,7 @@ from .job_log import JobLog
 from .jobs import Jobs
 from .searcher import Searcher
 from .snapshots import SnapshotFolder, recover_folder
+from .workshop import Workshop
 
 __all__ = ["Service"]
 
@@ -47,6 +48,7 @@ class Service:
     ) -> None:
         self.searchers: dict[str, Searcher] = {}
         self._snapshots: dict[str, SnapshotFolder] = {}
+        self._workshops: dict[str, Workshop] = {}
         self.jobs = Jobs()
         self.is_closing = False
         try:
@@ -59,6 +61,7 @@ class Service:
                 )
                 place = folder.resolve().with_name(f"{name}.snapshots") if snapshots is None else Path(snapshots) / name
                 self._snapshots[name] = SnapshotFolder(place)
+                self._workshops[name] = Workshop(self.searchers[name], self.jobs)
                 if not read_only:
                     self._snapshots[name].clear_drafts()
                     self._recall_jobs(name)
@@ -81,6 +84,11 @@ class Service:
         self._check(name)
         return self._snapshots[name]
 
+    def workshop(self, name: str) -> Workshop:
+        """Return what pages keep for a collection."""
+        self._check(name)
+        return self._workshops[name]
+
     def warm_up(self) -> None:
         """Make the first requests as fast as later ones."""
         for name, searcher in self.searchers.items():
@@ -93,6 +101,8 @@ class Service:
         """Finish what was accepted, interrupt jobs, and close all collections."""
         self.is_closing = True
         self.jobs.close()
+        for workshop in self._workshops.values():
+            workshop.close()
         for searcher in self.searchers.values():
             searcher.close()
 

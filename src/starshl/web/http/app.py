@@ -14,7 +14,7 @@ from ... import __version__
 from ..events import Observer
 from ..service import Service
 from ..settings import Settings
-from . import collections, health, items, jobs, login, search, snapshots
+from . import collections, health, items, jobs, login, pages, search, snapshots
 from .context import RequestContext
 from .guard import Guard, needed_right
 from .limits import RequestLimits
@@ -24,7 +24,16 @@ from .problems import PROBLEM_SCHEMA, add_problem_handlers
 __all__ = ["PARTS", "create_app"]
 
 #: The routers of the app; the tests of tokens go through all of their routes.
-PARTS = (health.routes, collections.routes, items.routes, search.routes, snapshots.routes, jobs.routes, login.routes)
+PARTS = (
+    health.routes,
+    collections.routes,
+    items.routes,
+    search.routes,
+    snapshots.routes,
+    jobs.routes,
+    login.routes,
+    *pages.ROUTERS,
+)
 _N_THREADS = 64
 
 
@@ -71,6 +80,7 @@ def create_app(open_service: Callable[[Observer], Service], settings: Settings |
     app.add_middleware(RequestLimits, limits=settings.limits)
     app.add_middleware(Guard, settings=settings)
     app.add_middleware(RequestContext, metrics=metrics)
+    app.add_middleware(pages.ErrorPages)
     return app
 
 

@@ -1,0 +1,84 @@
+"""``starshl explore``: look at collections in a browser, search them by clicks, and teach them."""
+
+from __future__ import annotations
+
+import threading
+import time
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import Jobs
+from .serve import Host, ReadOnly, TokenFile, run_service
+
+__all__ = ["explore"]
+
+_DEMO = Path("starshl-demo")
+_LABELED, _UNLABELED = _DEMO / "digits", _DEMO / "digits-to-teach"
+_SECONDS_TO_START = 30
+
+Folders = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[COLLECTION...]",
+        help="Folders of collections. Without any, two of handwritten digits are made in starshl-demo.",
+    ),
+]
+Port = Annotated[int, typer.Option("--port", "-p", metavar="N", help="The port; 0 takes a free one.", min=0, max=65535)]
+Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the first page in your browser.")]
+
+
+def explore(
+    collections: Folders = None,
+    port: Port = 8000,
+    browser: Browser = True,
+    host: Host = "127.0.0.1",
+    tokens: TokenFile = None,
+    read_only: ReadOnly = False,
+    jobs: Jobs = None,
+) -> None:
+    """Open collections in a browser: search by clicks, teach labels, see the map.
+
+    Everything is served by this process and nothing is loaded from elsewhere. Ctrl+C stops it; what was labeled is
+    stored already.
+    """
+    from ..web.settings import Settings
+    from ..web.tokens import read_tokens
+
+    folders = list(collections or (_LABELED, _UNLABELED))
+    settings = Settings(host, port, read_tokens(tokens))
+
+    def at_start(taken: int) -> None:
+        shown = f"[{host}]" if ":" in host else host
+        address = f"http://{shown}:{taken}/"
+        typer.echo(f"{address} shows {', '.join(folder.name for folder in folders)}. Ctrl+C stops it.")
+        if browser:
+            threading.Thread(target=_open, args=(address, host, taken), daemon=True).start()
+
+    make = (lambda: None) if collections else _make_demos
+    run_service(folders, settings, read_only=read_only, jobs=jobs, make=make, at_start=at_start, log_level="WARNING")
+
+
+def _make_demos() -> None:
+    from ..web.demo import make_digits, make_unlabeled_digits
+
+    for folder, fill in ((_LABELED, make_digits), (_UNLABELED, make_unlabeled_digits)):
+        if not folder.exists():
+            typer.echo(f"making {folder}, which can take a minute the first time", err=True)
+            fill(folder)
+
+
+def _open(address: str, host: str, port: int) -> None:
+    """Open a page as soon as the service answers."""
+    import socket
+
+    deadline = time.monotonic() + _SECONDS_TO_START
+    while time.monotonic() < deadline:
+        try:
+            with socket.create_connection((host, port), timeout=1):
+                break
+        except OSError:
+            time.sleep(0.1)
+    webbrowser.open(address)

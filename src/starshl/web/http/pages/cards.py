@@ -1,0 +1,72 @@
+"""Items as pages show them: a picture or a title, a label, and whether a hit is right."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ....answers import Label
+from ....collection import Collection, Hit, Item
+from ...workshop import Upload
+
+__all__ = ["Card", "cards_of", "picture_of_upload"]
+
+# Small pictures stand in the page itself: a request for each would take longer than all the rest.
+_LARGEST_INLINE = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One item on a page; ``is_right`` compares its label with that of the query, None if one is not known."""
+
+    id: int
+    title: str
+    picture: str | None
+    label: Label | None
+    note: str = ""
+    is_right: bool | None = None
+
+    @property
+    def name(self) -> str:
+        """What a screen reader says."""
+        label = "" if self.label is None else f", labeled {self.label}"
+        right = {True: ", same label", False: ", another label", None: ""}[self.is_right]
+        return f"{self.title}{label}{right}"
+
+
+def cards_of(
+    collection: Collection, name: str, items: Sequence[Item | Hit], *, asked: Label | None = None, notes: Any = None
+) -> list[Card]:
+    """Return cards of items; ``asked`` is the label of the query, ``notes`` a text per item."""
+    texts = notes or [""] * len(items)
+    return [
+        Card(
+            item.id,
+            collection.title_of(item),
+            _picture(collection, name, item.id),
+            item.label,
+            note,
+            None if asked is None or item.label is None else item.label == asked,
+        )
+        for item, note in zip(items, texts, strict=True)
+    ]
+
+
+def picture_of_upload(upload: Upload) -> str | None:
+    """Return an uploaded picture as an address."""
+    return None if upload.preview is None else _inline(upload.preview, upload.media_type)
+
+
+def _picture(collection: Collection, name: str, item: int) -> str | None:
+    preview = collection.preview(item)
+    if preview is None:
+        return None
+    if len(preview.content) <= _LARGEST_INLINE:
+        return _inline(preview.content, preview.media_type)
+    return f"/explore/{name}/pictures/{item}"
+
+
+def _inline(content: bytes, media_type: str) -> str:
+    return f"data:{media_type};base64,{base64.b64encode(content).decode()}"

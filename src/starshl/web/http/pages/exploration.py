@@ -1,0 +1,226 @@
+"""Everything that the explore page shows about one question, gathered from the searcher."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ....answers import CollectionInfo, Label
+from ....collection import Collection, Explanation, Hit, Item
+from ...portraits import STRANGE, Portrait, bits_of, portrait_of
+from ...workshop import Workshop
+from .cards import Card, cards_of, picture_of_upload
+from .question import Question
+
+__all__ = ["Exploration", "Match", "Ranked", "browse", "look_closer", "neighbors"]
+
+_BROWSED = 48
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is searched for: a stored item, an upload or a text; ``vector`` is None if vectors are not kept."""
+
+    title: str
+    picture: str | None
+    item: Item | None
+    vector: np.ndarray | None
+
+    @property
+    def label(self) -> Label | None:
+        return None if self.item is None else self.item.label
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """What one method found."""
+
+    method: str
+    about: str
+    cards: list[Card]
+    milliseconds: float
+    total: int
+
+    @property
+    def n_judged(self) -> int:
+        return sum(card.is_right is not None for card in self.cards)
+
+    @property
+    def n_right(self) -> int:
+        return sum(card.is_right is True for card in self.cards)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The codes of the query and of one hit, bit by bit, and why they match."""
+
+    card: Card
+    bits: list[bool]
+    differing: set[int]
+    explanation: Explanation | None
+
+
+@dataclass(slots=True)
+class Exploration:
+    """The contents of the page; parts that were not asked for are empty."""
+
+    info: CollectionInfo
+    question: Question
+    asked: Asked | None = None
+    rankings: list[Ranked] = field(default_factory=list)
+    portrait: Portrait | None = None
+    match: Match | None = None
+    browsed: list[Card] = field(default_factory=list)
+    next_item: int | None = None
+    preparing: Any = None
+
+    @property
+    def is_strange(self) -> bool:
+        """Whether the query looks like none of the classes."""
+        novelty = None if self.portrait is None else self.portrait.novelty
+        return novelty is not None and novelty >= STRANGE
+
+
+def browse(workshop: Workshop, question: Question) -> Exploration:
+    """List items to begin with, of those that pass the filters."""
+    info = workshop.searcher.info()
+    with workshop.searcher.opened() as collection:
+        ids = collection.matching(question.where(info) or None, labels=list(question.wanted_labels(info)) or None)
+        start = 0 if question.after is None else int(np.searchsorted(ids, question.after, side="right"))
+        shown = ids[start : start + _BROWSED]
+        cards = cards_of(collection, info.name, collection.get(shown))
+    more = int(shown[-1]) if start + len(shown) < len(ids) else None
+    return Exploration(info, question, browsed=cards, next_item=more)
+
+
+def neighbors(workshop: Workshop, question: Question) -> Exploration:
+    """Search by the codes of the collection alone, which is fast."""
+    info = workshop.searcher.info()
+    asked = _asked(workshop, question)
+    found = _by_codes(workshop, question, info, asked)
+    return Exploration(info, question, asked, [found])
+
+
+def look_closer(workshop: Workshop, exploration: Exploration) -> Exploration:
+    """Add the other methods, what the hasher makes of the query, and why one of the hits matches."""
+    question, info, asked = exploration.question, exploration.info, exploration.asked
+    assert asked is not None
+    if asked.vector is not None:
+        with workshop.searcher.opened() as collection:
+            exploration.portrait = portrait_of(collection, asked.vector)
+        if question.radius is None:
+            exploration.rankings += _others(workshop, question, info, asked)
+            exploration.preparing = workshop.prepare_comparison()
+    exploration.match = _match(workshop, exploration)
+    return exploration
+
+
+def _asked(workshop: Workshop, question: Question) -> Asked:
+    name = workshop.searcher.name
+    if question.item is not None:
+        (item,) = workshop.searcher.get([question.item])
+        with workshop.searcher.opened() as collection:
+            vector = collection.vectors([item.id])[0] if collection.keeps else None
+            (card,) = cards_of(collection, name, [item])
+        return Asked(card.title, card.picture, item, vector)
+    if question.upload is not None:
+        upload = workshop.upload(question.upload)
+        return Asked(upload.name, picture_of_upload(upload), None, upload.vector)
+    with workshop.searcher.opened() as collection:
+        return Asked(f"“{question.text}”", None, None, collection.extract([question.text])[0])
+
+
+def _by_codes(workshop: Workshop, question: Question, info: CollectionInfo, asked: Asked) -> Ranked:
+    about = f"{info.method}, {info.n_bits} bits"
+    return _searched(workshop, question, info, asked, "Codes", about, rescore=False if info.vectors else None)
+
+
+def _searched(
+    workshop: Workshop,
+    question: Question,
+    info: CollectionInfo,
+    asked: Asked,
+    method: str,
+    about: str,
+    *,
+    rescore: bool | None,
+) -> Ranked:
+    """Search with the collection's own hasher; a stored item is left out of its own neighbors."""
+    options = replace(question.options(info, rescore=rescore), k=question.k + (asked.item is not None))
+    started = time.perf_counter()
+    if asked.item is None:
+        assert asked.vector is not None
+        future = workshop.searcher.search(vectors=asked.vector[None].tolist(), options=options)
+    else:
+        future = workshop.searcher.search(items=[asked.item.id], options=options)
+    (found,) = future.result()
+    milliseconds = 1000 * (time.perf_counter() - started)
+    own = None if asked.item is None else asked.item.id
+    hits = [hit for hit in found.hits if hit.id != own][: question.k]
+    with workshop.searcher.opened() as collection:
+        cards = _cards(collection, info, hits, asked)
+    return Ranked(method, about, cards, milliseconds, found.total - (len(found.hits) > len(hits)))
+
+
+def _others(workshop: Workshop, question: Question, info: CollectionInfo, asked: Asked) -> list[Ranked]:
+    """Search with rescoring, by exact distances, and by the codes of another method."""
+    about = "the codes choose candidates, their vectors decide"
+    found = [_searched(workshop, question, info, asked, "Codes, then vectors", about, rescore=True)]
+    if not workshop.side_by_side.is_ready:
+        return found
+    assert asked.vector is not None
+    is_filtered = question.labels or question.fields
+    with workshop.searcher.opened() as collection:
+        among = None
+        if is_filtered:
+            among = collection.matching(question.where(info) or None, labels=list(question.wanted_labels(info)) or None)
+        for ranking in workshop.side_by_side.search(asked.vector, question.k + 1, among):
+            own = None if asked.item is None else asked.item.id
+            ids = [item for item in ranking.ids if item != own][: question.k]
+            cards = _cards(collection, info, collection.get(ids), asked)
+            found.append(Ranked(ranking.method, ranking.about, cards, ranking.milliseconds, len(ids)))
+    return found
+
+
+def _cards(collection: Collection, info: CollectionInfo, hits: Sequence[Hit | Item], asked: Asked) -> list[Card]:
+    notes = [_distance(hit) if isinstance(hit, Hit) else "" for hit in hits]
+    return cards_of(collection, info.name, hits, asked=asked.label, notes=notes)
+
+
+def _distance(hit: Hit) -> str:
+    if hit.rescored is not None:
+        return f"{hit.rescored:.3g}"
+    return f"{hit.distance:.3g}" if isinstance(hit.distance, float) else f"{hit.distance} bits"
+
+
+def _match(workshop: Workshop, exploration: Exploration) -> Match | None:
+    """Compare the query with the hit that was asked for, or with the nearest one."""
+    cards = exploration.rankings[0].cards
+    wanted = exploration.question.hit
+    if wanted is None:
+        if not cards:
+            return None
+        wanted = cards[0].id
+    asked = exploration.asked
+    assert asked is not None
+    with workshop.searcher.opened() as collection:
+        items = workshop.searcher.get([wanted])
+        (card,) = cards_of(collection, exploration.info.name, items, asked=asked.label)
+        (bits,) = bits_of(collection.codes([wanted]))
+        explanation = None if asked.vector is None else collection.explain(asked.vector[None], [wanted])[0]
+        own = _own_bits(collection, exploration)
+    differing = {place for place, (one, other) in enumerate(zip(own, bits, strict=True)) if one != other}
+    return Match(card, bits, differing, explanation)
+
+
+def _own_bits(collection: Collection, exploration: Exploration) -> list[bool]:
+    if exploration.portrait is not None:
+        return exploration.portrait.bits
+    asked = exploration.asked
+    assert asked is not None
+    assert asked.item is not None
+    return bits_of(collection.codes([asked.item.id]))[0]

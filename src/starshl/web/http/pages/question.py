@@ -1,0 +1,138 @@
+"""What a visitor asks for, as the query of an address: every search can be shared as a link."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.datastructures import QueryParams
+
+from ....answers import CollectionInfo, Label
+from ...lessons import label_from_text
+from ...requests import SearchOptions
+
+__all__ = ["MOST_NEIGHBORS", "Question"]
+
+MOST_NEIGHBORS = 100
+_USUAL_NEIGHBORS = 10
+_FIELD = "field."
+_NUMBERS = {"int": int, "float": float}
+_LARGEST_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A search: what to search for, how many neighbors or how near, and which items may be found.
+
+    ``item``, ``text`` or ``upload`` says what to search for; all are None if nothing was asked yet. ``hit`` is the item
+    to explain. ``fields`` holds pairs of a parameter, such as "field.year.min", and its text.
+    """
+
+    item: int | None = None
+    text: str | None = None
+    upload: str | None = None
+    k: int = _USUAL_NEIGHBORS
+    radius: int | None = None
+    labels: tuple[str, ...] = ()
+    fields: tuple[tuple[str, str], ...] = ()
+    hit: int | None = None
+    after: int | None = None
+
+    @classmethod
+    def of(cls, query: QueryParams) -> Question:
+        """Read a query, or say which part of it cannot be read."""
+        fields = tuple((name, value) for name, value in query.multi_items() if name.startswith(_FIELD) and value)
+        # The radius counts only while its box is checked: a slider always has a value.
+        radius = _number(query, "radius", 0, 10_000) if query.get("within") else None
+        return cls(
+            item=_number(query, "item", -_LARGEST_ID, _LARGEST_ID),
+            text=query.get("text") or None,
+            upload=query.get("upload") or None,
+            k=_number(query, "k", 1, MOST_NEIGHBORS) or _USUAL_NEIGHBORS,
+            radius=radius,
+            labels=tuple(query.getlist("label")),
+            fields=fields,
+            hit=_number(query, "hit", -_LARGEST_ID, _LARGEST_ID),
+            after=_number(query, "after", -_LARGEST_ID, _LARGEST_ID),
+        )
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether there is something to search for."""
+        return (self.item, self.text, self.upload) != (None, None, None)
+
+    def address(self, **changes: Any) -> str:
+        """Return the query of the same search with some changes; usual values are left out."""
+        new = replace(self, **changes)
+        pairs: list[tuple[str, Any]] = [
+            (name, value)
+            for name in ("item", "text", "upload", "hit", "after")
+            if (value := getattr(new, name)) is not None
+        ]
+        pairs += [("k", new.k)] if new.k != _USUAL_NEIGHBORS else []
+        pairs += [("within", "1"), ("radius", new.radius)] if new.radius is not None else []
+        pairs += [("label", label) for label in new.labels]
+        return "?" + urlencode([*pairs, *new.fields])
+
+    def options(self, info: CollectionInfo, **others: Any) -> SearchOptions:
+        """Return the search as a searcher takes it."""
+        return SearchOptions.of(
+            k=self.k,
+            radius=self.radius,
+            labels=self.wanted_labels(info) or None,
+            where=self.where(info) or None,
+            **others,
+        )
+
+    def wanted_labels(self, info: CollectionInfo) -> tuple[Label, ...]:
+        """Return the labels to filter by, of the type that this collection has."""
+        return tuple(label_from_text(text, info.label_kind) for text in self.labels)
+
+    def where(self, info: CollectionInfo) -> dict[str, Any]:
+        """Return the filter on declared fields."""
+        found: dict[str, Any] = {}
+        for parameter, text in self.fields:
+            name, bound = _split(parameter.removeprefix(_FIELD))
+            kind = info.fields.get(name)
+            if kind is None:
+                known = ", ".join(info.fields) or "none"
+                raise ValueError(f"This collection has no field {name[:80]!r} to filter by; it has: {known}.")
+            value = _value(name, kind, text)
+            if bound is None:
+                found[name] = value
+            else:
+                found.setdefault(name, {})[{"min": ">=", "max": "<="}[bound]] = value
+        return found
+
+    def field_value(self, parameter: str) -> str:
+        """Return the text that was given for a field, to show it again."""
+        return dict(self.fields).get(f"{_FIELD}{parameter}", "")
+
+
+def _split(name: str) -> tuple[str, str | None]:
+    stem, _, end = name.rpartition(".")
+    return (stem, end) if stem and end in ("min", "max") else (name, None)
+
+
+def _number(query: QueryParams, name: str, low: int, high: int) -> int | None:
+    text = query.get(name, "").strip()
+    if not text:
+        return None
+    try:
+        value = int(text)
+    except ValueError:
+        value = high + 1
+    if not low <= value <= high:
+        allowed = "a whole number" if high >= _LARGEST_ID else f"a whole number from {low} to {high}"
+        raise ValueError(f"{name} is {text[:40]!r}; it must be {allowed}. Correct the address or the form.")
+    return value
+
+
+def _value(name: str, kind: str, text: str) -> Any:
+    if kind == "bool":
+        return text == "true"
+    try:
+        return _NUMBERS[kind](text) if kind in _NUMBERS else text
+    except ValueError as error:
+        raise ValueError(f"{name} is {text[:40]!r}; it holds numbers. Write one.") from error

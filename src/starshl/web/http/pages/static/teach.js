@@ -1,0 +1,216 @@
+// The teach page: what is selected, what keys do, and boards that follow the newest labels.
+
+import { request, send, tell } from "./shared.js";
+
+const board = document.getElementById("board");
+const address = board.dataset.address;
+const SECONDS_BETWEEN_LOOKS = 2;
+let order = new URL(location.href).searchParams.get("order") ?? "least";
+let anchor = null;
+let isSending = false;
+const waiting = [];
+
+const options = () => [...board.querySelectorAll('[role="option"]')];
+const selected = () => options().filter((option) => option.getAttribute("aria-selected") === "true");
+const version = () => board.querySelector(".lesson")?.dataset.version;
+
+function mark(option, isSelected) { option.setAttribute("aria-selected", String(isSelected)); }
+
+/** Select one option, or everything between it and where the selection began. */
+function choose(option, { extend = false, toggle = false } = {}) {
+  const all = options();
+  if (toggle) mark(option, option.getAttribute("aria-selected") !== "true");
+  else if (extend && anchor && all.includes(anchor)) {
+    const [from, to] = [all.indexOf(anchor), all.indexOf(option)].sort((a, b) => a - b);
+    all.forEach((each, place) => mark(each, place >= from && place <= to));
+  } else all.forEach((each) => mark(each, each === option));
+  if (!extend) anchor = option;
+  focusOn(option);
+}
+
+function focusOn(option) {
+  for (const each of options()) each.tabIndex = each === option ? 0 : -1;
+  option.focus({ preventScroll: false });
+}
+
+/** Replace the board; the focus stays where it was: on the label that is being typed, or on what is selected. */
+function show(html, { keep = [], focus = true, keepTyped = false } = {}) {
+  const typed = document.activeElement?.id === "label" && keepTyped ? document.activeElement.value : null;
+  const takesFocus = focus || board.contains(document.activeElement);
+  board.innerHTML = html;
+  const all = options();
+  const again = all.filter((option) => keep.includes(option.dataset.id));
+  const first = again[0] ?? all[0];
+  anchor = first ?? null;
+  (again.length ? again : all.slice(0, 1)).forEach((option) => mark(option, true));
+  if (first) first.tabIndex = 0;
+  const input = document.getElementById("label");
+  if (typed !== null && input) { input.value = typed; input.focus(); }
+  else if (takesFocus) first?.focus({ preventScroll: true });
+}
+
+/** Send a change; answers arrive one after the other, in the order in which they were given. */
+function change(action, body) {
+  waiting.push([action, body]);
+  if (!isSending) next();
+}
+
+async function next() {
+  isSending = true;
+  while (waiting.length) {
+    const [action, body] = waiting.shift();
+    board.classList.add("busy");
+    try {
+      const answer = await request(`${address}/${action}`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json", Accept: "application/json" },
+        body: JSON.stringify({ ...body, order }),
+      });
+      show(await answer.text());
+      const message = board.querySelector(".lesson")?.dataset.message;
+      if (message) tell(message);
+    } catch (error) {
+      waiting.length = 0;
+      tell(error.message, { bad: true });
+    }
+    board.classList.remove("busy");
+  }
+  isSending = false;
+  board.dispatchEvent(new CustomEvent("settled", { bubbles: true }));
+}
+
+function label(name, ids = selected().map((option) => Number(option.dataset.id))) {
+  if (!ids.length) { tell("Select an item first.", { bad: true }); return; }
+  change("answer", { ids, label: name });
+}
+
+function accept() {
+  const chosen = selected();
+  const guesses = new Set(chosen.map((option) => option.dataset.predicted));
+  if (guesses.size !== 1 || guesses.has("")) tell("There is no common guess to accept. Type a name.", { bad: true });
+  else label([...guesses][0]);
+}
+
+const actions = {
+  skip: () => change("skip", { ids: selected().map((option) => Number(option.dataset.id)) }),
+  undo: () => change("undo", {}),
+  cancel: () => send(`${address}/cancel`, {}).then(() => look()).catch((error) => tell(error.message, { bad: true })),
+};
+
+board.addEventListener("click", (event) => {
+  const option = event.target.closest('[role="option"]');
+  if (option) choose(option, { extend: event.shiftKey, toggle: event.ctrlKey || event.metaKey });
+  const button = event.target.closest("button");
+  if (!button) return;
+  if (button.dataset.fix) label(button.dataset.label, [Number(button.dataset.fix)]);
+  else if (button.dataset.label) label(button.dataset.label);
+  else if (button.dataset.order) { order = button.dataset.order; refresh(); }
+  else if (button.dataset.do) actions[button.dataset.do]();
+});
+
+board.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const input = event.target.elements.label;
+  const name = input.value.trim();
+  if (!name) { accept(); return; }
+  input.value = "";
+  label(name);
+});
+
+/** Return the option that an arrow key leads to; rows are as long as they look. */
+function neighborOf(option, key) {
+  const all = options();
+  const place = all.indexOf(option);
+  if (key === "ArrowRight") return all[place + 1];
+  if (key === "ArrowLeft") return all[place - 1];
+  const here = option.getBoundingClientRect();
+  const isBelow = key === "ArrowDown";
+  const beyond = all.filter((each) => {
+    const top = each.getBoundingClientRect().top;
+    return isBelow ? top > here.top + 5 : top < here.top - 5;
+  });
+  const rows = beyond.map((each) => each.getBoundingClientRect().top);
+  const row = isBelow ? Math.min(...rows) : Math.max(...rows);
+  const inRow = beyond.filter((each) => Math.abs(each.getBoundingClientRect().top - row) < 5);
+  const distance = (each) => Math.abs(each.getBoundingClientRect().left - here.left);
+  return inRow.sort((one, other) => distance(one) - distance(other))[0];
+}
+
+function keyFor(key) {
+  return [...board.querySelectorAll("[data-key]")].find((button) => button.dataset.key === key);
+}
+
+document.addEventListener("keydown", (event) => {
+  if (!board.querySelector(".lesson")) return;
+  const isTyping = event.target.matches("input, textarea, select");
+  if ((event.ctrlKey || event.metaKey) && event.key === "z" && !(isTyping && event.target.value)) {
+    event.preventDefault();
+    actions.undo();
+    return;
+  }
+  if (isTyping) {
+    if (event.key === "Escape") focusOn(selected()[0] ?? options()[0]);
+    return;
+  }
+  if (event.altKey || ((event.ctrlKey || event.metaKey) && event.key !== "a")) return;
+  const option = event.target.closest?.('[role="option"]');
+  if (option && event.key.startsWith("Arrow")) {
+    event.preventDefault();
+    const to = neighborOf(option, event.key);
+    if (to) choose(to, { extend: event.shiftKey });
+    return;
+  }
+  if (event.target.closest?.("button, a") && ["Enter", " "].includes(event.key)) return;
+  press(event, option);
+});
+
+function press(event, option) {
+  const { key } = event;
+  const names = [...board.querySelectorAll(".class")].map((button) => button.dataset.label);
+  const areDigits = names.length > 0 && names.every((name) => /^\d$/.test(name));
+  if (key === " " && option) choose(option, { toggle: true });
+  else if (key === "Enter") accept();
+  else if ((event.ctrlKey || event.metaKey) && key === "a") options().slice(0, board.querySelectorAll("#proposals > li").length).forEach((each) => mark(each, true));
+  else if (key === "Backspace") actions.undo();
+  else if (key === "Delete" || key === "-") actions.skip();
+  else if (keyFor(key)) label(keyFor(key).dataset.label);
+  else if (/^\d$/.test(key) && areDigits) label(key);
+  else if (key.length === 1) startTyping(key);
+  else return;
+  event.preventDefault();
+}
+
+function startTyping(key) {
+  const input = document.getElementById("label");
+  if (!input) return;
+  input.focus();
+  input.value = key;
+}
+
+async function refresh() {
+  const focus = preparing();
+  const keep = selected().map((option) => option.dataset.id);
+  try {
+    const answer = await request(`${address}?part=board&order=${order}`, { headers: { Accept: "application/json" } });
+    show(await answer.text(), { keep, focus, keepTyped: true });
+  } catch (error) {
+    tell(error.message, { bad: true });
+  }
+}
+
+/** Look whether another tab or a program has changed something, and how far a preparation is. */
+async function look() {
+  if (isSending || document.hidden) return;
+  try {
+    const state = await (await request(`${address}/state`)).json();
+    if (isSending) return;
+    if (String(state.version ?? "") !== (version() ?? "") || board.querySelector("[data-preparing] progress")) await refresh();
+  } catch { /* the next look may succeed */ }
+}
+
+const preparing = () => board.querySelector("[data-preparing] progress") !== null;
+setInterval(() => { if (preparing()) look(); }, 400);
+setInterval(() => { if (!preparing()) look(); }, 1000 * SECONDS_BETWEEN_LOOKS);
+document.addEventListener("visibilitychange", look);
+if (board.querySelector(".lesson")) show(board.innerHTML);
+document.documentElement.dataset.ready = "teach";

@@ -1,0 +1,204 @@
+"""The teach page: label a few items by keyboard or mouse, and see what follows for all others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import JSONResponse, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from ...._words import counted
+from ....teaching import Lesson
+from ...errors import ConflictError, UnknownError
+from ...exporting import EXPORTS
+from ...lessons import Board, board_of, change_lesson, label_from_text
+from ...searcher import Searcher
+from ...workshop import Workshop
+from ..parts import InCollection, TheService, in_thread
+from ..types import Ids
+from .cards import Card, cards_of
+from .charts import Chart, agreement_chart, confidence_chart
+from .rendering import may_write, render
+
+__all__ = ["routes"]
+
+routes = APIRouter(include_in_schema=False)
+_N_PROPOSALS = 12
+_NOT_READY = "This lesson is not prepared yet. Reload the page and wait until it is."
+
+Order = Annotated[Literal["least", "most"], Query()]
+
+
+class Answered(BaseModel):
+    """Items and the label that they get; no label takes theirs away."""
+
+    model_config = ConfigDict(extra="forbid")
+    ids: Ids
+    label: Annotated[str, Field(max_length=200)] | None
+    order: Literal["least", "most"] = "least"
+
+
+class Chosen(BaseModel):
+    """Items to skip, or none for an undo."""
+
+    model_config = ConfigDict(extra="forbid")
+    ids: list[int] = []
+    order: Literal["least", "most"] = "least"
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A board with the cards of all items on it."""
+
+    board: Board
+    cards: dict[int, Card]
+    curve: Chart | None
+    histogram: Chart | None
+    keys: dict[str, str]
+    message: str = ""
+
+
+@routes.get("/explore/{name}/teach")
+async def teach(
+    request: Request, collection: InCollection, service: TheService, part: str = "", order: Order = "least"
+) -> Response:
+    """Show the lesson, or how far its preparation is."""
+    workshop = service.workshop(collection.name)
+    info = await in_thread(collection.info)
+    possible = info.vectors is not None and info.n_items > 1
+    writable = info.writable and may_write(request)
+    values: dict[str, Any] = {
+        "name": collection.name,
+        "active": "teach",
+        "info": info,
+        "possible": possible,
+        "writable": writable,
+        "order": order,
+        "shown": None,
+        "job": None,
+        "exports": EXPORTS,
+    }
+    if possible and writable:
+        values["job"] = await in_thread(workshop.prepare_lesson)
+        lesson = await in_thread(workshop.lesson)
+        values["shown"] = None if lesson is None else await in_thread(_shown, workshop, lesson, order)
+    return render("teach/board.html" if part else "teach/page.html", request, **values)
+
+
+@routes.get("/explore/{name}/teach/state")
+async def lesson_state(collection: InCollection, service: TheService) -> Response:
+    """Say which version the lesson has, so that other tabs notice changes, and how far the preparation is."""
+    workshop = service.workshop(collection.name)
+    return JSONResponse(await in_thread(_state, workshop))
+
+
+@routes.post("/explore/{name}/teach/answer")
+async def give_label(body: Answered, request: Request, collection: InCollection, service: TheService) -> Response:
+    """Label items, and show the board as it is then."""
+
+    def change(lesson: Lesson) -> str:
+        label = None if body.label is None else label_from_text(body.label, _label_kind(collection))
+        update = change_lesson(collection, lambda: lesson.answer(body.ids, label))
+        n_changed = 0 if update is None else update.n_changed
+        what = "unlabeled" if label is None else f"labeled {label}"
+        return f"{counted(len(body.ids), 'item')} {what}; {counted(n_changed, 'other')} changed."
+
+    return await _changed(request, collection, service, body.order, change)
+
+
+@routes.post("/explore/{name}/teach/skip")
+async def skip(body: Chosen, request: Request, collection: InCollection, service: TheService) -> Response:
+    """Propose some items no more."""
+
+    def change(lesson: Lesson) -> str:
+        change_lesson(collection, lambda: lesson.skip(body.ids))
+        return f"{counted(len(body.ids), 'item')} skipped."
+
+    return await _changed(request, collection, service, body.order, change)
+
+
+@routes.post("/explore/{name}/teach/undo")
+async def undo(body: Chosen, request: Request, collection: InCollection, service: TheService) -> Response:
+    """Take the last answer or skip back."""
+
+    def change(lesson: Lesson) -> str:
+        update = change_lesson(collection, lesson.undo)
+        return (
+            "There is nothing to undo." if update is None else f"Undone: {counted(len(update.ids), 'item')} as before."
+        )
+
+    return await _changed(request, collection, service, body.order, change)
+
+
+@routes.post("/explore/{name}/teach/cancel")
+async def cancel(collection: InCollection, service: TheService) -> Response:
+    """Stop the preparation."""
+    job = service.workshop(collection.name).job("prepare teaching")
+    if job is None:
+        raise UnknownError("Nothing is being prepared.")
+    return JSONResponse({"state": service.jobs.cancel(collection.name, job.id).state})
+
+
+async def _changed(request: Request, collection: Searcher, service: TheService, order: str, change: Any) -> Response:
+    collection.check_writable()
+    workshop = service.workshop(collection.name)
+
+    def work() -> _Shown:
+        lesson = workshop.lesson()
+        if lesson is None:
+            raise ConflictError(_NOT_READY)
+        return _shown(workshop, lesson, order, change(lesson))
+
+    shown = await in_thread(work)
+    info = await in_thread(collection.info)
+    values: dict[str, Any] = {"possible": True, "writable": True, "order": order, "job": None, "exports": EXPORTS}
+    return render("teach/board.html", request, name=collection.name, info=info, shown=shown, **values)
+
+
+def _shown(workshop: Workshop, lesson: Lesson, order: str, message: str = "") -> _Shown:
+    board = board_of(lesson, _N_PROPOSALS, order)
+    ids = sorted(
+        {proposal.id for proposal in board.proposals}
+        | {item for each in board.members for item in each.ids}
+        | {suspect.id for suspect in board.suspects}
+    )
+    with workshop.searcher.opened() as collection:
+        cards = cards_of(collection, workshop.searcher.name, collection.get(ids)) if ids else []
+    labels = [str(each.label) for each in board.state.classes]
+    return _Shown(
+        board,
+        {card.id: card for card in cards},
+        agreement_chart(board.curve),
+        confidence_chart(board.histogram),
+        keys_of(labels),
+        message,
+    )
+
+
+def keys_of(labels: list[str]) -> dict[str, str]:
+    """Return the key of each class: its name if all are single digits, otherwise 1 to 9 by place."""
+    if labels and all(len(label) == 1 and label.isdigit() for label in labels):
+        return {label: label for label in labels}
+    return {label: str(place) for place, label in enumerate(labels[:9], 1)}
+
+
+def _state(workshop: Workshop) -> dict[str, Any]:
+    lesson = workshop.lesson()
+    job = workshop.job("prepare teaching")
+    found: dict[str, Any] = {"version": None if lesson is None else lesson.version, "job": None}
+    if job is not None:
+        found["job"] = {
+            "state": job.state,
+            "stage": job.stage,
+            "done": job.done,
+            "total": job.total,
+            "error": job.error,
+        }
+    return found
+
+
+def _label_kind(collection: Searcher) -> str | None:
+    with collection.opened() as opened:
+        return opened.label_kind

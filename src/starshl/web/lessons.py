@@ -1,0 +1,103 @@
+"""What a page shows of a lesson: proposals, classes and their members, how sure the labels are, and doubts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..answers import Label
+from ..teaching import ClassCount, CurvePoint, Lesson, LessonState, Proposal, Suspect, Update
+from .errors import UnknownError
+from .searcher import Searcher
+
+__all__ = ["Board", "ClassMembers", "board_of", "change_lesson", "label_from_text"]
+
+_N_BINS = 10
+_MEMBERS = 12
+_MOST_CLASSES = 40
+_SUSPECTS = 8
+# Below it, the other labels do not agree on what an item is either.
+_DOUBTFUL = 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class ClassMembers:
+    """A class: how many items were given it or are believed to be of it, and some of the believed ones."""
+
+    label: Label
+    n_given: int
+    n_predicted: int
+    ids: list[int]
+    confidences: list[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Everything that the page of a lesson shows at one moment."""
+
+    state: LessonState
+    proposals: list[Proposal]
+    members: list[ClassMembers]
+    histogram: list[int]
+    curve: list[CurvePoint]
+    suspects: list[Suspect]
+
+    @property
+    def last(self) -> CurvePoint | None:
+        """The newest point of the curve."""
+        return self.curve[-1] if self.curve else None
+
+
+def board_of(lesson: Lesson, n_proposals: int, order: str) -> Board:
+    """Return the board of a lesson; ``order`` shows the "least" or the "most" certain members of each class."""
+    state, found = lesson.state(), lesson.predictions()
+    open_items = ~np.asarray(found.given)
+    confidences = np.asarray(found.confidences)
+    histogram = np.zeros(_N_BINS, int)
+    if state.classes:
+        places = np.clip((confidences[open_items] * _N_BINS).astype(int), 0, _N_BINS - 1)
+        histogram = np.bincount(places, minlength=_N_BINS)
+    labels = np.array(found.labels, dtype=object)
+    members = [
+        _members(each, found.ids, confidences, np.flatnonzero(open_items & (labels == each.label)), order)
+        for each in state.classes[:_MOST_CLASSES]
+    ]
+    doubts = [suspect for suspect in lesson.suspects(_SUSPECTS) if suspect.confidence >= _DOUBTFUL]
+    return Board(state, lesson.propose(n_proposals), members, histogram.tolist(), lesson.curve(), doubts)
+
+
+def _members(
+    each: ClassCount, ids: np.ndarray, confidences: np.ndarray, places: np.ndarray, order: str
+) -> ClassMembers:
+    sign = -1 if order == "most" else 1
+    shown = places[np.argsort(sign * confidences[places], kind="stable")[:_MEMBERS]]
+    return ClassMembers(each.label, each.n_given, each.n_predicted, ids[shown].tolist(), confidences[shown].tolist())
+
+
+def change_lesson(searcher: Searcher, action: Callable[[], Update | None]) -> Update | None:
+    """Change a lesson while nothing else is written, such as a snapshot; an unknown id is an error of the service."""
+    try:
+        return searcher.undisturbed(action).result()
+    except KeyError as error:
+        raise UnknownError(str(error.args[0])) from error
+
+
+def label_from_text(text: str, kind: str | None) -> Label:
+    """Return what somebody typed as a label of the type that the collection has."""
+    text = text.strip()
+    if not text or len(text) > 200:
+        raise ValueError("A label has 1 to 200 characters. Type a shorter one, or at least one letter.")
+    if kind == "booleans":
+        if text.lower() not in ("true", "false"):
+            raise ValueError(f"The label {text!r} is neither true nor false, as the labels of this collection are.")
+        return text.lower() == "true"
+    if kind == "numbers":
+        try:
+            return int(text)
+        except ValueError as error:
+            raise ValueError(
+                f"The label {text!r} is not a whole number, as the labels of this collection are. Type a number."
+            ) from error
+    return text

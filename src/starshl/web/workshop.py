@@ -1,0 +1,114 @@
+"""Workshop: what pages prepare for one collection in the background, and keep for everybody who looks at it."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..answers import Job
+from ..teaching import Lesson
+from .errors import UnknownError
+from .jobs import Jobs, RunningJob
+from .searcher import Searcher
+from .side_by_side import SideBySide
+
+__all__ = ["Upload", "Workshop"]
+
+_MOST_UPLOADS = 200
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Upload:
+    """A picture that somebody searches with: its vector, a small picture of it, and its name."""
+
+    vector: np.ndarray
+    preview: bytes | None
+    media_type: str
+    name: str
+
+
+class Workshop:
+    """The background work of pages about one collection, and pictures that were uploaded to search with."""
+
+    def __init__(self, searcher: Searcher, jobs: Jobs) -> None:
+        self.searcher = searcher
+        self.side_by_side = SideBySide(searcher)
+        self._jobs = jobs
+        self._lock = threading.Lock()
+        self._started: dict[str, str] = {}
+        self._uploads: OrderedDict[str, Upload] = OrderedDict()
+        self._lesson: Lesson | None = None
+
+    def lesson(self) -> Lesson | None:
+        """Return the lesson about the collection as it is now, None if it is not prepared yet."""
+        lesson = self._lesson
+        if lesson is None:
+            return None
+        with self.searcher.opened() as collection:
+            # A restored snapshot is another collection, and new items have no neighbors yet.
+            is_current = lesson.collection is collection and len(lesson.ids) == len(collection)
+        return lesson if is_current else None
+
+    def prepare_lesson(self) -> Job | None:
+        """Begin to prepare a lesson, unless there is one; return the job if one waits or runs."""
+        return None if self.lesson() is not None else self.in_background("prepare teaching", self._prepare_lesson)
+
+    def _prepare_lesson(self, job: RunningJob) -> dict[str, Any]:
+        self.searcher.check_writable()
+        with self.searcher.opened() as collection:
+            lesson = Lesson(collection, progress=job.report)
+        before, self._lesson = self._lesson, lesson
+        if before is not None:
+            before.close()
+        return {"n_items": len(lesson.ids)}
+
+    def prepare_comparison(self) -> Job | None:
+        """Begin to prepare the other methods, unless they are ready or cannot be had; return the job if one runs."""
+        if not self.side_by_side.is_possible or self.side_by_side.is_ready:
+            return None
+        return self.in_background("compare", self.side_by_side.prepare)
+
+    def in_background(self, kind: str, work: Callable[[RunningJob], dict[str, Any]]) -> Job:
+        """Return the job of this kind that waits or runs, or start one."""
+        with self._lock:
+            job = self.job(kind)
+            if job is None or job.ended is not None:
+                job = self._jobs.start(kind, self.searcher.name, work)
+                self._started[kind] = job.id
+            return job
+
+    def job(self, kind: str) -> Job | None:
+        """Return the last job of this kind."""
+        try:
+            return self._jobs.get(self.searcher.name, self._started.get(kind, ""))
+        except UnknownError:
+            return None
+
+    def keep(self, upload: Upload) -> str:
+        """Keep an upload for as long as it is among the last ones; return its name in addresses."""
+        digest = hashlib.sha256(upload.vector.tobytes()).hexdigest()[:20]
+        with self._lock:
+            self._uploads[digest] = upload
+            self._uploads.move_to_end(digest)
+            while len(self._uploads) > _MOST_UPLOADS:
+                self._uploads.popitem(last=False)
+        return digest
+
+    def upload(self, digest: str) -> Upload:
+        """Return an upload."""
+        with self._lock:
+            found = self._uploads.get(digest)
+        if found is None:
+            raise UnknownError("This picture is no longer kept, as uploads are only for a while. Upload it again.")
+        return found
+
+    def close(self) -> None:
+        """End what runs in the background."""
+        if self._lesson is not None:
+            self._lesson.close()

@@ -1,0 +1,215 @@
+"""The explorer as a person uses it, in a real browser."""
+
+import re
+
+import pytest
+
+DONE = "addEventListener('settled', resolve, {once: true})"
+
+
+def lesson(page):
+    """Wait until a lesson is prepared."""
+    page.wait_for_selector("#proposals", timeout=30_000)
+    until(page, "document.activeElement.matches('[role=option]')")
+
+
+def press(page, *keys):
+    """Press keys that change a lesson, and wait until the page shows what follows."""
+    page.evaluate(f"() => {{ window.settled = new Promise((resolve) => document.{DONE}); }}")
+    for key in keys:
+        page.keyboard.press(key)
+    page.evaluate("() => window.settled")
+
+
+def until(page, expression):
+    """Wait until an expression is true; the pages forbid what wait_for_function does."""
+    for _ in range(100):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"not in time: {expression}")
+
+
+def focused(page):
+    """Return the id of the item that has the focus."""
+    return int(page.evaluate("document.activeElement.dataset.id"))
+
+
+def labels(page, site, name):
+    answer = page.request.get(f"{site}/api/v1/collections/{name}/items?limit=1000").json()
+    return {item["id"]: item["label"] for item in answer["items"] if item["label"] is not None}
+
+
+def guessed_right(page, truth):
+    """Return which share of the shown members of classes is right, in truth."""
+    shown = page.eval_on_selector_all(
+        ".small-options > li", "all => all.map((each) => [Number(each.dataset.id), each.dataset.predicted])"
+    )
+    return sum(truth[item] == guess for item, guess in shown) / len(shown)
+
+
+def name_by_typing(page, name):
+    """Label what is selected by typing a name that is no class yet."""
+    page.keyboard.type(name)
+    press(page, "Enter")
+
+
+def test_fifty_labels_by_keyboard_alone_make_the_rest_right(visit, site, truth):
+    page = visit("/")
+    for _ in range(100):
+        page.keyboard.press("Tab")
+        if (page.evaluate("document.activeElement.getAttribute('href')") or "").endswith("/explore/lesson/teach"):
+            break
+    page.keyboard.press("Enter")
+    lesson(page)
+    shares, keys = [], {}
+    for number in range(50):
+        kind = truth[focused(page)]
+        if kind in keys:
+            press(page, keys[kind])
+        else:
+            name_by_typing(page, kind)
+            keys[kind] = str(len(keys) + 1)
+        if number in (1, 49):
+            shares.append(guessed_right(page, truth))
+    given = labels(page, site, "lesson")
+    assert len(given) == 50
+    assert all(truth[item] == label for item, label in given.items())
+    assert shares[0] < 0.8, "two labels cannot name three kinds"
+    assert shares[1] > 0.9
+    assert "50" in page.text_content(".desk .facts")
+
+
+def test_undo_brings_back_what_was_and_a_reload_loses_nothing(visit, site):
+    page = visit("/explore/careful/teach")
+    lesson(page)
+    first = focused(page)
+    name_by_typing(page, "ring")
+    second = focused(page)
+    press(page, "1")
+    assert labels(page, site, "careful") == {first: "ring", second: "ring"}
+    press(page, "Backspace")
+    assert labels(page, site, "careful") == {first: "ring"}
+    assert focused(page) == second
+    page.reload()
+    lesson(page)
+    assert page.text_content(".class-name") == "ring"
+    assert focused(page) == second
+    press(page, "Control+z")
+    assert labels(page, site, "careful") == {}
+
+
+def test_several_items_are_labeled_at_once_and_skipped_ones_do_not_come_back(visit, site):
+    page = visit("/explore/fresh/teach")
+    lesson(page)
+    ids = [int(item) for item in page.eval_on_selector_all("#proposals > li", "all => all.map((e) => e.dataset.id)")]
+    page.keyboard.press("Shift+ArrowRight")
+    page.keyboard.press("Shift+ArrowRight")
+    assert page.locator('#proposals [aria-selected="true"]').count() == 3
+    page.fill("#label", "thing")
+    press(page, "Enter")
+    assert set(labels(page, site, "fresh")) == set(ids[:3])
+    skipped = focused(page)
+    press(page, "Delete")
+    shown = page.eval_on_selector_all("#proposals > li", "all => all.map((e) => Number(e.dataset.id))")
+    assert skipped not in shown
+    page.locator("#proposals > li").nth(1).click()
+    page.locator("#proposals > li").nth(3).click(modifiers=["Control"])
+    assert page.locator('#proposals [aria-selected="true"]').count() == 2
+
+
+def test_two_tabs_show_the_same_lesson(visit, site):
+    one, other = visit("/explore/shared/teach"), visit("/explore/shared/teach")
+    lesson(one)
+    lesson(other)
+    name_by_typing(one, "round")
+    other.bring_to_front()
+    other.wait_for_selector(".class-name")
+    assert other.text_content(".class-name") == "round"
+    press(other, "1")
+    until(one, "document.querySelector('.desk .facts b').textContent === '2'")
+    assert len(labels(one, site, "shared")) == 2
+
+
+def test_a_click_shows_neighbors_and_the_address_can_be_shared(visit):
+    page = visit("/explore/album")
+    page.click(".grid .tile >> nth=3")
+    page.wait_for_selector("#asked")
+    title = page.text_content("#asked")
+    assert re.search(r"\?item=3$", page.url)
+    page.wait_for_selector('[aria-label="ITQ"]', timeout=30_000)
+    assert page.locator('[aria-label="Codes"] .hit').count() == 10
+    assert page.locator('[aria-label="Vectors"] .right').count() >= 5
+    other = visit(page.url.removeprefix(page.url.split("/explore")[0]))
+    assert other.text_content("#asked") == title
+    page.go_back()
+    page.wait_for_selector("#all")
+
+
+def test_sliders_and_filters_change_what_is_found_without_a_reload(visit):
+    page = visit("/explore/album?item=0")
+    page.evaluate("window.isTheSamePage = true")
+    page.locator("#k").fill("4")
+    until(page, "document.querySelectorAll('#near .hit').length === 4")
+    page.fill('[name="field.sheet.max"]', "0")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**field.sheet.max=0**")
+    until(page, "[...document.querySelectorAll('#near .hit .tile')].every((e) => /item=[123]?\\d(&|$)/.test(e.href))")
+    page.check('[name="label"][value="cross"]', force=True)
+    page.wait_for_url("**label=cross**")
+    until(page, "[...document.querySelectorAll('#near .hit .chip')].every((e) => e.textContent === 'cross')")
+    page.locator("#radius").fill("0")
+    page.wait_for_url("**within=1**")
+    assert page.evaluate("window.isTheSamePage")
+
+
+def test_why_shows_bits_that_agree_and_differ(visit):
+    page = visit("/explore/album?item=0")
+    page.locator(".why").nth(5).click()
+    page.wait_for_url("**hit=**")
+    until(page, "document.activeElement.id === 'why'")
+    told = int(re.match(r"\s*(\d+) of 16 bits", page.text_content("#match .match-head p")).group(1))
+    assert page.locator("#match .bits >> nth=1").locator(".differs").count() == told
+
+
+def test_a_picture_is_searched_by_upload_and_a_file_that_is_none_is_refused(visit, pictures, tmp_path):
+    page = visit("/explore/album")
+    page.set_input_files("#picture", pictures / "007.png")
+    page.wait_for_url("**upload=**")
+    assert page.text_content("#asked") == "007.png"
+    assert "item=7&" in page.locator("#near .hit .tile").first.get_attribute("href") + "&"
+    bad = tmp_path / "notes.png"
+    bad.write_text("these are words")
+    page.set_input_files("#picture", bad)
+    page.wait_for_selector(".problem")
+    assert "not" in page.text_content(".problem .detail")
+
+
+@pytest.mark.parametrize("path", ["/explore/nothing", "/explore/album?item=9999", "/explore/album?item=x"])
+def test_a_mistaken_address_leads_to_a_page_that_helps(visit, path):
+    page = visit(path)
+    assert page.locator(".problem h1").count() == 1
+    page.click("text=All collections")
+    page.wait_for_selector(".collection")
+
+
+PAGES = ["/", "/explore/album", "/explore/album?item=0", "/explore/album/teach", "/explore/nothing"]
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_keep_the_rules_of_accessibility(visit, path, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page = visit(path, color_scheme=scheme)
+    if path.endswith("teach"):
+        lesson(page)
+    found = axe.run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_no_page_is_wider_than_a_phone(visit, path):
+    page = visit(path, viewport={"width": 360, "height": 740}, is_mobile=True, has_touch=True)
+    if path.endswith("teach"):
+        lesson(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360

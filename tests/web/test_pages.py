@@ -1,0 +1,237 @@
+"""Pages without a browser: what they say, that every search is an address, and who may change something."""
+
+import re
+from urllib.parse import parse_qs
+
+import pytest
+from starlette.datastructures import QueryParams
+
+from starshl.web.http.app import PARTS
+from starshl.web.http.guard import needed_right
+from starshl.web.http.pages.question import Question
+from starshl.web.http.pages.teach import keys_of
+from starshl.web.settings import Settings
+from starshl.web.tokens import READ, WRITE, Token, Tokens
+
+PAGE = {"Accept": "text/html"}
+
+
+def page(ask, path, **settings):
+    return ask("GET", path, root="", headers=PAGE, **settings)
+
+
+def test_the_first_page_names_the_collections_and_how_many_items_have_labels(ask):
+    found = page(ask, "/")
+    assert found.status_code == 200
+    assert "things" in found.text
+    assert "60 items" in found.text
+    assert "60 labeled in 3 classes" in re.sub(r"\s+", " ", found.text)
+
+
+def test_a_search_by_item_shows_its_neighbors_and_marks_right_and_wrong_ones(ask):
+    text = page(ask, "/explore/things?item=0&k=9").text
+    hits = ask("POST", "/collections/things/search", json={"items": [0], "k": 10, "rescore": False}).json()
+    shown = text[text.index('aria-label="Codes"') : text.index('aria-label="Codes, then vectors"')]
+    expected = [hit for hit in hits["results"][0]["hits"] if hit["id"] != 0][:9]
+    assert [int(item) for item in re.findall(r"data-ask href=\"[^\"]*item=(\d+)", shown)] == [h["id"] for h in expected]
+    assert shown.count('class="hit right') == sum(hit["label"] == "a" for hit in expected)
+    assert shown.count('class="hit wrong') == sum(hit["label"] != "a" for hit in expected)
+
+
+def test_the_fast_part_of_a_page_leaves_the_other_methods_out(ask):
+    text = page(ask, "/explore/things?item=0&part=near").text
+    assert 'aria-label="Codes"' in text
+    assert "Codes, then vectors" not in text
+    assert "<html" not in text
+
+
+def test_exact_search_and_a_baseline_appear_beside_the_codes_once_they_are_prepared(ask):
+    assert "being prepared" in page(ask, "/explore/things?item=0").text
+    for _ in range(200):
+        text = page(ask, "/explore/things?item=0&part=rest").text
+        if "being prepared" not in text:
+            break
+    assert 'aria-label="Vectors"' in text
+    assert 'aria-label="ITQ"' in text
+    assert "Why 0.png?" in page(ask, "/explore/things?item=3&hit=0").text
+
+
+def test_filters_and_a_radius_narrow_what_is_found(ask):
+    ask("PUT", "/collections/things/fields", json={"fields": {"price": "int"}})
+    text = page(ask, "/explore/things?item=0&label=b&field.price.min=10&field.price.max=20&part=near").text
+    found = [int(item) for item in re.findall(r"data-ask href=\"[^\"]*item=(\d+)", text)]
+    assert sorted(found) == [10, 13, 16, 19]
+    wide = page(ask, "/explore/things?item=0&within=1&radius=24&part=near").text
+    assert "59 items within 24 bits" in wide
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "words"),
+    [
+        ("/explore/nothing", 404, "There is no collection"),
+        ("/explore/things?item=999", 404, "999"),
+        ("/explore/things?item=many", 422, "must be a whole number"),
+        ("/explore/things?k=1000", 422, "from 1 to 100"),
+        ("/explore/things?upload=gone", 404, "Upload it again"),
+        ("/explore/things?text=red", 422, "no extractor"),
+        ("/explore/things?item=0&field.size=3", 422, "no field"),
+        ("/explore/things/export/all.zip", 404, "there are: "),
+        ("/nowhere", 404, "nothing"),
+    ],
+)
+def test_errors_are_pages_that_say_what_to_do(ask, path, status, words):
+    found = page(ask, path)
+    assert (found.status_code, found.headers["content-type"]) == (status, "text/html; charset=utf-8")
+    assert words in found.text
+    assert 'href="/"' in found.text
+    assert ask("GET", path, root="").headers["content-type"] == "application/problem+json"
+
+
+def test_what_items_say_about_themselves_is_shown_and_never_run(running, folder, rows):
+    ask = running(folder)
+    evil = "<script>alert(1)</script>"
+    ask("PATCH", "/collections/things/items", json={"items": [{"id": 0, "metadata": {evil: evil}}]})
+    ask("PUT", "/collections/things/labels", json={"items": [{"id": 0, "label": evil}]})
+    for path in ("/", "/explore/things", "/explore/things?item=0", "/explore/things?item=3&hit=0", f"/explore/{evil}"):
+        assert evil not in page(ask, path).text
+    assert "&lt;script&gt;alert(1)" in page(ask, "/explore/things?item=0").text
+
+
+def test_a_picture_for_a_collection_of_vectors_is_refused_with_a_reason(ask):
+    sent = ask("POST", "/explore/things/search", root="", headers=PAGE, files={"picture": ("a.png", b"no picture")})
+    assert sent.status_code == 422
+    assert "was not made from pictures" in sent.text
+
+
+def test_a_question_survives_its_own_address():
+    query = "item=-3&hit=5&k=20&within=1&radius=0&label=a&label=b%26c&field.x.min=1&field.y=z+z"
+    question = Question.of(QueryParams(query))
+    assert Question.of(QueryParams(question.address().removeprefix("?"))) == question
+    assert parse_qs(question.address(item=None, hit=None, k=10, radius=None, labels=(), fields=())[1:]) == {}
+
+
+def test_words_lead_to_a_text_and_numbers_to_an_item(ask):
+    assert page(ask, "/explore/things?q=%2317&k=20").headers["location"] == "/explore/things?item=17&k=20"
+    assert page(ask, "/explore/things?q=red+shoes").headers["location"] == "/explore/things?text=red+shoes"
+
+
+def test_scripts_and_styles_are_cached_forever_under_an_address_of_their_contents(ask):
+    styles = re.search(r'href="(/static/\w+/style\.css)"', page(ask, "/").text).group(1)
+    found = ask("GET", styles, root="")
+    assert "immutable" in found.headers["cache-control"]
+    assert found.headers["content-type"].startswith("text/css")
+    assert ask("GET", "/static/older/style.css", root="").headers["cache-control"] == "no-store"
+    assert page(ask, "/").headers["cache-control"] == "no-store"
+
+
+def test_pages_run_no_script_but_files_of_the_service(ask):
+    for path in ("/", "/explore/things?item=0", "/explore/things/teach"):
+        found = page(ask, path)
+        assert "default-src 'self'" in found.headers["content-security-policy"]
+        assert not re.search(r"<script(?![^>]* src=)|\son\w+=|style=", found.text)
+
+
+def changing_routes():
+    routes = [route for part in PARTS for route in part.routes if not route.path.startswith(("/api/", "/log"))]
+    return [route.path for route in routes if "POST" in route.methods]
+
+
+def test_every_change_from_a_page_of_another_site_is_refused(ask):
+    paths = changing_routes()
+    assert len(paths) >= 5
+    for path in paths:
+        address = path.replace("{name}", "things")
+        sent = ask("POST", address, root="", json={}, headers={"Origin": "https://evil.example"})
+        assert sent.status_code == 403, path
+        sent = ask("POST", address, root="", json={}, headers={"Sec-Fetch-Site": "cross-site"})
+        assert sent.status_code == 403, path
+
+
+def test_only_a_search_with_a_picture_needs_no_right_to_write():
+    needs = {path: needed_right("POST", path.replace("{name}", "x")) for path in changing_routes()}
+    assert [path for path, right in needs.items() if right == READ] == ["/explore/{name}/search"]
+
+
+def lesson(ask):
+    """Wait until the lesson is prepared; return its first page."""
+    for _ in range(500):
+        found = page(ask, "/explore/things/teach")
+        if "data-version" in found.text:
+            return found.text
+    raise AssertionError(found.text)
+
+
+def test_labels_given_on_the_page_are_those_of_the_collection_and_can_be_undone(ask):
+    text = lesson(ask)
+    first = int(re.search(r'data-id="(\d+)"', text).group(1)) if "data-id" in text else 0
+    before = ask("GET", f"/collections/things/items/{first}").json()["label"]
+    sent = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [first], "label": " new class "})
+    assert sent.status_code == 200
+    assert ask("GET", f"/collections/things/items/{first}").json()["label"] == "new class"
+    assert "1 item labeled new class" in sent.text
+    undone = ask("POST", "/explore/things/teach/undo", root="", json={})
+    assert "Undone: 1 item as before" in undone.text
+    assert ask("GET", f"/collections/things/items/{first}").json()["label"] == before
+
+
+def test_a_change_by_somebody_else_shows_in_the_state_of_the_lesson(ask):
+    lesson(ask)
+    before = ask("GET", "/explore/things/teach/state", root="").json()["version"]
+    ask("PUT", "/collections/things/labels", json={"items": [{"id": 5, "label": "b"}]})
+    assert ask("GET", "/explore/things/teach/state", root="").json()["version"] > before
+
+
+def test_answers_about_unknown_items_and_labels_of_another_type_are_refused(ask):
+    lesson(ask)
+    unknown = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [999], "label": "a"})
+    assert unknown.status_code == 404
+    empty = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [1], "label": "  "})
+    assert (empty.status_code, "A label has 1 to 200" in empty.json()["detail"]) == (422, True)
+
+
+def test_an_answer_before_the_lesson_is_prepared_is_a_conflict(ask):
+    sent = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [1], "label": "a"})
+    assert sent.status_code == 409
+
+
+def test_a_collection_that_is_served_for_reading_only_cannot_be_taught(running, folder):
+    ask = running(folder, read_only=True)
+    assert "Start it without --read-only" in page(ask, "/explore/things/teach").text
+    assert ask("POST", "/explore/things/teach/undo", root="", json={}).status_code == 403
+
+
+def test_a_token_for_reading_sees_pages_and_changes_nothing(running, folder):
+    reader, writer = "reader-" + "r" * 20, "writer-" + "w" * 20
+    ask = running(folder, settings=Settings(tokens=Tokens([Token.of(reader, READ), Token.of(writer, WRITE)])))
+    cookie = {"Cookie": f"starshl-token={reader}", **PAGE}
+    assert ask("GET", "/explore/things", root="", headers=PAGE).headers["location"].startswith("/login")
+    assert ask("GET", "/explore/things?item=1", root="", headers=cookie).status_code == 200
+    assert "Your token allows reading only" in ask("GET", "/explore/things/teach", root="", headers=cookie).text
+    own = {**cookie, "Sec-Fetch-Site": "same-origin"}
+    assert ask("POST", "/explore/things/teach/undo", root="", json={}, headers=own).status_code == 403
+
+
+def test_the_model_and_the_whole_collection_can_be_taken_away(ask, tmp_path):
+    from starshl import load
+    from starshl.web.archive import read_archive
+
+    model = ask("GET", "/explore/things/export/model.star", root="")
+    assert model.headers["content-disposition"] == 'attachment; filename="things-model.star"'
+    (tmp_path / "m.star").write_bytes(model.content)
+    assert load(tmp_path / "m.star").n_bits_ == 24
+    (tmp_path / "c.tar").write_bytes(ask("GET", "/explore/things/export/collection.tar", root="").content)
+    with (tmp_path / "c.tar").open("rb") as file:
+        assert "items.sqlite" in [name for name, content in read_archive(file) if content.read() is not None]
+
+
+@pytest.mark.parametrize(
+    ("labels", "keys"),
+    [
+        ([], {}),
+        (["7", "0"], {"7": "7", "0": "0"}),
+        (["cat", "dog"], {"cat": "1", "dog": "2"}),
+        (["7", "12"], {"7": "1", "12": "2"}),
+    ],
+)
+def test_digits_are_their_own_keys_and_other_classes_have_their_place(labels, keys):
+    assert keys_of(labels) == keys
