@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import json
 
 import httpx
 import numpy as np
@@ -44,8 +45,11 @@ class Blocking(httpx.BaseTransport):
         self.transport, self.loop = transport, asyncio.new_event_loop()
 
     def handle_request(self, request):
+        # A file that is read by a thread cannot be read by a coroutine.
+        whole = httpx.Request(request.method, request.url, headers=request.headers, content=request.read())
+
         async def send():
-            response = await self.transport.handle_async_request(request)
+            response = await self.transport.handle_async_request(whole)
             return httpx.Response(response.status_code, headers=response.headers, content=await response.aread())
 
         return self.loop.run_until_complete(send())
@@ -113,6 +117,39 @@ def test_filters_list_count_recommend_and_remove(things, rows):
     assert not {hit.id for hit in hits} & {0, 1, 2}
     removed = things.remove_matching(where={"n": {">=": 15}})
     assert (removed.ids, removed.n_items, things.info().n_items) == ([], 5, 15)
+
+
+def test_files_go_to_and_fro(things, rows, tmp_path):
+    lines = [json.dumps({"vector": row.tolist(), "label": 1}) for row in rows[:5]]
+    (tmp_path / "items.jsonl").write_text("\n".join(lines))
+    first = things.import_file(tmp_path / "items.jsonl")
+    assert things.wait(first.id, seconds=60).result == {"stored": 5, "repeated": 0}
+    again = things.import_file(tmp_path / "items.jsonl", key=first.key)
+    assert things.wait(again.id, seconds=60).result == {"stored": 0, "repeated": 5}
+    things.make_snapshot("first")
+    things.save_snapshot("first", tmp_path / "copy.starsnap")
+    assert things.upload_snapshot(tmp_path / "copy.starsnap").name == "copy"
+    things.save_model(tmp_path / "model")
+    assert things.wait(things.replace_model(tmp_path / "model").id, seconds=60).state == "done"
+    with pytest.raises(ServiceProblem, match="no snapshot 'none'"):
+        things.save_snapshot("none", tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_files_go_to_and_fro_asynchronously(app, rows, tmp_path):
+    async def use():
+        async with AsyncClient("http://localhost", transport=Lossy(app), retries=QUICK) as client:
+            things = client.collection("things")
+            await things.make_snapshot("first")
+            await things.save_snapshot("first", tmp_path / "copy.starsnap")
+            assert (await things.upload_snapshot(tmp_path / "copy.starsnap", "second")).name == "second"
+            (tmp_path / "items.jsonl").write_text(json.dumps({"vector": rows[0].tolist()}))
+            job = await things.import_file(tmp_path / "items.jsonl")
+            assert (await things.wait(job.id, seconds=60)).state == "done"
+            with pytest.raises(ServiceProblem, match="no snapshot 'none'"):
+                await things.save_snapshot("none", tmp_path / "none")
+
+    asyncio.run(use())
 
 
 def test_what_the_service_notes_is_a_warning_where_it_was_asked(things, rows):

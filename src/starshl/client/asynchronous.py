@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -11,7 +13,8 @@ import httpx
 from numpy.typing import ArrayLike
 
 from ..answers import CollectionInfo, Found, Hit, Item, ItemPage, Job, Label, Prediction, Snapshot, Written
-from .calls import Call, CollectionCalls, list_collections
+from .calls import Call, CollectionCalls, PathLike, list_collections
+from .files import pieces, save_answer_later
 from .problems import read_answer
 from .retries import Retries
 
@@ -40,7 +43,7 @@ class AsyncClient:
     Attributes
     ----------
     http : httpx client
-        Sends what has no method here, such as files; with the token, without further attempts.
+        Sends what has no method here; with the token, without further attempts.
     """
 
     def __init__(
@@ -78,6 +81,11 @@ class AsyncClient:
             raise outcome
         return call.read(read_answer(outcome))
 
+    async def save(self, address: str, path: PathLike) -> None:
+        """Write what is at an address to a file, piece by piece."""
+        async with self.http.stream("GET", address) as response:
+            await save_answer_later(response, Path(path))
+
     async def aclose(self) -> None:
         """Close the connections."""
         await self.http.aclose()
@@ -91,9 +99,10 @@ class AsyncClient:
         await self.aclose()
 
     async def _try(self, call: Call[Any]) -> httpx.Response | httpx.TransportError:
+        settings: dict[str, Any] = {"json": call.body} if call.file is None else {"content": pieces(call.file)}
         try:
             return await self.http.request(
-                call.method, call.path, json=call.body, params=dict(call.params), headers=dict(call.headers)
+                call.method, call.path, params=dict(call.params), headers=dict(call.headers), **settings
             )
         except httpx.TransportError as error:
             return error
@@ -243,6 +252,22 @@ class AsyncCollection:
         """Begin to fit a hasher on the kept vectors and labels, and to encode all items with it."""
         return await self._client.send(self._calls.fit(method, n_bits, seed, settings or {}))
 
+    async def import_file(self, path: PathLike, *, key: str | None = None) -> Job:
+        """Begin to add items from a file of JSON lines, each an object with a vector.
+
+        It may have id, label, metadata and reference, too. If the import is cut short, the same file with the same key
+        goes on where it stopped; ``key`` of a job tells the key that was chosen here.
+        """
+        return await self._client.send(self._calls.import_file(path, key))
+
+    async def replace_model(self, path: PathLike) -> Job:
+        """Begin to encode all items with the hasher in a model file; it needs kept vectors."""
+        return await self._client.send(self._calls.replace_model(path))
+
+    async def save_model(self, path: PathLike) -> None:
+        """Write the hasher of the collection to a model file."""
+        await self._client.save(self._calls.model_path(), path)
+
     async def jobs(self) -> list[Job]:
         """Return the jobs of this collection, the newest last."""
         return await self._client.send(self._calls.jobs())
@@ -255,6 +280,14 @@ class AsyncCollection:
         """Ask a job to stop."""
         return await self._client.send(self._calls.cancel(job))
 
+    async def wait(self, job: str, *, seconds: float = float("inf")) -> Job:
+        """Return a job once it is over, or as it is after so many seconds."""
+        end, pause = time.monotonic() + seconds, 0.05
+        while (now := await self.job(job)).ended is None and time.monotonic() < end:
+            await asyncio.sleep(min(pause, max(0.0, end - time.monotonic())))
+            pause = min(2 * pause, 2.0)
+        return now
+
     async def snapshots(self) -> list[Snapshot]:
         """Return the snapshots of this collection, the newest last."""
         return await self._client.send(self._calls.list_snapshots())
@@ -262,6 +295,14 @@ class AsyncCollection:
     async def make_snapshot(self, name: str | None = None) -> Snapshot:
         """Write a snapshot of the present state."""
         return await self._client.send(self._calls.make_snapshot(name))
+
+    async def save_snapshot(self, snapshot: str, path: PathLike) -> None:
+        """Write a snapshot to a file here."""
+        await self._client.save(self._calls.snapshot_path(snapshot), path)
+
+    async def upload_snapshot(self, path: PathLike, name: str | None = None) -> Snapshot:
+        """Send a snapshot from a file, under the name of the file by default."""
+        return await self._client.send(self._calls.upload_snapshot(path, name))
 
     async def restore(self, snapshot: str) -> int:
         """Replace the collection by a snapshot; return the number of its items."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from os import PathLike as AnyPath
+from pathlib import Path
+from typing import Any, Generic, TypeAlias, TypeVar
 from urllib.parse import quote
 
 import numpy as np
@@ -13,9 +15,10 @@ from numpy.typing import ArrayLike
 
 from ..answers import CollectionInfo, Found, Hit, Item, ItemPage, Job, Label, Prediction, Snapshot, Written
 
-__all__ = ["Call", "CollectionCalls", "list_collections"]
+__all__ = ["Call", "CollectionCalls", "PathLike", "list_collections"]
 
 Result = TypeVar("Result")
+PathLike: TypeAlias = str | AnyPath[str]
 _ROOT = "/api/v1/collections"
 
 
@@ -23,13 +26,14 @@ _ROOT = "/api/v1/collections"
 class Call(Generic[Result]):
     """A request, whether sending it twice does harm, and how to read the answer.
 
-    A write carries a key, made here once, so that all attempts have the same one.
+    A write carries a key, made here once, so that all attempts have the same one. A request has a body or a file.
     """
 
     method: str
     path: str
     read: Callable[[Any], Result]
     body: Mapping[str, Any] | None = None
+    file: Path | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     harmless: bool = True
@@ -126,7 +130,7 @@ class CollectionCalls:
             self._path("items/get"),
             lambda answer: [Item.of(item) for item in answer["items"]],
             {"ids": _ids(ids)},
-            {"vectors": vectors},
+            params={"vectors": vectors},
         )
 
     def list_items(self, after: int | None, limit: int, filters: dict[str, Any]) -> Call[ItemPage]:
@@ -139,12 +143,28 @@ class CollectionCalls:
         return Call("POST", self._path("snapshots"), Snapshot.of, {"name": name}, harmless=False)
 
     def restore(self, snapshot: str) -> Call[int]:
-        path = self._path(f"snapshots/{quote(snapshot, safe='')}/restore")
+        path = f"{self.snapshot_path(snapshot)}/restore"
         return Call("POST", path, lambda answer: int(answer["n_items"]), harmless=False)
 
     def delete_snapshot(self, snapshot: str) -> Call[None]:
-        path = self._path(f"snapshots/{quote(snapshot, safe='')}")
-        return Call("DELETE", path, lambda answer: None, harmless=False)
+        return Call("DELETE", self.snapshot_path(snapshot), lambda answer: None, harmless=False)
+
+    def upload_snapshot(self, path: PathLike, name: str | None) -> Call[Snapshot]:
+        chosen = Path(path).stem if name is None else name
+        return Call("PUT", self.snapshot_path(chosen), Snapshot.of, file=Path(path), harmless=False)
+
+    def import_file(self, path: PathLike, key: str | None) -> Call[Job]:
+        headers = {"Idempotency-Key": uuid.uuid4().hex if key is None else key}
+        return Call("POST", self._path("import"), Job.of, file=Path(path), headers=headers)
+
+    def replace_model(self, path: PathLike) -> Call[Job]:
+        return Call("PUT", self._path("model"), Job.of, file=Path(path), harmless=False)
+
+    def snapshot_path(self, snapshot: str) -> str:
+        return self._path(f"snapshots/{quote(snapshot, safe='')}")
+
+    def model_path(self) -> str:
+        return self._path("model")
 
     def fit(self, method: str, n_bits: int, seed: int, settings: Mapping[str, Any]) -> Call[Job]:
         body = {"method": method, "n_bits": n_bits, "seed": seed, "settings": dict(settings)}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -11,7 +13,8 @@ import httpx
 from numpy.typing import ArrayLike
 
 from ..answers import CollectionInfo, Found, Hit, Item, ItemPage, Job, Label, Prediction, Snapshot, Written
-from .calls import Call, CollectionCalls, list_collections
+from .calls import Call, CollectionCalls, PathLike, list_collections
+from .files import save_answer
 from .problems import read_answer
 from .retries import Retries
 
@@ -40,7 +43,7 @@ class Client:
     Attributes
     ----------
     http : httpx client
-        Sends what has no method here, such as files; with the token, without further attempts.
+        Sends what has no method here; with the token, without further attempts.
     """
 
     def __init__(
@@ -78,6 +81,11 @@ class Client:
             raise outcome
         return call.read(read_answer(outcome))
 
+    def save(self, address: str, path: PathLike) -> None:
+        """Write what is at an address to a file, piece by piece."""
+        with self.http.stream("GET", address) as response:
+            save_answer(response, Path(path))
+
     def close(self) -> None:
         """Close the connections."""
         self.http.close()
@@ -91,12 +99,14 @@ class Client:
         self.close()
 
     def _try(self, call: Call[Any]) -> httpx.Response | httpx.TransportError:
-        try:
-            return self.http.request(
-                call.method, call.path, json=call.body, params=dict(call.params), headers=dict(call.headers)
-            )
-        except httpx.TransportError as error:
-            return error
+        with nullcontext() if call.file is None else call.file.open("rb") as file:
+            settings: dict[str, Any] = {"json": call.body} if file is None else {"content": file}
+            try:
+                return self.http.request(
+                    call.method, call.path, params=dict(call.params), headers=dict(call.headers), **settings
+                )
+            except httpx.TransportError as error:
+                return error
 
 
 class RemoteCollection:
@@ -243,6 +253,22 @@ class RemoteCollection:
         """Begin to fit a hasher on the kept vectors and labels, and to encode all items with it."""
         return self._client.send(self._calls.fit(method, n_bits, seed, settings or {}))
 
+    def import_file(self, path: PathLike, *, key: str | None = None) -> Job:
+        """Begin to add items from a file of JSON lines, each an object with a vector.
+
+        It may have id, label, metadata and reference, too. If the import is cut short, the same file with the same key
+        goes on where it stopped; ``key`` of a job tells the key that was chosen here.
+        """
+        return self._client.send(self._calls.import_file(path, key))
+
+    def replace_model(self, path: PathLike) -> Job:
+        """Begin to encode all items with the hasher in a model file; it needs kept vectors."""
+        return self._client.send(self._calls.replace_model(path))
+
+    def save_model(self, path: PathLike) -> None:
+        """Write the hasher of the collection to a model file."""
+        self._client.save(self._calls.model_path(), path)
+
     def jobs(self) -> list[Job]:
         """Return the jobs of this collection, the newest last."""
         return self._client.send(self._calls.jobs())
@@ -255,6 +281,14 @@ class RemoteCollection:
         """Ask a job to stop."""
         return self._client.send(self._calls.cancel(job))
 
+    def wait(self, job: str, *, seconds: float = float("inf")) -> Job:
+        """Return a job once it is over, or as it is after so many seconds."""
+        end, pause = time.monotonic() + seconds, 0.05
+        while (now := self.job(job)).ended is None and time.monotonic() < end:
+            time.sleep(min(pause, max(0.0, end - time.monotonic())))
+            pause = min(2 * pause, 2.0)
+        return now
+
     def snapshots(self) -> list[Snapshot]:
         """Return the snapshots of this collection, the newest last."""
         return self._client.send(self._calls.list_snapshots())
@@ -262,6 +296,14 @@ class RemoteCollection:
     def make_snapshot(self, name: str | None = None) -> Snapshot:
         """Write a snapshot of the present state."""
         return self._client.send(self._calls.make_snapshot(name))
+
+    def save_snapshot(self, snapshot: str, path: PathLike) -> None:
+        """Write a snapshot to a file here."""
+        self._client.save(self._calls.snapshot_path(snapshot), path)
+
+    def upload_snapshot(self, path: PathLike, name: str | None = None) -> Snapshot:
+        """Send a snapshot from a file, under the name of the file by default."""
+        return self._client.send(self._calls.upload_snapshot(path, name))
 
     def restore(self, snapshot: str) -> int:
         """Replace the collection by a snapshot; return the number of its items."""
