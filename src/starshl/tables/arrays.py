@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,9 +15,10 @@ import numpy as np
 from scipy import sparse
 
 from .errors import TableError
+from .locations import Location
 from .source import Cells, Kind, Rows
 
-__all__ = ["ArraySource", "MatrixSource", "SparseSource", "open_archive"]
+__all__ = ["ArraySource", "MatrixSource", "SparseSource", "open_archive", "read_header"]
 
 _SPARSE_MEMBERS = {"format", "shape", "data"}  # of every file of scipy.sparse.save_npz
 
@@ -26,6 +28,7 @@ class Header(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: np.dtype
+    is_fortran: bool = False
 
 
 class ArraySource:
@@ -99,7 +102,7 @@ class MatrixSource:
     def __init__(self, path: Path) -> None:
         self.path = path
         with _damage_reported(path), path.open("rb") as file:
-            _read_header(file, path.stat().st_size)
+            read_header(file, path)
 
     def describe(self, name: str) -> str:
         """Return what the file holds."""
@@ -146,16 +149,24 @@ def open_archive(path: Path) -> ArraySource | SparseSource:
     return SparseSource(path) if headers.keys() >= _SPARSE_MEMBERS else ArraySource(path, headers)
 
 
+def read_header(file: IO[bytes], location: Location) -> Header:
+    """Read shape and dtype of the array of an open .npy, or say that it is damaged."""
+    with _damage_reported(location):
+        n_bytes = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        return _read_header(file, n_bytes)
+
+
 def _read_header(file: IO[bytes], n_bytes: int) -> Header:
     """Read shape and dtype of an array; refuse more entries than the file has bytes for."""
     version = np.lib.format.read_magic(file)
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     if version not in readers:
         raise ValueError(f"arrays of format {version} are not read here")
-    shape, _, dtype = readers[version](file)
+    shape, is_fortran, dtype = readers[version](file)
     if not dtype.hasobject and math.prod(shape) * dtype.itemsize > n_bytes:
         raise ValueError(f"an array of shape {shape} does not fit into {n_bytes} bytes")
-    return Header(shape, dtype)
+    return Header(shape, dtype, is_fortran)
 
 
 def _kind(header: Header) -> Kind:
@@ -166,10 +177,10 @@ def _kind(header: Header) -> Kind:
 
 
 @contextmanager
-def _damage_reported(path: Path) -> Iterator[None]:
+def _damage_reported(path: Location) -> Iterator[None]:
     try:
         yield
-    except MemoryError:
+    except (MemoryError, TableError):
         raise
     except Exception as error:  # a damaged file raises whatever zipfile, zlib, struct and tokenize raise
         raise TableError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any
 
 __all__ = ["MAX_SHOWN", "ColumnWarning", "TableError", "shortened"]
 
@@ -30,9 +31,20 @@ class TableError(ValueError):
         unknown: Sequence[str] = (),
     ) -> None:
         super().__init__(f"{os.fspath(path)!r} {'; it '.join(problems)}. {advice}".rstrip())
+        self._arguments = path, tuple(problems), advice
         self.problems = tuple(problems)
         self.droppable = tuple(droppable)
         self.unknown = tuple(unknown)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let an error that another process raised arrive as it was: exceptions are rebuilt from their message."""
+        return _rebuilt_error, (self._arguments, self.droppable, self.unknown)
+
+
+def _rebuilt_error(
+    arguments: tuple[str | os.PathLike[str], tuple[str, ...], str], droppable: Sequence[str], unknown: Sequence[str]
+) -> TableError:
+    return TableError(*arguments, droppable=droppable, unknown=unknown)
 
 
 class ColumnWarning(UserWarning):

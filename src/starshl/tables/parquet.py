@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._extras import require
 from .errors import TableError
+from .locations import Location, opened
 from .source import Cells, Kind, Rows
 
 __all__ = ["ParquetSource"]
@@ -23,10 +23,11 @@ class ParquetSource:
     default_labels = "label"
     default_vectors = None
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Location) -> None:
         self.path = path
-        with _damage_reported(path):
-            self._schema = require("pyarrow.parquet", extra="parquet").read_schema(path)
+        parquet = require("pyarrow.parquet", extra="parquet")
+        with _damage_reported(path), opened(path) as file:
+            self._schema = parquet.read_schema(file)
         names = self._schema.names
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -47,8 +48,9 @@ class ParquetSource:
     ) -> tuple[Rows | None, Mapping[str, Cells]]:
         """Read features in their own precision, and other columns as lists of Python values."""
         wanted = list(dict.fromkeys([*features, *others]))
-        with _damage_reported(self.path):
-            table = require("pyarrow.parquet", extra="parquet").ParquetFile(self.path).read(columns=wanted)
+        parquet = require("pyarrow.parquet", extra="parquet")
+        with _damage_reported(self.path), opened(self.path) as file:
+            table = parquet.ParquetFile(file).read(columns=wanted)
             columns = {name: table.column(name).to_pylist() for name in others}
             if not features:
                 return None, columns
@@ -88,7 +90,7 @@ def _kind(kind: Any) -> Kind:
 
 
 @contextmanager
-def _damage_reported(path: Path) -> Iterator[None]:
+def _damage_reported(path: Location) -> Iterator[None]:
     arrow = require("pyarrow", extra="parquet")
     try:
         yield

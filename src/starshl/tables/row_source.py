@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import mmap
-import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ import numpy as np
 
 from .._extras import require
 from .errors import TableError
+from .locations import Location, is_url, opened
 
-__all__ = ["ArrayRows", "ParquetRows", "RowSource"]
+__all__ = ["ArrayRows", "ParquetRows", "RowSource", "regrouped"]
 
 _BATCH_ROWS = 4096  # that are read from a Parquet file at a time
 # What float32 holds exactly is read as float32, which takes half the memory and half the time of float64.
@@ -31,11 +32,13 @@ class RowSource(ABC):
 
     Attributes
     ----------
+    stored_type : the dtype in which the rows are stored
     precision_in_memory : the dtype in which :func:`starshl.tables.read_table` returns the rows
     """
 
     def __init__(self, shape: tuple[int, int], dtype: np.dtype):
         self.shape = shape
+        self.stored_type = dtype
         n_bytes = dtype.itemsize
         fits_float32 = n_bytes <= _FLOAT32_BYTES if dtype.kind == "f" else n_bytes <= _EXACT_INTEGER_BYTES
         self.dtype = np.dtype(np.float32 if fits_float32 else np.float64)
@@ -46,7 +49,7 @@ class RowSource(ABC):
         return self.shape[0]
 
     @property
-    def path(self) -> Path | None:
+    def path(self) -> Location | None:
         """The file that holds the rows, if one does."""
         return None
 
@@ -117,6 +120,14 @@ class ArrayRows(RowSource):
         filename = getattr(self.array, "filename", None)
         return None if filename is None else Path(filename)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send the name of a mapped file to other processes, not its contents."""
+        array = self.array
+        if self.path is None or not isinstance(array, np.memmap) or not isinstance(array.base, mmap.mmap):
+            return type(self), (array,)
+        where = array.dtype, "r", array.offset, array.shape, "C" if array.flags.c_contiguous else "F"
+        return _mapped_again, (self.path, where)
+
     def _read(self, rows: np.ndarray, size: int) -> Iterator[np.ndarray]:
         array = np.asarray(self.array)
         for start in range(0, len(rows), size):
@@ -127,56 +138,60 @@ class ArrayRows(RowSource):
             _release_pages(self.array)
 
 
+def _mapped_again(path: Location, where: tuple[Any, ...]) -> ArrayRows:
+    dtype, mode, offset, shape, order = where
+    return ArrayRows(np.memmap(path, dtype, mode, offset, shape, order))
+
+
 class ParquetRows(RowSource):
     """The rows of a Parquet file: one column of lists of numbers, or several columns of numbers.
 
-    Every pass reads the file from its beginning.
+    Only the row groups that hold some of the wanted rows are read.
 
     Parameters
     ----------
-    path : str or path
+    path : path or URL
     features : sequence of str
         The column of lists, or the columns of numbers in the order of the features.
     """
 
-    def __init__(self, path: str | os.PathLike[str], features: Sequence[str]):
-        self._path, self.features = Path(path), tuple(features)
-        file = require("pyarrow.parquet", extra="parquet").ParquetFile(self._path)
-        n_rows = int(file.metadata.num_rows)
-        if n_rows == 0:
-            raise TableError(self._path, ["has no rows"], "Give at least one.")
-        first = self._matrix(next(file.iter_batches(batch_size=1, columns=list(self.features))))
+    def __init__(self, path: Location, features: Sequence[str]):
+        self._path, self.features = path if is_url(path) else Path(path), tuple(features)
+        with self._file() as file:
+            n_rows = int(file.metadata.num_rows)
+            if n_rows == 0:
+                raise TableError(self._path, ["has no rows"], "Give at least one.")
+            first = self._matrix(next(file.iter_batches(batch_size=1, columns=list(self.features))))
         super().__init__((n_rows, first.shape[1]), first.dtype)
 
     @property
-    def path(self) -> Path:
+    def path(self) -> Location:
         return self._path
 
+    @contextmanager
+    def _file(self) -> Iterator[Any]:
+        parquet = require("pyarrow.parquet", extra="parquet")
+        with opened(self._path) as stream, parquet.ParquetFile(stream) as file:
+            yield file
+
     def _read(self, rows: np.ndarray, size: int) -> Iterator[np.ndarray]:
-        waiting: list[np.ndarray] = []
-        for block in self._chosen(rows):
-            waiting.append(block)
-            while sum(map(len, waiting)) >= size:
-                joined = np.concatenate(waiting)
-                yield joined[:size]
-                waiting = [joined[size:]]
-        rest = [block for block in waiting if len(block)]
-        if rest:
-            yield np.concatenate(rest)
+        return regrouped(self._chosen(rows), size)
 
     def _chosen(self, rows: np.ndarray) -> Iterator[np.ndarray]:
         """Return the rows with these numbers, batch by batch of the file."""
-        file = require("pyarrow.parquet", extra="parquet").ParquetFile(self._path)
-        start = 0
-        for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=list(self.features)):
-            first, last = np.searchsorted(rows, [start, start + batch.num_rows])
-            if first < last:
-                block = self._matrix(batch)
-                self._check_width(block, start)
-                yield block[rows[first:last] - start]
-            start += batch.num_rows
-            if last == len(rows):
-                return
+        with self._file() as file:
+            lengths = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+            ends = np.cumsum(lengths)
+            for group in np.unique(np.searchsorted(ends, rows, side="right")).tolist():
+                start = int(ends[group]) - lengths[group]
+                batches = file.iter_batches(batch_size=_BATCH_ROWS, row_groups=[group], columns=list(self.features))
+                for batch in batches:
+                    first, last = np.searchsorted(rows, [start, start + batch.num_rows])
+                    if first < last:
+                        block = self._matrix(batch)
+                        self._check_width(block, start)
+                        yield block[rows[first:last] - start]
+                    start += batch.num_rows
 
     def _matrix(self, batch: Any) -> np.ndarray:
         if len(self.features) > 1 or not _is_list(batch.schema.field(self.features[0]).type):
@@ -198,6 +213,20 @@ class ParquetRows(RowSource):
 
     def _name_of(self, column: int) -> str:
         return repr(self.features[column]) if len(self.features) > 1 else str(column)
+
+
+def regrouped(blocks: Iterable[np.ndarray], size: int) -> Iterator[np.ndarray]:
+    """Return the same rows in blocks of ``size``; only the last may have fewer."""
+    waiting: list[np.ndarray] = []
+    for block in blocks:
+        waiting.append(block)
+        while sum(map(len, waiting)) >= size:
+            joined = np.concatenate(waiting) if len(waiting) > 1 else waiting[0]
+            yield joined[:size]
+            waiting = [joined[size:]]
+    rest = [block for block in waiting if len(block)]
+    if rest:
+        yield np.concatenate(rest)
 
 
 def _release_pages(array: np.ndarray) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from scipy import sparse
+
+from .locations import Location
 
 __all__ = ["Cells", "Kind", "Rows", "Source"]
 
@@ -22,7 +23,7 @@ class Source(Protocol):
     """An open file with columns; arrays of an .npz count as columns."""
 
     @property
-    def path(self) -> Path: ...
+    def path(self) -> Location: ...
 
     @property
     def kinds(self) -> Mapping[str, Kind]:
