@@ -4,6 +4,7 @@ __all__ = [
     "AdapterError",
     "BundleFormatError",
     "ChecksumError",
+    "ClusterError",
     "CollectionError",
     "CollectionFormatError",
     "DatasetUnavailableError",
@@ -25,6 +26,10 @@ class AdapterError(RuntimeError):
 
 class BundleFormatError(ValueError):
     """A model file is damaged, of a newer format, or not a model file at all."""
+
+
+class ClusterError(ConnectionError):
+    """A Dask cluster cannot be reached, is gone, or gave up."""
 
 
 class CollectionError(RuntimeError):

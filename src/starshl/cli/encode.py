@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .cluster import Cluster, encode_on_cluster
 from .options import (
     AsJson,
     Drop,
-    Input,
     Jobs,
     Labels,
     Model,
     NoLabels,
     Progress,
+    Source,
     Vectors,
     load_model,
     print_json,
@@ -33,15 +33,14 @@ if TYPE_CHECKING:
 
 __all__ = ["encode", "encode_rows", "encode_table"]
 
-_BLOCK_ROWS = 8192  # a multiple of the tiles of all hashers, so that blocks change no byte of the codes
-
 Output = Annotated[
     Path,
     typer.Option(
         "--output",
         "-o",
         metavar="CODES",
-        help=".npy (packed bytes), .npz (packed bytes, n_bits and perhaps y) or .csv (one column of 0 and 1 per bit).",
+        help=".npy (packed bytes), .npz (packed bytes, n_bits and perhaps y) or .csv (one column of 0 and 1 per bit); "
+        "with --cluster a folder.",
     ),
 ]
 Database = Annotated[
@@ -52,11 +51,14 @@ Database = Annotated[
         "a label get the codeword of that label.",
     ),
 ]
+OneFile = Annotated[
+    bool, typer.Option("--one-file", help="With --cluster: also write all codes into one file, codes.npy.")
+]
 
 
 def encode(
     model: Model,
-    input: Input,
+    input: Source,
     output: Output,
     labels: Labels = None,
     no_labels: NoLabels = False,
@@ -65,24 +67,36 @@ def encode(
     vectors: Vectors = None,
     progress: Progress = None,
     jobs: Jobs = None,
+    cluster: Cluster = None,
+    one_file: OneFile = False,
     as_json: AsJson = False,
 ) -> None:
     """Write the codes of rows; labels that come with them are kept as y in an .npz.
 
     A .npy or .parquet of more than 20,000 rows is read block by block, so it may be larger than the memory.
 
+    With --cluster, the codes go to a folder: packed bytes, one .npy per partition of 65,536 rows, and manifest.json.
+    After an interruption, the same command goes on where it was.
+
     Bit j of a code is bit j % 8 of byte j // 8, the least significant first; padding bits are zero.
     """
     options = RowOptions(labels, no_labels, vectors, drop=split_names(drop))
-    summary = encode_rows(
-        model, input, output, options, database=database, jobs=jobs, progress=progress_shown(progress)
-    )
+    shown = progress_shown(progress)
+    if cluster is not None:
+        summary = encode_on_cluster(
+            model, input, output, options, cluster, database=database, one_file=one_file, progress=shown
+        )
+    elif one_file:
+        raise ValueError("--one-file is for --cluster; without it, all codes are in one file anyway. Leave it out.")
+    else:
+        summary = encode_rows(model, Path(input), output, options, database=database, jobs=jobs, progress=shown)
     if as_json:
         print_json(summary)
     else:
         n_bytes = summary["bytes_per_code"]
         size = f"{summary['n_bits']} bits in {n_bytes} byte{'s' if n_bytes > 1 else ''}"
-        typer.echo(f"{summary['n_codes']:,} codes of {size} each, {summary['n_distinct']:,} different: {output}")
+        found = f"{summary['n_distinct']:,} different" if cluster is None else f"{summary['n_partitions']:,} files"
+        typer.echo(f"{summary['n_codes']:,} codes of {size} each, {found}: {output}")
 
 
 def encode_rows(
@@ -124,18 +138,11 @@ def encode_table(hasher: BaseHasher, table: Table, *, database: bool, progress: 
     import numpy as np
 
     from .._progress import row_progress
+    from ..distributed.blocks import encode_blocks
     from ..tables import RowSource
 
     rows: Any = table.X
     if not isinstance(rows, RowSource):
         return hasher.encode_database(rows, table.y) if database else hasher.encode(rows)
-    packed, n_done = [], 0
     with row_progress("encoding", len(rows), shown=progress) as report:
-        for block in rows.blocks(np.arange(len(rows)), _BLOCK_ROWS):
-            block = block.astype(rows.precision_in_memory, copy=False)
-            labels = None if table.y is None else table.y[n_done : n_done + len(block)]
-            codes = hasher.encode_database(block, labels) if database else hasher.encode(block)
-            packed.append(codes.packed)
-            n_done += len(block)
-            report(len(block))
-    return replace(codes, packed=np.concatenate(packed))
+        return encode_blocks(hasher, rows, np.arange(len(rows)), table.y, database=database, report=report)

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from .. import __version__
 from ..exceptions import CollectionError, MissingExtraError
 from . import (
+    cluster,
     compress,
     data,
     demo,
@@ -132,6 +133,7 @@ app.command("texts")(imports.texts)
 app.command("vectors")(imports.vectors)
 app.command("serve")(serve.serve)
 app.command("explore")(explore.explore)
+app.add_typer(cluster.app, name="cluster")
 app.add_typer(data.app, name="data")
 app.add_typer(index.app, name="index")
 

@@ -27,6 +27,7 @@ __all__ = [
     "Progress",
     "References",
     "Seed",
+    "Source",
     "Vectors",
     "load_model",
     "print_json",
@@ -36,14 +37,13 @@ __all__ = [
 ]
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by `starshl fit`.")]
-Input = Annotated[
-    Path,
-    typer.Argument(
-        metavar="INPUT",
-        help="Rows to read: .npy (a matrix), .npz (X, perhaps y; or a sparse matrix of SciPy), .csv or .tsv (with a "
-        "header or without), .jsonl (one object per row) or .parquet (one column per feature, or one of lists).",
-    ),
-]
+_ROWS = typer.Argument(
+    metavar="INPUT",
+    help="Rows to read: .npy (a matrix), .npz (X, perhaps y; or a sparse matrix of SciPy), .csv or .tsv (with a "
+    "header or without), .jsonl (one object per row) or .parquet (one column per feature, or one of lists).",
+)
+Input = Annotated[Path, _ROWS]
+Source = Annotated[str, _ROWS]  # of commands that also take URLs, in which a path would lose a slash
 Labels = Annotated[
     str | None,
     typer.Option(

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ..base import BaseHasher
     from ..tables import Columns, Table
 
-__all__ = ["RowOptions", "cells_taken_by", "feature_names", "is_in_file", "label_file", "read_rows"]
+__all__ = ["RowOptions", "cells_taken_by", "feature_names", "is_in_file", "label_file", "read_partitions", "read_rows"]
 
 
 class CellOptions(TypedDict):
@@ -72,6 +72,19 @@ def read_rows(
     if hasher is not None:
         columns = replace(columns, **cells_taken_by(hasher))
     table = open_table(path, columns) if in_place else read_table(path, columns)
+    if options.no_labels:
+        return replace(table, y=None, label_column=None)
+    file = label_file(options.labels)
+    return table if file is None else replace(table, y=read_labels(file), label_column=str(file))
+
+
+def read_partitions(source: str, options: RowOptions, hasher: BaseHasher | None = None) -> Table:
+    """Open rows that are spread over files or behind URLs; none of them is read, only their labels are."""
+    from ..tables import open_partitions, read_labels
+
+    if options.labels is not None and options.no_labels:
+        raise ValueError("--labels and --no-labels contradict each other. Leave one of them out.")
+    table = open_partitions(source, replace(options.columns(), features=feature_names(hasher)))
     if options.no_labels:
         return replace(table, y=None, label_column=None)
     file = label_file(options.labels)

@@ -1,0 +1,105 @@
+"""``starshl cluster``, and what ``starshl fit`` and ``starshl encode`` do with ``--cluster``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .options import load_model
+from .outputs import check_output_folder
+from .rows import RowOptions, read_partitions
+
+if TYPE_CHECKING:
+    from ..base import BaseHasher
+
+__all__ = ["Cluster", "app", "encode_on_cluster"]
+
+app = typer.Typer(no_args_is_help=True, help="Dask clusters for fit and encode.")
+
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Let the workers of a Dask cluster do it, such as tcp://127.0.0.1:8786. INPUT is then .parquet, .npy or "
+        ".zarr: a file, a folder, a pattern such as 'rows-*.npy' or a URL, which all workers must reach.",
+    ),
+]
+Workers = Annotated[
+    int | None, typer.Option("--workers", "-w", metavar="N", help="Processes; by default one per core.", min=1)
+]
+Port = Annotated[int, typer.Option("--port", "-p", metavar="N", help="The port; 0 takes a free one.", min=0, max=65535)]
+
+
+@app.command("local")
+def local(workers: Workers = None, port: Port = 0) -> None:
+    """Start a cluster on this machine, print its address, and stop it on Ctrl+C or SIGTERM.
+
+    It listens to this machine alone. Clusters of several machines are started with Dask's own commands, dask scheduler
+    and dask worker; all of them need starshl of one version.
+    """
+    import signal
+    import threading
+
+    from ..distributed import local_cluster
+
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    with local_cluster(workers, port=port) as cluster:
+        n_workers = len(cluster.workers)
+        typer.echo(cluster.scheduler_address)
+        typer.echo(f"{n_workers} worker{'s' if n_workers > 1 else ''}; Ctrl+C stops the cluster", err=True)
+        stopped.wait()
+
+
+def encode_on_cluster(
+    model: Path,
+    source: str,
+    folder: Path,
+    options: RowOptions,
+    address: str,
+    *,
+    database: bool,
+    one_file: bool,
+    progress: bool,
+) -> dict[str, Any]:
+    """Encode a source of any size into a folder of codes; return what `--json` prints."""
+    from ..distributed import encode
+
+    check_output_folder(folder)
+    hasher = load_model(model)
+    _refuse_cells(hasher)
+    table = read_partitions(source, options, hasher)
+    rows: Any = table.X
+    manifest = encode(
+        hasher,
+        rows,
+        folder,
+        client=address,
+        labels=table.y if database else None,
+        database=database,
+        one_file=one_file,
+        progress=progress,
+    )
+    return {
+        "output": str(folder),
+        "codes_of": manifest["codes_of"],
+        "n_codes": manifest["n_rows"],
+        "n_bits": manifest["n_bits"],
+        "bytes_per_code": manifest["bytes_per_code"],
+        "n_partitions": len(manifest["partitions"]),
+        "bit_order": manifest["bit_order"],
+    }
+
+
+def _refuse_cells(hasher: BaseHasher) -> None:
+    from .rows import cells_taken_by
+
+    if any(cells_taken_by(hasher).values()):
+        raise ValueError(
+            "This model prepares text or missing values, and on a cluster all rows are finite numbers. "
+            "Encode without --cluster."
+        )

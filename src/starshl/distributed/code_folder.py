@@ -1,0 +1,170 @@
+"""A folder of packed codes, written one partition at a time: each one whole, written once, and known by its checksum.
+
+While it is written, ``manifest.json`` says what it is to hold, and ``journal.jsonl`` has a line for each partition that
+is done. A partition counts once its line is on the disk, and the line is written after the file. At the end, the
+manifest lists all partitions and the journal goes.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._files import replacing_file, sync_folder, write_atomically
+from .._json import parse_json
+from ..codes import BinaryCodes
+
+__all__ = ["MANIFEST", "CodeFolder", "load_codes", "read_manifest"]
+
+MANIFEST, JOURNAL, ASSEMBLED = "manifest.json", "journal.jsonl", "codes.npy"
+
+
+class CodeFolder:
+    """The folder of one run, new or half done.
+
+    Parameters
+    ----------
+    folder : path
+    plan : what the codes are of and how they are made; a folder that was begun with another plan is refused
+    n_partitions : int
+    """
+
+    def __init__(self, folder: Path, plan: dict[str, Any], n_partitions: int):
+        self.folder, self.plan, self.n_partitions = folder, plan, n_partitions
+        self.done: dict[int, dict[str, Any]] = {}
+
+    @contextmanager
+    def opened(self) -> Iterator[CodeFolder]:
+        """Take the folder for this process alone, and find out what an earlier run has left."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(self.folder, os.O_RDONLY)
+        try:
+            self._lock(handle)
+            self._begin()
+            yield self
+        finally:
+            os.close(handle)
+
+    def write(self, number: int, packed: np.ndarray) -> None:
+        """Store the codes of one partition; when this returns, they survive a crash."""
+        name = f"part-{number:06d}.npy"
+        with self._failures_named(name):
+            with replacing_file(self.folder / name) as file:
+                np.save(file, packed, allow_pickle=False)
+            entry = {"partition": number, "file": name, "rows": len(packed), "sha256": _checksum(self.folder / name)}
+            with (self.folder / JOURNAL).open("ab") as journal:
+                journal.write(f"{json.dumps(entry)}\n".encode())
+                journal.flush()
+                os.fsync(journal.fileno())
+        self.done[number] = entry
+
+    def finish(self, *, one_file: bool = False) -> dict[str, Any]:
+        """Write the manifest of all partitions, and perhaps one file with all codes; return the manifest."""
+        entries = [self.done[number] for number in range(self.n_partitions)]
+        n_rows = sum(entry["rows"] for entry in entries)
+        if one_file and not (self.folder / ASSEMBLED).exists():
+            with self._failures_named(ASSEMBLED), replacing_file(self.folder / ASSEMBLED) as file:
+                header = {"descr": "|u1", "fortran_order": False, "shape": (n_rows, self.plan["bytes_per_code"])}
+                np.lib.format.write_array_header_1_0(file, header)
+                for entry in entries:
+                    file.write(np.load(self.folder / entry["file"], mmap_mode="r", allow_pickle=False).data)
+        manifest = self.plan | {"complete": True, "n_rows": n_rows, "partitions": entries}
+        self._write_manifest(manifest)
+        (self.folder / JOURNAL).unlink(missing_ok=True)
+        return manifest
+
+    def _lock(self, handle: int) -> None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ValueError(
+                f"Another process is writing codes to {str(self.folder)!r}. Wait for it, or choose another folder."
+            ) from error
+
+    def _begin(self) -> None:
+        path = self.folder / MANIFEST
+        if not path.exists():
+            if any(self.folder.iterdir()):
+                raise ValueError(
+                    f"The folder {str(self.folder)!r} is not empty, and holds no codes. Choose an empty or new folder."
+                )
+            self._write_manifest(self.plan | {"complete": False})
+            return
+        found = read_manifest(self.folder)
+        other = [name for name, value in self.plan.items() if found.get(name) != value]
+        if other:
+            raise ValueError(
+                f"The folder {str(self.folder)!r} holds codes of another run: its {', '.join(other)} differ. Choose a "
+                "new folder, or repeat the old run to go on with it."
+            )
+        entries = found["partitions"] if found["complete"] else self._read_journal()
+        self.done = {entry["partition"]: entry for entry in entries if self._is_intact(entry)}
+
+    def _read_journal(self) -> list[dict[str, Any]]:
+        """Return the entries of the journal, and cut off a last line that a crash left unfinished."""
+        path = self.folder / JOURNAL
+        content = path.read_bytes() if path.exists() else b""
+        whole = content[: content.rfind(b"\n") + 1]
+        if len(whole) < len(content):
+            write_atomically(path, whole)
+        return [parse_json(line) for line in whole.splitlines()]
+
+    def _is_intact(self, entry: dict[str, Any]) -> bool:
+        path = self.folder / entry["file"]
+        return path.is_file() and _checksum(path) == entry["sha256"]
+
+    def _write_manifest(self, manifest: dict[str, Any]) -> None:
+        with self._failures_named(MANIFEST):
+            write_atomically(self.folder / MANIFEST, f"{json.dumps(manifest, indent=1)}\n".encode())
+            sync_folder(self.folder)
+
+    @contextmanager
+    def _failures_named(self, name: str) -> Iterator[None]:
+        """Say which file could not be written: an error of a full disk does not."""
+        try:
+            yield
+        except OSError as error:
+            if error.filename is None:
+                error.filename = str(self.folder / name)
+            raise
+
+
+def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the manifest of a folder of codes."""
+    path = Path(folder) / MANIFEST
+    if not path.is_file():
+        raise FileNotFoundError(f"There are no codes in {os.fspath(folder)!r}: it has no {MANIFEST}. Check the path.")
+    try:
+        manifest = parse_json(path.read_bytes())
+        if manifest["format"] != "starshl-codes" or manifest["version"] != 1:
+            raise ValueError("it is of another format")
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{str(path)!r} is not the manifest of a folder of codes ({error}). Encode again.") from error
+    return manifest
+
+
+def load_codes(folder: str | os.PathLike[str], partition: int | None = None) -> BinaryCodes:
+    """Return the codes of all rows, or of one partition, of a folder that a run has finished."""
+    manifest = read_manifest(folder)
+    if not manifest["complete"]:
+        raise ValueError(f"The codes in {os.fspath(folder)!r} are not complete. Repeat the run, and it goes on.")
+    entries = manifest["partitions"] if partition is None else [manifest["partitions"][partition]]
+    for entry in entries:
+        path = Path(folder) / entry["file"]
+        if not path.is_file() or _checksum(path) != entry["sha256"]:
+            raise ValueError(f"{str(path)!r} is damaged or missing. Repeat the run, which makes it again.")
+    packed = [np.load(Path(folder) / entry["file"], allow_pickle=False) for entry in entries]
+    return BinaryCodes(np.concatenate(packed), manifest["n_bits"], manifest["space_id"], metric=manifest["metric"])
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,141 @@
+"""Codes of any number of rows: partitions are encoded by workers, and written by one writer as they come in.
+
+Codes are a hundredth of the rows, so they all pass through the client. It alone writes, which is what makes a partition
+written once: a worker that Dask believes lost may still finish its task, but it writes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._digest import array_digest
+from .._progress import row_progress
+from .._validation import check_integer
+from ..base import BaseHasher
+from ..codes import n_bytes
+from ..tables import Columns, JoinedRows, Location, Partition, RowSource, fingerprint, open_partitions
+from .blocks import BLOCK_ROWS, PartitionTask, encode_partition
+from .code_folder import CodeFolder
+from .connection import connected
+
+__all__ = ["encode", "open_rows"]
+
+PARTITION_ROWS = 8 * BLOCK_ROWS
+
+
+def encode(
+    hasher: BaseHasher,
+    source: Location | RowSource,
+    folder: str | os.PathLike[str],
+    *,
+    client: Any,
+    labels: np.ndarray | None = None,
+    database: bool = False,
+    partition_rows: int = PARTITION_ROWS,
+    one_file: bool = False,
+    progress: bool = False,
+) -> dict[str, Any]:
+    """Write the packed codes of all rows of a source to a folder, one file per partition; return its manifest.
+
+    Run again after any interruption, it goes on where it was: partitions that are done stay as they are. The codes are
+    those that ``hasher.encode`` gives for each file, byte for byte.
+
+    Parameters
+    ----------
+    hasher : fitted hasher
+    source : path, pattern, folder or URL of .parquet, .npy or .zarr, or RowSource
+        Workers read the rows themselves, so all of them must reach it.
+    folder : path
+        New, empty, or that of the same run. Only the client writes to it.
+    client : distributed.Client, or the address of a scheduler
+    labels : array of shape (n_rows,), default=None
+        Labels of the rows, which ``database`` may use.
+    database : bool, default=False
+        Write codes of items to be searched; by default those of queries.
+    partition_rows : int, default=65536
+        Rows of a partition at most, a multiple of 8192: then partitions change no byte of the codes.
+    one_file : bool, default=False
+        Also write ``codes.npy`` with all codes.
+    progress : bool, default=False
+        Show a bar on standard error.
+    """
+    check_is_fitted(hasher)
+    if check_integer(partition_rows, "partition_rows", low=BLOCK_ROWS) % BLOCK_ROWS:
+        raise ValueError(f"partition_rows is {partition_rows}; it must be a multiple of {BLOCK_ROWS}.")
+    rows = open_rows(source, hasher)
+    if rows.shape[1] != hasher.n_features_in_:
+        raise ValueError(
+            f"The rows have {rows.shape[1]} features, but {type(hasher).__name__} was fitted on "
+            f"{hasher.n_features_in_}. Encode rows with the columns that it was fitted on."
+        )
+    if labels is not None and len(labels) != len(rows):
+        raise ValueError(f"There are {len(rows)} rows and {len(labels)} labels. Give one label per row.")
+    partitions = rows.partitions(partition_rows)
+    plan = _plan(hasher, rows, labels, database=database, partition_rows=partition_rows)
+    target = CodeFolder(Path(folder), plan, len(partitions))
+    with (
+        target.opened(),
+        row_progress("encoding", len(rows), shown=progress) as report,
+        connected(client) as engine,
+    ):
+        report(sum(len(partitions[number]) for number in target.done))
+        waiting = [number for number in range(len(partitions)) if number not in target.done]
+        if waiting:
+            placed = engine.place(_same, hasher), engine.place(_same, rows), database
+            tasks = (_task(number, partitions[number], labels) for number in waiting)
+            for task, packed in engine.unordered(encode_partition, tasks, *placed):
+                target.write(task.number, packed)
+                report(len(packed))
+        return target.finish(one_file=one_file)
+
+
+def open_rows(source: Location | RowSource, hasher: BaseHasher | None = None) -> JoinedRows:
+    """Return the rows of a source; a fitted hasher finds its columns by name."""
+    if isinstance(source, JoinedRows):
+        return source
+    if isinstance(source, RowSource):
+        return JoinedRows([source])
+    names = getattr(hasher, "feature_names_in_", None)
+    rows: Any = open_partitions(source, Columns(features=None if names is None else tuple(names))).X
+    return rows
+
+
+def _task(number: int, partition: Partition, labels: np.ndarray | None) -> PartitionTask:
+    own = slice(partition.first, partition.first + len(partition))
+    return PartitionTask(number, partition, None if labels is None else labels[own])
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _plan(
+    hasher: BaseHasher, rows: JoinedRows, labels: np.ndarray | None, *, database: bool, partition_rows: int
+) -> dict[str, Any]:
+    """Return what tells this run from others, as JSON holds it."""
+    header, arrays = hasher._pack()
+    return {
+        "format": "starshl-codes",
+        "version": 1,
+        "codes_of": "database" if database else "queries",
+        "n_bits": hasher.n_bits_,
+        "bytes_per_code": n_bytes(hasher.n_bits_),
+        "bit_order": "bit j is bit j % 8 of byte j // 8",
+        "metric": hasher.as_codes(np.zeros((0, n_bytes(hasher.n_bits_)), np.uint8)).metric,
+        "space_id": getattr(hasher, "space_id_", None),
+        "method": type(hasher).__name__,
+        "model": array_digest(arrays, json.dumps(header, sort_keys=True, default=str)),
+        "labels": None if labels is None else array_digest({"labels": np.asarray(labels).astype(str)}),
+        "partition_rows": partition_rows,
+        "source": [
+            {"file": None if part.path is None else str(part.path), "rows": len(part)}
+            | ({} if part.path is None else fingerprint(part.path))
+            for part in rows.parts
+        ],
+    }

@@ -1,0 +1,75 @@
+"""The engine of Dask: order, sums in a fixed tree, errors of tasks as they are and of clusters in one sentence."""
+
+import operator
+import os
+import time
+
+import pytest
+
+pytest.importorskip("distributed", reason="the extra dask is not installed")
+
+from distributed import Client, LocalCluster
+
+from starshl.distributed.engine import DaskEngine
+from starshl.exceptions import ClusterError
+
+
+@pytest.fixture(scope="module")
+def fail():
+    # Functions inside of functions travel by value: workers cannot import this file.
+    def fail_at_three(item):
+        if item == 3:
+            raise ValueError("item 3 is bad")
+        return item
+
+    return fail_at_three
+
+
+def test_results_come_in_the_order_of_the_items_or_as_they_are_done(client):
+    def slow_first(item, shared):
+        time.sleep(0.3 if item == 0 else 0)
+        return item + shared
+
+    engine = DaskEngine(client)
+    shared = engine.place(operator.add, 90, 10)
+    assert list(engine.map(slow_first, range(20), shared)) == list(range(100, 120))
+    items = [item for item, result in engine.unordered(slow_first, range(20), shared) if result == item + 100]
+    assert sorted(items) == list(range(20))
+    assert items[0] != 0
+
+
+def test_sums_are_taken_in_an_order_that_depends_on_nothing_but_their_number(client):
+    engine, done = DaskEngine(client), []
+    total = engine.total(lambda item: f"({item})", range(11), report=done.append)
+    assert engine.fetch(total) == "".join(f"({item})" for item in range(11))
+    assert sorted(done) == list(range(11))
+
+
+def test_an_error_of_a_task_arrives_as_it_was_raised(client, fail):
+    engine = DaskEngine(client)
+    for run in (
+        lambda: list(engine.map(fail, range(9))),
+        lambda: list(engine.unordered(fail, range(9))),
+        lambda: engine.fetch(engine.total(fail, range(9), report=lambda item: None)),
+    ):
+        with pytest.raises(ValueError, match="item 3 is bad"):
+            run()
+
+
+def test_a_cluster_that_fails_is_one_kind_of_error(fail):
+    with LocalCluster(1, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster:
+        client = Client(cluster, set_as_default=False)
+        engine = DaskEngine(client, patience=0.5)
+        cluster.scale(0)
+        with pytest.raises(ClusterError, match=r"has had no worker for 0\.5 seconds\. Start workers"):
+            engine.fetch(engine.place(fail, 1))
+        waiting = engine.place(time.sleep, 60)
+    with pytest.raises(ClusterError, match="is gone: its scheduler does not answer"):
+        engine.fetch(waiting)
+    client.close(timeout=1)
+
+
+@pytest.mark.slow
+def test_a_task_that_kills_every_worker_is_given_up(client):
+    with pytest.raises(ClusterError, match="gave a task up: 4 workers died"):
+        list(DaskEngine(client).map(lambda item: os._exit(1), [0]))
