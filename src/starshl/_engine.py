@@ -1,8 +1,8 @@
 """Where the large parts of a computation run: on this machine, or wherever an engine takes them.
 
-Besides :class:`starshl.index.HammingIndex`, a ``map`` and a transformer, this is the fourth seam of the package. A plain
-``map`` would do for bits, but not for blocks of rows: their sums are matrices of megabytes, which must be added up where
-they are, and what all tasks share must be sent once, not with every task.
+Besides :class:`starshl.index.HammingIndex`, a ``map`` and a transformer, this is the fourth seam of the package. A
+plain ``map`` would do for bits, but not for blocks of rows: their sums are matrices of megabytes, which must be added
+up where they are, and what all tasks share must be sent once, not with every task.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from sklearn.base import clone
 
@@ -19,10 +19,16 @@ def at_length(hasher: BaseHasher, n_bits: int) -> BaseHasher:
     return copy.set_params(**{name: n_bits})
 
 
-def fit_lengths(hasher: BaseHasher, X: SamplesLike, y: LabelsLike, lengths: Sequence[int]) -> Iterator[BaseHasher]:
-    """Fit a hasher for each length in turn; the given one must have the first."""
-    first = hasher.fit(X, y)
+def fit_lengths(
+    hasher: BaseHasher,
+    X: SamplesLike,
+    y: LabelsLike,
+    lengths: Sequence[int],
+    fit: Callable[[BaseHasher, SamplesLike, LabelsLike], BaseHasher] = lambda hasher, X, y: hasher.fit(X, y),
+) -> Iterator[BaseHasher]:
+    """Fit a hasher for each length in turn; the given one must have the first. ``fit`` may do it elsewhere."""
+    first = fit(hasher, X, y)
     yield first
     for n_bits in lengths[1:]:
         other = getattr(first, "with_bits", None)
-        yield at_length(first, n_bits).fit(X, y) if other is None else other(n_bits)
+        yield fit(at_length(first, n_bits), X, y) if other is None else other(n_bits)

@@ -29,32 +29,33 @@ def client(cluster):
 
 @pytest.fixture
 def kill_a_worker(client):
-    """A function that kills one worker, as the system does when memory runs out, once tasks are under way."""
-    threads = []
+    """A function that kills one worker, as the system does when memory runs out, once a task of some name is under way.
 
-    def kill_soon(prefix, n_tasks=1):
-        def kill():
-            deadline = time.monotonic() + 30
-            while time.monotonic() < deadline:
-                states = client.run_on_scheduler(_running, prefix=prefix)
-                if len(states) >= n_tasks:
-                    os.kill(client.run(os.getpid, workers=[states[0]])[states[0]], signal.SIGKILL)
-                    return
-                time.sleep(0.005)
+    What it returns waits for that, and tells whether a worker was killed.
+    """
+    threads, killed, over = [], [], threading.Event()
 
-        threads.append(threading.Thread(target=kill))
+    def kill(name):
+        while not over.is_set():
+            addresses = client.run_on_scheduler(_busy_workers, name=name)
+            if addresses:
+                process = client.run(os.getpid, workers=addresses[:1])[addresses[0]]
+                os.kill(process, signal.SIGKILL)
+                killed.append(process)
+                return
+            time.sleep(0.005)
+
+    def kill_soon(name):
+        threads.append(threading.Thread(target=kill, args=(name,)))
         threads[-1].start()
-        return threads[-1]
+        return lambda: (over.set(), threads[-1].join(), len(killed) == 1)[-1]
 
     yield kill_soon
+    over.set()
     for thread in threads:
         thread.join()
 
 
-def _running(dask_scheduler, prefix):
-    return [
-        worker.address
-        for worker in dask_scheduler.workers.values()
-        for task in worker.processing
-        if prefix in str(task.run_spec) + task.key
-    ]
+def _busy_workers(dask_scheduler, name):
+    workers = dask_scheduler.workers.values()
+    return [worker.address for worker in workers if any(task.key.startswith(name) for task in worker.processing)]

@@ -64,7 +64,7 @@ def test_items_with_labels_get_their_codewords(client, digits, tmp_path):
 def test_a_killed_worker_costs_a_retry_and_not_the_run(client, files, hasher, X, tmp_path, kill_a_worker):
     killed = kill_a_worker("encode_partition")
     encode(hasher, files, tmp_path / "codes", client=client, partition_rows=PARTITION)
-    killed.join()
+    assert killed()
     assert load_codes(tmp_path / "codes") == hasher.encode(X)
 
 

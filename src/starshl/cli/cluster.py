@@ -14,7 +14,7 @@ from .rows import RowOptions, read_partitions
 if TYPE_CHECKING:
     from ..base import BaseHasher
 
-__all__ = ["Cluster", "app", "encode_on_cluster"]
+__all__ = ["Cluster", "app", "encode_on_cluster", "fit_on_cluster", "refuse_steps"]
 
 app = typer.Typer(no_args_is_help=True, help="Dask clusters for fit and encode.")
 
@@ -93,6 +93,23 @@ def encode_on_cluster(
         "n_partitions": len(manifest["partitions"]),
         "bit_order": manifest["bit_order"],
     }
+
+
+def fit_on_cluster(address: str, hasher: BaseHasher, X: Any, y: Any) -> BaseHasher:
+    """Fit a hasher on the rows of a source."""
+    from ..distributed import fit
+
+    return fit(hasher, X, y, client=address)
+
+
+def refuse_steps(*, scale: bool, impute: bool, text: str | None) -> None:
+    """Refuse preprocessing, which would need all rows in one place."""
+    given = [name for name, value in {"--scale": scale, "--impute": impute, "--text": text}.items() if value]
+    if given:
+        raise ValueError(
+            f"{' and '.join(given)} and --cluster contradict each other: preprocessing learns from all rows at once. "
+            "Prepare the rows first, or fit without --cluster."
+        )
 
 
 def _refuse_cells(hasher: BaseHasher) -> None:

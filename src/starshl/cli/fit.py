@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .cluster import Cluster, fit_on_cluster, refuse_steps
 from .hashers import choose_method, inner_hasher, make_hasher, parse_settings, with_steps
 from .lengths import model_files, parse_lengths, save_together
 from .options import (
     AsJson,
     Drop,
-    Input,
     Jobs,
     Labels,
     NoLabels,
     Progress,
     Seed,
+    Source,
     Vectors,
     print_json,
     progress_shown,
     split_names,
 )
 from .outputs import check_output
-from .rows import RowOptions, is_in_file, label_file, read_rows
+from .rows import RowOptions, is_in_file, is_url, label_file, read_partitions, read_rows
 
 if TYPE_CHECKING:
     from ..base import BaseHasher
@@ -108,7 +110,7 @@ Text = Annotated[
 
 
 def fit(
-    input: Input,
+    input: Source,
     output: Output,
     labels: Labels = None,
     no_labels: NoLabels = False,
@@ -128,37 +130,46 @@ def fit(
     seed: Seed = 0,
     jobs: Jobs = None,
     progress: Progress = None,
+    cluster: Cluster = None,
     as_json: AsJson = False,
 ) -> None:
     """Learn hash functions from rows and write a model file, or one per length.
 
     All rows may be labeled, some, or none. The answer says in one line what the fit chose and why.
     Preprocessing (--scale, --impute, --text) is part of the model: later commands take the same kind of table.
+
+    With --cluster, StarRidge of more than 20,000 rows is fitted block by block and StarSHL bit by bit; of any other
+    fit, one worker does all.
     """
     lengths = parse_lengths(bits)
     files = model_files(output, lengths)
     for file in files.values():
-        check_output(file, [input, label_file(labels)])
+        check_output(file, [None if is_url(input) else input, label_file(labels)])
     params = {"kernels": kernels, "C": cost, "n_codewords": n_codewords, "unlabeled": unlabeled, "n_jobs": jobs}
     params = {name: value for name, value in params.items() if value is not None} | parse_settings(settings)
     if text is not None and vectors is not None:
         raise ValueError("--text and --vectors contradict each other. Leave one of them out.")
     options = RowOptions(labels, no_labels, vectors, drop=split_names(drop), raw=text is not None, allow_missing=impute)
-    table = read_rows(input, options, in_place=True)
+    if cluster is None:
+        table = read_rows(Path(input), options, in_place=True)
+    else:
+        refuse_steps(scale=scale, impute=impute, text=text)
+        table = read_partitions(input, options)
     method = method or choose_method(params, paper=paper)
     hasher = make_hasher(method, lengths[0], params, paper=paper, seed=seed, progress=progress_shown(progress))
     hasher = with_steps(hasher, table, scale=scale, impute=impute, text=text)
-    if is_in_file(table) and not hasattr(hasher, "max_exact_rows"):  # only hashers over landmarks read blocks of rows
-        table = read_rows(input, options)
-    summary = fit_models(hasher, table, files)
+    # Only hashers over landmarks read blocks of rows.
+    if cluster is None and is_in_file(table) and not hasattr(hasher, "max_exact_rows"):
+        table = read_rows(Path(input), options)
+    summary = fit_models(hasher, table, files, cluster)
     if as_json:
         print_json(summary)
     else:
         typer.echo(_sentences(summary, table, labels_named=labels is not None))
 
 
-def fit_models(hasher: BaseHasher, table: Table, files: dict[int, Path]) -> dict[str, Any]:
-    """Fit a hasher at each length and save the models; return what `--json` prints."""
+def fit_models(hasher: BaseHasher, table: Table, files: dict[int, Path], cluster: str | None = None) -> dict[str, Any]:
+    """Fit a hasher at each length, here or on a cluster, and save the models; return what `--json` prints."""
     from time import perf_counter
 
     import numpy as np
@@ -167,7 +178,8 @@ def fit_models(hasher: BaseHasher, table: Table, files: dict[int, Path]) -> dict
     from ..lengths import fit_lengths
 
     start = perf_counter()
-    hashers = list(fit_lengths(hasher, table.X, table.y, tuple(files)))
+    fitting = {} if cluster is None else {"fit": partial(fit_on_cluster, cluster)}
+    hashers = list(fit_lengths(hasher, table.X, table.y, tuple(files), **fitting))
     seconds = perf_counter() - start
     for each in hashers:
         # How the fit was run is not part of the model: the file is the same for any number of threads.

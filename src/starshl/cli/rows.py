@@ -10,7 +10,16 @@ if TYPE_CHECKING:
     from ..base import BaseHasher
     from ..tables import Columns, Table
 
-__all__ = ["RowOptions", "cells_taken_by", "feature_names", "is_in_file", "label_file", "read_partitions", "read_rows"]
+__all__ = [
+    "RowOptions",
+    "cells_taken_by",
+    "feature_names",
+    "is_in_file",
+    "is_url",
+    "label_file",
+    "read_partitions",
+    "read_rows",
+]
 
 
 class CellOptions(TypedDict):
@@ -104,6 +113,11 @@ def cells_taken_by(hasher: BaseHasher) -> CellOptions:
 
     tags = get_tags(hasher).input_tags
     return {"raw": tags.string and tags.two_d_array, "allow_missing": tags.allow_nan}
+
+
+def is_url(text: str) -> bool:
+    """Tell whether an argument is a URL."""
+    return "://" in text
 
 
 def label_file(labels: str | None) -> Path | None:

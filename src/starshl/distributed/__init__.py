@@ -3,5 +3,8 @@
 from .code_folder import load_codes, read_manifest
 from .connection import local_cluster
 from .encoding import encode
+from .sharded_collection import ShardedCollection
+from .sharded_index import ShardedIndex
+from .training import fit
 
-__all__ = ["encode", "load_codes", "local_cluster", "read_manifest"]
+__all__ = ["ShardedCollection", "ShardedIndex", "encode", "fit", "load_codes", "local_cluster", "read_manifest"]

@@ -103,7 +103,8 @@ class DaskEngine:
     def _submit(self, function: Callable[..., Any], *arguments: Any, priority: int = 0) -> Any:
         with self._failures():
             # Progress pages of Dask group tasks by what comes before the last dash.
-            key = f"{function.__name__.strip('_<>')}-{uuid4().hex}"
+            name = getattr(function, "func", function).__name__.strip("_<>")
+            key = f"{name}-{uuid4().hex}"
             return self.client.submit(_on_one_thread, function, *arguments, key=key, pure=False, priority=priority)
 
     def _n_ahead(self) -> int:
@@ -140,7 +141,7 @@ class DaskEngine:
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
-        """Turn what Dask raises when a cluster fails into one error; errors of the tasks themselves stay as they are."""
+        """Turn what Dask raises when a cluster fails into one error; errors of tasks themselves stay as they are."""
         distributed = self._distributed
         try:
             yield

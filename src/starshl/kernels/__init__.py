@@ -23,6 +23,7 @@ from .landmarks import LandmarkMap
 from .mix import KernelMix
 from .mixture import MixtureTo
 from .rows import distinct_rows
+from .spread_bank import PART_ROWS, SpreadBank
 from .strings import SpectrumKernel
 from .vector_bank import VectorBank
 from .vectors import (
@@ -55,6 +56,7 @@ BUILT_IN_KERNELS = {
 
 __all__ = [
     "BUILT_IN_KERNELS",
+    "PART_ROWS",
     "Bank",
     "CallableKernel",
     "Cauchy",
@@ -77,6 +79,7 @@ __all__ = [
     "ScaledGaussian",
     "ShiftedCosine",
     "SpectrumKernel",
+    "SpreadBank",
     "VectorBank",
     "ViewsLike",
     "balance_columns",

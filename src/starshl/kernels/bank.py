@@ -64,21 +64,23 @@ class GramBank:
         used = np.flatnonzero(coefficients)
         return np.array([max(0.0, coefficients[used] @ gram[used] @ coefficients) for gram in self.grams])
 
-    def expand(self, coefficients: np.ndarray, accuracy: float = 0.0) -> np.ndarray:
+    def expand(self, coefficients: np.ndarray, accuracy: float = 0.0, part: slice | None = None) -> np.ndarray:
         """Return K_m @ c for every kernel and every row c of coefficients, (n, n_kernels, n_rows), in float64.
 
-        ``accuracy`` is for banks that can be faster where less will do.
+        ``accuracy`` is for banks that can be faster where less will do. ``part`` asks for some of the rows: it begins
+        and, unless at the last row, ends at a multiple of :data:`starshl.kernels.PART_ROWS`.
         """
+        begin, end = (0, self.n_rows) if part is None else (part.start, part.stop)
         columns = np.ascontiguousarray(np.asarray(coefficients, dtype=np.float64).T)
-        expansions = np.empty((self.n_kernels, self.n_rows, columns.shape[1]))
+        expansions = np.empty((self.n_kernels, end - begin, columns.shape[1]))
 
         def fill(rows: slice) -> None:
             for gram, expansion in zip(self.grams, expansions, strict=True):
                 # In float64, because BLAS would sum a float32 matrix in float32.
-                expansion[rows] = gram[rows].astype(np.float64) @ columns
+                expansion[rows] = gram[begin + rows.start : begin + rows.stop].astype(np.float64) @ columns
 
         with single_threaded_blas():
-            run_all([partial(fill, rows) for rows in tiles(self.n_rows, _TILE_ROWS)], self.n_jobs)
+            run_all([partial(fill, rows) for rows in tiles(end - begin, _TILE_ROWS)], self.n_jobs)
         return expansions.transpose(2, 0, 1)
 
 

@@ -47,12 +47,12 @@ class ClosePairs:
         multiply_sparse(self.starts, self.columns, self.values, 0, n_rows, coefficients.reshape(-1, 1), products)
         return products[:, :, 0] @ coefficients
 
-    def multiply(self, coefficients: np.ndarray) -> np.ndarray:
-        """Return each Gaussian times the columns of ``coefficients``, (n_gaussians, n_rows, n_columns)."""
-        n_rows = len(self.starts) - 1
-        out = np.zeros((len(self.values), n_rows, coefficients.shape[1]))
-        pieces = tiles(n_rows, _ROWS_PER_TASK) if len(self.values) else []
-        arguments = (self.starts, self.columns, self.values)
+    def multiply(self, coefficients: np.ndarray, part: slice) -> np.ndarray:
+        """Return some rows of each Gaussian times the columns of ``coefficients``, (n_gaussians, n_rows, n_columns)."""
+        starts = self.starts[part.start : part.stop + 1]
+        out = np.zeros((len(self.values), len(starts) - 1, coefficients.shape[1]))
+        pieces = tiles(len(starts) - 1, _ROWS_PER_TASK) if len(self.values) else []
+        arguments = (starts, self.columns, self.values)
         run_all(
             [partial(multiply_sparse, *arguments, piece.start, piece.stop, coefficients, out) for piece in pieces],
             self.n_jobs,

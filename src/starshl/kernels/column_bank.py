@@ -54,9 +54,10 @@ class ColumnBank:
             forms[positions] = bank.quadratic_forms(coefficients)
         return forms
 
-    def expand(self, coefficients: np.ndarray, accuracy: float = 0.0) -> np.ndarray:
+    def expand(self, coefficients: np.ndarray, accuracy: float = 0.0, part: slice | None = None) -> np.ndarray:
         """Return K_m @ c for every kernel and every row c of coefficients, (n, n_kernels, n_rows), in float64."""
-        expansions = np.empty((len(coefficients), self.n_kernels, self.n_rows))
+        n_rows = self.n_rows if part is None else part.stop - part.start
+        expansions = np.empty((self.n_kernels, n_rows, len(coefficients))).transpose(2, 0, 1)
         for bank, positions in zip(self.banks, self.positions, strict=True):
-            expansions[:, positions] = bank.expand(coefficients, accuracy)
+            expansions[:, positions] = bank.expand(coefficients, accuracy, part)
         return expansions

@@ -127,27 +127,34 @@ class VectorBank:
         forms[[self.wide[m] for m in self.mix.order]] = wide_forms
         return np.maximum(forms, 0.0)
 
-    def expand(self, coefficients: np.ndarray, accuracy: float = 0.0) -> np.ndarray:
+    def expand(self, coefficients: np.ndarray, accuracy: float = 0.0, part: slice | None = None) -> np.ndarray:
         """Return K_m @ c for every kernel and every row c of coefficients, (n, n_kernels, n_rows), in float64.
 
-        Sums are taken in float32 where that is as exact as ``accuracy``.
+        Sums are taken in float32 where that is as exact as ``accuracy``. For ``part`` see :class:`GramBank`.
         """
+        part = slice(0, self.n_rows) if part is None else part
         columns = np.ascontiguousarray(np.asarray(coefficients, dtype=np.float64).T)
-        expansions = np.empty((self.n_kernels, *columns.shape))
-        expansions[self.narrow] = self.close.multiply(columns)
-        expansions[[self.wide[m] for m in self.mix.order]] = self._expand_wide(columns, accuracy)
+        expansions = np.empty((self.n_kernels, part.stop - part.start, columns.shape[1]))
+        expansions[self.narrow] = self.close.multiply(columns, part)
+        expansions[[self.wide[m] for m in self.mix.order]] = self._expand_wide(columns, accuracy, part)
         return expansions.transpose(2, 0, 1)
 
-    def _expand_wide(self, columns: np.ndarray, accuracy: float) -> np.ndarray:
+    def _expand_wide(self, columns: np.ndarray, accuracy: float, part: slice) -> np.ndarray:
         """Return the products of the kernels that are not sparse, in the order of the mix."""
-        sums = np.zeros((len(self.wide), *columns.shape), dtype=self._precision(columns, accuracy))
+        shape = len(self.wide), part.stop - part.start, columns.shape[1]
+        sums = np.zeros(shape, dtype=self._precision(columns, accuracy))
         if len(self.wide) == 0:
             return sums
         columns = columns.astype(sums.dtype, copy=False)
         support = np.flatnonzero(columns.any(axis=1))
         # Buffers of the threads, because touching fresh memory for each tile would take longer than the products.
         spare = [_Buffers(self, sums) for _ in range(effective_n_jobs(self.n_jobs))]
-        tasks = [partial(self._fill, rows, support, columns, sums, spare) for rows in self.distances.blocks]
+        blocks = [rows for rows in self.distances.blocks if part.start <= rows.start < part.stop]
+        places = [slice(rows.start - part.start, rows.stop - part.start) for rows in blocks]
+        tasks = [
+            partial(self._fill, rows, support, columns, sums[:, place], spare)
+            for rows, place in zip(blocks, places, strict=True)
+        ]
         with single_threaded_blas():
             run_all(tasks, self.n_jobs)
         return sums
@@ -161,7 +168,7 @@ class VectorBank:
         for piece in tiles(len(support), TILE):
             others = support[piece]
             values = buffers.evaluate(self.distances.between(inside, others), scales, self.scales.take(others))
-            sums[:, rows] += buffers.multiply(values, columns[others])
+            sums += buffers.multiply(values, columns[others])
         spare.append(buffers)
 
     def _precision(self, columns: np.ndarray, accuracy: float) -> np.dtype:

@@ -6,13 +6,15 @@ there: on MNIST, 2,000 landmarks of this kind err as rarely as 4,000 random ones
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import logsumexp
 
 from .._threads import single_threaded_blas
-from ..kernels import LandmarkMap, expand_mixture
+from .._types import Rows
+from ..kernels import Kernel, LandmarkMap, expand_mixture
 from ..solvers import RidgeSums, StreamedSolution
 from ..solvers.calibration import fit_calibration
 from ..solvers.leave_one_out import SMALLEST_RIDGE
@@ -82,16 +84,29 @@ class _Pilot:
 
     def leads(self, problem: LandmarkProblem, rows: np.ndarray) -> np.ndarray:
         """Return by how much the score of each row's class exceeds the best other one."""
-        kernels, weights, index = problem.training.kernels, problem.mixture.weights, problem.training.index
-        dual, landmarks = self.features.fold(self.found.coefficients).T, self.features.mixture.landmarks
-        leads = []
-        for positions, block in problem.blocks(rows):
-            scores = expand_mixture(kernels, block, landmarks, weights, dual, problem.n_jobs) + self.found.intercept
-            own = np.arange(len(positions)), index[positions]
-            leading = scores[own]
-            scores[own] = -np.inf
-            leads.append(leading - scores.max(axis=1))
-        return np.concatenate(leads)
+        landmarks = self.features.mixture.landmarks
+        dual = self.features.fold(self.found.coefficients).T
+        mixture = problem.training.kernels, problem.mixture.weights
+        shared = landmarks, *mixture, dual, self.found.intercept, problem.n_jobs
+        return np.concatenate(list(problem.for_blocks(_leads_of_block, rows, *shared)))
+
+
+def _leads_of_block(
+    block: Rows,
+    index: np.ndarray,
+    weights: np.ndarray,
+    landmarks: Rows,
+    kernels: Sequence[Kernel],
+    kernel_weights: np.ndarray,
+    dual: np.ndarray,
+    intercept: np.ndarray,
+    n_jobs: int | None,
+) -> np.ndarray:
+    scores = expand_mixture(kernels, block, landmarks, kernel_weights, dual, n_jobs) + intercept
+    own = np.arange(len(index)), index
+    leading = scores[own]
+    scores[own] = -np.inf
+    return leading - scores.max(axis=1)
 
 
 def _refined_ridge(

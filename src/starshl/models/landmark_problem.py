@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +13,13 @@ from .._progress import row_progress
 from .._threads import tiles
 from .._types import Rows
 from ..kernels import LandmarkMap
-from ..solvers import RidgeSums
+from ..solvers import RidgeSums, StreamedSolution
 from ..solvers.leave_one_out import Mixture
 from .ridge_training import RidgeSolution, RidgeTrainingSet
 
-__all__ = ["LandmarkProblem"]
+__all__ = ["BLOCK_ROWS", "LandmarkProblem", "scores_without_themselves"]
 
-_BLOCK_ROWS = 4096  # whose features are in memory together
+BLOCK_ROWS = 4096  # whose features are in memory together
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,13 @@ class LandmarkProblem:
 
     def blocks(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, Rows]]:
         """Return some rows of the fit, block by block, with their positions."""
-        pieces = [rows[piece] for piece in tiles(len(rows), _BLOCK_ROWS)]
-        return zip(pieces, self.training.samples.blocks(self.rows[rows], _BLOCK_ROWS), strict=True)
+        pieces = [rows[piece] for piece in tiles(len(rows), BLOCK_ROWS)]
+        return zip(pieces, self.training.samples.blocks(self.rows[rows], BLOCK_ROWS), strict=True)
+
+    def for_blocks(self, function: Callable[..., np.ndarray], rows: np.ndarray, *shared: Any) -> Iterator[np.ndarray]:
+        """Yield ``function(block, classes, weights, *shared)`` for the blocks of some rows of the fit, in order."""
+        for positions, block in self.blocks(rows):
+            yield function(block, self.training.index[positions], self.weights[positions], *shared)
 
     def sums(
         self, features: LandmarkMap, rows: np.ndarray, report: Callable[[int], None] = lambda n_read: None
@@ -62,23 +68,32 @@ class LandmarkProblem:
             report(len(positions))
         return sums
 
-    def _progress(self, landmarks: np.ndarray, step: str) -> AbstractContextManager[Callable[[int], None]]:
+    def progress(self, landmarks: np.ndarray, step: str) -> AbstractContextManager[Callable[[int], None]]:
+        """Return a progress bar over all rows."""
         return row_progress(f"{len(landmarks):,} landmarks, {step}", len(self.rows), shown=self.verbose)
 
     def solve(self, landmarks: np.ndarray) -> RidgeSolution:
         """Return the solution on all rows, with leave-one-out scores."""
         training, everything = self.training, np.arange(len(self.rows))
         features = self.landmark_map(landmarks)
-        with self._progress(landmarks, "learning") as report:
+        with self.progress(landmarks, "learning") as report:
             sums = self.sums(features, everything, report)
         found = sums.solve(self.mixture.ridge, self.mixture.constant, overwrite=True)
         del sums
         dual = features.fold(found.coefficients).T
         whitened = features.transformed(found.whitening)
         scores = np.empty((len(everything), training.n_classes), dtype=np.float32)
-        with self._progress(landmarks, "leaving each row out") as report:
-            for positions, block in self.blocks(everything):
-                u = whitened.features(block)
-                scores[positions] = found.leave_one_out(u, training.index[positions], self.weights[positions])
-                report(len(positions))
+        with self.progress(landmarks, "leaving each row out") as report:
+            n_done = 0
+            for left_out in self.for_blocks(scores_without_themselves, everything, whitened, found):
+                scores[n_done : n_done + len(left_out)] = left_out
+                n_done += len(left_out)
+                report(len(left_out))
         return RidgeSolution(self.mixture, dual, found.intercept, scores, landmarks)
+
+
+def scores_without_themselves(
+    block: Rows, index: np.ndarray, weights: np.ndarray, whitened: LandmarkMap, found: StreamedSolution
+) -> np.ndarray:
+    """Return the leave-one-out scores of a block of rows; ``whitened`` gives the features u of the solution."""
+    return found.leave_one_out(whitened.features(block), index, weights).astype(np.float32)

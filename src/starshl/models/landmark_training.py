@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .._engine import current_engine
 from ..kernels import Kernel
 from .landmark_choice import choose_landmarks, given_rows
 from .landmark_problem import LandmarkProblem
@@ -18,6 +19,7 @@ from .ridge_training import (
     stratified_rows,
 )
 from .samples import Samples
+from .spread_landmarks import SpreadProblem
 
 __all__ = ["DEFAULT_LANDMARKS", "solve_by_landmarks"]
 
@@ -49,6 +51,9 @@ def solve_by_landmarks(
     training = RidgeTrainingSet(samples, sample.kernels, index, targets.ridge_scale[rows], n_classes, is_given)
     weights = mixture.ridge / training.ridges(mixture)
     problem = LandmarkProblem(training, rows, weights, mixture, settings.n_jobs, settings.verbose > 0)
+    engine = current_engine()
+    if engine is not None:
+        problem = SpreadProblem.of(problem, engine)
     landmarks, problem = choose_landmarks(problem, n_landmarks, seed)
     return training, problem.solve(landmarks)
 

@@ -24,6 +24,7 @@ from ..kernels import (
     GramBank,
     Kernel,
     MemoryPlan,
+    SpreadBank,
     balance_columns,
     check_gram,
     distinct_rows,
@@ -119,12 +120,14 @@ class Samples(ABC):
         """Return k_m(x, x) for all kernels and samples, shape (n_kernels, n)."""
         return np.array([kernel.diagonal(self.values) for kernel in kernels])
 
-    def clusters(self, bank: Bank, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
+    def clusters(
+        self, bank: Bank | SpreadBank, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState
+    ) -> np.ndarray:
         """Return a cluster for each sample, by k-means in the feature space of the mean kernel."""
         mean_kernel = bank.combine(np.full(bank.n_kernels, 1.0 / bank.n_kernels))
         return kernel_k_means(mean_kernel, weights, n_clusters, _K_MEANS_STARTS, rng)
 
-    def plain_kernel(self, kernels: Sequence[Kernel], make_bank: Callable[[], Bank]) -> PlainKernel:
+    def plain_kernel(self, kernels: Sequence[Kernel], make_bank: Callable[[], Bank | SpreadBank]) -> PlainKernel:
         """Return the kernel by which samples are neighbors: the mean of those in their bank."""
         bank = make_bank()
         assert isinstance(bank, GramBank), "Only vectors have banks that do not hold their matrices."
@@ -151,7 +154,9 @@ class Vectors(Samples):
             return None
         return rows if np.isfinite(rows).all() else None
 
-    def clusters(self, bank: Bank, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
+    def clusters(
+        self, bank: Bank | SpreadBank, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState
+    ) -> np.ndarray:
         """Return a cluster for each row, by k-means."""
         # Merging equal rows makes a weight of two and two equal rows the same problem.
         rows, number = distinct_rows(self.values)
@@ -161,7 +166,7 @@ class Vectors(Samples):
         k_means = KMeans(n_clusters, n_init=_K_MEANS_STARTS, random_state=rng).fit(rows, sample_weight=totals)
         return k_means.labels_[number].astype(np.int64)
 
-    def plain_kernel(self, kernels: Sequence[Kernel], make_bank: Callable[[], Bank]) -> PlainKernel:
+    def plain_kernel(self, kernels: Sequence[Kernel], make_bank: Callable[[], Bank | SpreadBank]) -> PlainKernel:
         """Return the Gaussian kernel by which rows are neighbors, whatever kernels their hash functions have."""
         return RowsPlain(balance_columns(self.values, kernels))
 

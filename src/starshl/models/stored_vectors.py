@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -34,6 +34,10 @@ class StoredVectors(Vectors):
     def __init__(self, source: RowSource, numbers: np.ndarray | None = None):
         self.source = source
         self.numbers = np.arange(len(source)) if numbers is None else numbers
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send the numbers of rows to other processes only if they are not just all of them."""
+        return type(self), (self.source, None if len(self) == len(self.source) else self.numbers)
 
     @property
     def values(self) -> Rows:  # type: ignore[override]  # read when asked for, not stored

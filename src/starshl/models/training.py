@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
+from .._engine import current_engine
 from .._progress import sweep_progress
 from .._threads import single_threaded_blas
 from .._types import LabelsLike
 from .._validation import PartialLabels, check_labels, check_length, check_weights
 from ..codebooks import Codebook
 from ..graphs import NeighborGraph
-from ..kernels import Bank, Kernel, MemoryPlan, describe_views, fit_kernels
-from ..solvers import BlockDescent, LibSVM, PairwiseAscent, Problem, Solution, Start
+from ..kernels import Bank, Kernel, MemoryPlan, SpreadBank, describe_views, fit_kernels
+from ..solvers import BlockDescent, LibSVM, PairwiseAscent, Problem, Solution, Start, on_threads
 from .initial import check_assignments, check_codebook, initial_codewords, initial_weights
 from .samples import Samples
 from .settings import Settings
@@ -160,21 +161,33 @@ def warn_about_length(n_codewords: int, n_bits: int, stacklevel: int = _CALLER_O
         )
 
 
-def fit_bank(settings: Settings, kernels: str | Sequence[Kernel], training: TrainingSet) -> tuple[list[Kernel], Bank]:
-    """Return fitted kernels, none if they are precomputed, and the bank that evaluates them between training rows."""
+def fit_bank(
+    settings: Settings, kernels: str | Sequence[Kernel], training: TrainingSet
+) -> tuple[list[Kernel], Bank | SpreadBank]:
+    """Return fitted kernels, none if they are precomputed, and the bank that evaluates them between training rows.
+
+    Where an engine runs the tasks of a fit, the bank is there.
+    """
     fitted: list[Kernel] = []
     if not isinstance(kernels, str):
         # Bandwidths of presets count rows as every other statistic does; other kernels learn from all rows.
         is_preset = isinstance(settings.kernels, str) and settings.kernels != "graph"
         fitted = fit_kernels(kernels, training.samples.values, training.cost if is_preset else training.weights)
     in_float64 = min(settings.tol, settings.svm_tol) < _SMALLEST_FLOAT32_TOL
-    return fitted, training.samples.bank(fitted, MemoryPlan(settings.max_memory, settings.n_jobs, in_float64))
+    plan, engine = MemoryPlan(settings.max_memory, settings.n_jobs, in_float64), current_engine()
+    if engine is None:
+        return fitted, training.samples.bank(fitted, plan)
+    return fitted, SpreadBank(engine, engine.place(_make_bank, training.samples, fitted, plan))
+
+
+def _make_bank(samples: Samples, kernels: list[Kernel], plan: MemoryPlan) -> Bank:
+    return samples.bank(kernels, plan)
 
 
 def consult_graph(
     settings: Settings,
     training: TrainingSet,
-    bank: Bank,
+    bank: Bank | SpreadBank,
     graph: NeighborGraph | None,
     rng: np.random.RandomState,
 ) -> TrainingSet:
@@ -196,7 +209,7 @@ def _draw_seed(rng: np.random.RandomState) -> int:
 def choose_start(
     settings: Settings,
     training: TrainingSet,
-    bank: Bank,
+    bank: Bank | SpreadBank,
     rng: np.random.RandomState,
 ) -> Start:
     """Return where the descent starts: codewords, kernel weights and assignments."""
@@ -208,7 +221,7 @@ def choose_start(
     return Start(codewords, _first_assignments(training, bank, rng), weights)
 
 
-def _first_assignments(training: TrainingSet, bank: Bank, rng: np.random.RandomState) -> np.ndarray:
+def _first_assignments(training: TrainingSet, bank: Bank | SpreadBank, rng: np.random.RandomState) -> np.ndarray:
     """Return a codeword index for each row: given, that of its label, or a cluster."""
     labels, n_codewords = training.labels, len(training.classes)
     if training.guess is not None:
@@ -224,7 +237,7 @@ def _first_assignments(training: TrainingSet, bank: Bank, rng: np.random.RandomS
 def descend(
     settings: Settings,
     training: TrainingSet,
-    bank: Bank,
+    bank: Bank | SpreadBank,
     start: Start,
 ) -> Solution:
     """Return the solution of the block descent."""
@@ -246,7 +259,7 @@ def descend(
             keep_clusters=settings.keep_clusters,
             max_iter=settings.max_iter,
             tol=settings.tol,
-            n_jobs=settings.n_jobs,
+            map=SpreadBank.map if isinstance(bank, SpreadBank) else on_threads(settings.n_jobs),
             on_progress=on_progress,
         )
         return BlockDescent(problem).run(start)

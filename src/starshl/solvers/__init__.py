@@ -12,6 +12,7 @@ from .solution import Solution, Start
 from .streamed_ridge import RidgeSums, StreamedSolution
 from .svm_dual import PairwiseAscent
 from .svm_libsvm import LibSVM
+from .task_map import TaskMap, on_threads
 
 __all__ = [
     "SMALLEST_TOL",
@@ -27,8 +28,10 @@ __all__ = [
     "Start",
     "StreamedSolution",
     "SvmSolver",
+    "TaskMap",
     "hamming_distances",
     "hinge_distances",
     "kernel_weights",
     "nearest_codewords",
+    "on_threads",
 ]

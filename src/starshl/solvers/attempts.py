@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .kernel_weights import kernel_weights
 from .objective import squared_norms
-from .protocols import KernelBank
+from .protocols import KernelBank, SvmSolver
 from .result import DualSolution
-
-if TYPE_CHECKING:
-    from .block_descent import Problem
 
 __all__ = ["SMALLEST_TOL", "Attempt", "active_rows", "harder", "learn_weights", "sample_of", "solve"]
 
@@ -80,7 +76,7 @@ def harder(attempt: Attempt, coefficients: np.ndarray, margins: np.ndarray, *, t
     return None
 
 
-def solve(problem: Problem, bank: KernelBank, upper: np.ndarray, rows: np.ndarray, attempt: Attempt) -> DualSolution:
+def solve(svm: SvmSolver, bank: KernelBank, upper: np.ndarray, rows: np.ndarray, attempt: Attempt) -> DualSolution:
     """Solve one SVM on its active rows, aiming a little beyond the margin; ``rows`` says where they are in the bank.
 
     Stopped at a tolerance, a solution leaves rows inside the margin by about as much, and at a large C these cost more
@@ -92,7 +88,7 @@ def solve(problem: Problem, bank: KernelBank, upper: np.ndarray, rows: np.ndarra
     inside, upper = rows[active], upper[active]
     with bank.scratch.matrix(len(inside), bank.dtype) as K:
         bank.combine(attempt.weights, inside, K)
-        solution = problem.svm.solve(
+        solution = svm.solve(
             K, attempt.labels[active], upper / margin, start=attempt.start[active] / margin, tol=attempt.tol / 2.0
         )
     coefficients = np.zeros(len(active))
@@ -100,15 +96,17 @@ def solve(problem: Problem, bank: KernelBank, upper: np.ndarray, rows: np.ndarra
     return replace(solution, coefficients=coefficients, intercept=margin * solution.intercept)
 
 
-def learn_weights(problem: Problem, bank: KernelBank, upper: np.ndarray, attempt: Attempt) -> Attempt:
+def learn_weights(
+    svm: SvmSolver, bank: KernelBank, upper: np.ndarray, attempt: Attempt, *, kernel_norm: float, tol: float
+) -> Attempt:
     """Solve an SVM on all rows of a bank in turn with its kernel weights; return where to go on from."""
     rows = np.arange(bank.n_rows)
     for _ in range(_MAX_WEIGHT_STEPS):
-        coefficients = solve(problem, bank, upper, rows, attempt).coefficients
+        coefficients = solve(svm, bank, upper, rows, attempt).coefficients
         norms = squared_norms(bank.quadratic_forms(coefficients), attempt.weights)
-        weights = kernel_weights(norms, problem.kernel_norm, attempt.weights)
+        weights = kernel_weights(norms, kernel_norm, attempt.weights)
         moved = np.abs(weights - attempt.weights).max()
         attempt = replace(attempt, weights=weights, start=coefficients)
-        if moved <= problem.tol:
+        if moved <= tol:
             break
     return attempt

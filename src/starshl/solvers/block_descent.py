@@ -21,6 +21,7 @@ from .objective import distortion, penalty, squared_norms, surrogate
 from .proposals import Proposal, propose, quadratic_forms
 from .protocols import KernelBank, SvmSolver, require_parts
 from .solution import Solution, Start
+from .task_map import TaskMap, on_threads
 
 __all__ = ["BlockDescent", "Problem"]
 
@@ -34,7 +35,9 @@ class Problem:
     """What stays fixed during a descent.
 
     ``cost`` holds c_n, ``free`` marks the rows whose assignment may change; ``late`` says that free rows enter
-    after sweep 0, assigned by its result. Free rows of no cost are assigned but change nothing.
+    after sweep 0, assigned by its result. Free rows of no cost are assigned but change nothing. ``map`` yields what a
+    function of a bank and a task returns for each task, in their order; see
+    :class:`TaskMap`.
     """
 
     bank: KernelBank
@@ -49,7 +52,7 @@ class Problem:
     keep_clusters: bool
     max_iter: int
     tol: float
-    n_jobs: int | None = None
+    map: TaskMap = on_threads(None)  # noqa: RUF009  (a function, which never changes)
     on_progress: Callable[[int, float | None], None] = lambda sweep, objective: None
 
     def upper(self, rows: np.ndarray) -> np.ndarray:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._threads import run_all
 from ._state import State
 from ._svm_loops import violation_of
 from .attempts import Attempt, active_rows, harder, learn_weights, sample_of, solve
 from .objective import bit_objective, box, penalty, squared_norms
+from .protocols import KernelBank, SvmSolver
 from .result import DualSolution
 
 if TYPE_CHECKING:
@@ -119,35 +119,42 @@ def _learn_on_sample(problem: Problem, state: State, rows: np.ndarray, attempts:
     if chosen is None or not attempts:
         return list(attempts)
     bank = problem.bank.take(rows[chosen])
-    upper = problem.upper(rows[chosen])
+    learn = partial(
+        _learn, problem.svm, chosen, problem.upper(rows[chosen]), kernel_norm=problem.kernel_norm, tol=problem.tol
+    )
+    (first,) = problem.map(learn, bank, [(attempts[0], attempts[0].weights)])
+    return [first, *problem.map(learn, bank, [(other, first.weights) for other in attempts[1:]])]
 
-    def learn(attempt: Attempt, weights: np.ndarray) -> Attempt:
-        labels = attempt.labels[chosen]
-        if np.all(labels == labels[0]):
-            return attempt
-        everyone = np.ones(len(labels), dtype=bool)
-        small = replace(attempt, labels=labels, start=np.zeros(len(labels)), active=everyone, weights=weights)
-        small = learn_weights(problem, bank, upper, small)
-        start = np.zeros(len(rows))
-        start[chosen] = small.start
-        return replace(attempt, weights=small.weights, start=start, active=chosen)
 
-    first = learn(attempts[0], attempts[0].weights)
-    return [first, *run_all([partial(learn, other, first.weights) for other in attempts[1:]], problem.n_jobs)]
+def _learn(
+    svm: SvmSolver,
+    chosen: np.ndarray,
+    upper: np.ndarray,
+    bank: KernelBank,
+    task: tuple[Attempt, np.ndarray],
+    *,
+    kernel_norm: float,
+    tol: float,
+) -> Attempt:
+    """Return an attempt that goes on from what a bank of the chosen rows teaches, started from some kernel weights."""
+    attempt, weights = task
+    labels = attempt.labels[chosen]
+    if np.all(labels == labels[0]):
+        return attempt
+    everyone = np.ones(len(labels), dtype=bool)
+    small = replace(attempt, labels=labels, start=np.zeros(len(labels)), active=everyone, weights=weights)
+    small = learn_weights(svm, bank, upper, small, kernel_norm=kernel_norm, tol=tol)
+    start = np.zeros(len(chosen))
+    start[chosen] = small.start
+    return replace(attempt, weights=small.weights, start=start, active=chosen)
 
 
 def _try_all(problem: Problem, state: State, rows: np.ndarray, attempts: Sequence[Attempt]) -> list[Proposal]:
     """Solve one SVM for each attempt and look at the result on all rows."""
     if not attempts:
         return []
-    upper = problem.upper(rows)
-
-    def fit(attempt: Attempt) -> DualSolution:
-        solution = solve(problem, problem.bank, upper, rows, attempt)
-        problem.on_progress(state.n_iter, None)
-        return solution
-
-    solutions = run_all([partial(fit, attempt) for attempt in attempts], problem.n_jobs)
+    fit = partial(_fit, problem.svm, problem.upper(rows), rows)
+    solutions = list(problem.map(fit, problem.bank, attempts, lambda: problem.on_progress(state.n_iter, None)))
     coefficients = np.zeros((len(attempts), problem.bank.n_rows))
     coefficients[:, rows] = [solution.coefficients for solution in solutions]
     expansions = problem.bank.expand(coefficients, _EXPANSION_ERROR * min(attempt.tol for attempt in attempts))
@@ -155,6 +162,10 @@ def _try_all(problem: Problem, state: State, rows: np.ndarray, attempts: Sequenc
         _evaluate(problem, rows, attempt, solution.intercept, *parts)
         for attempt, solution, *parts in zip(attempts, solutions, coefficients, expansions, strict=True)
     ]
+
+
+def _fit(svm: SvmSolver, upper: np.ndarray, rows: np.ndarray, bank: KernelBank, attempt: Attempt) -> DualSolution:
+    return solve(svm, bank, upper, rows, attempt)
 
 
 def _evaluate(

@@ -78,6 +78,14 @@ class RidgeSums:
         self.by_class = np.zeros((n_features, n_classes))
         self.counts = np.zeros(n_classes)
 
+    def __add__(self, other: RidgeSums) -> RidgeSums:
+        """Return the sums over the rows of both."""
+        both = RidgeSums(self.n_features, len(self.counts), self.n_jobs)
+        np.add(self._matrix, other._matrix, out=both._matrix)
+        np.add(self.by_class, other.by_class, out=both.by_class)
+        np.add(self.counts, other.counts, out=both.counts)
+        return both
+
     def add(self, features: np.ndarray, index: np.ndarray, weights: np.ndarray) -> None:
         """Add a block of rows, each of a class; the block is summed in its precision, blocks in float64.
 

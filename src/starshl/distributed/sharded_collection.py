@@ -1,0 +1,104 @@
+"""ShardedCollection: several collections, each opened by a worker, searched as one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .._types import SamplesLike
+from .._validation import check_integer
+from ..collection import Collection, Hit
+from .engine import DaskEngine
+
+__all__ = ["ShardedCollection"]
+
+
+class ShardedCollection:
+    """Collections in several folders that workers open read-only; equal to one collection that holds all items.
+
+    Each search opens the folders anew where they are asked, so it sees what others have written to them meanwhile.
+
+    Parameters
+    ----------
+    folders : sequence of paths
+        Collections of one hasher, whose ids do not meet. Workers open them themselves, so all must reach them.
+    client : distributed.Client
+    """
+
+    def __init__(self, folders: Sequence[str | os.PathLike[str]], client: Any) -> None:
+        self.folders = [os.path.abspath(folder) for folder in folders]
+        if not self.folders:
+            raise ValueError("There are no folders to search. Give at least one collection.")
+        self._engine = DaskEngine(client)
+        facts = self._ask(_facts)
+        spaces = {space for space, _ in facts}
+        if len(spaces) > 1:
+            raise ValueError(
+                f"The collections hold codes of {len(spaces)} spaces, which cannot be compared: "
+                f"{', '.join(sorted(map(str, spaces)))}. Give collections of one hasher."
+            )
+        ids = np.sort(np.concatenate([own for _, own in facts]))
+        twice = ids[1:][ids[1:] == ids[:-1]]
+        if len(twice):
+            raise ValueError(f"The id {twice[0]} is in several of the collections. Give every item its own id.")
+
+    def __len__(self) -> int:
+        return sum(self._ask(_length))
+
+    def search(self, X: SamplesLike, k: int = 10, **filters: Any) -> list[list[Hit]]:
+        """Return the k nearest items of each query, by distance and then by id.
+
+        ``filters`` are those of :meth:`starshl.collection.Collection.search` that choose items: ``where``, ``among``
+        and ``labels``.
+        """
+        k = check_integer(k, "k", low=1)
+        answers = self._ask(_nearest, X, k, _checked(filters))
+        return [sorted(_joined(hits), key=_order)[:k] for hits in zip(*answers, strict=True)]
+
+    def search_radius(self, X: SamplesLike, radius: float = 0, **filters: Any) -> list[list[Hit]]:
+        """Return all items within ``radius`` of each query, by distance and then by id."""
+        answers = self._ask(_within, X, radius, _checked(filters))
+        return [sorted(_joined(hits), key=_order) for hits in zip(*answers, strict=True)]
+
+    def _ask(self, question: Callable[..., Any], *arguments: Any) -> list[Any]:
+        return list(self._engine.map(partial(_answer, question, arguments), self.folders))
+
+
+def _checked(filters: dict[str, Any]) -> dict[str, Any]:
+    unknown = sorted(set(filters) - {"where", "among", "labels"})
+    if unknown:
+        raise TypeError(f"{unknown[0]!r} is not a filter of a sharded collection; these are where, among and labels.")
+    return filters
+
+
+def _answer(question: Callable[..., Any], arguments: tuple[Any, ...], folder: str) -> Any:
+    with Collection(folder, read_only=True) as collection:
+        return question(collection, *arguments)
+
+
+def _facts(collection: Collection) -> tuple[str | None, np.ndarray]:
+    return collection.space_id, collection.ids
+
+
+def _length(collection: Collection) -> int:
+    return len(collection)
+
+
+def _nearest(collection: Collection, X: SamplesLike, k: int, filters: dict[str, Any]) -> list[list[Hit]]:
+    return collection.search(X, k, rescore=False, **filters)
+
+
+def _within(collection: Collection, X: SamplesLike, radius: float, filters: dict[str, Any]) -> list[list[Hit]]:
+    return collection.search_radius(X, radius, **filters)
+
+
+def _joined(parts: tuple[list[Hit], ...]) -> list[Hit]:
+    return [hit for part in parts for hit in part]
+
+
+def _order(hit: Hit) -> tuple[float, int]:
+    return hit.distance, hit.id

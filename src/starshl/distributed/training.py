@@ -1,0 +1,79 @@
+"""Fit hashers on a Dask cluster: blocks of rows, single bits, or a whole fit as tasks."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .._engine import using_engine
+from .._types import LabelsLike
+from .._validation import check_labels
+from ..base import BaseHasher
+from ..models import StarRidge, StarSHL
+from ..tables import JoinedRows, Location, RowSource
+from .connection import connected
+from .encoding import open_rows
+
+__all__ = ["fit"]
+
+Hasher = TypeVar("Hasher", bound=BaseHasher)
+
+
+def fit(hasher: Hasher, source: Location | RowSource | np.ndarray, y: LabelsLike = None, *, client: Any) -> Hasher:
+    """Fit a hasher on a cluster and return it; a worker that dies costs the tasks it was on, not the fit.
+
+    What becomes a task depends on the method:
+
+    - :class:`starshl.StarRidge` with more labeled rows than ``max_exact_rows``: blocks of 32,768 rows. The result is
+      that of a single machine but for the order of sums in float64; see docs/distributed.md.
+    - :class:`starshl.StarSHL`: bits, and blocks of rows when functions are evaluated. The result is that of a single
+      machine, byte for byte.
+    - any other fit: the fit as a whole, on one worker. The result is that of a single machine, byte for byte.
+
+    Parameters
+    ----------
+    hasher : BaseHasher
+    source : path, pattern, folder or URL of .parquet, .npy or .zarr, RowSource, or array
+        Of StarRidge with many rows, workers read the rows themselves, so all of them must reach it.
+    y : array of shape (n_rows,), default=None
+    client : distributed.Client, or the address of a scheduler
+    """
+    rows: Any = source if isinstance(source, np.ndarray) else open_rows(source)
+    with connected(client) as engine:
+        if _is_spread(hasher, rows, y):
+            with using_engine(engine):
+                return hasher.fit(_gathered(rows) if isinstance(hasher, StarSHL) else rows, y)
+        fitted = engine.fetch(engine.place(_fitted, hasher, rows, y))
+    hasher.__dict__ = fitted.__dict__
+    return hasher
+
+
+def _is_spread(hasher: Any, rows: Any, y: LabelsLike) -> bool:
+    """Tell whether the parts of a fit are tasks of their own."""
+    is_matrix = isinstance(rows, JoinedRows) or (rows.ndim == 2 and rows.dtype.kind in "biuf")
+    is_precomputed = isinstance(getattr(hasher, "kernels", None), str) and hasher.kernels == "precomputed"
+    if not is_matrix or is_precomputed:
+        return False
+    if not isinstance(hasher, StarRidge):
+        return isinstance(hasher, StarSHL)
+    labeled = check_labels(y, len(rows)).labeled
+    if int(labeled.sum()) <= hasher.max_exact_rows:
+        return False
+    if hasher.unlabeled == "graph" and not labeled.all():
+        raise ValueError(
+            f"{int(np.sum(~labeled)):,} of {len(rows):,} rows have no label. Spreading labels takes the neighbor graph "
+            "of all rows, which does not spread over a cluster. Set unlabeled='ignore', or give these rows labels."
+        )
+    return True
+
+
+def _fitted(hasher: BaseHasher, rows: Any, y: LabelsLike) -> BaseHasher:
+    return hasher.fit(_gathered(rows), y)
+
+
+def _gathered(rows: np.ndarray | JoinedRows) -> np.ndarray:
+    """Return all rows, in the precision in which reading their file would give them."""
+    if isinstance(rows, np.ndarray):
+        return rows
+    return rows.take(np.arange(len(rows))).astype(rows.precision_in_memory, copy=False)
