@@ -38,7 +38,10 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class CollectionInfo(_Answer):
-    """What a collection is and can do."""
+    """What a collection is and can do.
+
+    ``kind`` is what its items are: "pictures", "texts" or "vectors". ``title`` names the metadata field to show.
+    """
 
     name: str
     n_items: int
@@ -52,6 +55,8 @@ class CollectionInfo(_Answer):
     predicts: bool
     probabilities: bool
     writable: bool
+    kind: str = "vectors"
+    title: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

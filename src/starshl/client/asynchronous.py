@@ -79,7 +79,7 @@ class AsyncClient:
             await asyncio.sleep(wait)
         if isinstance(outcome, httpx.TransportError):
             raise outcome
-        return call.read(read_answer(outcome))
+        return call.read(read_answer(outcome, as_json=call.as_json))
 
     async def save(self, address: str, path: PathLike) -> None:
         """Write what is at an address to a file, piece by piece."""
@@ -99,11 +99,9 @@ class AsyncClient:
         await self.aclose()
 
     async def _try(self, call: Call[Any]) -> httpx.Response | httpx.TransportError:
-        settings: dict[str, Any] = {"json": call.body} if call.file is None else {"content": pieces(call.file)}
+        file = None if call.file is None else pieces(call.file)
         try:
-            return await self.http.request(
-                call.method, call.path, params=dict(call.params), headers=dict(call.headers), **settings
-            )
+            return await self.http.request(call.method, call.path, **call.sent(file))
         except httpx.TransportError as error:
             return error
 
@@ -126,19 +124,38 @@ class AsyncCollection:
         k: int = 10,
         *,
         items: Sequence[int] | None = None,
+        texts: Sequence[str] | None = None,
         radius: int | None = None,
         where: Mapping[str, Any] | None = None,
         labels: Sequence[Label] | None = None,
         among: Sequence[int] | None = None,
         **options: Any,
     ) -> list[Found]:
-        """Return the nearest items of vectors or of stored items, one :class:`Found` per query.
+        """Return the nearest items of vectors, texts or stored items, one :class:`Found` per query.
 
         Further options are ``rescore``, ``oversample``, ``metric``, ``class_first``, ``reject``, ``by_scores`` and
         ``explain``.
         """
         filters = {"k": k, "radius": radius, "where": where, "labels": labels, "among": among}
-        return await self._client.send(self._calls.search(vectors, items, filters | options))
+        return await self._client.send(self._calls.search(vectors, items, texts, filters | options))
+
+    async def search_picture(
+        self,
+        picture: bytes | PathLike,
+        k: int = 10,
+        *,
+        labels: Sequence[str] | None = None,
+        **options: Any,
+    ) -> list[Hit]:
+        """Return the nearest items of a picture, given as a path or as the bytes of a JPEG, PNG or WebP file.
+
+        Further options are ``rescore`` and ``explain``.
+        """
+        return await self._client.send(self._calls.search_picture(picture, {"k": k, "labels": labels} | options))
+
+    async def preview(self, item: int) -> bytes:
+        """Return the small picture of an item, as the bytes of a file."""
+        return await self._client.send(self._calls.preview(item))
 
     async def search_together(self, searches: Sequence[Mapping[str, Any]]) -> list[list[Found]]:
         """Do several searches with options of their own in one request.

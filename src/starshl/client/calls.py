@@ -26,7 +26,8 @@ _ROOT = "/api/v1/collections"
 class Call(Generic[Result]):
     """A request, whether sending it twice does harm, and how to read the answer.
 
-    A write carries a key, made here once, so that all attempts have the same one. A request has a body or a file.
+    A write carries a key, made here once, so that all attempts have the same one. A request has a body, a file, or
+    ``content``, which is not JSON. With ``as_json`` False, the answer is not JSON, and ``read`` gets all of it.
     """
 
     method: str
@@ -37,6 +38,14 @@ class Call(Generic[Result]):
     params: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     harmless: bool = True
+    content: bytes | None = None
+    as_json: bool = True
+
+    def sent(self, file: Any = None) -> dict[str, Any]:
+        """Return what to pass to httpx besides the method and the path; ``file`` is the opened file, if any."""
+        content = self.content if file is None else file
+        body: dict[str, Any] = {"json": self.body} if content is None else {"content": content}
+        return body | {"params": dict(self.params), "headers": dict(self.headers)}
 
 
 def list_collections() -> Call[list[CollectionInfo]]:
@@ -53,9 +62,33 @@ class CollectionCalls:
         return Call("GET", self._path(), CollectionInfo.of)
 
     def search(
-        self, vectors: ArrayLike | None, items: Sequence[int] | None, options: dict[str, Any]
+        self,
+        vectors: ArrayLike | None,
+        items: Sequence[int] | None,
+        texts: Sequence[str] | None,
+        options: dict[str, Any],
     ) -> Call[list[Found]]:
-        return Call("POST", self._path("search"), _read_found, _search_body(vectors, items, options))
+        body = _search_body(vectors, items, options)
+        return Call("POST", self._path("search"), _read_found, body if texts is None else body | {"texts": list(texts)})
+
+    def search_picture(self, picture: bytes | PathLike, options: dict[str, Any]) -> Call[list[Hit]]:
+        content = picture if isinstance(picture, bytes) else Path(picture).read_bytes()
+        params = {
+            name: str(value).lower() if isinstance(value, bool) else value for name, value in _given(options).items()
+        }
+        return Call(
+            "POST",
+            self._path("search/picture"),
+            lambda answer: _read_found(answer)[0].hits,
+            params=params,
+            headers={"Content-Type": _media_type(content)},
+            content=content,
+        )
+
+    def preview(self, item: int) -> Call[bytes]:
+        return Call(
+            "GET", self._path(f"items/{int(item)}/preview"), lambda answer: bytes(answer.content), as_json=False
+        )
 
     def search_together(self, searches: Sequence[Mapping[str, Any]]) -> Call[list[list[Found]]]:
         bodies = [_search_body(each.get("vectors"), each.get("items"), each) for each in searches]
@@ -193,6 +226,13 @@ def _search_body(vectors: ArrayLike | None, items: Sequence[int] | None, options
     if items is not None:
         body["items"] = _ids(items)
     return body
+
+
+def _media_type(content: bytes) -> str:
+    """Return the media type of a picture by its first bytes; the service looks closer."""
+    if content.startswith(b"\x89PNG"):
+        return "image/png"
+    return "image/webp" if content[8:12] == b"WEBP" else "image/jpeg"
 
 
 def _read_found(answer: Any) -> list[Found]:

@@ -31,10 +31,15 @@ class ServiceProblem(RuntimeError):
         super().__init__(f"{self.detail} (status {status}, request {self.request_id or 'unknown'})")
 
 
-def read_answer(response: httpx.Response) -> Any:
-    """Return what an answer holds, or raise the problem in it; what the service notes becomes a warning."""
+def read_answer(response: httpx.Response, *, as_json: bool = True) -> Any:
+    """Return what an answer holds, or raise the problem in it; what the service notes becomes a warning.
+
+    An answer that is not JSON is returned as it is.
+    """
     if not response.is_success:
         raise ServiceProblem(response.status_code, _problem(response))
+    if not as_json:
+        return response
     answer = response.json() if response.content else None
     if isinstance(answer, dict):
         parts = [answer, *(answer.get("answers") or ())]

@@ -79,7 +79,7 @@ class Client:
             time.sleep(wait)
         if isinstance(outcome, httpx.TransportError):
             raise outcome
-        return call.read(read_answer(outcome))
+        return call.read(read_answer(outcome, as_json=call.as_json))
 
     def save(self, address: str, path: PathLike) -> None:
         """Write what is at an address to a file, piece by piece."""
@@ -100,11 +100,8 @@ class Client:
 
     def _try(self, call: Call[Any]) -> httpx.Response | httpx.TransportError:
         with nullcontext() if call.file is None else call.file.open("rb") as file:
-            settings: dict[str, Any] = {"json": call.body} if file is None else {"content": file}
             try:
-                return self.http.request(
-                    call.method, call.path, params=dict(call.params), headers=dict(call.headers), **settings
-                )
+                return self.http.request(call.method, call.path, **call.sent(file))
             except httpx.TransportError as error:
                 return error
 
@@ -127,19 +124,38 @@ class RemoteCollection:
         k: int = 10,
         *,
         items: Sequence[int] | None = None,
+        texts: Sequence[str] | None = None,
         radius: int | None = None,
         where: Mapping[str, Any] | None = None,
         labels: Sequence[Label] | None = None,
         among: Sequence[int] | None = None,
         **options: Any,
     ) -> list[Found]:
-        """Return the nearest items of vectors or of stored items, one :class:`Found` per query.
+        """Return the nearest items of vectors, texts or stored items, one :class:`Found` per query.
 
         Further options are ``rescore``, ``oversample``, ``metric``, ``class_first``, ``reject``, ``by_scores`` and
         ``explain``.
         """
         filters = {"k": k, "radius": radius, "where": where, "labels": labels, "among": among}
-        return self._client.send(self._calls.search(vectors, items, filters | options))
+        return self._client.send(self._calls.search(vectors, items, texts, filters | options))
+
+    def search_picture(
+        self,
+        picture: bytes | PathLike,
+        k: int = 10,
+        *,
+        labels: Sequence[str] | None = None,
+        **options: Any,
+    ) -> list[Hit]:
+        """Return the nearest items of a picture, given as a path or as the bytes of a JPEG, PNG or WebP file.
+
+        Further options are ``rescore`` and ``explain``.
+        """
+        return self._client.send(self._calls.search_picture(picture, {"k": k, "labels": labels} | options))
+
+    def preview(self, item: int) -> bytes:
+        """Return the small picture of an item, as the bytes of a file."""
+        return self._client.send(self._calls.preview(item))
 
     def search_together(self, searches: Sequence[Mapping[str, Any]]) -> list[list[Found]]:
         """Do several searches with options of their own in one request.

@@ -4,6 +4,7 @@ __all__ = [
     "BusyError",
     "ConflictError",
     "KeyReusedError",
+    "NotInstalledError",
     "NotWritableError",
     "ServiceError",
     "TooLargeError",
@@ -29,6 +30,10 @@ class ConflictError(ServiceError):
 
 class NotWritableError(ServiceError):
     """The collection is served for reading only."""
+
+
+class NotInstalledError(ServiceError):
+    """The service lacks a library that the request needs."""
 
 
 class KeyReusedError(ServiceError):

@@ -126,6 +126,8 @@ class Searcher:
                 predicts=hasattr(hasher, "predict"),
                 probabilities=hasattr(hasher, "predict_proba"),
                 writable=not self.read_only,
+                kind=collection.kind,
+                title=collection.title,
             )
 
     def __len__(self) -> int:

@@ -14,7 +14,7 @@ from ... import __version__
 from ..events import Observer
 from ..service import Service
 from ..settings import Settings
-from . import collections, health, items, jobs, login, pages, search, snapshots
+from . import collections, health, items, jobs, login, pages, raw, search, snapshots
 from .context import RequestContext
 from .guard import Guard, needed_right
 from .limits import RequestLimits
@@ -29,6 +29,7 @@ PARTS = (
     collections.routes,
     items.routes,
     search.routes,
+    raw.routes,
     snapshots.routes,
     jobs.routes,
     login.routes,

@@ -23,7 +23,8 @@ _READING = {"GET", "HEAD", "OPTIONS"}
 _OPEN = re.compile(r"/api/v1/health/(live|ready)|/static/.+")
 # These send a body to ask a question, and change nothing.
 _QUESTIONS = re.compile(
-    r"/api/v1/collections/[^/]+/(search|search/batch|recommend|encode|predict|items/get|items/list|items/count)"
+    r"/api/v1/collections/[^/]+/(search|search/batch|search/picture|recommend|encode|predict)"
+    r"|/api/v1/collections/[^/]+/items/(get|list|count)"
     r"|/explore/[^/]+/search"
 )
 

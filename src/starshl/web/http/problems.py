@@ -20,6 +20,7 @@ from ..errors import (
     BusyError,
     ConflictError,
     KeyReusedError,
+    NotInstalledError,
     NotWritableError,
     ServiceError,
     TooLargeError,
@@ -59,6 +60,7 @@ _KINDS: dict[type[Exception], tuple[int, str]] = {
     KeyReusedError: (422, "idempotency-key-reused"),
     NotWritableError: (403, "read-only"),
     TooLargeError: (413, "too-large"),
+    NotInstalledError: (501, "not-installed"),
     BusyError: (503, "busy"),
 }
 _NAMES = {

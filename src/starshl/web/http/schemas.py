@@ -18,6 +18,7 @@ from .types import (
     Ids,
     Label,
     Metadata,
+    Text,
     Vector,
     Vectors,
 )
@@ -199,23 +200,24 @@ class SearchSettings(FilterRequest):
 
 
 class SearchRequest(SearchSettings):
-    """Vectors to search for, or ids of stored items, and how to search.
+    """Vectors or texts to search for, or ids of stored items, and how to search.
 
     With ``radius``, all items within that Hamming distance are found, and the nearest ``k`` of them returned.
     """
 
     vectors: Annotated[list[Vector], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
     items: Annotated[list[Id], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
+    texts: Annotated[list[Text], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
     radius: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
 
     @property
     def n_queries(self) -> int:
-        return len(self.vectors or self.items or ())
+        return len(self.vectors or self.items or self.texts or ())
 
     @model_validator(mode="after")
     def check(self) -> Self:
-        if (self.vectors is None) == (self.items is None):
-            raise ValueError("give either vectors or items")
+        if sum(given is not None for given in (self.vectors, self.items, self.texts)) != 1:
+            raise ValueError("give either vectors, items or texts")
         return self
 
     def to_options(self) -> SearchOptions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ...answers import Prediction
+from ..raw import text_vectors
 from ..searcher import Searcher
 from .answers import Encoded, SearchAnswer, SearchAnswers, search_answer
 from .parts import InCollection, answer, in_thread, router
@@ -17,7 +18,7 @@ routes = router("search", "/collections/{name}")
 
 @routes.post("/search")
 async def search(body: SearchRequest, collection: InCollection) -> SearchAnswer:
-    """Find the nearest items of vectors or of stored items."""
+    """Find the nearest items of vectors, of texts or of stored items."""
     return await _searched(body, collection)
 
 
@@ -50,5 +51,9 @@ async def predict(body: PredictRequest, collection: InCollection) -> Prediction:
 
 async def _searched(body: SearchRequest, collection: Searcher) -> SearchAnswer:
     options = body.to_options()
-    found = await answer(collection.search(body.vectors, body.items, options))
+    if body.texts is None:
+        found = await answer(collection.search(body.vectors, body.items, options))
+    else:
+        vectors = await answer(text_vectors(collection, body.texts))
+        found = await answer(collection.search(vectors, options=options))
     return search_answer(found, [] if options.where is None else await in_thread(collection.notes, options))

@@ -17,6 +17,7 @@ __all__ = [
     "Label",
     "Metadata",
     "Number",
+    "Text",
     "Vector",
     "Vectors",
 ]
@@ -35,6 +36,7 @@ Label = (
     | Annotated[StrictInt, Field(ge=_SMALLEST_ID, le=_LARGEST_ID)]
     | Annotated[StrictStr, Field(max_length=10_000)]
 )
+Text = Annotated[str, Field(max_length=100_000)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Vector = Annotated[list[Number], Field(min_length=1, max_length=1_000_000)]
 Vectors = Annotated[list[Vector], Field(min_length=1, max_length=MOST_ROWS)]

@@ -1,0 +1,63 @@
+"""Routes for pictures: search by one that is sent, and see the previews of items."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import HTTPException, Query, Request
+from fastapi.responses import Response
+
+from ..raw import picture_vector, preview
+from .answers import SearchAnswer, search_answer
+from .items import ItemId
+from .parts import InCollection, answer, in_thread, router
+from .schemas import SearchSettings
+from .types import Label
+
+__all__ = ["routes"]
+
+routes = router("pictures", "/collections/{name}")
+
+_TYPES = ("image/jpeg", "image/png", "image/webp")
+_FILE: dict[str, Any] = {name: {"schema": {"type": "string", "format": "binary"}} for name in _TYPES}
+
+
+@routes.post("/search/picture", openapi_extra={"requestBody": {"required": True, "content": _FILE}})
+async def search_by_picture(
+    request: Request,
+    collection: InCollection,
+    k: Annotated[int, Query(ge=1, le=10_000, description="How many items to find.")] = 10,
+    labels: Annotated[list[str] | None, Query(max_length=1000, description="Only items with these labels.")] = None,
+    rescore: Annotated[bool | None, Query(description="Compare kept vectors.")] = None,
+    explain: Annotated[bool, Query(description="Say why items match.")] = False,
+) -> SearchAnswer:
+    """Find the nearest items of a picture, which is the body: a JPEG, PNG or WebP file."""
+    _check_type(request)
+    wanted: list[Label] | None = None if labels is None else list(labels)
+    options = SearchSettings(k=k, labels=wanted, rescore=rescore, explain=explain).to_options()
+    vectors = await answer(picture_vector(collection, await request.body()))
+    found = await answer(collection.search(vectors, options=options))
+    return search_answer(found, [])
+
+
+@routes.get(
+    "/items/{item}/preview",
+    response_class=Response,
+    responses={200: {"description": "A small picture", "content": _FILE}},
+)
+async def get_preview(item: ItemId, collection: InCollection) -> Response:
+    """Return the small picture of an item."""
+    found = await in_thread(preview, collection, item)
+    # Nothing in it may run, whatever a browser takes it for.
+    headers = {"Content-Security-Policy": "default-src 'none'", "Cache-Control": "private, max-age=60"}
+    return Response(found.content, media_type=found.media_type, headers=headers)
+
+
+def _check_type(request: Request) -> None:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in _TYPES:
+        given = f"has the type {kind[:80]!r}" if kind else "does not say what type it has"
+        raise HTTPException(
+            415,
+            f"The body {given}. Send a picture with the header Content-Type: {', '.join(_TYPES[:2])} or {_TYPES[2]}.",
+        )

@@ -1,0 +1,81 @@
+"""Pictures and texts from outside: made into vectors within limits, a few at a time, and previews of stored items."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from ..collection import Preview
+from ..exceptions import MissingExtraError
+from ..features import open_picture
+from .errors import BusyError, NotInstalledError, UnknownError
+from .searcher import Searcher
+
+__all__ = ["picture_vector", "preview", "text_vectors"]
+
+#: Pixels of a picture that is sent; it may take 200 MB while it is decoded.
+LARGEST = 40_000_000
+_DECODED_SIDE = 512  # enough for every extractor here: JPEG files are decoded at about twice this size
+
+# Few at a time: each may take much memory, and a queue of them must not keep other requests from their threads.
+_AT_ONCE, _MOST_WAITING = 2, 64
+_pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="extract")
+_places = threading.BoundedSemaphore(_AT_ONCE + _MOST_WAITING)
+
+
+def picture_vector(searcher: Searcher, content: bytes) -> Future[np.ndarray]:
+    """Return the vector of a picture, given as the bytes of a JPEG, PNG or WebP file; shape (1, n_columns)."""
+
+    def extract() -> np.ndarray:
+        picture = open_picture(content, side=_DECODED_SIDE, max_pixels=LARGEST)
+        return _extracted(searcher, "pictures", [picture])
+
+    _check_kind(searcher, "pictures")
+    return _submitted(extract)
+
+
+def text_vectors(searcher: Searcher, texts: Sequence[str]) -> Future[np.ndarray]:
+    """Return the vectors of texts."""
+    _check_kind(searcher, "texts")
+    return _submitted(lambda: _extracted(searcher, "texts", list(texts)))
+
+
+def preview(searcher: Searcher, item: int) -> Preview:
+    """Return the small picture of an item."""
+    with searcher.opened() as collection:
+        try:
+            found = collection.preview(item)
+        except KeyError as error:
+            raise UnknownError(str(error.args[0])) from error
+    if found is None:
+        raise UnknownError(f"The item {item} has no preview. Previews are stored when a picture is imported.")
+    return found
+
+
+def _check_kind(searcher: Searcher, kind: str) -> None:
+    with searcher.opened() as collection:
+        if collection.kind != kind:
+            raise ValueError(
+                f"The items of this collection are {collection.kind}, so it cannot be searched by {kind}. Search it by "
+                f"{'vectors' if collection.kind == 'vectors' else f'{collection.kind} or vectors'}."
+            )
+
+
+def _extracted(searcher: Searcher, kind: str, raw: list[Any]) -> np.ndarray:
+    with searcher.opened() as collection:
+        try:
+            return collection.extract(raw)
+        except MissingExtraError as error:
+            raise NotInstalledError(f"The service cannot read {kind}. {error}") from error
+
+
+def _submitted(work: Callable[[], np.ndarray]) -> Future[np.ndarray]:
+    if not _places.acquire(blocking=False):
+        raise BusyError(f"{_MOST_WAITING} pictures or texts wait already. Try again in a moment.")
+    future = _pool.submit(work)
+    future.add_done_callback(lambda _: _places.release())
+    return future

@@ -1,0 +1,203 @@
+"""Pictures and texts sent to the service: searched for, refused with a reason, and shown as previews."""
+
+import asyncio
+import io
+import threading
+
+import httpx
+import numpy as np
+import pytest
+from PIL import Image
+
+from starshl.client import AsyncClient, Client, ServiceProblem
+from starshl.features import Text
+from starshl.importing import import_pictures, import_texts
+from starshl.web import Service, raw
+from starshl.web.http import create_app
+
+from .conftest import InProcess
+
+COLORS = {"red": (200, 40, 40), "blue": (40, 40, 200)}
+TEXTS = [f"{words} {number}" for number in range(12) for words in ("bread and soup", "engine of a car")]
+
+
+def _encoded(image, kind="PNG"):
+    file = io.BytesIO()
+    image.save(file, kind)
+    return file.getvalue()
+
+
+BLUE = _encoded(Image.new("RGB", (40, 30), COLORS["blue"]))
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    """A service with a collection of 24 pictures and one of 24 texts."""
+    root = tmp_path_factory.mktemp("raw")
+    rng = np.random.default_rng(0)
+    for number in range(24):
+        label = ("red", "blue")[number % 2]
+        (root / "files" / label).mkdir(parents=True, exist_ok=True)
+        pixels = rng.normal(COLORS[label], 30, (24, 32, 3)).clip(0, 255).astype(np.uint8)
+        Image.fromarray(pixels).save(root / "files" / label / f"{number:02}.png")
+    import_pictures(root / "files", root / "pictures")
+    import_texts(TEXTS, root / "texts", ["food", "cars"] * 12)
+    return create_app(lambda observer: Service([root / "pictures", root / "texts"], observer=observer))
+
+
+@pytest.fixture(scope="module")
+def ask(app):
+    service = InProcess(app)
+    yield service
+    service.close()
+
+
+def _search(ask, content, kind="image/png", **params):
+    return ask(
+        "POST", "/collections/pictures/search/picture", content=content, headers={"Content-Type": kind}, params=params
+    )
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
+def test_a_picture_finds_pictures_like_it(ask, kind):
+    content = _encoded(Image.new("RGB", (300, 200), COLORS["blue"]), kind)
+    answer = _search(ask, content, f"image/{kind.lower()}", k=4)
+    assert answer.status_code == 200
+    assert [hit["label"] for hit in answer.json()["results"][0]["hits"]] == ["blue"] * 4
+
+
+def test_options_of_a_search_by_picture_are_parameters(ask):
+    answer = _search(ask, BLUE, k=3, labels="red", explain="true").json()
+    hits = answer["results"][0]["hits"]
+    assert [hit["label"] for hit in hits] == ["red"] * 3
+    assert hits[0]["explanation"] is not None
+    refused = _search(ask, BLUE, colour="red")
+    assert (refused.status_code, "no parameter 'colour'" in refused.json()["detail"]) == (422, True)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "status", "message"),
+    [
+        (b"not a picture", "image/png", 422, "The picture is not a picture that can be read"),
+        (b"", "image/png", 422, "not a picture that can be read"),
+        (_encoded(Image.new("RGB", (1, 1))), "image/png", 422, "1 x 1 pixels, too few"),
+        (_encoded(Image.new("1", (20_000, 10_000))), "image/png", 422, "Up to 40 megapixels are allowed"),
+        (_encoded(Image.new("RGB", (9, 9)), "GIF"), "image/gif", 415, "Send a picture with the header Content-Type"),
+        (BLUE, "application/json", 415, "has the type 'application/json'"),
+        (b"../../etc/passwd", "image/jpeg", 422, "not a picture"),
+    ],
+    ids=["text", "empty", "one pixel", "200 megapixels", "GIF", "JSON", "a path"],
+)
+def test_what_is_no_picture_is_a_problem_with_a_reason(ask, content, kind, status, message):
+    answer = _search(ask, content, kind)
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert message in answer.json()["detail"]
+
+
+def test_texts_find_texts_like_them(ask):
+    body = {"texts": ["hot soup", "a fast car"], "k": 3}
+    results = ask("POST", "/collections/texts/search", json=body).json()["results"]
+    assert [[hit["label"] for hit in result["hits"]] for result in results] == [["food"] * 3, ["cars"] * 3]
+    batch = ask("POST", "/collections/texts/search/batch", json={"searches": [body]}).json()["answers"]
+    assert batch[0]["results"] == results
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "message"),
+    [
+        ("pictures", {"texts": ["soup"]}, "items of this collection are pictures, so it cannot be searched by texts"),
+        ("texts", {"texts": ["soup"], "items": [1]}, "give either vectors, items or texts"),
+        ("texts", {"texts": []}, "at least 1 item"),
+        ("texts", {"texts": [3]}, "valid string"),
+    ],
+)
+def test_searches_by_text_that_cannot_be_are_refused(ask, name, body, message):
+    answer = ask("POST", f"/collections/{name}/search", json=body)
+    assert (answer.status_code, message in answer.json()["detail"]) == (422, True)
+
+
+def test_a_collection_of_texts_takes_no_pictures(ask):
+    answer = ask("POST", "/collections/texts/search/picture", content=BLUE, headers={"Content-Type": "image/png"})
+    assert (answer.status_code, "cannot be searched by pictures" in answer.json()["detail"]) == (422, True)
+
+
+def test_previews_are_pictures_that_cannot_run_anything(ask):
+    answer = ask("GET", "/collections/pictures/items/3/preview")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "image/webp")
+    assert answer.headers["content-security-policy"] == "default-src 'none'"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert Image.open(io.BytesIO(answer.content)).size == (32, 24)
+    assert ask("GET", "/collections/pictures/items/99/preview").status_code == 404
+    missing = ask("GET", "/collections/texts/items/3/preview")
+    assert (missing.status_code, "has no preview" in missing.json()["detail"]) == (404, True)
+
+
+def test_a_collection_says_what_its_items_are(ask):
+    infos = {name: ask("GET", f"/collections/{name}").json() for name in ("pictures", "texts")}
+    assert [(info["kind"], info["title"]) for info in infos.values()] == [("pictures", None), ("texts", "text")]
+
+
+def test_a_missing_library_is_a_problem_with_the_install_line(ask, monkeypatch):
+    from starshl._extras import require
+
+    monkeypatch.setattr(Text, "transform", lambda *_: require("no_such_library", extra="network"))
+    answer = ask("POST", "/collections/texts/search", json={"texts": ["soup"]})
+    assert answer.status_code == 501
+    assert "pip install 'starshl[network]'" in answer.json()["detail"]
+
+
+def test_too_many_pictures_at_once_are_told_to_come_back(ask, monkeypatch):
+    monkeypatch.setattr(raw, "_places", threading.BoundedSemaphore(1))
+    raw._places.acquire()
+    answer = _search(ask, BLUE)
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+
+
+def test_clients_search_by_picture_and_text(app, tmp_path, ask):
+    (tmp_path / "blue.png").write_bytes(BLUE)
+
+    async def ask_all():
+        async with AsyncClient("http://localhost", transport=httpx.ASGITransport(app)) as client:
+            pictures, texts = client.collection("pictures"), client.collection("texts")
+            hits = await pictures.search_picture(tmp_path / "blue.png", k=2, labels=["red"], rescore=False)
+            found = await texts.search(texts=["hot soup"], k=1)
+            with pytest.raises(ServiceProblem, match="has no preview"):
+                await texts.preview(0)
+            return hits, found, await pictures.preview(0)
+
+    hits, found, preview = asyncio.run(ask_all())
+    assert ([hit.label for hit in hits], found[0].hits[0].label) == (["red", "red"], "food")
+    assert Image.open(io.BytesIO(preview)).format == "WEBP"
+
+
+def test_the_blocking_client_sends_the_same_requests():
+    seen = []
+
+    def answer(request):
+        seen.append((request.method, request.url.raw_path.decode(), request.headers.get("content-type")))
+        if request.method == "GET":
+            return httpx.Response(200, content=b"bytes")
+        return httpx.Response(200, json={"results": [{"hits": [], "total": 0}], "notes": []})
+
+    with Client("http://localhost", transport=httpx.MockTransport(answer)) as client:
+        pictures = client.collection("pictures")
+        assert pictures.search_picture(BLUE, k=3, explain=True) == []
+        assert pictures.preview(7) == b"bytes"
+        assert pictures.search(texts=["soup"])[0].hits == []
+    root = "/api/v1/collections/pictures"
+    assert seen == [
+        ("POST", f"{root}/search/picture?k=3&explain=true", "image/png"),
+        ("GET", f"{root}/items/7/preview", None),
+        ("POST", f"{root}/search", "application/json"),
+    ]
+
+
+def test_a_snapshot_carries_extractor_and_previews(ask):
+    root = "/collections/pictures"
+    before = ask("GET", f"{root}/items/3/preview").content
+    assert ask("POST", f"{root}/snapshots", json={"name": "first"}).status_code == 201
+    assert ask("DELETE", f"{root}/items/3").status_code == 200
+    assert ask("POST", f"{root}/snapshots/first/restore").status_code == 200
+    assert ask("GET", f"{root}/items/3/preview").content == before
+    assert _search(ask, BLUE).status_code == 200
