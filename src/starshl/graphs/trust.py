@@ -14,6 +14,7 @@ __all__ = [
     "LabelEvidence",
     "edge_agreement",
     "gain_of_graph",
+    "graph_share",
     "is_trusted",
     "labels_decide",
     "preference_for_labels",
@@ -113,6 +114,15 @@ def pseudo_label_ridge(agreement: float, preference: float = 0.0) -> float:
     trusted = np.clip((agreement - low) / (high - low), 0, 1) * last
     distrusted = np.clip((preference - ignored) / (decisive - ignored), 0, 1) * last
     return _RIDGES[int(np.clip(np.rint(trusted - distrusted), 0, last))]
+
+
+def graph_share(agreement: float) -> float:
+    """Return how much of a score the graph decides where the labels alone decide the rest: all where neighbors agree.
+
+    The bounds are those of :func:`pseudo_label_ridge`; between them the share rises with the agreement.
+    """
+    low, high = _AGREEMENTS
+    return float(np.clip((agreement - low) / (high - low), 0, 1))
 
 
 def labels_decide(pseudo_ridge: float) -> bool:

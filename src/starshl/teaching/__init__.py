@@ -1,6 +1,7 @@
 """Lessons: a person labels a few items of a collection, and the labels of all others follow."""
 
 from .background import CodesState
+from .export import export_atlas, export_labels
 from .lesson import Lesson
 from .prequential import CurvePoint
 from .proposals import Proposal
@@ -17,4 +18,6 @@ __all__ = [
     "Proposal",
     "Suspect",
     "Update",
+    "export_atlas",
+    "export_labels",
 ]

@@ -9,7 +9,8 @@ from scipy.special import softmax
 
 from ..graphs import NeighborGraph
 from ..graphs.diffusion import graph_scores, scores_without_own_label
-from ..graphs.trust import LabelEvidence
+from ..graphs.plain_ridge import RowsPlain, keep_kernel, labeled_scores_without_own, scores_from_labeled
+from ..graphs.trust import LabelEvidence, edge_agreement, graph_share
 
 __all__ = ["Beliefs", "believe"]
 
@@ -18,7 +19,9 @@ _ONE_CLASS = 0.5  # nothing tells how many items are of another class, if there 
 
 @dataclass(frozen=True, slots=True)
 class Beliefs:
-    """Parameters
+    """What is believed, and how surely.
+
+    Parameters
     ----------
     index : int array of shape (n_items,), the believed class of each item, -1 if no class is known
     probabilities : array of shape (n_items, n_classes); given labels are certain
@@ -38,20 +41,52 @@ class Beliefs:
         return np.asarray(self.probabilities.max(axis=1))
 
 
-def believe(graph: NeighborGraph, given: np.ndarray, n_classes: int) -> Beliefs:
-    """Return what is believed of all items, from given classes, -1 for none."""
+def believe(graph: NeighborGraph, coordinates: np.ndarray, given: np.ndarray, n_classes: int) -> Beliefs:
+    """Return what is believed of all items, from given classes, -1 for none.
+
+    Labels spread over the graph. Where neighbors do not agree on the spread labels, it says little, and ridge
+    regression on the labeled items alone decides, or both do; see :func:`~starshl.graphs.trust.graph_share`.
+
+    Parameters
+    ----------
+    graph : the neighbor graph of the items; it keeps one column per labeled item, so that a new label costs one more
+    coordinates : array of shape (n_items, n_axes), for ridge regression with a Gaussian kernel
+    given : int array of shape (n_items,)
+    n_classes : int
+    """
+    labeled = np.flatnonzero(given >= 0)
     if n_classes == 0:
         return Beliefs(np.full(graph.n_rows, -1), np.empty((graph.n_rows, 0)), np.empty((0, 0)))
-    labeled = np.flatnonzero(given >= 0)
-    if n_classes == 1:
-        probabilities = np.where(given >= 0, 1.0, _ONE_CLASS)[:, None]
-        return Beliefs(np.zeros(graph.n_rows, dtype=np.int64), probabilities, np.ones((len(labeled), 1)))
-    targets = np.eye(n_classes)[given[labeled]] - 1.0 / n_classes
-    scores = graph_scores(graph, labeled, targets)
-    places, without = scores_without_own_label(graph, labeled, targets)
-    evidence = LabelEvidence(given, scores, labeled[places], without, True)
-    temperature = evidence.temperature(scores) if len(labeled) < graph.n_rows else 1.0
+    if n_classes == 1 or len(labeled) == graph.n_rows:
+        probabilities = np.full((graph.n_rows, n_classes), _ONE_CLASS)
+        probabilities[labeled] = np.eye(n_classes)[given[labeled]]
+        return Beliefs(np.maximum(given, 0), probabilities, probabilities[labeled])
+    scores, without = _scores(graph, coordinates, given, n_classes)
+    evidence = LabelEvidence(given, scores, labeled, without, True)
+    temperature = evidence.temperature(scores)
     probabilities = softmax(temperature * scores, axis=1)
     probabilities[labeled] = np.eye(n_classes)[given[labeled]]
-    index = np.where(given >= 0, given, probabilities.argmax(axis=1))
-    return Beliefs(index, probabilities, softmax(temperature * without, axis=1))
+    return Beliefs(probabilities.argmax(axis=1), probabilities, softmax(temperature * without, axis=1))
+
+
+def _scores(
+    graph: NeighborGraph, coordinates: np.ndarray, given: np.ndarray, n_classes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return scores of all items from the given labels, and of the labeled ones without their own label."""
+    labeled = np.flatnonzero(given >= 0)
+    targets = np.eye(n_classes)[given[labeled]] - 1.0 / n_classes
+    scores = graph_scores(graph, labeled, targets)
+    without = scores[labeled]
+    out, without_label = scores_without_own_label(graph, labeled, targets)
+    without[out] = without_label
+    share = graph_share(edge_agreement(graph, np.where(given >= 0, given, scores.argmax(axis=1))))
+    unreached = ~np.isin(graph.components, graph.components[labeled])
+    if share < 1.0 or unreached.any():
+        plain = RowsPlain(coordinates)
+        keep_kernel(plain, graph)
+        by_labels = scores_from_labeled(plain, labeled, targets)
+        scores = share * scores + (1.0 - share) * by_labels
+        scores[unreached] = by_labels[unreached]
+        out, without_label = labeled_scores_without_own(plain, labeled, targets)
+        without[out] = share * without[out] + (1.0 - share) * without_label
+    return scores, without

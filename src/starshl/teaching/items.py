@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
 
 from ..collection import Collection
+from ..exceptions import MissingExtraError
 from ..features import PreparedHasher
 from ..graphs import NeighborGraph
 from ..graphs.coordinates import principal_coordinates
@@ -23,20 +24,28 @@ Progress = Callable[[str, int, int], None]
 
 _BATCH = 4096
 _FEWEST = 2
+_N_COORDINATES = 50
 _MAP = "lesson_map"
+# What kinds of picture features count in distances, where all others count 1: neighbors by shapes share a class more
+# often than neighbors by pixels.
+_VIEW_WEIGHTS = {"pixels": 0.3, "color": 0.5}
 
 
 @dataclass(frozen=True, slots=True)
 class LessonItems:
-    """Parameters
+    """What a lesson knows of the items of a collection.
+
+    Parameters
     ----------
     ids : int array of shape (n_items,), ascending
     rows : float32 array of shape (n_items, n_features), prepared as the hasher of the collection prepares them
-    graph : the neighbor graph of the rows
+    coordinates : array of shape (n_items, n_axes), the principal components in which items are neighbors
+    graph : the neighbor graph of the coordinates
     """
 
     ids: np.ndarray
     rows: np.ndarray
+    coordinates: np.ndarray
     graph: NeighborGraph
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -53,20 +62,32 @@ class LessonItems:
             raise ValueError(f"The collection has {len(ids)} items; a lesson needs two or more. Add items first.")
         rows = _prepared_rows(collection, ids, progress)
         progress("finding neighbors", 0, len(ids))
-        graph = NeighborGraph.of_rows(rows, n_jobs=n_jobs)
-        progress("finding neighbors", len(ids), len(ids))
+        coordinates = principal_coordinates(_balanced(rows, _views(collection)), _N_COORDINATES)
+        graph = NeighborGraph.of_rows(coordinates, n_jobs=n_jobs)
         prepare_choice(graph)
-        return cls(ids, rows, graph)
+        progress("finding neighbors", len(ids), len(ids))
+        return cls(ids, rows, coordinates, graph)
 
     def map(self, n_jobs: int | None) -> np.ndarray:
         """Return a place in the unit square for each item, computed once."""
         with self._lock:
             if _MAP not in self.graph.cache:
-                start = principal_coordinates(self.rows, 2)
-                start = np.pad(start, ((0, 0), (0, 2 - start.shape[1])))
+                first = self.coordinates[:, :2]
+                start = np.pad(first, ((0, 0), (0, 2 - first.shape[1])))
                 self.graph.cache[_MAP] = map_items(self.graph, start, n_jobs=n_jobs)
             places: np.ndarray = self.graph.cache[_MAP]
             return places
+
+    def neighbors(self) -> list[dict[str, list[int] | list[float]]]:
+        """Return places and distances of the items that the graph joins to each item, nearest first."""
+        weights = self.graph.weights
+        found: list[dict[str, list[int] | list[float]]] = []
+        for place in range(len(self.ids)):
+            joined = weights.indices[weights.indptr[place] : weights.indptr[place + 1]]
+            distances = np.linalg.norm(self.coordinates[joined] - self.coordinates[place], axis=1)
+            order = np.argsort(distances, kind="stable")
+            found.append({"ids": joined[order].tolist(), "distances": distances[order].tolist()})
+        return found
 
     def places(self, ids: np.ndarray) -> np.ndarray:
         """Return where these ids stand among the items; refuse unknown ones."""
@@ -88,3 +109,29 @@ def _prepared_rows(collection: Collection, ids: np.ndarray, progress: Progress) 
         parts.append(dense.astype(np.float32))
     progress("reading vectors", len(ids), len(ids))
     return np.concatenate(parts)
+
+
+def _views(collection: Collection) -> Mapping[str, slice]:
+    """Return which columns of the prepared rows are which kind of picture features; nothing for other items."""
+    hasher = collection.hasher
+    if isinstance(hasher, PreparedHasher) and hasher.steps_:
+        last = hasher.steps_[-1]
+    else:
+        try:
+            extractor = collection.extractor
+        except (MissingExtraError, ValueError):  # its library, or a step that no file holds, is not at hand
+            return {}
+        last = None if extractor is None else extractor.steps[-1]
+    return getattr(last, "views", {})
+
+
+def _balanced(rows: np.ndarray, views: Mapping[str, slice]) -> np.ndarray:
+    """Return rows in which every kind of features is centered and counts by its weight, not by how many it has."""
+    if not views or max(view.stop for view in views.values()) != rows.shape[1]:
+        return rows
+    balanced = rows - rows.mean(axis=0)
+    for name, columns in views.items():
+        part = balanced[:, columns]
+        size = float(np.sqrt(np.einsum("ij,ij->", part, part) / len(part))) or 1.0
+        part *= np.float32(_VIEW_WEIGHTS.get(name, 1.0) / size)
+    return balanced

@@ -219,6 +219,10 @@ class Lesson:
         places = self._items.map(self.n_jobs)
         return ItemMap(self._items.ids, places[:, 0], places[:, 1])
 
+    def neighbors(self) -> list[dict[str, list[int] | list[float]]]:
+        """Return the neighbors of each item, nearest first: their places among ``ids``, and the distances to them."""
+        return self._items.neighbors()
+
     def codes(self) -> CodesState:
         """Return whether the codes of the collection follow from the labels."""
         return self._follower.state
@@ -274,7 +278,7 @@ class Lesson:
         if known is not None and known.classes == classes and np.array_equal(known.given, given):
             beliefs = known.beliefs
         else:
-            beliefs = believe(self._items.graph, given, len(classes))
+            beliefs = believe(self._items.graph, self._items.coordinates, given, len(classes))
         return Moment(version, events, classes, given, barred(events, self._items.ids), beliefs)
 
     def _relabeled(
@@ -286,7 +290,12 @@ class Lesson:
         names[places] = labels
         classes = ordered_classes(after.events, names)
         given = class_numbers(classes, names)
-        return replace(after, classes=classes, given=given, beliefs=believe(self._items.graph, given, len(classes)))
+        return replace(
+            after,
+            classes=classes,
+            given=given,
+            beliefs=believe(self._items.graph, self._items.coordinates, given, len(classes)),
+        )
 
     def _store(
         self, successor: Moment, event: Event, ids: np.ndarray | None = None, labels: Sequence[Label | None] = ()
