@@ -61,8 +61,8 @@ def believe(graph: NeighborGraph, coordinates: np.ndarray, given: np.ndarray, n_
         probabilities = np.full((graph.n_rows, n_classes), _ONE_CLASS)
         probabilities[labeled] = np.eye(n_classes)[given[labeled]]
         return Beliefs(np.maximum(given, 0), probabilities, probabilities[labeled])
-    scores, without = _scores(graph, coordinates, given, n_classes)
-    evidence = LabelEvidence(given, scores, labeled, without, True)
+    scores, without, out = _scores(graph, coordinates, given, n_classes)
+    evidence = LabelEvidence(given, scores, labeled[out], without[out], True)
     temperature = evidence.temperature(scores)
     probabilities = softmax(temperature * scores, axis=1)
     probabilities[labeled] = np.eye(n_classes)[given[labeled]]
@@ -71,8 +71,11 @@ def believe(graph: NeighborGraph, coordinates: np.ndarray, given: np.ndarray, n_
 
 def _scores(
     graph: NeighborGraph, coordinates: np.ndarray, given: np.ndarray, n_classes: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return scores of all items from the given labels, and of the labeled ones without their own label."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return scores of all items, those of labeled items without their own label, and for which of them that holds.
+
+    Of more than 1,000 labeled items, only a tenth is scored without its own label.
+    """
     labeled = np.flatnonzero(given >= 0)
     targets = np.eye(n_classes)[given[labeled]] - 1.0 / n_classes
     scores = graph_scores(graph, labeled, targets)
@@ -87,6 +90,6 @@ def _scores(
         by_labels = scores_from_labeled(plain, labeled, targets)
         scores = share * scores + (1.0 - share) * by_labels
         scores[unreached] = by_labels[unreached]
-        out, without_label = labeled_scores_without_own(plain, labeled, targets)
-        without[out] = share * without[out] + (1.0 - share) * without_label
-    return scores, without
+        also_out, without_label = labeled_scores_without_own(plain, labeled, targets)
+        without[also_out] = share * without[also_out] + (1.0 - share) * without_label
+    return scores, without, out

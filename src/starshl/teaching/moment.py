@@ -13,6 +13,10 @@ from .states import ClassCount, LessonState, Suspect
 
 __all__ = ["Moment", "class_numbers", "n_changed", "ordered_classes"]
 
+# Probability of another class from which a label is suspected. Proposed items lie between classes, where the other
+# labels often guess wrong, but seldom surely.
+_SUSPICION = 0.7
+
 
 @dataclass(frozen=True, slots=True)
 class Moment:
@@ -75,6 +79,7 @@ class Moment:
         own, best, rows = self.given[labeled], without.argmax(axis=1), np.arange(len(labeled))
         is_only = np.bincount(own, minlength=len(self.classes))[own] == 1
         doubt = np.where((best == own) | is_only, 0.0, without.max(axis=1) - without[rows, own])
+        doubt[without.max(axis=1) < _SUSPICION] = 0.0
         return [
             Suspect(
                 int(ids[labeled[row]]),

@@ -1,0 +1,161 @@
+"""Measure what fifty clicks teach: lessons whose answers come from known labels, against the usual alternatives.
+
+    python benchmarks/teaching.py accuracy --sets mnist caltech10 --seeds 3
+    python benchmarks/teaching.py time --items 10000 50000
+
+``accuracy`` labels fifty items that a lesson proposes, five at a time, and fifty random ones. At the end it compares
+the labels of all others with those of LabelSpreading and logistic regression, which get the same clicks, the same
+features and the best setting of a grid, chosen by the true labels. A line of JSON per run is appended to
+results/teaching/accuracy.jsonl; runs that are there are skipped. ``time`` prints processor seconds per answer.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.semi_supervised import LabelSpreading
+
+from starshl.baselines import LSHash
+from starshl.collection import Collection
+from starshl.datasets import get
+from starshl.features import PictureFeatures, PreparedHasher
+from starshl.teaching import Lesson
+
+RESULTS = Path(__file__).parent.parent / "results" / "teaching" / "accuracy.jsonl"
+CLICKS, BATCH = 50, 5
+SPREADING = [(k, alpha) for k in (7, 15) for alpha in (0.2, 0.8, 0.99)]
+STRENGTHS = (0.1, 1.0, 10.0, 100.0)
+PICTURES = {"caltech10": (32, 32), "cifar10_color": (32, 32, 3)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("study", choices=["accuracy", "time"])
+    parser.add_argument("--sets", nargs="+", default=["mnist", "caltech10", "agnews"])
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--items", type=int, nargs="+", default=[10_000])
+    options = parser.parse_args()
+    if options.study == "time":
+        for n_items in options.items:
+            print(json.dumps(measure_time(n_items)))
+        return
+    for name in options.sets:
+        for seed in range(options.seeds):
+            for choice in ("proposed", "random"):
+                measure_accuracy(name, seed, choice, options.items[0])
+
+
+def measure_accuracy(name: str, seed: int, choice: str, n_items: int) -> None:
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    key = {"set": name, "seed": seed, "choice": choice}
+    known = [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+    if any(key.items() <= run.items() for run in known):
+        return
+    X, y = read_set(name, seed, n_items)
+    with (
+        tempfile.TemporaryDirectory() as place,
+        make_collection(Path(place), name, X) as collection,
+        Lesson(collection) as lesson,
+    ):
+        picks, curve = teach(lesson, y, choice, seed)
+        run = key | {"n_items": len(y), "lesson": curve} | peers(lesson, y, picks)
+    with RESULTS.open("a") as file:
+        file.write(json.dumps(run) + "\n")
+    print(json.dumps(run), flush=True)
+
+
+def read_set(name: str, seed: int, n_items: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows and labels of up to ``n_items``, nine tenths of a smaller set."""
+    data = get("caltech101" if name == "caltech10" else name)
+    own = np.flatnonzero(np.isin(data.y, data.extra["top10"])) if name == "caltech10" else np.arange(len(data.y))
+    rows = np.random.default_rng(seed).permutation(own)[: min(n_items, int(0.9 * len(own)))]
+    return np.asarray(data.X[rows], np.float32), np.asarray(data.y[rows])
+
+
+def make_collection(place: Path, name: str, X: np.ndarray) -> Collection:
+    plain = LSHash(32, random_state=0)
+    hasher = PreparedHasher([PictureFeatures(PICTURES[name])], plain) if name in PICTURES else plain
+    collection = Collection.create(place / "items", hasher.fit(X), vectors="float16")
+    collection.add(X)
+    return collection
+
+
+def teach(lesson: Lesson, y: np.ndarray, choice: str, seed: int) -> tuple[list[int], dict[int, float]]:
+    """Give items their true labels; return them, and the accuracy on all others after every ten."""
+    order = np.random.default_rng(seed).permutation(len(y)).tolist()
+    picks, curve = [], {}
+    while len(picks) < CLICKS:
+        batch = [proposal.id for proposal in lesson.propose(BATCH)] if choice == "proposed" else order[:BATCH]
+        order = order[BATCH:]
+        for item in batch:
+            lesson.answer([item], int(y[item]))
+        picks += batch
+        if len(picks) % 10 == 0:
+            predicted = np.array(lesson.predictions().labels)
+            curve[len(picks)] = accuracy(predicted, y, picks)
+    return picks, curve
+
+
+def peers(lesson: Lesson, y: np.ndarray, picks: list[int]) -> dict[str, float]:
+    """Return the accuracy of the best setting of each alternative on all items without a click."""
+    items = lesson._items
+    partial = np.full(len(y), -1)
+    partial[picks] = y[picks]
+    spread, logistic = [], []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for k, alpha in SPREADING:
+            model = LabelSpreading(kernel="knn", n_neighbors=k, alpha=alpha, max_iter=100)
+            spread.append(accuracy(model.fit(items.coordinates, partial).transduction_, y, picks))
+        for rows in (items.rows, items.coordinates * np.sqrt(items.coordinates.shape[1])):
+            for strength in STRENGTHS:
+                model = LogisticRegression(C=strength, max_iter=200).fit(rows[picks], y[picks])
+                logistic.append(accuracy(model.predict(rows), y, picks))
+    return {"label_spreading": max(spread), "logistic": max(logistic)}
+
+
+def accuracy(predicted: np.ndarray, y: np.ndarray, picks: list[int]) -> float:
+    rest = np.ones(len(y), bool)
+    rest[picks] = False
+    return round(float(np.mean(predicted[rest] == y[rest])), 4)
+
+
+def measure_time(n_items: int) -> dict[str, float]:
+    """Return processor seconds of the preparation, and of fifty answers with proposals on MNIST."""
+    X, y = read_set("mnist", 0, n_items)
+    with tempfile.TemporaryDirectory() as place, make_collection(Path(place), "mnist", X) as collection:
+        started = time.process_time()
+        with Lesson(collection) as lesson:
+            prepared, answers, proposals = time.process_time() - started, [], []
+            for _ in range(CLICKS):
+                before = time.process_time()
+                item = lesson.propose(9)[0].id
+                between = time.process_time()
+                lesson.answer([item], int(y[item]))
+                proposals.append(between - before)
+                answers.append(time.process_time() - between)
+            started = time.process_time()
+            lesson.map()
+            mapped = time.process_time() - started
+            started = time.process_time()
+            lesson.refit()
+            lesson.wait_for_codes()
+            refitted = time.process_time() - started
+    return {
+        "items": n_items,
+        "prepare": round(prepared, 1),
+        "answer_median": round(float(np.median(answers)), 3),
+        "answer_longest": round(max(answers), 3),
+        "propose_median": round(float(np.median(proposals)), 3),
+        "map": round(mapped, 1),
+        "codes": round(refitted, 1),
+    }
+
+
+if __name__ == "__main__":
+    main()
