@@ -107,7 +107,8 @@ def _winners(contests: Sequence[_Contest]) -> Table:
 
 
 def _written(gap: Paired) -> str:
-    return f"{difference(gap)} ({interval(gap)})"
+    sure = counted(gap.n, "run") if gap.low is None else interval(gap)
+    return f"{difference(gap)} ({sure})"
 
 
 def _differences(protocols: Sequence[ProtocolResults], n_bits: int) -> Chart:

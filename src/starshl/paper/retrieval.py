@@ -111,7 +111,7 @@ def _precision_over_recall(protocol: ProtocolResults, n_bits: int) -> Chart | No
         title = title_of(method)
         lines.append(Series(title, tuple(x.tolist()), tuple(y.tolist()), tuple(spread), is_star(title)))
     ticks = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-    title = f"Precision and recall by radius at {n_bits} bits; area: deviation of precision over runs"
+    title = f"Precision and recall by radius at {n_bits} bits"
     return Chart(title, "recall", "precision", tuple(lines), ticks, band=True) if lines else None
 
 
