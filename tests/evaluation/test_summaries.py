@@ -126,3 +126,16 @@ def test_a_file_whose_name_is_no_protocol_is_refused(tmp_path):
     (tmp_path / "Some Notes.jsonl").write_text("")
     with pytest.raises(ValueError, match="cannot be named 'Some Notes'"):
         SummaryFolder(tmp_path)
+
+
+def test_two_processes_add_to_one_file_and_one_of_them_tidies_it(tmp_path):
+    first, second = SummaryFolder(tmp_path), SummaryFolder(tmp_path)
+    first.add(failed(run=0))
+    second.add(failed(run=1))
+    second.add(failed(run=1))  # a run done again makes the file untidy
+    first.add(failed(run=2))
+    second.tidy()
+    first.add(failed(run=3))
+    together = SummaryFolder(tmp_path)
+    assert sorted(summary.key.run for summary in together) == [0, 1, 2, 3]
+    assert together.damaged == []

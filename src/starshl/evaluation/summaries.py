@@ -177,6 +177,7 @@ class _SummaryFile:
         self.damaged: list[str] = []
         self._shared: dict[str, Any] = {}
         self._untidy = False
+        self._inode = path.stat().st_ino if path.exists() else None
         lines = path.read_bytes().split(b"\n") if path.exists() else []
         for number, line in enumerate(lines, start=1):
             if line.strip():
@@ -200,8 +201,12 @@ class _SummaryFile:
         self.summaries[summary.key.text] = summary
 
     def append(self, summary: RunSummary) -> None:
-        text = "".join(f"{line}\n" for line in self._encoded(summary))
         with self.path.open("ab+") as file:
+            inode = os.fstat(file.fileno()).st_ino
+            if inode != self._inode:
+                # Another process has tidied the file, and values that lines refer to may have gone.
+                self._shared, self._inode = {}, inode
+            text = "".join(f"{line}\n" for line in self._encoded(summary))
             if file.tell() and not _ends_with_newline(file):
                 text = f"\n{text}"
             file.write(text.encode())
@@ -211,6 +216,9 @@ class _SummaryFile:
     def tidy(self) -> None:
         if not self._untidy:
             return
+        # Other processes may have added runs since.
+        others = _SummaryFile(self.path, self.protocol).summaries
+        self.summaries = others | self.summaries
         self._shared = {}
         lines = [line for summary in self.summaries.values() for line in self._encoded(summary)]
         write_atomically(self.path, "".join(f"{line}\n" for line in lines).encode())
