@@ -288,9 +288,8 @@ async def soak(address, vectors, n_items, rate, seconds, process):
         left = (await mixture.ask("GET", ""))["n_items"]
     late = memory[len(memory) // 2 :]
     slope = float(np.polyfit(range(len(late)), late, 1)[0]) * 60 if len(late) > 1 else 0.0
-    print(
-        json.dumps({"what": "soak", "mb_per_hour_in_the_second_half": round(slope, 1), "items": left} | mixture.counts)
-    )
+    found = {"what": "soak", "mb_per_hour_in_the_second_half": round(slope, 1), "items": left, "skipped": n_skipped}
+    print(json.dumps(found | mixture.counts))
 
 
 def resident_mb(process):

@@ -24,7 +24,7 @@ from .labels import check_kind, label_texts
 from .snapshot import Snapshot
 from .store import Store
 
-__all__ = ["Filters"]
+__all__ = ["Filters", "slow_filter_note"]
 
 _FIELDS_SHOWN = 20
 
@@ -130,11 +130,14 @@ def _check_known(store: Store, names: Sequence[str], declared: Sequence[str]) ->
         )
 
 
-def _note_slowness(names: Sequence[str], n_items: int) -> None:
-    warnings.warn(
+def slow_filter_note(names: Sequence[str], n_items: int) -> str:
+    """Say that a filter on fields that are not declared is slow, and what to do; how to do it is left to add."""
+    return (
         f"The filter reads the metadata of all {n_items:,} items, because {' and '.join(map(repr, names))} "
         f"{'is' if len(names) == 1 else 'are'} not declared. With many items, that is slow: declare the fields to "
-        "filter by (declare_fields).",
-        UserWarning,
-        stacklevel=6,
+        "filter by"
     )
+
+
+def _note_slowness(names: Sequence[str], n_items: int) -> None:
+    warnings.warn(f"{slow_filter_note(names, n_items)} (declare_fields).", UserWarning, stacklevel=6)

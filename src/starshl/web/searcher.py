@@ -22,6 +22,7 @@ from ..answers import CollectionInfo, Label, Prediction, Written
 from ..base import BaseHasher
 from ..codes import BinaryCodes
 from ..collection import Collection, Item
+from ..collection.filtering import slow_filter_note
 from .batching import Batcher
 from .encoding import Encoded, check_predicts, predictions
 from .errors import BusyError, UnknownError
@@ -221,13 +222,8 @@ class Searcher:
         with self.opened() as collection:
             names = sorted(set(json.loads(filters.where)) - set(collection.fields))
             n_items = len(collection)
-        if not names:
-            return []
-        return [
-            f"The filter reads the metadata of all {n_items:,} items, because {' and '.join(map(repr, names))} "
-            f"{'is' if len(names) == 1 else 'are'} not declared. With many items, that is slow: declare the fields to "
-            "filter by (PUT .../fields, or declare_fields of the client)."
-        ]
+        how = "(PUT .../fields, or declare_fields of the client)"
+        return [f"{slow_filter_note(names, n_items)} {how}."] if names else []
 
     def add(self, items: NewItems, key: WriteKey | None = None) -> Future[Written]:
         """Store new items."""
