@@ -125,29 +125,29 @@ def test_an_import_that_the_end_of_the_service_cut_short_says_what_is_stored_and
     running, folder, rows, monkeypatch
 ):
     monkeypatch.setattr("starshl.web.importing._LINES_AT_ONCE", 10)
-    first, go_on, stored = running(folder), threading.Event(), threading.Semaphore(0)
+    first, second_batch, go_on = running(folder), threading.Event(), threading.Event()
     add = Searcher.add
 
     def add_slowly(self, *arguments):
-        if stored.acquire(blocking=False):
-            assert go_on.wait(10)
+        if len(self) == 70:
+            second_batch.set()
+            assert go_on.wait(60)
         future = add(self, *arguments)
         future.result()
-        stored.release()
         return future
 
     monkeypatch.setattr(Searcher, "add", add_slowly)
     sent = first("POST", f"{THINGS}/import", content=lines_of(rows), headers=KEY).json()
     assert sent["key"] == "file"
-    while first("GET", THINGS).json()["n_items"] < 70:
-        time.sleep(0.01)
-    closing = threading.Thread(target=first.app.state.service.close)
+    assert second_batch.wait(60)
+    jobs = first.app.state.service.jobs
+    closing = threading.Thread(target=jobs.close)
     closing.start()
-    while not first.app.state.service.is_closing:
+    while not jobs._jobs[sent["id"]].stop.is_set():
         time.sleep(0.01)
-    time.sleep(0.05)
     go_on.set()
     closing.join()
+    first.app.state.service.close()
     monkeypatch.setattr(Searcher, "add", add)
 
     again = running(folder)
