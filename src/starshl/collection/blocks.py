@@ -109,13 +109,18 @@ class Blocks:
 
     def read_column(self, name: str, cache: ColumnCache) -> list[Column]:
         """Return a column, block by block; unchanged ones come from the cache."""
-        known, found, total = cache.get(name, {}), {}, 0
-        query = "SELECT first, generation, checksum FROM column_blocks WHERE name = ? ORDER BY first"
-        for first, generation, checksum in self._connection.execute(query, [name]).fetchall():
+        known, found, total, last = cache.get(name, {}), {}, 0, None
+        # One query reads all contents at first. Later, most blocks are known, and few are read one by one.
+        content = "NULL" if known else "content"
+        query = f"SELECT first, generation, checksum, {content} FROM column_blocks WHERE name = ? ORDER BY first"
+        for first, generation, checksum, content in self._connection.execute(query, [name]):
+            if last is not None and first <= last:
+                # As with codes: damaged pages could yield the same blocks forever.
+                raise self._damaged(f"holds the block {first} of {name!r} after the block {last}")
             entry = known.get(first)
             if entry is None or entry[:2] != (generation, checksum):
-                entry = generation, checksum, self._column(name, first, generation, checksum)
-            found[first], total = entry, total + checksum
+                entry = generation, checksum, self._column(name, first, generation, checksum, content)
+            found[first], total, last = entry, total + checksum, first
         self._check_total(name, total)
         cache[name] = found
         return [column for _, _, column in found.values()]
@@ -229,13 +234,15 @@ class Blocks:
         if total is not None:
             self._check_total(_CODES, total)
 
-    def _column(self, name: str, first: int, generation: int, checksum: int) -> Column:
-        query = "SELECT content FROM column_blocks WHERE name = ? AND first = ?"
-        row = self._connection.execute(query, [name, first]).fetchone()
+    def _column(self, name: str, first: int, generation: int, checksum: int, content: Any = None) -> Column:
+        """Return a block of a column, from its content if that was read already."""
+        if content is None:
+            query = "SELECT content FROM column_blocks WHERE name = ? AND first = ?"
+            (content,) = self._connection.execute(query, [name, first]).fetchone() or (None,)
         try:
-            if row is None or not _is_intact(name, first, generation, checksum, row[0]):
+            if not _is_intact(name, first, generation, checksum, content):
                 raise ValueError("it does not match its checksum")
-            return Column.from_bytes(row[0])
+            return Column.from_bytes(content)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise self._damaged(f"holds a block of {name!r} that cannot be read ({error})") from error
 

@@ -57,7 +57,7 @@ class Column(NamedTuple):
         end = content.index(b"\n") + 1
         header = json.loads(content[:end])
         n_items, kind, words = header["n_items"], header["type"], header["words"]
-        if kind not in _TYPES or not isinstance(words, list | None):
+        if kind not in (_TYPES if words is None else _INTEGERS) or not isinstance(words, list | None):
             raise ValueError(f"its header is {header}")
         n_mask = -(-n_items // 8) if header["has_gaps"] else 0
         values = np.frombuffer(content, kind, offset=end + n_mask)
@@ -66,7 +66,8 @@ class Column(NamedTuple):
         present = None
         if header["has_gaps"]:
             present = np.unpackbits(np.frombuffer(content, np.uint8, n_mask, end), count=n_items).astype(np.bool_)
-        if words is not None and n_items and not 0 <= values.min() <= values.max() < max(len(words), 1):
+        # As unsigned numbers, those below zero are the largest.
+        if words is not None and n_items and values.view(kind.replace("i", "u")).max() >= max(len(words), 1):
             raise ValueError("it has a place without a word")
         return cls(values, present, words)
 
@@ -93,17 +94,21 @@ class Column(NamedTuple):
 
     def passing(self, word: str, value: Value | list[Value]) -> np.ndarray:
         """Return which items have a value that compares with this one, or equals one of a list."""
-        if isinstance(value, list):
-            return np.any([self.passing("=", one) for one in value], axis=0)
-        compare = COMPARISONS[word]
         if self.words is not None:
-            table = np.array([compare(known, value) for known in self.words or [""]], np.bool_)
-            passing = table[self.values]
+            known = self.words or [""]
+            table = (
+                [one in value for one in known]
+                if isinstance(value, list)
+                else [COMPARISONS[word](one, value) for one in known]
+            )
+            passing = np.array(table, np.bool_).take(self.values)
+        elif isinstance(value, list):
+            return np.any([self.passing("=", one) for one in value], axis=0)
         elif isinstance(value, str):
             # No item of this block has a value, or there would be words.
             return np.zeros(len(self.values), np.bool_)
         else:
-            passing = _compared(compare, self.values, value)
+            passing = _compared(COMPARISONS[word], self.values, value)
         return passing if self.present is None else passing & self.present
 
 
