@@ -7,7 +7,13 @@ from sklearn.metrics import adjusted_rand_score
 
 from starshl import NeighborGraph
 from starshl._threads import using_threads
-from starshl.graphs.partitions import cluster_graph, modularity, suggest_n_clusters
+from starshl.graphs.partitions import (
+    cluster_graph,
+    modularity,
+    n_coherent_clusters,
+    suggest_n_clusters,
+    weight_inside,
+)
 from starshl.graphs.spectrum import leading_eigenpairs
 
 
@@ -122,6 +128,16 @@ def test_more_clusters_than_kept_eigenvectors_are_taken():
 def test_suggested_number_is_that_of_planted_clusters():
     rows, _ = planted_rows(6, 50)
     assert abs(suggest_n_clusters(NeighborGraph.of_rows(rows), np.random.RandomState(0)) - 6) <= 1
+
+
+def test_clusters_that_part_near_rows_are_not_coherent():
+    rows, _ = planted_rows(4, 40)
+    graph = NeighborGraph.of_rows(rows)
+    assert n_coherent_clusters(graph, 4, np.random.RandomState(0)) == 4
+    assert n_coherent_clusters(graph, 7, np.random.RandomState(0)) == 4
+    assert n_coherent_clusters(graph, 64, np.random.RandomState(0)) in (4, 8)
+    line = NeighborGraph.of_rows(np.linspace(0, 1, 200)[:, None])
+    assert (weight_inside(line, np.zeros(200, int)), weight_inside(line, np.arange(200))) == (1.0, 0.0)
 
 
 @pytest.mark.parametrize("n_clusters", [0, 1000, 2.5, "three"])

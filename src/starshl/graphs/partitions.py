@@ -14,7 +14,7 @@ from ._partition_loops import k_means_centers, move_rows, nearest_centers
 from .neighbor_graph import NeighborGraph
 from .spectrum import leading_eigenpairs
 
-__all__ = ["cluster_graph", "modularity", "suggest_n_clusters"]
+__all__ = ["cluster_graph", "modularity", "n_coherent_clusters", "suggest_n_clusters", "weight_inside"]
 
 _N_EIGENPAIRS = 40
 _EXTRA_EIGENVECTORS = range(11)  # beyond one per cluster
@@ -29,6 +29,7 @@ _MOST_K_MEANS_ROWS = 10_000  # centers of so many rows, drawn at random, serve f
 _MOVING_PASSES = 50
 _MOST_SUGGESTED = 30
 _ENOUGH_MODULARITY = 0.98  # of the maximum; within two of the classes in 23 of 24 samples of ten-class sets
+_ENOUGH_INSIDE = 0.9
 
 
 def modularity(graph: NeighborGraph, labels: np.ndarray) -> float:
@@ -48,11 +49,23 @@ def modularity(graph: NeighborGraph, labels: np.ndarray) -> float:
     total = float(graph.degrees.sum())
     if total <= 0:
         return 0.0
-    weights = graph.weights
+    volumes = np.bincount(labels, graph.degrees)
+    return weight_inside(graph, labels) - float(np.sum((volumes / total) ** 2))
+
+
+def weight_inside(graph: NeighborGraph, labels: np.ndarray) -> float:
+    """Return the share of the weight of all edges that joins rows of one cluster; 1 without edges.
+
+    Examples
+    --------
+    >>> graph = NeighborGraph.of_rows([[0.0], [1.0], [50.0], [51.0]], n_neighbors=1)
+    >>> weight_inside(graph, np.array([0, 1, 2, 2]))
+    0.5
+    """
+    weights, total = graph.weights, float(graph.degrees.sum())
     rows = np.repeat(np.arange(graph.n_rows), np.diff(weights.indptr))
     inside = float(weights.data[labels[rows] == labels[weights.indices]].sum())
-    volumes = np.bincount(labels, graph.degrees)
-    return inside / total - float(np.sum((volumes / total) ** 2))
+    return inside / total if total > 0 else 1.0
 
 
 def cluster_graph(
@@ -102,6 +115,21 @@ def suggest_n_clusters(graph: NeighborGraph, rng: np.random.RandomState) -> int:
         embeddings = _embeddings(graph, n_clusters, (0, 4), (), (0.95,))
         reached[n_clusters] = _best_partition(graph, n_clusters, embeddings, rng, _SUGGESTING_STARTS)[1]
     return max(1, int(np.argmax(reached >= _ENOUGH_MODULARITY * reached.max())))
+
+
+def n_coherent_clusters(graph: NeighborGraph, most: int, rng: np.random.RandomState) -> int:
+    """Return the largest power of two, up to ``most`` and at least 2, whose clusters rarely part near rows.
+
+    At least .9 of the weight of all edges then lies inside of clusters.
+    """
+    n_clusters = 1 << min(most, graph.n_rows).bit_length() - 1
+    while n_clusters > 2:
+        embeddings = _embeddings(graph, n_clusters, (0, 4), (), (0.95,))
+        labels, _ = _best_partition(graph, n_clusters, embeddings, rng, _SUGGESTING_STARTS)
+        if weight_inside(graph, labels) >= _ENOUGH_INSIDE:
+            break
+        n_clusters //= 2
+    return n_clusters
 
 
 def _embeddings(

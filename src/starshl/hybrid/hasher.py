@@ -20,7 +20,7 @@ from ..baselines.itq import ITQ
 from ..codebooks import Codebook
 from ..codes import BinaryCodes, make_space_id
 from ..facts import Facts
-from ..graphs import NeighborGraph, suggest_n_clusters
+from ..graphs import NeighborGraph, n_coherent_clusters, suggest_n_clusters
 from ..index import HybridIndex, Reconstruction, ResidualIndex, VectorQueries
 from ..models.star_ridge import StarRidge
 from .decoding import components_of, fit_reconstruction
@@ -67,7 +67,7 @@ class HybridHasher(BaseHasher):
     ----------
     class_hasher : hasher with ``predict``, default=None
         Fitted on a clone. None is :class:`starshl.StarRidge`. If there are no labels, the class field then holds one of
-        2^(f + 1) clusters, f = ceil(log2 k), where k is a suggested number of clusters.
+        2^f clusters, f = ceil(log2 k), where k is a suggested number of clusters, or fewer if these part near rows.
     neighbor_hasher : hasher, default=None
         Fitted on a clone, which gets the bits that the class field leaves. None is :class:`starshl.baselines.ITQ`, with
         iterations until no code changes.
@@ -202,8 +202,8 @@ class HybridHasher(BaseHasher):
         ridge = self._default_class_hasher(seeds[0])
         if self.field_holds_ == "clusters":
             graph = fit_params.get("graph") or NeighborGraph.of_rows(rows, n_jobs=self.n_jobs)
-            n_suggested = suggest_n_clusters(graph, np.random.RandomState(seeds[1]))
-            ridge.n_codewords = min(2 ** (n_digits(n_suggested) + 1), rows.shape[0])
+            rng = np.random.RandomState(seeds[1])
+            ridge.n_codewords = n_coherent_clusters(graph, 2 ** n_digits(suggest_n_clusters(graph, rng)), rng)
             y, fit_params = None, {**fit_params, "graph": graph}
         return self._with_threads(ridge).fit(rows, y, **fit_params)
 
