@@ -142,9 +142,10 @@ def test_a_missing_library_is_a_problem_with_the_install_line(ask, monkeypatch):
     from starshl._extras import require
 
     monkeypatch.setattr(Text, "transform", lambda *_: require("no_such_library", extra="network"))
-    answer = ask("POST", "/collections/texts/search", json={"texts": ["soup"]})
-    assert answer.status_code == 501
-    assert "pip install 'starshl[network]'" in answer.json()["detail"]
+    monkeypatch.setattr(raw, "open_picture", lambda *_, **__: require("no_such_library", extra="network"))
+    for answer in (ask("POST", "/collections/texts/search", json={"texts": ["soup"]}), _search(ask, BLUE)):
+        assert answer.status_code == 501
+        assert "pip install 'starshl[network]'" in answer.json()["detail"]
 
 
 def test_too_many_pictures_at_once_are_told_to_come_back(ask, monkeypatch):

@@ -32,7 +32,7 @@ def picture_vector(searcher: Searcher, content: bytes) -> Future[np.ndarray]:
 
     def extract() -> np.ndarray:
         picture = open_picture(content, side=_DECODED_SIDE, max_pixels=LARGEST)
-        return _extracted(searcher, "pictures", [picture])
+        return _extracted(searcher, [picture])
 
     _check_kind(searcher, "pictures")
     return _submitted(extract)
@@ -41,7 +41,7 @@ def picture_vector(searcher: Searcher, content: bytes) -> Future[np.ndarray]:
 def text_vectors(searcher: Searcher, texts: Sequence[str]) -> Future[np.ndarray]:
     """Return the vectors of texts."""
     _check_kind(searcher, "texts")
-    return _submitted(lambda: _extracted(searcher, "texts", list(texts)))
+    return _submitted(lambda: _extracted(searcher, list(texts)))
 
 
 def preview(searcher: Searcher, item: int) -> Preview:
@@ -65,17 +65,22 @@ def _check_kind(searcher: Searcher, kind: str) -> None:
             )
 
 
-def _extracted(searcher: Searcher, kind: str, raw: list[Any]) -> np.ndarray:
+def _extracted(searcher: Searcher, raw: list[Any]) -> np.ndarray:
     with searcher.opened() as collection:
-        try:
-            return collection.extract(raw)
-        except MissingExtraError as error:
-            raise NotInstalledError(f"The service cannot read {kind}. {error}") from error
+        return collection.extract(raw)
 
 
 def _submitted(work: Callable[[], np.ndarray]) -> Future[np.ndarray]:
     if not _places.acquire(blocking=False):
         raise BusyError(f"{_MOST_WAITING} pictures or texts wait already. Try again in a moment.")
-    future = _pool.submit(work)
+    future = _pool.submit(_explained, work)
     future.add_done_callback(lambda _: _places.release())
     return future
+
+
+def _explained(work: Callable[[], np.ndarray]) -> np.ndarray:
+    """Do the work; a missing library is no fault of whoever asked."""
+    try:
+        return work()
+    except MissingExtraError as error:
+        raise NotInstalledError(f"The service lacks a library. {error}") from error
