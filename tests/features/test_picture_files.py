@@ -58,6 +58,16 @@ def test_an_exif_tag_turns_a_picture_upright():
     turned = open_picture(_encoded(_half_and_half().rotate(90, expand=True), "JPEG", exif=exif.tobytes(), quality=95))
     assert turned.size == (20, 12)
     assert np.abs(np.array(turned.getpixel((3, 6))) - RED).max() < 20
+    again = open_picture(turned)
+    assert np.array_equal(np.asarray(again), np.asarray(turned))
+    assert Image.open(io.BytesIO(preview_of(turned))).size == (20, 12)
+    assert turned.size == (20, 12)
+
+
+def test_making_a_preview_leaves_the_picture_as_it_is():
+    picture = open_picture(_half_and_half(400, 200))
+    preview_of(picture)
+    assert picture.size == (400, 200)
 
 
 @pytest.mark.parametrize(
