@@ -2,6 +2,7 @@
 
 import operator
 import os
+import sys
 import time
 
 import pytest
@@ -10,8 +11,9 @@ pytest.importorskip("distributed", reason="the extra dask is not installed")
 
 from distributed import Client, LocalCluster
 
+from starshl.distributed.connection import connected
 from starshl.distributed.engine import DaskEngine
-from starshl.exceptions import ClusterError
+from starshl.exceptions import ClusterError, MissingExtraError
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +69,12 @@ def test_a_cluster_that_fails_is_one_kind_of_error(fail):
     with pytest.raises(ClusterError, match="is gone: its scheduler does not answer"):
         engine.fetch(waiting)
     client.close(timeout=1)
+
+
+def test_without_the_extra_the_line_that_installs_it_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'starshl\[dask\]'"), connected("tcp://127.0.0.1:9"):
+        pass
 
 
 @pytest.mark.slow

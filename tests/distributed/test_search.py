@@ -71,6 +71,17 @@ def test_a_sharded_collection_gives_the_answers_of_one_collection(client, collec
             assert sharded.search_radius(X, 3, **filters) == whole.search_radius(X, 3, **filters)
 
 
+def test_items_that_are_added_later_are_found(client, collections, digits, tmp_path):
+    _, hasher = collections
+    X = digits[0]
+    with Collection.create(tmp_path / "growing", hasher) as growing:
+        growing.add(X[:50], ids=np.arange(50))
+        sharded = ShardedCollection([tmp_path / "growing"], client)
+        assert sharded.search(X[700:701], 1)[0][0].id < 50
+        growing.add(X[700:701], ids=[700])
+        assert (700, 0) in [(hit.id, hit.distance) for hit in sharded.search(X[700:701], 51)[0]]
+
+
 def test_collections_that_do_not_belong_together_are_refused(client, collections, digits, tmp_path):
     folder, _ = collections
     with pytest.raises(ValueError, match="The id 0 is in several of the collections"):

@@ -1,6 +1,8 @@
 """Fits on a cluster: the bytes of a single machine, or what is left of them when sums are taken in another order."""
 
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +25,7 @@ from starshl.kernels import (
     make_bank,
     scaled_kernels,
 )
-from starshl.tables import TableError, open_partitions
+from starshl.tables import ArrayRows, TableError, open_partitions
 
 # Sums of float64 in another order differ by 1e-16 of their size; solving for the coefficients multiplies that by the
 # condition of the kernel matrix over the ridge, at most 1e6 here.
@@ -173,3 +175,46 @@ def test_a_bad_row_is_named_and_the_hasher_stays_as_it_was(client, rows, tmp_pat
     with pytest.raises(TableError, match=r"rows\.npy' holds infinity \(inf\) in column 2, first in row 39000\."):
         fit(hasher, tmp_path / "rows.npy", rows[1], client=client)
     assert not hasattr(hasher, "n_bits_")
+
+
+def test_the_client_reads_no_more_than_a_sample_of_the_rows(client, rows, files, on_one_machine, monkeypatch):
+    read, blocks = [], ArrayRows.blocks
+
+    def watched(self, numbers, size):
+        read.append(min(len(numbers), size))
+        return blocks(self, numbers, size)
+
+    monkeypatch.setattr(ArrayRows, "blocks", watched)  # here, not on the workers
+    fitted = fit(ridge(), files, rows[1], client=client)
+    assert_equal_but_for_the_order_of_sums(fitted, on_one_machine)
+    assert max(read) <= 5000  # the rows that kernels are fitted on; a task has 32,768
+    assert sum(read) < len(rows[0]) / 2
+
+
+MEASURED_CLIENT = """
+import resource, sys
+import numpy as np
+from starshl import StarRidge
+from starshl.distributed import encode, fit
+from starshl.kernels import ScaledGaussian
+from starshl.tables import ArrayRows, JoinedRows
+
+address, file, folder, times = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
+rows = JoinedRows([ArrayRows(np.load(file, mmap_mode="r"))] * times)
+y = np.arange(len(rows)) % 5
+hasher = StarRidge(16, kernels=[ScaledGaussian(1.0)], n_landmarks=100, random_state=0)
+fit(hasher, rows, y, client=address)
+encode(hasher, rows, folder, client=address)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.slow
+def test_a_client_of_one_gigabyte_fits_and_encodes_more_than_it_could_hold(cluster, tmp_path):
+    X = np.random.default_rng(0).standard_normal((50_000, 1000)).astype(np.float32)
+    np.save(tmp_path / "rows.npy", X)
+    times = 10  # two gigabytes of rows
+    words = [cluster.scheduler_address, str(tmp_path / "rows.npy"), str(tmp_path / "codes"), str(times)]
+    run = subprocess.run([sys.executable, "-c", MEASURED_CLIENT, *words], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert int(run.stdout) < 1_000_000  # kilobytes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,13 @@ from .engine import DaskEngine
 
 __all__ = ["ShardedCollection"]
 
+_MOST_OPEN = 64  # collections that one worker keeps open
+
 
 class ShardedCollection:
     """Collections in several folders that workers open read-only; equal to one collection that holds all items.
 
-    Each search opens the folders anew where they are asked, so it sees what others have written to them meanwhile.
+    A worker that has been asked about a folder keeps it open; every search sees what others have written to it before.
 
     Parameters
     ----------
@@ -76,8 +78,13 @@ def _checked(filters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _answer(question: Callable[..., Any], arguments: tuple[Any, ...], folder: str) -> Any:
-    with Collection(folder, read_only=True) as collection:
-        return question(collection, *arguments)
+    return question(_opened(folder, os.stat(folder).st_ino), *arguments)
+
+
+@lru_cache(maxsize=_MOST_OPEN)
+def _opened(folder: str, inode: int) -> Collection:
+    """Return an open collection, which a worker keeps for later searches; a new folder of an old name is another."""
+    return Collection(folder, read_only=True)
 
 
 def _facts(collection: Collection) -> tuple[str | None, np.ndarray]:
