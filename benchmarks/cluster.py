@@ -1,7 +1,7 @@
 """What a Dask cluster costs and gains: rows per second and per second of processor time, and memory while it runs.
 
     python benchmarks/cluster.py --rows 2000000            # one process, one worker, two workers
-    python benchmarks/cluster.py --rows 10000000 --workers 2 --no-fit
+    python benchmarks/cluster.py --rows 10000000 --workers 2 --no-fit --clusters-only
 
 Seconds on the clock say little on a machine that does other things; seconds of processor time do not depend on that.
 The rows are one file of a million rows, named as often as needed.
@@ -83,14 +83,15 @@ def _warm_up():
     import starshl.models  # noqa: F401
 
 
-def compare_encoding(rows, hasher, worker_counts):
+def compare_encoding(rows, hasher, worker_counts, clusters_only):
     """Encode all rows in this process, then on clusters."""
     print(f"encoding {len(rows):,} rows of {rows.shape[1]} features, {hasher.n_bits_} bits, {type(hasher).__name__}")
-    start, cpu = time.perf_counter(), time.process_time()
-    for part in rows.parts:
-        encode_blocks(hasher, part, np.arange(len(part)))
-    alone = {"seconds": round(time.perf_counter() - start, 1), "worker_cpu": round(time.process_time() - cpu, 1)}
-    _show("one process", alone, len(rows))
+    if not clusters_only:
+        start, cpu = time.perf_counter(), time.process_time()
+        for part in rows.parts:
+            encode_blocks(hasher, part, np.arange(len(part)))
+        alone = {"seconds": round(time.perf_counter() - start, 1), "worker_cpu": round(time.process_time() - cpu, 1)}
+        _show("one process", alone, len(rows))
     for n_workers in worker_counts:
         with tempfile.TemporaryDirectory() as folder:
             told = on_workers(n_workers, lambda client, to=folder: encode(hasher, rows, to, client=client))
@@ -129,6 +130,7 @@ def main():
     parser.add_argument("--fit-rows", type=int, default=200_000)
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--no-fit", action="store_true")
+    parser.add_argument("--clusters-only", action="store_true", help="do not encode in one process first")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         X = np.random.default_rng(0).standard_normal((FILE_ROWS, 64)).astype(np.float32)
@@ -136,7 +138,8 @@ def main():
         hasher = ITQ(64, random_state=0).fit(X[:20_000])
         del X
         part = ArrayRows(np.load(Path(folder) / "rows.npy", mmap_mode="r"))
-        compare_encoding(JoinedRows([part] * max(1, arguments.rows // FILE_ROWS)), hasher, arguments.workers)
+        rows = JoinedRows([part] * max(1, arguments.rows // FILE_ROWS))
+        compare_encoding(rows, hasher, arguments.workers, arguments.clusters_only)
     if not arguments.no_fit:
         compare_fitting(arguments.fit_rows, arguments.workers)
 

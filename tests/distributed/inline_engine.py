@@ -10,10 +10,12 @@ class InlineEngine:
     """Runs tasks at once; what they get and return goes through pickle, as on the way to other processes."""
 
     def __init__(self):
-        self.names = []
+        self.names, self._placed = [], {}
 
     def place(self, make, *arguments):
-        return self._run(make, *arguments)
+        value = _sent(self._run(make, *arguments))
+        self._placed[id(value)] = value  # it is there, and need not be sent again
+        return value
 
     def map(self, function, items, *placed):
         return (self._run(function, item, *placed) for item in items)
@@ -32,5 +34,9 @@ class InlineEngine:
 
     def _run(self, function, *arguments):
         self.names.append(getattr(function, "func", function).__name__)
-        function, *arguments = cloudpickle.loads(cloudpickle.dumps((function, *arguments)))
+        function, *arguments = (each if id(each) in self._placed else _sent(each) for each in (function, *arguments))
         return function(*arguments)
+
+
+def _sent(value):
+    return cloudpickle.loads(cloudpickle.dumps(value))

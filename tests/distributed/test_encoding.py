@@ -187,3 +187,6 @@ def test_an_address_where_nobody_listens_is_named(files, hasher, tmp_path, monke
     monkeypatch.setattr("starshl.distributed.connection._CONNECT_SECONDS", 0.5)
     with pytest.raises(ClusterError, match=r"There is no Dask scheduler at 'tcp://127\.0\.0\.1:9'"):
         encode(hasher, files, tmp_path / "codes", client="tcp://127.0.0.1:9")
+    with pytest.raises(ValueError, match="'banana' is not the address of a scheduler"):
+        encode(hasher, files, tmp_path / "codes", client="banana")
+    assert not (tmp_path / "codes").exists()

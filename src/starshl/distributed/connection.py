@@ -30,6 +30,8 @@ def connected(client: Any, *, patience: float = 60.0) -> Iterator[DaskEngine]:
         yield DaskEngine(client, patience=patience)
         return
     distributed = require("distributed", extra="dask")
+    if "://" not in client:
+        raise ValueError(f"{client!r} is not the address of a scheduler. An address looks like tcp://127.0.0.1:8786.")
     try:
         own = distributed.Client(client, timeout=_CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:

@@ -79,10 +79,11 @@ def encode(
     partitions = rows.partitions(partition_rows)
     plan = _plan(hasher, rows, labels, database=database, partition_rows=partition_rows)
     target = CodeFolder(Path(folder), plan, len(partitions))
+    # The cluster first: where there is none, no folder is left behind.
     with (
+        connected(client) as engine,
         target.opened(),
         row_progress("encoding", len(rows), shown=progress) as report,
-        connected(client) as engine,
     ):
         report(sum(len(partitions[number]) for number in target.done))
         waiting = [number for number in range(len(partitions)) if number not in target.done]
