@@ -55,19 +55,18 @@ function classDistances(words, query, rule) {
  */
 function nearest(words, query, k, rule) {
   const all = rule === null ? bitDistances(words, query, 0) : classDistances(words, query, rule);
-  const counts = new Map();
-  for (const distance of all) counts.set(distance, (counts.get(distance) || 0) + 1);
-  let limit = -1;
-  let inside = 0;
-  for (const distance of [...counts.keys()].sort((a, b) => a - b)) {
-    limit = distance;
-    inside += counts.get(distance);
-    if (inside >= k) break;
-  }
-  const found = [];
-  for (let item = 0; item < all.length; item++) if (all[item] <= limit) found.push(item);
-  found.sort((a, b) => all[a] - all[b] || a - b);
-  const positions = found.slice(0, k);
+  let farthest = 0;
+  for (let item = 0; item < all.length; item++) if (all[item] > farthest) farthest = all[item];
+  const counts = new Uint32Array(farthest + 1);
+  for (let item = 0; item < all.length; item++) counts[all[item]]++;
+  let limit = 0; // the distance of the last result, of which only the first items fit
+  let nearer = 0;
+  while (limit < farthest && nearer + counts[limit] < k) nearer += counts[limit++];
+  let room = Math.min(k, all.length) - nearer;
+  const positions = [];
+  for (let item = 0; item < all.length; item++)
+    if (all[item] < limit || (all[item] === limit && room-- > 0)) positions.push(item);
+  positions.sort((a, b) => all[a] - all[b] || a - b);
   return { positions, distances: positions.map((item) => all[item]) };
 }
 
