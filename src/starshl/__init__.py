@@ -10,6 +10,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .binarization.binarize import binarize
+    from .cards import model_card
     from .catalog import load
     from .codebooks import Codebook
     from .codes import BinaryCodes
@@ -31,6 +32,7 @@ __all__ = [
     "binarize",
     "load",
     "make_index",
+    "model_card",
     "spread_labels",
 ]
 
@@ -45,6 +47,7 @@ _HOMES = {
     "binarize": "starshl.binarization",
     "load": "starshl.catalog",
     "make_index": "starshl.index",
+    "model_card": "starshl.cards",
     "spread_labels": "starshl.graphs",
 }
 

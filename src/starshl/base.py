@@ -23,6 +23,7 @@ from .codebooks import Codebook
 from .codes import BinaryCodes, make_space_id
 from .exceptions import BundleFormatError
 from .facts import Facts, Variant
+from .fit_records import describe_fit, outermost_fit
 from .linalg import project
 
 __all__ = ["BaseHasher", "LinearHasher", "all_or_nothing"]
@@ -51,10 +52,12 @@ def all_or_nothing(fit: Fit) -> Fit:
         is_learner = "_is_learner" in vars(self)
         learner = self if is_learner else self._without_learned_state()
         learner._is_learner = True
-        with using_threads(check_n_jobs(self.n_jobs)):
+        with outermost_fit() as is_outermost, using_threads(check_n_jobs(self.n_jobs)):
             fit(learner, *args, **kwargs)
         if not hasattr(learner, "n_bits_"):
             learner.n_bits_ = int(learner.n_bits)
+        if is_outermost:
+            learner.fit_record_ = describe_fit(*_data_of(*args, **kwargs))
         if not is_learner:
             del learner._is_learner
             self.__dict__ = learner.__dict__
@@ -62,6 +65,11 @@ def all_or_nothing(fit: Fit) -> Fit:
         return self
 
     return cast(Fit, fit_completely)
+
+
+def _data_of(X: Any, y: Any = None, *_: Any, **__: Any) -> tuple[Any, Any]:
+    """Return what a fit was given, whether by place or by name."""
+    return X, y
 
 
 class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -80,6 +88,9 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Length of the codes; learned by ``fit``.
     codebook_ : Codebook
         Only of methods whose codes are codewords of classes.
+    fit_record_ : dict
+        What ``fit`` was given: sizes, hashes, label counts and versions, for the card of the model
+        (:func:`starshl.model_card`).
     """
 
     facts: ClassVar[Facts]
@@ -89,6 +100,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     n_jobs: int | None
     n_bits_: int
     codebook_: Codebook
+    fit_record_: dict[str, Any]
     n_features_in_: int
     feature_names_in_: np.ndarray
     _is_learner: bool
@@ -168,7 +180,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if codebook is not None:
             return codebook.space_id
         # Names of columns change no code.
-        learned = {name: value for name, value in self._learned_state().items() if name != "feature_names_in_"}
+        learned = {name: value for name, value in self._packable_state().items() if name != "feature_names_in_"}
         try:
             plain, arrays = pack_values(learned)
         except TypeError as error:
@@ -188,12 +200,13 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Write the fitted hasher to one file; :func:`starshl.load` reads it back."""
         check_is_fitted(self)
         header, arrays = self._pack()
-        write_bundle(path, {"method": type(self).__name__, **header}, arrays)
+        record = {"fit_record": self.fit_record_} if hasattr(self, "fit_record_") else {}
+        write_bundle(path, {"method": type(self).__name__, **header, **record}, arrays)
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return header entries and arrays from which :meth:`_unpack` rebuilds this hasher."""
         params, param_arrays = pack_values(self._packable_params(), "param.")
-        fitted, fitted_arrays = pack_values(self._learned_state(), "fitted.")
+        fitted, fitted_arrays = pack_values(self._packable_state(), "fitted.")
         return {"params": params, "fitted": fitted}, param_arrays | fitted_arrays
 
     @classmethod
@@ -285,6 +298,10 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _learned_state(self) -> dict[str, Any]:
         """Return the learned attributes by name."""
         return {name: value for name, value in vars(self).items() if name.endswith("_") and name[0] != "_"}
+
+    def _packable_state(self) -> dict[str, Any]:
+        """Return the learned attributes that decide how rows are hashed; the record of the fit does not."""
+        return {name: value for name, value in self._learned_state().items() if name != "fit_record_"}
 
     @property
     def _n_features_out(self) -> int:

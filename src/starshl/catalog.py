@@ -15,6 +15,7 @@ from .base import BaseHasher
 from .bundle import read_bundle
 from .exceptions import BundleFormatError
 from .facts import Facts
+from .fit_records import check_record
 
 __all__ = [
     "METHODS",
@@ -129,7 +130,7 @@ def load(
         what, reader = _OTHER_KINDS[kind]
         raise BundleFormatError(f"{os.fspath(path)!r} holds {what}, not a hasher. Read it with {reader}.load.")
     try:
-        return get_class(header["method"])._unpack(header, arrays, kernels=kernels, steps=steps)
+        hasher = get_class(header["method"])._unpack(header, arrays, kernels=kernels, steps=steps)
     except ValueError:
         raise
     except Exception as error:  # a header that anyone may have written can lack or misplace anything
@@ -137,6 +138,10 @@ def load(
             f"{os.fspath(path)!r} is a starshl file, but not a complete model ({error!r}). "
             "Save the model again or fetch a fresh copy."
         ) from error
+    record = check_record(header.get("fit_record"))
+    if record is not None:
+        hasher.fit_record_ = record
+    return hasher
 
 
 def pack_inner(hasher: BaseHasher, prefix: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -161,15 +161,20 @@ def fit(
     # Only hashers over landmarks read blocks of rows.
     if cluster is None and is_in_file(table) and not hasattr(hasher, "max_exact_rows"):
         table = read_rows(Path(input), options)
-    summary = fit_models(hasher, table, files, cluster)
+    summary = fit_models(hasher, table, files, Path(input), cluster)
     if as_json:
         print_json(summary)
     else:
         typer.echo(_sentences(summary, table, labels_named=labels is not None))
 
 
-def fit_models(hasher: BaseHasher, table: Table, files: dict[int, Path], cluster: str | None = None) -> dict[str, Any]:
-    """Fit a hasher at each length, here or on a cluster, and save the models; return what `--json` prints."""
+def fit_models(
+    hasher: BaseHasher, table: Table, files: dict[int, Path], source: Path, cluster: str | None = None
+) -> dict[str, Any]:
+    """Fit a hasher at each length, here or on a cluster, and save the models; return what `--json` prints.
+
+    The card of each model names ``source``, the file of the rows, and its hash.
+    """
     from time import perf_counter
 
     import numpy as np
@@ -181,7 +186,9 @@ def fit_models(hasher: BaseHasher, table: Table, files: dict[int, Path], cluster
     fitting = {} if cluster is None else {"fit": partial(fit_on_cluster, cluster)}
     hashers = list(fit_lengths(hasher, table.X, table.y, tuple(files), **fitting))
     seconds = perf_counter() - start
+    origin = _origin(source)
     for each in hashers:
+        each.fit_record_ |= origin
         # How the fit was run is not part of the model: the file is the same for any number of threads.
         as_run = {"verbose": 0, "n_jobs": None}
         learner = inner_hasher(each)
@@ -207,6 +214,16 @@ def fit_models(hasher: BaseHasher, table: Table, files: dict[int, Path], cluster
         "seconds": round(seconds, 3),
         "classes": getattr(hashers[0], "classes_", None),
     }
+
+
+def _origin(source: Path) -> dict[str, str]:
+    """Return the name and the hash of the file of the rows, nothing if they come from several or from elsewhere."""
+    from hashlib import file_digest
+
+    if not source.is_file():
+        return {}
+    with source.open("rb") as file:
+        return {"file": source.name, "file_sha256": file_digest(file, "sha256").hexdigest()}
 
 
 def _describe(hasher: BaseHasher, file: Path) -> dict[str, Any]:

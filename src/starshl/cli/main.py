@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from .. import __version__
 from ..exceptions import CollectionError, MissingExtraError
 from . import (
+    card,
     cluster,
     compress,
     data,
@@ -123,6 +124,7 @@ app.command("encode")(encode.encode)
 app.command("predict")(predict.predict)
 app.command("compress")(compress.compress)
 app.command("export")(export.export)
+app.command("card")(card.card)
 app.command("info")(info.info)
 app.command("methods")(methods.methods)
 app.command("demo")(demo.demo)

@@ -369,7 +369,7 @@ class HybridHasher(BaseHasher):
         return field_signs(numbers % (1 << self.class_bits_), self.class_bits_)
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        return pack_hybrid(self._packable_params(), self._learned_state())
+        return pack_hybrid(self._packable_params(), self._packable_state())
 
     @classmethod
     def _unpack(

@@ -151,7 +151,7 @@ class KernelHasher(Rejection, BaseHasher):
         )
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        return pack_model(self._packable_params(), self._learned_state())
+        return pack_model(self._packable_params(), self._packable_state())
 
     @classmethod
     def _unpack(

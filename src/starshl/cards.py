@@ -1,0 +1,235 @@
+"""Model cards: what a model is, what it was fitted on, how well it does, and what it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ._types import LabelsLike, SamplesLike
+from ._validation import check_labels
+from .base import BaseHasher
+from .features import PreparedHasher
+from .fit_records import data_digest
+from .hybrid import HybridHasher
+from .index import make_index
+from .models import StarRidge
+from .models.posterior import bit_scores, precision_among
+
+__all__ = ["card_markdown", "measure", "model_card"]
+
+_N_NEAREST = 10
+_N_QUERIES, _N_ITEMS = 500, 2000  # training rows of which precision is measured
+_MOST_SHOWN = 30  # classes of which a card shows the counts
+_AS_RUN = ("n_jobs", "verbose")  # how a fit was run, which does not change the model
+
+
+def model_card(hasher: BaseHasher) -> dict[str, Any]:
+    """Return the card of a fitted hasher, of values that JSON holds.
+
+    Parameters
+    ----------
+    hasher : fitted hasher
+        One that was fitted or saved before there were cards has nothing to say about its data.
+
+    Returns
+    -------
+    card : dict
+        ``model`` (method, settings, length), ``data`` (sizes, SHA-256 of rows and labels, label counts), ``measured``
+        (a list of measurements, each with how it was made), ``versions``, ``intended_use`` and ``limits``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from starshl import StarRidge, model_card
+    >>> X, y = load_digits(return_X_y=True)
+    >>> card = model_card(StarRidge(16, random_state=0).fit(X[:300], y[:300]))
+    >>> card["data"]["rows"], card["data"]["label_counts"]["7"]
+    (300, 31)
+    >>> card["measured"][0]["accuracy"] > 0.9  # of rows that are each scored without themselves
+    True
+    """
+    check_is_fitted(hasher)
+    record = dict(getattr(hasher, "fit_record_", {}))
+    versions, measured = record.pop("versions", {}), list(record.pop("measured", []))
+    inner = _inner(hasher)
+    return {
+        "model": _describe_model(hasher, inner),
+        "data": record,
+        "measured": _leave_one_out(inner) + measured,
+        "versions": versions,
+        "intended_use": _intended_use(hasher, inner, record),
+        "limits": _limits(inner, record),
+    }
+
+
+def measure(hasher: BaseHasher, X: SamplesLike, y: LabelsLike) -> dict[str, Any]:
+    """Measure a fitted hasher on labeled rows that its fit has not seen, and add the result to its card.
+
+    Every second row is an item without a label, the others are queries. A measurement of the same rows replaces the
+    earlier one; ``save`` writes it.
+
+    Returns
+    -------
+    measurement : dict
+        ``precision_at_10``: the share of the ten nearest items that are of the class of the query; ``accuracy`` of the
+        queries, if the hasher predicts.
+    """
+    check_is_fitted(hasher)
+    rows: Any = X
+    labels = check_labels(y, rows.shape[0])
+    if not labels.labeled.all() or rows.shape[0] < 2 * _N_NEAREST:
+        raise ValueError(
+            f"{int(labels.labeled.sum())} of {rows.shape[0]} rows have a label; a measurement needs {2 * _N_NEAREST} "
+            "rows or more, all of them labeled. Leave out the others."
+        )
+    items, queries = np.arange(0, rows.shape[0], 2), np.arange(1, rows.shape[0], 2)
+    encode: Any = getattr(hasher, "encode_queries", hasher.encode)
+    index = make_index(hasher.encode_database(rows[items]), hasher=hasher)
+    _, found = index.search(encode(rows[queries]), k=_N_NEAREST)
+    hits = labels.index[items][found] == labels.index[queries][:, None]
+    result: dict[str, Any] = {
+        "how": f"held-out rows: {len(queries):,} queries among {len(items):,} items without labels",
+        "rows_sha256": data_digest(X),
+        "precision_at_10": round(float(hits.mean()), 4),
+    }
+    if hasattr(hasher, "predict"):
+        predicted = np.asarray(hasher.predict(rows[queries]))
+        result["accuracy"] = round(float(np.mean(predicted == labels.classes[labels.index[queries]])), 4)
+    record = getattr(hasher, "fit_record_", {"versions": {}})
+    others = [each for each in record.get("measured", []) if each.get("rows_sha256") != result["rows_sha256"]]
+    hasher.fit_record_ = {**record, "measured": [*others, result]}
+    return result
+
+
+def card_markdown(card: Mapping[str, Any]) -> str:
+    """Return a card as a page of Markdown."""
+    model, data = card["model"], card["data"]
+    lines = [f"# Model card: {model['method']}, {model['n_bits']} bits", "", card["intended_use"], "", "## Model", ""]
+    about = {"method": model["method"], "paper": f"{model['paper']} ({model['year']})", "space": model["space_id"]}
+    if model["steps"]:
+        about["preprocessing"] = ", ".join(model["steps"])
+    if model["choice"]:
+        about["the fit chose"] = model["choice"]
+    lines += [*_table(about), "", *_table(model["settings"], "setting")]
+    lines += ["", "## Data", "", *_data_lines(data), "", "## Measured", ""]
+    lines += [_measured_line(each) for each in card["measured"]] or [
+        "Nothing yet. `starshl card MODEL --held-out FILE -o NEW_MODEL` measures on labeled rows."
+    ]
+    lines += ["", "## Limits", "", *(f"- {limit}" for limit in card["limits"])]
+    if card["versions"]:
+        lines += ["", "## Versions", "", ", ".join(f"{name} {text}" for name, text in sorted(card["versions"].items()))]
+    return "\n".join(lines) + "\n"
+
+
+def _inner(hasher: Any) -> Any:
+    return _inner(hasher.hasher_) if isinstance(hasher, PreparedHasher) else hasher
+
+
+def _describe_model(hasher: BaseHasher, inner: Any) -> dict[str, Any]:
+    facts, settings = inner.current_facts, inner.get_params(deep=False)
+    return {
+        "method": type(inner).__name__,
+        "paper": facts.paper,
+        "year": facts.year,
+        "n_bits": hasher.n_bits_,
+        "space_id": getattr(hasher, "space_id_", None),
+        "steps": [type(step).__name__ for step in getattr(hasher, "steps_", [])],
+        "settings": {name: _plain(value) for name, value in settings.items() if name not in _AS_RUN},
+        "choice": getattr(inner, "choice_", None),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting as JSON holds it; arrays by their shape, and objects by the name of their class."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return f"array of shape {value.shape}"
+    if isinstance(value, Mapping):
+        return {str(name): _plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    return str(value) if isinstance(value, slice) else getattr(value, "__name__", type(value).__name__)
+
+
+def _leave_one_out(inner: Any) -> list[dict[str, Any]]:
+    """Return what the leave-one-out scores of a StarRidge, which a model file holds, say about unseen rows."""
+    ridge = inner.class_hasher_ if isinstance(inner, HybridHasher) else inner
+    if not isinstance(ridge, StarRidge) or not ridge.labeled_.any():
+        return []
+    rows = np.flatnonzero(ridge.labeled_)
+    scores, classes = ridge._bend(ridge.training_scores_[rows]), ridge.assignments_[rows]
+    result: dict[str, Any] = {
+        "how": f"leave-one-out: {len(rows):,} labeled training rows, each scored without itself",
+        "accuracy": round(float(np.mean(scores.argmax(axis=1) == classes)), 4),
+    }
+    if ridge is inner and ridge.head_ == "posterior" and len(rows) > _N_NEAREST:
+        few = np.random.RandomState(0).permutation(len(rows))[:_N_ITEMS]
+        few_scores, shares = scores[few], np.eye(len(ridge.codewords_))[classes[few]]
+        asked = bit_scores(few_scores[:_N_QUERIES], ridge.codewords_, ridge.query_temperature_) >= 0
+        stored = bit_scores(few_scores, ridge.codewords_, ridge.database_temperature_) >= 0
+        result["precision_at_10"] = round(precision_among(asked, stored, shares), 4)
+        result["how"] += f"; precision of {len(asked):,} of them among {len(few):,} as items without labels"
+    return [result]
+
+
+def _intended_use(hasher: BaseHasher, inner: Any, record: Mapping[str, Any]) -> str:
+    n_columns = record.get("columns")
+    samples = f"samples ({inner.current_facts.samples})" if n_columns is None else f"rows of {n_columns:,} columns"
+    what = "by class and neighbors" if isinstance(inner, HybridHasher) else "by Hamming distance"
+    return (
+        f"Turns {samples} into codes of {hasher.n_bits_} bits, for exact search {what} among items that this model has "
+        "encoded, or another one of the same space."
+    )
+
+
+def _limits(inner: Any, record: Mapping[str, Any]) -> list[str]:
+    limits = ["Rows that are unlike those of the fit get codes, too; nothing warns of them unless you ask."]
+    if hasattr(inner, "novelty"):
+        limits[0] = (
+            "Rows of classes that the fit has not seen get the code of a known class; `novelty` and `predict(X, "
+            "reject=0.05)` tell them apart."
+        )
+    if hasattr(inner, "agreement_"):
+        limits.append("Compressed: the codes differ a little from those of the model it was made from.")
+    counts = list(record.get("label_counts", {}).values())
+    if counts and max(counts) > 5 * min(counts):
+        limits.append(
+            f"Classes are uneven: the largest has {max(counts):,} labeled rows, the smallest {min(counts):,}."
+        )
+    if record.get("labeled") and record["labeled"] < record["rows"]:
+        limits.append(f"{record['labeled']:,} of {record['rows']:,} rows had a label; the others helped without one.")
+    limits.append("Figures are about rows like those they were measured on, not about fairness or harm in any use.")
+    return limits
+
+
+def _data_lines(data: Mapping[str, Any]) -> list[str]:
+    if not data:
+        return ["Not recorded: the model was fitted or saved by an earlier version."]
+    shown = {name: value for name, value in data.items() if name != "label_counts"}
+    counts = data.get("label_counts", {})
+    lines = _table({name.replace("_", " "): "-" if value is None else value for name, value in shown.items()})
+    if 0 < len(counts) <= _MOST_SHOWN:
+        lines += ["", *_table(counts, "label", "rows")]
+    return lines
+
+
+def _measured_line(measured: Mapping[str, Any]) -> str:
+    names = {"precision_at_10": "precision at 10", "accuracy": "accuracy"}
+    figures = ", ".join(f"{text} {measured[name]:.4f}" for name, text in names.items() if name in measured)
+    return f"- {figures} ({measured['how']})"
+
+
+def _table(entries: Mapping[str, Any], name: str = "", value: str = "") -> list[str]:
+    rows = [f"| {key} | {_cell(entry)} |" for key, entry in entries.items()]
+    return [f"| {name} | {value} |", "|---|---|", *rows]
+
+
+def _cell(value: Any) -> str:
+    text = f"{value:,}" if type(value) is int else str(value)
+    return text.replace("|", "\\|").replace("\n", " ")
