@@ -22,6 +22,7 @@ NAMES = [
     "binarize",
     "load",
     "make_index",
+    "model_card",
     "spread_labels",
 ]
 

@@ -7,12 +7,11 @@ import platform
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
+from importlib.metadata import version
 from typing import Any
 
-import numba
 import numpy as np
-import scipy
-import sklearn
 from scipy.sparse import csr_array, issparse
 
 from ._digest import array_digest
@@ -47,14 +46,7 @@ def describe_fit(X: Any, y: Any) -> dict[str, Any]:
         "type": _type_name(X),
         "rows_sha256": data_digest(X),
         **_describe_labels(y, n_rows),
-        "versions": {
-            "starshl": __version__,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "scikit-learn": sklearn.__version__,
-            "numba": numba.__version__,
-        },
+        "versions": {"starshl": __version__, "python": platform.python_version(), **_versions_of_libraries()},
     }
 
 
@@ -89,8 +81,13 @@ def data_digest(samples: Any) -> str | None:
     return digest.hexdigest()
 
 
+@cache
+def _versions_of_libraries() -> dict[str, str]:
+    return {name: version(name) for name in ("numba", "numpy", "scikit-learn", "scipy")}
+
+
 def _size(X: Any, y: Any) -> tuple[int, int | None]:
-    shape = X.shape if hasattr(X, "shape") else np.shape(X) if np.ndim(X[0]) else (len(X),)
+    shape: tuple[int, ...] = X.shape if hasattr(X, "shape") else np.shape(X) if np.ndim(X[0]) else (len(X),)
     n_columns = int(shape[1]) if len(shape) == 2 else None
     # Of several kernel matrices, the first axis is not that of the rows.
     return len(y) if hasattr(y, "__len__") else int(shape[0]), n_columns
