@@ -87,10 +87,19 @@ def _versions_of_libraries() -> dict[str, str]:
 
 
 def _size(X: Any, y: Any) -> tuple[int, int | None]:
-    shape: tuple[int, ...] = X.shape if hasattr(X, "shape") else np.shape(X) if np.ndim(X[0]) else (len(X),)
+    shape = _shape(X)
     n_columns = int(shape[1]) if len(shape) == 2 else None
     # Of several kernel matrices, the first axis is not that of the rows.
     return len(y) if hasattr(y, "__len__") else int(shape[0]), n_columns
+
+
+def _shape(X: Any) -> tuple[int, ...]:
+    if hasattr(X, "shape"):
+        return tuple(X.shape)
+    try:
+        return np.asarray(X).shape
+    except ValueError:  # samples of different lengths
+        return (len(X),)
 
 
 def _type_name(X: Any) -> str:

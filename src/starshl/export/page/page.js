@@ -357,6 +357,7 @@ view("vector-label").textContent = `${manifest.n_features} numbers, separated by
 view("find").oninput = listFound;
 view("random").onclick = () => askItem(Math.floor(Math.random() * manifest.n_items));
 view("encode").onclick = askVector;
+for (let round = 0; round < 5; round++) nearest(words, codeOf(0), 1, manifest.rule); // browsers compile what is used often
 setUpModes();
 setUpDrawing();
 setUpPictures();
