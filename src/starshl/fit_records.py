@@ -63,7 +63,8 @@ def data_digest(samples: Any) -> str | None:
     if issparse(samples):
         rows = csr_array(samples)
         return array_digest({"data": rows.data, "indices": rows.indices, "indptr": rows.indptr}, f"{rows.shape}\n")
-    if isinstance(samples, np.memmap):
+    is_in_memory = isinstance(samples, list | tuple) or hasattr(samples, "__array__")
+    if isinstance(samples, np.memmap) or not is_in_memory:
         return None
     try:
         array = np.asarray(samples)
