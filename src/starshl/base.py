@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._threads import using_threads
 from ._types import LabelsLike, SamplesLike
-from ._validation import check_n_jobs, check_rows
+from ._validation import check_integer, check_n_jobs, check_rows
 from .bundle import pack_values, unpack_values, write_bundle
 from .codebooks import Codebook
 from .codes import BinaryCodes, make_space_id
@@ -26,7 +26,8 @@ from .facts import Facts, Variant
 from .fit_records import describe_fit, outermost_fit
 from .linalg import project
 
-__all__ = ["BaseHasher", "LinearHasher", "all_or_nothing"]
+# The checks are for hashers outside of this package: they word errors as the contract asks.
+__all__ = ["BaseHasher", "LinearHasher", "all_or_nothing", "check_integer", "check_rows"]
 
 # A sealed file may announce any number of features. Beyond this, an array of the file has to be as large.
 _MAX_UNBACKED_FEATURES = 2**24
