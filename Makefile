@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo explore serve test test-slow lint clean
+.PHONY: demo explore serve test test-slow test-oldest coverage lint docs dist clean
 
 demo: .venv/installed
 	$(BIN)/starshl demo
@@ -13,11 +13,37 @@ explore: .venv/installed-serve
 serve: .venv/installed-serve
 	$(BIN)/starshl serve --demo
 
-test: .venv/installed-test lint
+test: .venv/installed-test lint docs
 	$(BIN)/python -m pytest -n auto
 
 test-slow: .venv/installed-test
 	$(BIN)/python -m pytest -m slow
+
+# The lowest versions of libraries that pyproject.toml allows; other packages may need newer ones.
+test-oldest:
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet uv
+	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct \
+	  --editable . --group test
+	.venv-oldest/bin/python -m pytest -n auto
+
+coverage: .venv/installed-test
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered --cov-report=html
+
+docs: .venv/installed-docs
+	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b html docs build/site
+	@echo "Open build/site/index.html"
+
+# The wheel and the source distribution, tested as installed packages.
+dist: .venv/installed-test
+	rm -rf dist build/wheel
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv build/wheel
+	build/wheel/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	build/wheel/bin/python -m pip install --quiet dist/*.whl
+	build/wheel/bin/python -m pip install --quiet --group test --group adapters
+	build/wheel/bin/python -m pytest -n auto tests
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .
@@ -40,5 +66,9 @@ lint: .venv/installed-test
 	$(BIN)/python -m pip install --quiet --group test --group adapters
 	touch $@
 
+.venv/installed-docs: .venv/installed-test
+	$(BIN)/python -m pip install --quiet --group docs
+	touch $@
+
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-oldest build dist

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["draw_map", "draw_retrieved"]
+__all__ = ["Symbols", "draw_map", "draw_retrieved", "draw_svg", "draw_text", "result_row"]
 
 BLUE, ORANGE, RED, GRAY = "#1a6fb0", "#c9570c", "#f6c1bb", "#777777"
 GROUPS = (("without labels", BLUE), ("with labels", ORANGE))
@@ -51,10 +51,10 @@ def draw_map(measured: dict[str, Any]) -> str:
     level = place(1.0, measured["euclidean"]["precision"])[1]
     title = f"Better codes are higher, faster training is further left ({_subject(measured)})"
     parts = [
-        _text(20, 26, title, 16, weight="bold"),
+        draw_text(20, 26, title, 16, weight="bold"),
         *_axes(area, place, range(low, high + 1), bottom),
         f'<path d="M{area.left} {level:.1f}H{area.right}" stroke="{GRAY}" stroke-dasharray="6 4"/>',
-        _text(area.right - 4, level - 5, "Euclidean distance of the rows themselves", 11, anchor="end", color=GRAY),
+        draw_text(area.right - 4, level - 5, "Euclidean distance of the rows themselves", 11, anchor="end", color=GRAY),
         *_legend(area.left + 12, area.bottom - 34),
     ]
     taken = [
@@ -63,7 +63,7 @@ def draw_map(measured: dict[str, Any]) -> str:
         Box(area.left, area.bottom - 48, area.left + 110, area.bottom),
     ]
     parts += _labeled_dots(dots, names, [_color(line) for line in lines], area, taken)
-    return _svg(width, height, parts)
+    return draw_svg(width, height, parts)
 
 
 def _subject(measured: dict[str, Any]) -> str:
@@ -76,14 +76,14 @@ def _axes(area: Box, place, exponents: range, bottom: float) -> list[str]:
     for exponent in exponents:
         x, _ = place(10.0**exponent, 1.0)
         parts.append(f'<path d="M{x:.1f} {area.top}V{area.bottom}" stroke="#e4e4e4"/>')
-        parts.append(_text(x, area.bottom + 18, f"{10.0**exponent:g} s", 12, anchor="middle", color=GRAY))
+        parts.append(draw_text(x, area.bottom + 18, f"{10.0**exponent:g} s", 12, anchor="middle", color=GRAY))
     for tenth in range(round(10 * bottom), 11):
         _, y = place(1.0, tenth / 10)
         parts.append(f'<path d="M{area.left} {y:.1f}H{area.right}" stroke="#e4e4e4"/>')
-        parts.append(_text(area.left - 8, y + 4, f"{tenth / 10:.1f}", 12, anchor="end", color=GRAY))
+        parts.append(draw_text(area.left - 8, y + 4, f"{tenth / 10:.1f}", 12, anchor="end", color=GRAY))
     middle = (area.left + area.right) / 2
-    parts.append(_text(middle, area.bottom + 38, "processor time to fit", 13, anchor="middle"))
-    parts.append(_text(20, area.top - 14, "share of the ten nearest that are of the same class", 13))
+    parts.append(draw_text(middle, area.bottom + 38, "processor time to fit", 13, anchor="middle"))
+    parts.append(draw_text(20, area.top - 14, "share of the ten nearest that are of the same class", 13))
     return parts
 
 
@@ -101,7 +101,7 @@ def _labeled_dots(dots, names, colors, area: Box, taken: list[Box]) -> list[str]
         parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{color}"/>')
         # If the estimated width is too small, the label must still not cover the dot.
         edge, anchor = (box.right, "end") if box.right <= x else (box.left, "start")
-        parts.append(_text(edge, box.bottom - 3, name, LABEL_SIZE, anchor=anchor, color=color))
+        parts.append(draw_text(edge, box.bottom - 3, name, LABEL_SIZE, anchor=anchor, color=color))
     return parts
 
 
@@ -124,28 +124,28 @@ def _free_place(x: float, y: float, width: float, area: Box, taken: list[Box]) -
 def draw_retrieved(measured: dict[str, Any], images: np.ndarray) -> str:
     """Draw the digits that one query retrieves, one row per method, best first in each group; wrong ones are red."""
     retrieved = measured["retrieved"]
-    symbols = _Symbols(images)
+    symbols = Symbols(images)
     step, left, top = 30, 250, 108
     parts = [
-        _text(20, 30, f"Ten nearest codes to this {retrieved['label']}", 16, weight="bold"),
+        draw_text(20, 30, f"Ten nearest codes to this {retrieved['label']}", 16, weight="bold"),
         f'<g transform="translate({left} 8) scale(5)">{symbols.use(retrieved["query"])}</g>',
-        _text(left + 56, 30, f"which no method has seen ({_subject(measured)})", 13, color=GRAY),
-        _text(left + 10 * step + 12, top - 12, "all queries", 12, color=GRAY),
+        draw_text(left + 56, 30, f"which no method has seen ({_subject(measured)})", 13, color=GRAY),
+        draw_text(left + 10 * step + 12, top - 12, "all queries", 12, color=GRAY),
     ]
     y = top
     for (title, color), of_group in zip(GROUPS, ("ignored", None), strict=True):
-        parts.append(_text(20, y - 12, f"Learned {title}", 13, color=color, weight="bold"))
+        parts.append(draw_text(20, y - 12, f"Learned {title}", 13, color=color, weight="bold"))
         lines = [line for line in measured["methods"] if (line["labels"] == "ignored") == (of_group == "ignored")]
         for line in sorted(lines, key=lambda line: -line["precision"]):
-            parts.append(_text(20, y + 16, line["title"], 13))
-            parts += _result_row(retrieved["found"][line["variant"]], symbols, left, y, step)
+            parts.append(draw_text(20, y + 16, line["title"], 13))
+            parts += result_row(retrieved["found"][line["variant"]], symbols, left, y, step)
             parts += _precision_bar(left + 10 * step + 12, y + 5, line["precision"], color)
             y += step
         y += 34
-    return _svg(left + 10 * step + 190, y - 20, [symbols.definitions(), *parts])
+    return draw_svg(left + 10 * step + 190, y - 20, [symbols.definitions(), *parts])
 
 
-def _result_row(results: dict[str, list], symbols: _Symbols, left: int, y: int, step: int) -> list[str]:
+def result_row(results: dict[str, list], symbols: Symbols, left: int, y: int, step: int) -> list[str]:
     parts = []
     for place, (row, right) in enumerate(zip(results["rows"], results["right"], strict=True)):
         x = left + place * step
@@ -159,11 +159,11 @@ def _precision_bar(x: float, y: float, precision: float, color: str) -> list[str
     return [
         f'<rect x="{x}" y="{y}" width="100" height="14" fill="#eeeeee"/>',
         f'<rect x="{x}" y="{y}" width="{100 * precision:.0f}" height="14" fill="{color}"/>',
-        _text(x + 108, y + 12, f"{precision:.0%} right", 12),
+        draw_text(x + 108, y + 12, f"{precision:.0%} right", 12),
     ]
 
 
-class _Symbols:
+class Symbols:
     """Each image drawn once, as squares of four shades, and used by number wherever it is shown."""
 
     SHADES = ("#c4c4c4", "#8a8a8a", "#4d4d4d", "#111111")
@@ -197,7 +197,7 @@ def _legend(x: float, y: float) -> list[str]:
     parts = []
     for place, (title, color) in enumerate(GROUPS):
         parts.append(f'<circle cx="{x}" cy="{y + 18 * place}" r="4.5" fill="{color}"/>')
-        parts.append(_text(x + 10, y + 18 * place + 4, title, 12, color=color))
+        parts.append(draw_text(x + 10, y + 18 * place + 4, title, 12, color=color))
     return parts
 
 
@@ -205,12 +205,12 @@ def _color(line: dict[str, Any]) -> str:
     return BLUE if line["labels"] == "ignored" else ORANGE
 
 
-def _text(x, y, text: str, size: int, *, anchor="start", color="#222222", weight="normal") -> str:
+def draw_text(x, y, text: str, size: int, *, anchor="start", color="#222222", weight="normal") -> str:
     style = f'font-size="{size}" text-anchor="{anchor}" fill="{color}" font-weight="{weight}"'
     return f'<text x="{x:.1f}" y="{y:.1f}" {style}>{escape(text)}</text>'
 
 
-def _svg(width: int, height: int, parts: list[str]) -> str:
+def draw_svg(width: int, height: int, parts: list[str]) -> str:
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     background = f'<rect width="{width}" height="{height}" fill="#ffffff"/>'
     return "\n".join([f"{head} {FONT}>", background, *parts, "</svg>"]) + "\n"

@@ -69,7 +69,7 @@ def binarize(
         Length of the codes of all methods compared. With several lengths, all are compared, and the collection gets
         the shortest one that is good enough; ``length_choice`` says why. None is the length of the hasher given, or
         32, or as many as the rows allow if that is less.
-    ids, metadata, references : as in :meth:`starshl.collection.Collection.add`
+    ids, metadata, references : as in :meth:`starshl.Collection.add`
     n_queries : int, default=None
         Rows to hold out: a tenth, at most 1,000, by default.
     random_state : int, default=0

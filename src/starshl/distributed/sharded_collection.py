@@ -54,7 +54,7 @@ class ShardedCollection:
     def search(self, X: SamplesLike, k: int = 10, **filters: Any) -> list[list[Hit]]:
         """Return the k nearest items of each query, by distance and then by id.
 
-        ``filters`` are those of :meth:`starshl.collection.Collection.search` that choose items: ``where``, ``among``
+        ``filters`` are those of :meth:`starshl.Collection.search` that choose items: ``where``, ``among``
         and ``labels``.
         """
         k = check_integer(k, "k", low=1)

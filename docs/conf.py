@@ -1,0 +1,69 @@
+"""The docs site: `make docs` builds it from the pages in this folder and from docstrings."""
+
+import re
+
+from starshl import __version__
+
+project = "starshl"
+author = "The starshl developers"
+release = version = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "numpydoc",
+    "sphinx_copybutton",
+]
+exclude_patterns = ["conf.py"]
+root_doc = "index"
+nitpicky = False  # docstrings also name what the reference leaves out
+
+myst_enable_extensions = ["attrs_inline"]
+myst_heading_anchors = 4
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # docstrings say what a parameter may be
+autodoc_class_signature = "mixed"
+autodoc_inherit_docstrings = False  # scikit-learn documents the methods of its base classes
+numpydoc_show_class_members = False
+
+html_theme = "furo"
+html_title = "starshl"
+html_static_path = []
+html_show_sphinx = False
+html_copy_source = False
+html_theme_options = {"navigation_with_keys": True}
+
+_OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)[^)]*\)")
+
+
+def _unlink_files_outside(app, page, content):
+    """Keep the words of links that lead to files outside of docs/, which the site does not have."""
+    if "/" not in page:
+        content[0] = _OUTSIDE.sub(r"\1", content[0])
+
+
+# Docstrings are written for people who read them in an editor: names such as codewords_, and |a - b|, stand there as
+# they are, but mean something in reStructuredText. What is between backticks stays.
+_LITERAL = re.compile(r"(``.*?``|`[^`]*`)")
+_MEANINGFUL = re.compile(r"\*(?=SHL)|(?<=\w)_(?!\w)|\|")
+
+
+def _escape(app, what, name, object_, options, lines):
+    for number, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...", ":", ".. ")):
+            parts = _LITERAL.split(line)
+            parts[::2] = [_MEANINGFUL.sub(r"\\\g<0>", part) for part in parts[::2]]
+            lines[number] = "".join(parts)
+
+
+def _is_scikit_learns(app, what, name, object_, skip, options):
+    """Leave out what every estimator inherits; None lets autodoc decide about the rest."""
+    home = getattr(object_, "__module__", None) or ""
+    return True if home.startswith("sklearn.") or name.endswith("_request") else None
+
+
+def setup(app):
+    app.connect("source-read", _unlink_files_outside)
+    app.connect("autodoc-process-docstring", _escape, priority=400)  # before numpydoc
+    app.connect("autodoc-skip-member", _is_scikit_learns)
