@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from starshl.client import AsyncClient, Client, ServiceProblem
+from starshl.collection import Collection
 from starshl.features import Text
 from starshl.importing import import_pictures, import_texts
 from starshl.web import Service, raw
@@ -153,6 +154,13 @@ def test_too_many_pictures_at_once_are_told_to_come_back(ask, monkeypatch):
     raw._places.acquire()
     answer = _search(ask, BLUE)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+
+
+def test_extractors_are_loaded_before_the_first_request(ask, monkeypatch):
+    seen = []
+    monkeypatch.setattr(Collection, "extract", lambda self, things: seen.append((self.kind, len(things))))
+    ask.app.state.service.warm_up()
+    assert seen == [("pictures", 1), ("texts", 1)]
 
 
 def test_clients_search_by_picture_and_text(app, tmp_path, ask):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..features import open_picture
 from .errors import BusyError, NotInstalledError, UnknownError
 from .searcher import Searcher
 
-__all__ = ["picture_vector", "preview", "text_vectors"]
+__all__ = ["picture_vector", "preview", "text_vectors", "warm_up"]
 
 #: Pixels of a picture that is sent; it may take 200 MB while it is decoded.
 LARGEST = 40_000_000
@@ -54,6 +55,16 @@ def preview(searcher: Searcher, item: int) -> Preview:
     if found is None:
         raise UnknownError(f"The item {item} has no preview. Previews are stored when a picture is imported.")
     return found
+
+
+def warm_up(searcher: Searcher) -> None:
+    """Extract the features of an example, so that nobody waits for a network that is loaded on first use."""
+    with searcher.opened() as collection:
+        examples = {"pictures": np.zeros((8, 8, 3), np.uint8), "texts": "text"}
+        # A library that is missing, or a step that must be passed again, is told to whoever needs it.
+        with suppress(MissingExtraError, ValueError):
+            if collection.kind in examples and collection.extractor is not None:
+                collection.extract([examples[collection.kind]])
 
 
 def _check_kind(searcher: Searcher, kind: str) -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from . import raw
 from .errors import UnknownError
 from .events import Observer
 from .interrupted import settled
@@ -94,6 +95,7 @@ class Service:
         for name, searcher in self.searchers.items():
             try:
                 searcher.warm_up()
+                raw.warm_up(searcher)
             except Exception as error:
                 _log.warning("%s could not be warmed up", name, exc_info=error)
 
