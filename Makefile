@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo explore serve test test-slow test-oldest coverage lint docs dist clean
+.PHONY: browser demo explore serve test test-slow test-oldest coverage lint docs dist clean
 
 demo: .venv/installed
 	$(BIN)/starshl demo
@@ -13,8 +13,14 @@ explore: .venv/installed-serve
 serve: .venv/installed-serve
 	$(BIN)/starshl serve --demo
 
-test: .venv/installed-test lint docs
+test: .venv/installed-test browser lint docs
 	$(BIN)/python -m pytest -n auto
+
+# The tests in a browser skip without one; where a package can be installed without asking, it is.
+browser:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+	  { apt-get install -y -qq chromium >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq chromium; } >/dev/null 2>&1; }; } || \
+	  echo "There is no chromium: the tests in a browser will be skipped."
 
 test-slow: .venv/installed-test
 	$(BIN)/python -m pytest -m slow

@@ -193,7 +193,57 @@ def test_a_mistaken_address_leads_to_a_page_that_helps(visit, path):
     page.wait_for_selector(".collection")
 
 
-PAGES = ["/", "/explore/album", "/explore/album?item=0", "/explore/album/teach", "/explore/nothing"]
+def test_items_are_selected_on_the_map_and_labeled(visit, site):
+    page = visit("/explore/shared/map")
+    page.wait_for_selector("#map", timeout=30_000)
+    until(page, "document.documentElement.dataset.ready === 'map'")
+    page.click('[data-mode="select"]')
+    box = page.locator("#map").bounding_box()
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 5, box["y"] + box["height"] - 5, steps=4)
+    page.mouse.up()
+    page.wait_for_selector(".chosen-grid li")
+    assert page.text_content("#count") == "240"
+    page.fill("#label", "drawing")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#legend li")
+    assert set(labels(page, site, "shared").values()) == {"drawing"}
+    page.focus("#map")
+    for key in ("+", "+", "ArrowLeft", "Escape"):
+        page.keyboard.press(key)
+    assert page.text_content("#count") == "none"
+
+
+def test_a_preparation_can_be_canceled_and_begun_again(visit, site):
+    page = visit("/")
+    page.request.get(f"{site}/explore/idle/teach")
+    answer = page.request.post(f"{site}/explore/idle/teach/cancel", headers={"Origin": site})
+    assert answer.ok or answer.status == 409, "it was over before it could be canceled"
+    page.goto(f"{site}/explore/idle/teach")
+    until(page, "document.querySelector('#proposals') || document.querySelector('.strange')")
+    if page.locator(".strange").count():
+        page.click("text=Try again")
+    lesson(page)
+
+
+PAGES = [
+    "/",
+    "/explore/album",
+    "/explore/album?item=0",
+    "/explore/album/teach",
+    "/explore/album/map",
+    "/explore/nothing",
+]
+PAGES += ["/explore/album/model"]
+
+
+def settle(page, path):
+    """Wait until a page shows all it has."""
+    if path.endswith("teach"):
+        lesson(page)
+    if path.endswith("map"):
+        page.wait_for_selector("#map", timeout=30_000)
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -201,8 +251,7 @@ PAGES = ["/", "/explore/album", "/explore/album?item=0", "/explore/album/teach",
 def test_pages_keep_the_rules_of_accessibility(visit, path, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     page = visit(path, color_scheme=scheme)
-    if path.endswith("teach"):
-        lesson(page)
+    settle(page, path)
     found = axe.run(page)
     assert found.violations_count == 0, found.generate_report()
 
@@ -210,6 +259,5 @@ def test_pages_keep_the_rules_of_accessibility(visit, path, scheme):
 @pytest.mark.parametrize("path", PAGES)
 def test_no_page_is_wider_than_a_phone(visit, path):
     page = visit(path, viewport={"width": 360, "height": 740}, is_mobile=True, has_touch=True)
-    if path.endswith("teach"):
-        lesson(page)
+    settle(page, path)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360

@@ -3,6 +3,7 @@
 import re
 from urllib.parse import parse_qs
 
+import numpy as np
 import pytest
 from starlette.datastructures import QueryParams
 
@@ -125,7 +126,13 @@ def test_scripts_and_styles_are_cached_forever_under_an_address_of_their_content
 
 
 def test_pages_run_no_script_but_files_of_the_service(ask):
-    for path in ("/", "/explore/things?item=0", "/explore/things/teach"):
+    for path in (
+        "/",
+        "/explore/things?item=0",
+        "/explore/things/teach",
+        "/explore/things/map",
+        "/explore/things/model",
+    ):
         found = page(ask, path)
         assert "default-src 'self'" in found.headers["content-security-policy"]
         assert not re.search(r"<script(?![^>]* src=)|\son\w+=|style=", found.text)
@@ -209,6 +216,65 @@ def test_a_token_for_reading_sees_pages_and_changes_nothing(running, folder):
     assert "Your token allows reading only" in ask("GET", "/explore/things/teach", root="", headers=cookie).text
     own = {**cookie, "Sec-Fetch-Site": "same-origin"}
     assert ask("POST", "/explore/things/teach/undo", root="", json={}, headers=own).status_code == 403
+
+
+def test_the_map_places_every_item_once_it_is_prepared(ask):
+    assert ask("GET", "/explore/things/map/items", root="").status_code == 409
+    for _ in range(500):
+        text = page(ask, "/explore/things/map").text
+        if "<canvas" in text:
+            break
+    found = ask("GET", "/explore/things/map/items", root="").json()
+    assert found["ids"] == list(range(60))
+    assert all(0 <= place <= 10_000 for place in found["x"] + found["y"])
+    assert [found["labels"][number] for number in found["label"][:3]] == ["a", "b", "c"]
+    assert found["given"] == [1] * 60
+    assert len(set(zip(found["x"], found["y"], strict=True))) > 30
+    cards = ask("GET", "/explore/things/cards?ids=3,5", root="").text
+    assert re.findall(r"item=(\d+)", cards) == ["3", "5"]
+    assert ask("GET", "/explore/things/cards?ids=3,x", root="").status_code == 422
+
+
+def test_the_page_of_the_model_tells_what_was_fitted_and_measures_the_search(ask):
+    assert "LSHash" in page(ask, "/explore/things/model").text
+    ask("POST", "/explore/things/model/quality", root="")
+    for _ in range(500):
+        text = ask("GET", "/explore/things/model?part=quality", root="").text
+        if "data-poll" not in text:
+            break
+    figures = {method: float(number) for method, number in re.findall(r"<td>([^<]+)</td><td[^>]*>([\d.]+)", text)}
+    assert set(figures) == {"Codes", "Codes, then vectors", "Vectors", "ITQ", "by chance"}
+    assert figures["by chance"] == pytest.approx(1 / 3, abs=1e-3)
+    assert "60 labeled items as queries among 60" in text
+
+
+def test_exact_search_finds_what_a_sort_of_all_distances_finds(folder, rows):
+    from starshl.collection import Collection
+    from starshl.web import Searcher
+    from starshl.web.jobs import RunningJob
+    from starshl.web.side_by_side import SideBySide
+
+    searcher = Searcher(folder)
+    other_ways = SideBySide(searcher)
+    assert not other_ways.is_ready
+    other_ways.prepare(RunningJob("compare", "things"))
+    exact, _ = other_ways.search(rows[7], 5)
+    assert exact.ids == sorted(range(60), key=lambda item: ((rows[item] - rows[7]) ** 2).sum())[:5]
+    some, itq = other_ways.search(rows[7], 5, among=np.arange(20, 40))
+    assert {*some.ids, *itq.ids} <= set(range(20, 40))
+    searcher.remove([7]).result()
+    assert not other_ways.is_ready
+    searcher.close()
+    assert len(Collection(folder, read_only=True)) == 59
+
+
+def test_all_labels_can_be_taken_away_as_a_table(ask):
+    assert ask("GET", "/explore/things/export/labels.csv", root="").status_code == 409
+    lesson(ask)
+    lines = ask("GET", "/explore/things/export/labels.csv", root="").text.splitlines()
+    assert len(lines) == 61
+    assert lines[0].split(",")[0] == "id"
+    assert "a" in lines[1].split(",")
 
 
 def test_the_model_and_the_whole_collection_can_be_taken_away(ask, tmp_path):

@@ -6,10 +6,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..teaching import Lesson, export_atlas, export_labels
 from .archive import write_archive
+from .errors import ConflictError
 from .workshop import Workshop
 
 __all__ = ["EXPORTS", "Export"]
+
+_SECONDS_TO_FOLLOW = 60
+
+
+def _lesson(workshop: Workshop) -> Lesson:
+    lesson = workshop.lesson()
+    if lesson is None:
+        raise ConflictError("This file comes from a lesson, which is not prepared yet. Open the page Teach first.")
+    return lesson
+
+
+def _labels(workshop: Workshop, path: Path) -> None:
+    export_labels(_lesson(workshop), path)
+
+
+def _items(workshop: Workshop, path: Path) -> None:
+    export_atlas(_lesson(workshop), path)
 
 
 def _model(workshop: Workshop, path: Path) -> None:
@@ -19,6 +38,11 @@ def _model(workshop: Workshop, path: Path) -> None:
 
 def _collection(workshop: Workshop, path: Path) -> None:
     def write() -> None:
+        lesson = workshop.lesson()
+        if lesson is not None:
+            lesson.wait_for_codes(
+                _SECONDS_TO_FOLLOW
+            )  # codes that follow the labels are written by a thread of their own
         with workshop.searcher.opened() as collection, path.open("xb") as file:
             write_archive(file, collection.folder)
 
@@ -35,6 +59,8 @@ class Export:
 
 #: What can be exported, by the name of the file.
 EXPORTS = {
+    "labels.csv": Export("All labels", _labels),
+    "items.parquet": Export("Items for Embedding Atlas and others", _items),
     "model.star": Export("Model", _model),
     "collection.tar": Export("Whole collection, as a snapshot", _collection),
 }

@@ -15,6 +15,7 @@ from ..answers import Job
 from ..teaching import Lesson
 from .errors import UnknownError
 from .jobs import Jobs, RunningJob
+from .quality import Quality, measure_quality
 from .searcher import Searcher
 from .side_by_side import SideBySide
 
@@ -44,6 +45,8 @@ class Workshop:
         self._started: dict[str, str] = {}
         self._uploads: OrderedDict[str, Upload] = OrderedDict()
         self._lesson: Lesson | None = None
+        self._mapped: Lesson | None = None
+        self.quality: Quality | None = None
 
     def lesson(self) -> Lesson | None:
         """Return the lesson about the collection as it is now, None if it is not prepared yet."""
@@ -67,6 +70,31 @@ class Workshop:
         if before is not None:
             before.close()
         return {"n_items": len(lesson.ids)}
+
+    def prepare_map(self) -> Job | None:
+        """Begin to place the items on a map, unless that is done; return the job if one waits or runs."""
+        if self._mapped is not None and self._mapped is self.lesson():
+            return None
+        return self.in_background("prepare map", self._prepare_map)
+
+    def _prepare_map(self, job: RunningJob) -> dict[str, Any]:
+        if self.lesson() is None:
+            self._prepare_lesson(job)
+        lesson = self.lesson()
+        if lesson is not None:
+            job.report("placing items")
+            lesson.map()
+            self._mapped = lesson
+        return {}
+
+    def prepare_quality(self) -> Job:
+        """Begin to measure how well the collection is searched; return the job."""
+        return self.in_background("measure quality", self._measure_quality)
+
+    def _measure_quality(self, job: RunningJob) -> dict[str, Any]:
+        with self.searcher.opened() as collection:
+            self.quality = measure_quality(job, collection, self.side_by_side)
+        return {"n_queries": self.quality.n_queries}
 
     def prepare_comparison(self) -> Job | None:
         """Begin to prepare the other methods, unless they are ready or cannot be had; return the job if one runs."""

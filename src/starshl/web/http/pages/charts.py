@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ....teaching import CurvePoint
 
-__all__ = ["Chart", "agreement_chart", "confidence_chart"]
+__all__ = ["Chart", "agreement_chart", "confidence_chart", "falling_chart"]
 
 WIDTH, HEIGHT = 320, 120
 
@@ -74,3 +74,14 @@ def _y(share: float) -> float:
 
 def _path(points: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in points)
+
+
+def falling_chart(values: Sequence[float]) -> Chart | None:
+    """Draw an objective that falls."""
+    if len(values) < 2 or not max(values) > min(values):
+        return None
+    low, high = min(values), max(values)
+    step = WIDTH / (len(values) - 1)
+    points = [(place * step, _y((value - low) / (high - low))) for place, value in enumerate(values)]
+    words = f"The objective fell from {values[0]:.4g} to {values[-1]:.4g} in {len(values) - 1} steps."
+    return Chart(words, line=_path(points), last=points[-1])

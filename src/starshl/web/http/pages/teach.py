@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ...._words import counted
-from ....teaching import Lesson
+from ....teaching import CodesState, Lesson
 from ...errors import ConflictError, UnknownError
 from ...exporting import EXPORTS
 from ...lessons import Board, board_of, change_lesson, label_from_text
@@ -57,6 +57,7 @@ class _Shown:
     curve: Chart | None
     histogram: Chart | None
     keys: dict[str, str]
+    codes: CodesState
     message: str = ""
 
 
@@ -149,7 +150,10 @@ async def _changed(request: Request, collection: Searcher, service: TheService, 
         lesson = workshop.lesson()
         if lesson is None:
             raise ConflictError(_NOT_READY)
-        return _shown(workshop, lesson, order, change(lesson))
+        message = change(lesson)
+        # From the first answer on, and not before: to look at a page must not change the model.
+        lesson.refit()
+        return _shown(workshop, lesson, order, message)
 
     shown = await in_thread(work)
     info = await in_thread(collection.info)
@@ -173,6 +177,7 @@ def _shown(workshop: Workshop, lesson: Lesson, order: str, message: str = "") ->
         agreement_chart(board.curve),
         confidence_chart(board.histogram),
         keys_of(labels),
+        lesson.codes(),
         message,
     )
 
@@ -188,6 +193,8 @@ def _state(workshop: Workshop) -> dict[str, Any]:
     lesson = workshop.lesson()
     job = workshop.job("prepare teaching")
     found: dict[str, Any] = {"version": None if lesson is None else lesson.version, "job": None}
+    if lesson is not None:
+        found["codes"] = lesson.codes().state
     if job is not None:
         found["job"] = {
             "state": job.state,

@@ -204,6 +204,8 @@ async function look() {
   try {
     const state = await (await request(`${address}/state`)).json();
     if (isSending) return;
+    const codes = document.getElementById("codes");
+    if (codes && state.codes) codes.textContent = { current: "codes up to date", running: "codes are learning", waiting: "codes are learning" }[state.codes] ?? `codes ${state.codes}`;
     if (String(state.version ?? "") !== (version() ?? "") || board.querySelector("[data-preparing] progress")) await refresh();
   } catch { /* the next look may succeed */ }
 }

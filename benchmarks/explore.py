@@ -1,0 +1,80 @@
+"""How long the explorer takes from a click to neighbors, in a service over a large collection of pictures.
+
+    python benchmarks/explore.py /data/mnist.npz --folder /tmp/mnist
+
+The file holds X (pixels from 0 to 255, square pictures) and y. A collection of all rows is made in the folder unless it
+is there: a hybrid hasher of 64 bits fitted on 3,000 of them, kept vectors, previews. Prints the time of the first page
+and the median and the 95th percentile over clicks: the neighbors by codes, which appear first, and all the rest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+from starshl import HybridHasher
+from starshl.collection.filling import appearing_collection
+from starshl.reports.png import encode_png
+from starshl.web import Service
+from starshl.web.http import BackgroundServer, create_app
+
+_ROWS_AT_ONCE = 5000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--clicks", type=int, default=60)
+    options = parser.parse_args()
+    if not options.folder.exists():
+        build(options.data, options.folder)
+    app = create_app(lambda observer: Service([options.folder], observer=observer))
+    app.state.service.warm_up()
+    with BackgroundServer(app) as server, httpx.Client(base_url=server.address, timeout=300) as client:
+        measure(client, options.folder.name, options.clicks)
+
+
+def build(data: Path, folder: Path) -> None:
+    """Make the collection; about half a minute for 70,000 pictures."""
+    with np.load(data) as file:
+        X, y = file["X"], file["y"]
+    side = int(X.shape[1] ** 0.5)
+    rows = np.random.default_rng(0).permutation(len(X))[:3000]
+    hasher = HybridHasher(n_bits=64, random_state=0).fit(X[rows] / 255.0, y[rows])
+    with appearing_collection(folder, hasher, vectors="int8", fields={"digit": int}, kind="pictures") as collection:
+        for start in range(0, len(X), _ROWS_AT_ONCE):
+            part = slice(start, start + _ROWS_AT_ONCE)
+            collection.add(
+                X[part] / 255.0,
+                labels=y[part],
+                metadata=[{"digit": int(label)} for label in y[part]],
+                previews=[encode_png(255 - row.reshape(side, side)) for row in X[part]],
+            )
+
+
+def measure(client: httpx.Client, name: str, n_clicks: int) -> None:
+    timed(client, "/")
+    print(f"first page: {1000 * timed(client, '/'):.0f} ms")
+    client.get(f"/explore/{name}?item=0")
+    while "being prepared" in client.get(f"/explore/{name}?item=0&part=rest").text:
+        time.sleep(0.5)
+    n_items = client.get(f"/api/v1/collections/{name}").json()["n_items"]
+    items = np.random.default_rng(1).integers(0, n_items, n_clicks).tolist()
+    for part, what in (("near", "click to neighbors by codes"), ("rest", "then all other methods and why")):
+        seconds = [timed(client, f"/explore/{name}?item={item}&part={part}") for item in items]
+        print(f"{what}: median {1000 * np.median(seconds):.0f} ms, 95 % {1000 * np.percentile(seconds, 95):.0f} ms")
+
+
+def timed(client: httpx.Client, path: str) -> float:
+    started = time.perf_counter()
+    client.get(path).raise_for_status()
+    return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+"""A map as pages draw it: places, labels and confidences of all items in compact lists, and the codewords."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..answers import Label
+from ..collection import Collection
+from ..maps import map_codewords
+from ..teaching import Lesson
+
+__all__ = ["CodewordPlace", "codeword_places", "item_places"]
+
+# Places are whole numbers up to it: finer than any screen, and short in JSON.
+_SCALE = 10_000
+_CODE_BITS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class CodewordPlace:
+    """A class, where its codeword is on the map, and the class whose codeword is nearest to it."""
+
+    label: Label
+    x: float
+    y: float
+    nearest: Label | None
+    distance: int
+
+
+def item_places(lesson: Lesson, collection: Collection) -> dict[str, Any]:
+    """Return lists with one entry per item; ``label`` numbers the entries of ``labels``, -1 for none."""
+    places, found = lesson.map(), lesson.predictions()
+    labels = [each.label for each in lesson.state().classes]
+    number = {label: place for place, label in enumerate(labels)} | {None: -1}
+    first_bits = collection.codes(places.ids).to_signs()[:, :_CODE_BITS] > 0
+    return {
+        "version": lesson.version,
+        "labels": [str(label) for label in labels],
+        "ids": places.ids.tolist(),
+        "x": np.round(_SCALE * places.x).astype(int).tolist(),
+        "y": np.round(_SCALE * places.y).astype(int).tolist(),
+        "label": [number[label] for label in found.labels],
+        "sure": np.round(100 * np.asarray(found.confidences)).astype(int).tolist(),
+        "given": np.asarray(found.given).astype(int).tolist(),
+        "code": (first_bits @ (1 << np.arange(first_bits.shape[1]))).tolist(),
+    }
+
+
+def codeword_places(collection: Collection) -> list[CodewordPlace]:
+    """Return the places of the codewords of all classes; none if the hasher has none."""
+    hasher: Any = collection.hasher
+    inner = getattr(hasher, "hasher_", hasher)
+    inner = getattr(inner, "class_hasher_", inner)
+    words, classes = getattr(inner, "codewords_", None), getattr(inner, "classes_", None)
+    if words is None or classes is None or len(classes) < 2 or len(words) < len(classes):
+        return []
+    words = np.asarray(words)[: len(classes)]
+    distances = (words[:, None] != words[None]).sum(axis=2)
+    np.fill_diagonal(distances, words.shape[1] + 1)
+    names = np.asarray(classes).tolist()
+    return [
+        CodewordPlace(names[row], float(x), float(y), names[int(near.argmin())], int(near.min()))
+        for row, ((x, y), near) in enumerate(zip(map_codewords(words), distances, strict=True))
+    ]

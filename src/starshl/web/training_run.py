@@ -1,0 +1,89 @@
+"""What a fit has chosen, as far as the hasher of a collection remembers it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..answers import Label
+from ..collection import Collection
+
+__all__ = ["TrainingRun", "training_run_of"]
+
+_MOST_CODEWORDS = 40
+_MOST_WEIGHTS = 14
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRun:
+    """The story of a fit: facts in words, weights as shares, codewords as bits, and how the objective fell."""
+
+    method: str
+    about: str
+    choice: str
+    facts: list[tuple[str, str]]
+    kernels: list[tuple[str, float]] = field(default_factory=list)
+    views: list[tuple[str, float]] = field(default_factory=list)
+    codewords: list[tuple[Label, list[bool]]] = field(default_factory=list)
+    history: list[float] = field(default_factory=list)
+
+
+def training_run_of(collection: Collection) -> TrainingRun:
+    """Return what is known about the fit of a collection's hasher."""
+    hasher: Any = collection.hasher
+    outer = getattr(hasher, "hasher_", hasher)
+    inner = getattr(outer, "class_hasher_", outer)
+    return TrainingRun(
+        method=type(outer).__name__,
+        about=f"{outer.facts.paper}, {outer.facts.year}",
+        choice=str(getattr(outer, "choice_", "") or getattr(inner, "choice_", "")),
+        facts=_facts(hasher, outer, inner),
+        kernels=_kernels(inner),
+        views=[(name, float(share)) for name, share in dict(getattr(inner, "view_weights_", {})).items()],
+        codewords=_codewords(inner),
+        history=np.asarray(getattr(inner, "objective_history_", ())).tolist(),
+    )
+
+
+def _facts(hasher: Any, outer: Any, inner: Any) -> list[tuple[str, str]]:
+    facts = [("bits", str(hasher.n_bits_)), ("columns", str(getattr(hasher, "n_features_in_", "-")))]
+    if hasattr(outer, "class_bits_"):
+        facts.append(("bits for the class", f"{outer.class_bits_}, which hold {outer.field_holds_}"))
+        facts.append(("weight of another class", f"{outer.class_weight_:g}"))
+        facts.append(("class by", type(inner).__name__))
+        facts.append(("neighbors by", type(outer.neighbor_hasher_).__name__))
+    if hasattr(inner, "labeled_"):
+        labeled = np.asarray(inner.labeled_)
+        facts.append(("training rows", f"{len(labeled):,}, of which {int(labeled.sum()):,} had a label"))
+    for name, words in (("ridge_", "ridge"), ("temperature_", "temperature"), ("n_iter_", "sweeps")):
+        if hasattr(inner, name):
+            facts.append((words, f"{getattr(inner, name):.4g}"))
+    return facts
+
+
+def _kernels(inner: Any) -> list[tuple[str, float]]:
+    kernels, weights = getattr(inner, "kernels_", None), getattr(inner, "kernel_weights_", None)
+    if kernels is None or weights is None or isinstance(kernels, str):
+        return []
+    shares = np.atleast_2d(np.asarray(weights)).mean(axis=0)
+    if len(shares) != len(kernels) or not shares.sum() > 0:
+        return []
+    shares = shares / shares.sum()
+    best = np.argsort(-shares, kind="stable")[:_MOST_WEIGHTS]
+    return [(_short(str(kernels[place])), float(shares[place])) for place in best if shares[place] > 0]
+
+
+def _short(name: str) -> str:
+    """Return the name of a kernel with numbers of four digits."""
+    return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number.group()):.4g}", name)
+
+
+def _codewords(inner: Any) -> list[tuple[Label, list[bool]]]:
+    words, classes = getattr(inner, "codewords_", None), getattr(inner, "classes_", None)
+    if words is None or classes is None or len(words) < len(classes):
+        return []
+    names = np.asarray(classes).tolist()[:_MOST_CODEWORDS]
+    return [(name, (np.asarray(word) > 0).tolist()) for name, word in zip(names, words, strict=False)]
