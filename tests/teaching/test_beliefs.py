@@ -4,8 +4,10 @@ import pytest
 from starshl.graphs import NeighborGraph
 from starshl.graphs.coordinates import principal_coordinates
 from starshl.graphs.diffusion import graph_scores
+from starshl.graphs.plain_ridge import RowsPlain, scores_from_labeled
 from starshl.graphs.smooth_basis import smooth_basis
 from starshl.graphs.spectrum import leading_eigenpairs
+from starshl.graphs.trust import edge_agreement, graph_share
 from starshl.teaching.beliefs import believe
 from starshl.teaching.events import Answer
 from starshl.teaching.items import _balanced
@@ -50,13 +52,16 @@ def test_scores_are_those_of_a_dense_solve(points):
 
 def test_where_neighbors_do_not_agree_the_labels_decide_alone():
     rng = np.random.default_rng(0)
-    rows = rng.standard_normal((200, 20))
-    labels = (rows[:, 0] > 0).astype(np.int64)
-    given = np.where(np.arange(200) < 60, labels, -1)
+    rows, labels = rng.standard_normal((200, 20)), rng.integers(2, size=200)
+    labeled = np.arange(180)
+    given = np.where(np.arange(200) < 180, labels, -1)
     graph = NeighborGraph.of_rows(rows)
     beliefs = believe(graph, rows, given, 2)
-    assert np.mean(beliefs.index[60:] == labels[60:]) > 0.6
-    assert beliefs.confidences[60:].mean() < 0.9
+    expected = scores_from_labeled(RowsPlain(rows), labeled, np.eye(2)[labels[labeled]] - 0.5)
+    assert graph_share(edge_agreement(graph, beliefs.index)) == 0
+    assert np.array_equal(beliefs.index[180:], expected[180:].argmax(axis=1))
+    assert beliefs.confidences[180:].mean() < 0.9
+    assert (graph_share(0.2), graph_share(0.5)) == (0, 1)
 
 
 def test_a_smooth_basis_begins_with_eigenvectors_and_is_orthonormal():

@@ -24,6 +24,7 @@ __all__ = [
 # The graph hurts where the agreement is below .65 and helps above .73 or so; between, a ridge of 3 to 10 is never far
 # from the best. Measured on 17 data sets with 1, 5 and 20 labels per class.
 _AGREEMENTS = (0.60, 0.78)
+_SHARE_AGREEMENTS = (0.25, 0.40)
 _RIDGES = (30.0, 12.8, 5.5, 2.3, 1.0)  # equal ratios; few values, so that a kept inverse serves the next labels too
 # Standard errors by which the labels alone must be ahead before trust falls, and at which none is left.
 _PREFERENCES = (0.5, 2.0)
@@ -117,11 +118,12 @@ def pseudo_label_ridge(agreement: float, preference: float = 0.0) -> float:
 
 
 def graph_share(agreement: float) -> float:
-    """Return how much of a score the graph decides where the labels alone decide the rest: all where neighbors agree.
+    """Return how much of a score the graph decides where the labels alone decide the rest; all where neighbors agree.
 
-    The bounds are those of :func:`pseudo_label_ridge`; between them the share rises with the agreement.
+    Lower bounds than those of :func:`pseudo_label_ridge` suffice if nothing learns from the spread labels: with fifty
+    labels on small photographs the graph alone is .03 to .04 better than ridge regression at an agreement of .5.
     """
-    low, high = _AGREEMENTS
+    low, high = _SHARE_AGREEMENTS
     return float(np.clip((agreement - low) / (high - low), 0, 1))
 
 
