@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .hashers import inner_hasher
 from .options import AsJson, Progress, load_model, print_json, progress_shown, split_names
 from .outputs import check_output
 
@@ -98,8 +99,9 @@ def export(
 
 
 def _onnx_sentences(summary: dict[str, Any]) -> str:
+    parts = ", ".join([*summary["steps"], summary["method"]])
     return (
-        f"{summary['method']}, {summary['n_bits']} bits, {summary['file_bytes']:,} bytes in {summary['precision']}: "
+        f"{parts}, {summary['n_bits']} bits, {summary['file_bytes']:,} bytes in {summary['precision']}: "
         f"{summary['onnx']} (outputs {', '.join(summary['outputs'])})\n"
         f"One row takes {summary['onnx_ms']:.3f} ms in onnxruntime on one thread, {summary['encode_ms']:.3f} ms in "
         "`encode`."
@@ -164,7 +166,8 @@ def export_onnx(source: Path, path: Path, outputs: tuple[str, ...] | None, preci
     latency = single_row_latency(timed, hasher)
     return {
         "onnx": str(path),
-        "method": type(hasher).__name__,
+        "method": type(inner_hasher(hasher)).__name__,
+        "steps": [type(step).__name__ for step in getattr(hasher, "steps_", ())],
         "n_bits": hasher.n_bits_,
         "n_features": hasher.n_features_in_,
         "outputs": names,
