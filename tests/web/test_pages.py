@@ -1,6 +1,7 @@
 """Pages without a browser: what they say, that every search is an address, and who may change something."""
 
 import re
+import threading
 from urllib.parse import parse_qs
 
 import numpy as np
@@ -13,6 +14,7 @@ from starshl.web.http.pages.question import Question
 from starshl.web.http.pages.teach import keys_of
 from starshl.web.settings import Settings
 from starshl.web.tokens import READ, WRITE, Token, Tokens
+from starshl.web.workshop import Workshop
 
 PAGE = {"Accept": "text/html"}
 
@@ -166,6 +168,40 @@ def lesson(ask):
         if "data-version" in found.text:
             return found.text
     raise AssertionError(found.text)
+
+
+def test_a_preparation_that_was_canceled_begins_again_with_the_page_and_not_while_one_looks(ask, monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def wait_for_cancel(_, job):
+        begun.set()
+        go_on.wait(20)
+        job.check()
+        raise AssertionError("It was not canceled.")
+
+    monkeypatch.setattr(Workshop, "_prepare_lesson", wait_for_cancel)
+    assert "<progress" in page(ask, "/explore/things/teach").text
+    begun.wait(20)
+    ask("POST", "/explore/things/teach/cancel", root="", json={})
+    go_on.set()
+    for _ in range(500):
+        text = ask("GET", "/explore/things/teach?part=board", root="").text
+        if "<progress" not in text:
+            break
+    assert "The preparation was canceled" in text
+    assert "The preparation was canceled" in ask("GET", "/explore/things/teach?part=board", root="").text
+    monkeypatch.undo()
+    lesson(ask)
+
+
+def test_a_lesson_is_prepared_anew_when_an_item_was_replaced_by_another_one(ask, rows):
+    lesson(ask)
+    ask("DELETE", "/collections/things/items/7")
+    ask("POST", "/collections/things/items", json={"items": [{"id": 100, "vector": rows[7].tolist()}]})
+    assert ask("GET", "/collections/things").json()["n_items"] == 60
+    assert ask("GET", "/explore/things/teach/state", root="").json()["version"] is None
+    lesson(ask)
+    assert ask("POST", "/explore/things/teach/answer", root="", json={"ids": [100], "label": "a"}).status_code == 200
 
 
 def test_labels_given_on_the_page_are_those_of_the_collection_and_can_be_undone(ask):

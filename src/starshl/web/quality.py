@@ -42,6 +42,8 @@ def measure_quality(job: RunningJob, collection: Collection, others: SideBySide)
         raise ValueError("Quality needs labeled items of two classes or more. Label some first.")
     if collection.keeps is None:
         raise ValueError("Quality needs the vectors of items, and this collection keeps none.")
+    if not others.is_possible:
+        raise ValueError("Quality needs all vectors in memory, and those of this collection take more than 2 GB.")
     others.prepare(job)
     label_of = dict(zip(ids, labels, strict=True))
     chosen = np.sort(np.random.default_rng(0).permutation(len(ids))[:_QUERIES])

@@ -45,6 +45,7 @@ class Workshop:
         self._started: dict[str, str] = {}
         self._uploads: OrderedDict[str, Upload] = OrderedDict()
         self._lesson: Lesson | None = None
+        self._lesson_vectors: tuple[str, int, int] | None = None
         self._mapped: Lesson | None = None
         self.quality: Quality | None = None
 
@@ -55,27 +56,30 @@ class Workshop:
             return None
         with self.searcher.opened() as collection:
             # A restored snapshot is another collection, and new items have no neighbors yet.
-            is_current = lesson.collection is collection and len(lesson.ids) == len(collection)
+            is_current = lesson.collection is collection and self._lesson_vectors == collection.vectors_state
         return lesson if is_current else None
 
-    def prepare_lesson(self) -> Job | None:
-        """Begin to prepare a lesson, unless there is one; return the job if one waits or runs."""
-        return None if self.lesson() is not None else self.in_background("prepare teaching", self._prepare_lesson)
+    def prepare_lesson(self, *, again: bool = True) -> Job | None:
+        """Begin to prepare a lesson, unless there is one; return the job."""
+        if self.lesson() is not None:
+            return None
+        return self.in_background("prepare teaching", self._prepare_lesson, again=again)
 
     def _prepare_lesson(self, job: RunningJob) -> dict[str, Any]:
         self.searcher.check_writable()
         with self.searcher.opened() as collection:
+            vectors = collection.vectors_state
             lesson = Lesson(collection, progress=job.report)
-        before, self._lesson = self._lesson, lesson
+        before, self._lesson, self._lesson_vectors = self._lesson, lesson, vectors
         if before is not None:
             before.close()
         return {"n_items": len(lesson.ids)}
 
-    def prepare_map(self) -> Job | None:
-        """Begin to place the items on a map, unless that is done; return the job if one waits or runs."""
+    def prepare_map(self, *, again: bool = True) -> Job | None:
+        """Begin to place the items on a map, unless that is done; return the job."""
         if self._mapped is not None and self._mapped is self.lesson():
             return None
-        return self.in_background("prepare map", self._prepare_map)
+        return self.in_background("prepare map", self._prepare_map, again=again)
 
     def _prepare_map(self, job: RunningJob) -> dict[str, Any]:
         if self.lesson() is None:
@@ -96,17 +100,22 @@ class Workshop:
             self.quality = measure_quality(job, collection, self.side_by_side)
         return {"n_queries": self.quality.n_queries}
 
-    def prepare_comparison(self) -> Job | None:
+    def prepare_comparison(self, *, again: bool = True) -> Job | None:
         """Begin to prepare the other methods, unless they are ready or cannot be had; return the job if one runs."""
         if not self.side_by_side.is_possible or self.side_by_side.is_ready:
             return None
-        return self.in_background("compare", self.side_by_side.prepare)
+        job = self.in_background("compare", self.side_by_side.prepare, again=again)
+        return job if job.ended is None else None
 
-    def in_background(self, kind: str, work: Callable[[RunningJob], dict[str, Any]]) -> Job:
-        """Return the job of this kind that waits or runs, or start one."""
+    def in_background(self, kind: str, work: Callable[[RunningJob], dict[str, Any]], *, again: bool = True) -> Job:
+        """Return the job of this kind that waits or runs, or start one.
+
+        Without ``again``, one that failed or was canceled is returned, too: a page that asks how far it is must not
+        begin it anew.
+        """
         with self._lock:
             job = self.job(kind)
-            if job is None or job.ended is not None:
+            if job is None or (job.ended is not None and (again or job.state == "done")):
                 job = self._jobs.start(kind, self.searcher.name, work)
                 self._started[kind] = job.id
             return job

@@ -105,8 +105,11 @@ def neighbors(workshop: Workshop, question: Question) -> Exploration:
     return Exploration(info, question, asked, [found])
 
 
-def look_closer(workshop: Workshop, exploration: Exploration) -> Exploration:
-    """Add the other methods, what the hasher makes of the query, and why one of the hits matches."""
+def look_closer(workshop: Workshop, exploration: Exploration, *, again: bool = True) -> Exploration:
+    """Add the other methods, what the hasher makes of the query, and why one of the hits matches.
+
+    With ``again``, a preparation of the other methods that failed begins anew.
+    """
     question, info, asked = exploration.question, exploration.info, exploration.asked
     assert asked is not None
     if asked.vector is not None:
@@ -114,7 +117,7 @@ def look_closer(workshop: Workshop, exploration: Exploration) -> Exploration:
             exploration.portrait = portrait_of(collection, asked.vector)
         if question.radius is None:
             exploration.rankings += _others(workshop, question, info, asked)
-            exploration.preparing = workshop.prepare_comparison()
+            exploration.preparing = workshop.prepare_comparison(again=again)
     exploration.match = _match(workshop, exploration)
     return exploration
 

@@ -66,7 +66,7 @@ def _gathered(workshop: Workshop, question: Question, part: str) -> Exploration:
     if not question.is_asked:
         return browse(workshop, question)
     found = neighbors(workshop, question)
-    return found if part == "near" else look_closer(workshop, found)
+    return found if part == "near" else look_closer(workshop, found, again=not part)
 
 
 def _filters(workshop: Workshop) -> dict[str, Any]:

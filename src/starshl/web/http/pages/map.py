@@ -30,7 +30,7 @@ async def show_map(request: Request, collection: InCollection, service: TheServi
     info = await in_thread(collection.info)
     possible = info.vectors is not None and info.n_items > 1
     writable = info.writable and may_write(request)
-    job = await in_thread(workshop.prepare_map) if possible and writable else None
+    job = await in_thread(lambda: workshop.prepare_map(again=not part)) if possible and writable else None
     lesson = await in_thread(workshop.lesson) if job is None and possible and writable else None
     values: dict[str, Any] = {
         "name": collection.name,
@@ -64,7 +64,7 @@ async def some_cards(request: Request, collection: InCollection, ids: str = "") 
 
 def _places(collection: Searcher, workshop: Workshop) -> dict[str, Any]:
     lesson = workshop.lesson()
-    if lesson is None or workshop.prepare_map() is not None:
+    if lesson is None or workshop.prepare_map(again=False) is not None:
         raise ConflictError("The map is not prepared yet. Reload the page and wait until it is.")
     with collection.opened() as opened:
         return item_places(lesson, opened)

@@ -82,7 +82,7 @@ async def teach(
         "exports": EXPORTS,
     }
     if possible and writable:
-        values["job"] = await in_thread(workshop.prepare_lesson)
+        values["job"] = await in_thread(lambda: workshop.prepare_lesson(again=not part))
         lesson = await in_thread(workshop.lesson)
         values["shown"] = None if lesson is None else await in_thread(_shown, workshop, lesson, order)
     return render("teach/board.html" if part else "teach/page.html", request, **values)
