@@ -35,6 +35,13 @@ def test_overlapping_holders_keep_the_limit_until_the_last_one_ends():
         assert blas_threads() == {2}
 
 
+def test_a_new_holder_sets_one_thread_again_after_others_have_changed_the_number():
+    with single_threaded_blas(), threadpool_limits(2):
+        assert blas_threads() == {2}
+        with single_threaded_blas():
+            assert blas_threads() == {1}
+
+
 def test_results_come_in_the_order_of_the_tasks():
     tasks = [lambda i=i: i**2 for i in range(20)]
     assert run_all(tasks, n_jobs=4) == run_all(tasks, n_jobs=1) == [i**2 for i in range(20)]

@@ -20,11 +20,18 @@ def _blas_libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def _set_one_thread() -> None:
+    for library in _blas_libraries().lib_controllers:
+        if library.user_api == "blas" and library.num_threads != 1:
+            library.set_num_threads(1)
+
+
 class _SharedLimit:
     """A limit that lasts from the first holder to the last.
 
     The number of BLAS threads belongs to the process. If overlapping holders each restored the number they
-    started with, the one that ends last would leave the limit of another in place for good.
+    started with, the one that ends last would leave the limit of another in place for good. Each new holder sets the
+    number again, because others may have changed it meanwhile.
     """
 
     limiter: ThreadpoolController
@@ -36,6 +43,8 @@ class _SharedLimit:
         with self.lock:
             if self.n_holders == 0:
                 self.limiter = _blas_libraries().limit(limits=1)
+            else:
+                _set_one_thread()
             self.n_holders += 1
 
     def release(self) -> None:

@@ -85,7 +85,7 @@ def test_what_a_failed_change_of_hasher_leaves_is_removed_by_the_next_writer(fol
     other = LSHash(24, random_state=1).fit(rows)
     with Collection(folder) as collection:
         expected = collection.rows()
-        monkeypatch.setattr(f"starshl.collection.folder.{step}", lambda path: 1 / 0)
+        monkeypatch.setattr(f"starshl.collection.folder.{step}", lambda *arguments: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             collection.replace_hasher(other, np.arange(60), rows)
         monkeypatch.undo()

@@ -207,7 +207,7 @@ def test_items_are_selected_on_the_map_and_labeled(visit, site):
     assert page.text_content("#count") == "240"
     page.fill("#label", "drawing")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#legend li")
+    until(page, "document.querySelector('#legend').textContent.includes('drawing')")
     assert set(labels(page, site, "shared").values()) == {"drawing"}
     page.focus("#map")
     for key in ("+", "+", "ArrowLeft", "Escape"):

@@ -16,7 +16,7 @@ from starshl.tables import ParquetRows, TableError
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Make a few hundred rows several blocks: searches for kernel weights take seconds on more."""
-    monkeypatch.setattr(landmark_problem, "_BLOCK_ROWS", 100)
+    monkeypatch.setattr(landmark_problem, "BLOCK_ROWS", 100)
 
 
 def overlapping_classes(n_rows=260, dtype=np.float64, seed=0):
