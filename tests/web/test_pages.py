@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from starlette.datastructures import QueryParams
 
+from starshl import Collection, StarRidge
 from starshl.web.http.app import PARTS
 from starshl.web.http.guard import needed_right
 from starshl.web.http.pages.question import Question
 from starshl.web.http.pages.teach import keys_of
+from starshl.web.portraits import portrait_of
 from starshl.web.settings import Settings
 from starshl.web.tokens import READ, WRITE, Token, Tokens
 from starshl.web.workshop import Workshop
@@ -284,8 +286,17 @@ def test_the_page_of_the_model_tells_what_was_fitted_and_measures_the_search(ask
     assert "60 labeled items as queries among 60" in text
 
 
+def test_a_query_is_described_where_only_some_rows_had_labels_that_are_words(tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 5)) + np.repeat([[0.0], [4.0]], 30, axis=0)
+    some = [name if place % 3 else None for place, name in enumerate(["low"] * 30 + ["high"] * 30)]
+    hasher = StarRidge(8, random_state=0).fit(X, np.array(some, dtype=object))
+    with Collection.create(tmp_path / "words", hasher) as collection:
+        guesses = portrait_of(collection, X[0]).guesses
+    assert guesses[0].label == "low"
+    assert guesses[0].probability > 0.5
+
+
 def test_exact_search_finds_what_a_sort_of_all_distances_finds(folder, rows):
-    from starshl.collection import Collection
     from starshl.web import Searcher
     from starshl.web.jobs import RunningJob
     from starshl.web.side_by_side import SideBySide

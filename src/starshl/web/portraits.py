@@ -65,8 +65,8 @@ def _guesses(hasher: Any, rows: np.ndarray) -> list[Guess]:
     if hasattr(hasher, "predict_proba"):
         shares = hasher.predict_proba(rows)[0]
         best = [place for place in np.argsort(-shares, kind="stable")[:_MOST_GUESSES] if shares[place] >= _LEAST_SHARE]
-        classes = np.asarray(hasher.classes_)
-        return [Guess(classes[place].tolist(), float(shares[place])) for place in best]
+        classes = np.asarray(hasher.classes_).tolist()
+        return [Guess(classes[place], float(shares[place])) for place in best]
     if hasattr(hasher, "predict") and len(getattr(hasher, "classes_", ())):
         return [Guess(np.asarray(hasher.predict(rows)).tolist()[0], None)]
     return []
