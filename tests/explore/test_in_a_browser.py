@@ -118,6 +118,19 @@ def test_several_items_are_labeled_at_once_and_skipped_ones_do_not_come_back(vis
     assert page.locator('#proposals [aria-selected="true"]').count() == 2
 
 
+def test_an_item_that_is_proposed_and_also_a_member_of_its_class_is_labeled_once(visit, site):
+    page = visit("/explore/careful/teach")
+    lesson(page)
+    name_by_typing(page, "ring")
+    before, item = labels(page, site, "careful"), focused(page)
+    # A board that is shown again selects both places of an item that was selected.
+    proposed = "document.querySelector('#proposals > li')"
+    page.evaluate(f"() => document.querySelector('.small-options').append({proposed}.cloneNode(true))")
+    assert page.locator(f'[data-id="{item}"][aria-selected="true"]').count() == 2
+    press(page, "1")
+    assert labels(page, site, "careful") == before | {item: "ring"}
+
+
 def test_two_tabs_show_the_same_lesson(visit, site):
     one, other = visit("/explore/shared/teach"), visit("/explore/shared/teach")
     lesson(one)

@@ -12,6 +12,8 @@ const waiting = [];
 
 const options = () => [...board.querySelectorAll('[role="option"]')];
 const selected = () => options().filter((option) => option.getAttribute("aria-selected") === "true");
+/** The ids of what is selected, each once: an item may be proposed and also stand among the members of its class. */
+const selectedIds = () => [...new Set(selected().map((option) => Number(option.dataset.id)))];
 const version = () => board.querySelector(".lesson")?.dataset.version;
 
 function mark(option, isSelected) { option.setAttribute("aria-selected", String(isSelected)); }
@@ -79,7 +81,7 @@ async function next() {
   board.dispatchEvent(new CustomEvent("settled", { bubbles: true }));
 }
 
-function label(name, ids = selected().map((option) => Number(option.dataset.id))) {
+function label(name, ids = selectedIds()) {
   if (!ids.length) { tell("Select an item first.", { bad: true }); return; }
   change("answer", { ids, label: name });
 }
@@ -92,7 +94,7 @@ function accept() {
 }
 
 const actions = {
-  skip: () => change("skip", { ids: selected().map((option) => Number(option.dataset.id)) }),
+  skip: () => change("skip", { ids: selectedIds() }),
   undo: () => change("undo", {}),
   cancel: () => send(`${address}/cancel`, {}).then(() => look()).catch((error) => tell(error.message, { bad: true })),
 };
@@ -189,7 +191,7 @@ function startTyping(key) {
 
 async function refresh() {
   const focus = preparing();
-  const keep = selected().map((option) => option.dataset.id);
+  const keep = selectedIds().map(String);
   try {
     const answer = await request(`${address}?part=board&order=${order}`, { headers: { Accept: "application/json" } });
     show(await answer.text(), { keep, focus, keepTyped: true });
