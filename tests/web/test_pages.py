@@ -2,6 +2,7 @@
 
 import re
 import threading
+import time
 from urllib.parse import parse_qs
 
 import numpy as np
@@ -217,6 +218,18 @@ def test_labels_given_on_the_page_are_those_of_the_collection_and_can_be_undone(
     undone = ask("POST", "/explore/things/teach/undo", root="", json={})
     assert "Undone: 1 item as before" in undone.text
     assert ask("GET", f"/collections/things/items/{first}").json()["label"] == before
+
+
+def test_the_service_predicts_as_soon_as_the_codes_follow_from_labels(ask, rows):
+    asked = {"vectors": [rows[0].tolist()]}
+    assert ask("POST", "/collections/things/predict", json=asked).status_code == 422
+    lesson(ask)
+    ask("POST", "/explore/things/teach/answer", root="", json={"ids": [0], "label": "a"})
+    for _ in range(1000):
+        if ask("GET", "/explore/things/teach/state", root="").json()["codes"] == "current":
+            break
+        time.sleep(0.02)
+    assert ask("POST", "/collections/things/predict", json=asked).status_code == 200
 
 
 def test_a_change_by_somebody_else_shows_in_the_state_of_the_lesson(ask):

@@ -123,8 +123,29 @@ def test_a_collection_of_texts_takes_no_pictures(ask):
     assert (answer.status_code, "cannot be searched by pictures" in answer.json()["detail"]) == (422, True)
 
 
-def test_previews_are_pictures_that_cannot_run_anything(ask):
-    answer = ask("GET", "/collections/pictures/items/3/preview")
+def _upload(ask, content):
+    return ask("POST", "/explore/pictures/search", root="", files={"picture": ("mine.png", content)})
+
+
+def test_an_uploaded_picture_has_an_address_that_shows_it_and_its_neighbors(ask):
+    sent = _upload(ask, BLUE)
+    assert sent.status_code == 303
+    text = ask("GET", sent.headers["location"], root="").text
+    assert "mine.png" in text
+    assert "data:image/webp;base64," in text
+    assert ">blue</span>" in text
+
+
+def test_an_upload_has_the_limits_of_every_other_picture(ask):
+    sent = _upload(ask, _encoded(Image.new("1", (8_000, 6_000))))
+    assert (sent.status_code, "Up to 40 megapixels are allowed" in sent.json()["detail"]) == (422, True)
+
+
+@pytest.mark.parametrize(
+    ("root", "path"), [("/api/v1", "/collections/pictures/items/3/preview"), ("", "/explore/pictures/pictures/3")]
+)
+def test_previews_are_pictures_that_cannot_run_anything(ask, root, path):
+    answer = ask("GET", path, root=root)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "image/webp")
     assert answer.headers["content-security-policy"] == "default-src 'none'"
     assert answer.headers["x-content-type-options"] == "nosniff"

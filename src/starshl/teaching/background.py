@@ -66,6 +66,7 @@ class Follower:
             self._is_wanted, self._is_canceled = False, True
             if self._state.state == "waiting":
                 self._state = self._state._replace(state="canceled")
+            self._changed.notify_all()
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until nothing waits or runs; False if that took longer."""

@@ -6,17 +6,19 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..collection import Preview
 from ..exceptions import MissingExtraError
-from ..features import open_picture
+from ..features import open_picture, preview_of
 from .errors import BusyError, NotInstalledError, UnknownError
 from .searcher import Searcher
 
-__all__ = ["picture_vector", "preview", "text_vectors", "warm_up"]
+__all__ = ["picture_and_preview", "picture_vector", "preview", "text_vectors", "warm_up"]
+
+Result = TypeVar("Result")
 
 #: Pixels of a picture that is sent; it may take 200 MB while it is decoded.
 LARGEST = 40_000_000
@@ -30,10 +32,16 @@ _places = threading.BoundedSemaphore(_AT_ONCE + _MOST_WAITING)
 
 def picture_vector(searcher: Searcher, content: bytes) -> Future[np.ndarray]:
     """Return the vector of a picture, given as the bytes of a JPEG, PNG or WebP file; shape (1, n_columns)."""
+    _check_kind(searcher, "pictures")
+    return _submitted(lambda: _extracted(searcher, [_decoded(content)]))
 
-    def extract() -> np.ndarray:
-        picture = open_picture(content, side=_DECODED_SIDE, max_pixels=LARGEST)
-        return _extracted(searcher, [picture])
+
+def picture_and_preview(searcher: Searcher, content: bytes) -> Future[tuple[np.ndarray, bytes]]:
+    """Return the vector of a picture, as above, and a small picture of it as the bytes of a WebP file."""
+
+    def extract() -> tuple[np.ndarray, bytes]:
+        picture = _decoded(content)
+        return _extracted(searcher, [picture]), preview_of(picture)
 
     _check_kind(searcher, "pictures")
     return _submitted(extract)
@@ -76,12 +84,16 @@ def _check_kind(searcher: Searcher, kind: str) -> None:
             )
 
 
+def _decoded(content: bytes) -> Any:
+    return open_picture(content, side=_DECODED_SIDE, max_pixels=LARGEST)
+
+
 def _extracted(searcher: Searcher, raw: list[Any]) -> np.ndarray:
     with searcher.opened() as collection:
         return collection.extract(raw)
 
 
-def _submitted(work: Callable[[], np.ndarray]) -> Future[np.ndarray]:
+def _submitted(work: Callable[[], Result]) -> Future[Result]:
     if not _places.acquire(blocking=False):
         raise BusyError(f"{_MOST_WAITING} pictures or texts wait already. Try again in a moment.")
     future = _pool.submit(_explained, work)
@@ -89,7 +101,7 @@ def _submitted(work: Callable[[], np.ndarray]) -> Future[np.ndarray]:
     return future
 
 
-def _explained(work: Callable[[], np.ndarray]) -> np.ndarray:
+def _explained(work: Callable[[], Result]) -> Result:
     """Do the work; a missing library is no fault of whoever asked."""
     try:
         return work()

@@ -184,6 +184,8 @@ class Searcher:
     def predict(self, vectors: Sequence[Sequence[float]], *, probabilities: bool = False) -> Future[Prediction]:
         """Predict the labels of vectors."""
         rows = self._checked(vectors)
+        # A lesson replaces the hasher on its own.
+        self._refresh()
         check_predicts(self._hasher, probabilities)
         kind = "predict_proba" if probabilities else "predict"
         return mapped(self._encodings.submit(kind, rows, len(rows)), predictions)
@@ -322,9 +324,7 @@ class Searcher:
         try:
             return check_vectors(vectors, self._hasher, name)
         except ValueError:
-            if not self.read_only:
-                raise
-            # Another process may have replaced the hasher.
+            # A lesson, or another process, may have replaced the hasher.
             self._refresh()
             return check_vectors(vectors, self._hasher, name)
 

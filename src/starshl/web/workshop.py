@@ -26,11 +26,10 @@ _MOST_UPLOADS = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Upload:
-    """A picture that somebody searches with: its vector, a small picture of it, and its name."""
+    """A picture that somebody searches with: its vector, a small picture of it as a WebP file, and its name."""
 
     vector: np.ndarray
-    preview: bytes | None
-    media_type: str
+    preview: bytes
     name: str
 
 

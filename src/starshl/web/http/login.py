@@ -20,6 +20,8 @@ routes = APIRouter(include_in_schema=False)
 # A path here: "//other.example" would be an address of another site.
 _PATH = re.compile(r"/(?![/\\])[!-~]*")
 _SECONDS = 30 * 24 * 3600
+# Bytes: anyone may send one, and to read a long one takes seconds.
+_LONGEST_FORM = 20_000
 _PAGE = """<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>Token needed - starshl</title>
@@ -49,7 +51,10 @@ async def show_login(request: Request, target: Annotated[str, Query(alias="next"
 @routes.post(LOGIN)
 async def log_in(request: Request) -> Response:
     """Keep a token that is valid in a cookie, and go on to where the browser wanted to go."""
-    form = parse_qs((await request.body()).decode("latin-1"))
+    body = await request.body()
+    if len(body) > _LONGEST_FORM:
+        return _page("/", "The form is too long. Give a token only.", 413)
+    form = parse_qs(body.decode("latin-1"))
     target, text = form.get("next", ["/"])[0], form.get("token", [""])[0].strip()
     if foreign_page(request.method, request.headers):
         return _page(target, "The form came from a page of another site. Use this one.", 403)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import HTTPException, Query, Request
 from fastapi.responses import Response
 
+from ...collection import Preview
 from ..raw import picture_vector, preview
 from .answers import SearchAnswer, search_answer
 from .items import ItemId
@@ -14,7 +15,7 @@ from .parts import InCollection, answer, in_thread, router
 from .schemas import SearchSettings
 from .types import Label
 
-__all__ = ["routes"]
+__all__ = ["preview_answer", "routes"]
 
 routes = router("pictures", "/collections/{name}")
 
@@ -47,8 +48,11 @@ async def search_by_picture(
 )
 async def get_preview(item: ItemId, collection: InCollection) -> Response:
     """Return the small picture of an item."""
-    found = await in_thread(preview, collection, item)
-    # Nothing in it may run, whatever a browser takes it for.
+    return preview_answer(await in_thread(preview, collection, item))
+
+
+def preview_answer(found: Preview) -> Response:
+    """Return a preview as an answer; nothing in it may run, whatever a browser takes it for."""
     headers = {"Content-Security-Policy": "default-src 'none'", "Cache-Control": "private, max-age=60"}
     return Response(found.content, media_type=found.media_type, headers=headers)
 

@@ -54,9 +54,9 @@ def cards_of(
     ]
 
 
-def picture_of_upload(upload: Upload) -> str | None:
+def picture_of_upload(upload: Upload) -> str:
     """Return an uploaded picture as an address."""
-    return None if upload.preview is None else _inline(upload.preview, upload.media_type)
+    return _inline(upload.preview, "image/webp")
 
 
 def _picture(collection: Collection, name: str, item: int) -> str | None:

@@ -7,12 +7,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, File, Query, Request, UploadFile
 from fastapi.responses import RedirectResponse, Response
 
-from ....collection import Preview
-from ...errors import TooLargeError, UnknownError
-from ...searcher import Searcher
+from ...errors import TooLargeError
+from ...raw import preview
 from ...uploads import read_upload
 from ...workshop import Workshop
-from ..parts import InCollection, TheService, in_thread
+from ..parts import InCollection, TheService, answer, in_thread
+from ..raw import preview_answer
 from .exploration import Exploration, browse, look_closer, neighbors
 from .question import MOST_NEIGHBORS, Question
 from .rendering import render
@@ -50,7 +50,7 @@ async def search_by_picture(
     if len(content) > _LARGEST_PICTURE:
         raise TooLargeError("The picture has more than 12 MB. Send a smaller one.")
     workshop = service.workshop(collection.name)
-    upload = await in_thread(read_upload, collection, content, (picture.filename or "uploaded picture")[:100])
+    upload = await answer(read_upload(collection, content, (picture.filename or "uploaded picture")[:100]))
     address = Question.of(request.query_params).address(upload=workshop.keep(upload), item=None, text=None, hit=None)
     return RedirectResponse(f"/explore/{collection.name}{address}", 303)
 
@@ -58,8 +58,7 @@ async def search_by_picture(
 @routes.get("/explore/{name}/pictures/{item}")
 async def picture(item: int, collection: InCollection) -> Response:
     """Return the small picture of an item."""
-    found = await in_thread(_preview, collection, item)
-    return Response(found.content, media_type=found.media_type, headers={"Cache-Control": "private, max-age=3600"})
+    return preview_answer(await in_thread(preview, collection, item))
 
 
 def _gathered(workshop: Workshop, question: Question, part: str) -> Exploration:
@@ -80,15 +79,6 @@ def _filters(workshop: Workshop) -> dict[str, Any]:
             "choices": {field: sorted(values) for field, values in choices.items() if len(values) <= _MOST_CHOICES},
             "takes": collection.kind if collection.extractor is not None else "vectors",
         }
-
-
-def _preview(collection: Searcher, item: int) -> Preview:
-    collection.get([item])
-    with collection.opened() as opened:
-        found = opened.preview(item)
-    if found is None:
-        raise UnknownError(f"Item {item} has no picture.")
-    return found
 
 
 def _interpreted(question: Question, words: str) -> str:
