@@ -184,8 +184,9 @@ class Searcher:
     def predict(self, vectors: Sequence[Sequence[float]], *, probabilities: bool = False) -> Future[Prediction]:
         """Predict the labels of vectors."""
         rows = self._checked(vectors)
-        # A lesson replaces the hasher on its own.
-        self._refresh()
+        # A lesson replaces the hasher on its own. While the collection is swapped, nobody may wait for it here.
+        if self.is_ready:
+            self._refresh()
         check_predicts(self._hasher, probabilities)
         kind = "predict_proba" if probabilities else "predict"
         return mapped(self._encodings.submit(kind, rows, len(rows)), predictions)
@@ -324,6 +325,8 @@ class Searcher:
         try:
             return check_vectors(vectors, self._hasher, name)
         except ValueError:
+            if not self.is_ready:
+                raise
             # A lesson, or another process, may have replaced the hasher.
             self._refresh()
             return check_vectors(vectors, self._hasher, name)
