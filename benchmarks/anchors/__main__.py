@@ -1,12 +1,13 @@
 """mAP on CIFAR-10 under the protocol of the literature, beside published figures: `python benchmarks/anchors`.
 
     STARSHL_DATA=DIR python benchmarks/anchors --features gist            # computes GIST-512 once, into --cache
-    STARSHL_DATA=DIR python benchmarks/anchors --features FILE.npy --name network     # a vector for each of 60,000 rows
+    STARSHL_DATA=DIR python benchmarks/anchors --features network --pictures FILE.npz      # color.py makes the file
+    STARSHL_DATA=DIR python benchmarks/anchors --features FILE.npy        # your own: a vector for each of 60,000 rows
     python benchmarks/anchors --table                                     # print the table of docs/anchors.md
 
 The rows are those of `cifar10-1000q-5000t`: 100 queries per class, the other 59,000 rows are the database, and 500 per
-class of them train. Results are lines of JSON in results/defaults/anchors.jsonl; what is listed there is not measured
-again.
+class of them train; with `--protocol cifar10-1000q-59000t` the whole database trains. Results are lines of JSON in
+results/defaults/anchors.jsonl; what is listed there is not measured again.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,56 +24,79 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "defaults"))
 from gist import gist
-from published import PUBLISHED
+from network import features_of_all, read_pictures
 from store import Store
+from table import table
 
 from starshl import StarRidge, StarSHL, datasets
-from starshl.baselines import COSDISH, ITQ, KSH, SDH, LSHash
+from starshl.base import BaseHasher
+from starshl.baselines import COSDISH, ITQ, KSH, SDH, CodewordSVM, LSHash
+from starshl.codes import BinaryCodes
 from starshl.evaluation import SplitData, mean_average_precision, protocol, split_data
 from starshl.lengths import fit_lengths
 
-PROTOCOL = "cifar10-1000q-5000t"
+PROTOCOLS = ("cifar10-1000q-5000t", "cifar10-1000q-59000t")
 LENGTHS = (12, 24, 32, 48)
-METHODS: dict[str, Callable[[int, int], Any]] = {
-    "StarRidge": lambda n_bits, seed: StarRidge(n_bits, random_state=seed),
-    "SDH": lambda n_bits, seed: SDH(n_bits, random_state=seed),
-    "ITQ": lambda n_bits, seed: ITQ(n_bits, random_state=seed),
-    "LSH": lambda n_bits, seed: LSHash(n_bits, random_state=seed),
-    "KSH": lambda n_bits, seed: KSH(n_bits, random_state=seed),
-    "COSDISH": lambda n_bits, seed: COSDISH(n_bits, random_state=seed),
-    "StarSHL": lambda n_bits, seed: StarSHL(n_bits, random_state=seed),
+METHODS: dict[str, Callable[..., Any]] = {
+    "LSH": LSHash,
+    "ITQ": ITQ,
+    "ITQ CCA": partial(ITQ, variant="cca"),
+    "COSDISH": COSDISH,
+    "COSDISH kernel": partial(COSDISH, variant="kernel"),
+    "SDH": SDH,
+    "FSDH": partial(SDH, variant="fsdh"),
+    "HC-SDH": partial(SDH, variant="hadamard", n_anchors=None),
+    "KSH": KSH,
+    "StarRidge": StarRidge,
+    "codeword SVM": CodewordSVM,
+    "StarSHL": StarSHL,
+    "StarSHL paper": StarSHL.paper,
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--features", default="gist", help='"gist", or a .npy file of vectors')
-    parser.add_argument("--name", help="name of the features in tables; default: gist")
-    parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--features", default="gist", help='"gist", "network", or a .npy file of vectors')
+    parser.add_argument("--pictures", help="an .npz with all pictures in color, for the network")
+    parser.add_argument("--name", help="name of the features in tables; default: that of the features or of their file")
+    parser.add_argument("--protocol", choices=PROTOCOLS, default=PROTOCOLS[0])
+    parser.add_argument("--methods", default=",".join(METHODS), help=f"some of {', '.join(METHODS)}")
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--cache", type=Path, default=Path("starshl-anchors"))
     parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
     store = Store("anchors")
     if given.table:
-        print(table(store.lines))
+        print(table(store.lines, LENGTHS))
         return
+    methods = given.methods.split(",")
+    if unknown := set(methods) - set(METHODS):
+        parser.error(f"There is no method {', '.join(sorted(unknown))} here; known are {', '.join(METHODS)}.")
     dataset = datasets.get("cifar10")
-    name = given.name or Path(given.features).stem
-    vectors = gist_of_all(dataset.X, given.cache) if given.features == "gist" else np.load(given.features)
-    if vectors.shape[0] != len(dataset.X):
-        sys.exit(
-            f"{given.features} has {vectors.shape[0]} rows; CIFAR-10 has {len(dataset.X)}. Give one vector per row."
-        )
-    dataset = replace(dataset, X=vectors)
+    dataset = replace(dataset, X=vectors_of_all(given, dataset.X))
     for run in range(given.runs):
-        split = protocol(PROTOCOL).split(dataset, run)
-        data = split_data(dataset, split, scaling="standard")
-        for method in given.methods.split(","):
-            where = {"features": name, "run": run}
-            store.measure(
-                where, method, lambda method=method, data=data: figures(method, data, data.split.seed(method))
-            )
+        data = split_data(dataset, protocol(given.protocol).split(dataset, run), scaling="standard")
+        for method in methods:
+            where = {
+                "protocol": given.protocol,
+                "features": given.name or Path(given.features).stem,
+                "run": run,
+            }
+            store.measure(where, method, partial(figures, method, data))
+
+
+def vectors_of_all(given: argparse.Namespace, pixels: np.ndarray) -> np.ndarray:
+    """Return the chosen features of all pictures; those of gist and of the network are computed once."""
+    if given.features == "gist":
+        return gist_of_all(pixels, given.cache)
+    if given.features == "network":
+        if given.pictures is None:
+            sys.exit("The network needs pictures in color. Give a file with --pictures; color.py makes one.")
+        return features_of_all(read_pictures(given.pictures, pixels), given.cache)
+    vectors = np.load(given.features)
+    if len(vectors) != len(pixels):
+        sys.exit(f"{given.features} has {len(vectors):,} rows; CIFAR-10 has {len(pixels):,}. Give one vector per row.")
+    return vectors
 
 
 def gist_of_all(pixels: np.ndarray, cache: Path) -> np.ndarray:
@@ -84,39 +109,30 @@ def gist_of_all(pixels: np.ndarray, cache: Path) -> np.ndarray:
     return np.load(path)
 
 
-def figures(method: str, data: SplitData, seed: int) -> list[dict]:
+def figures(method: str, data: SplitData) -> list[dict]:
     """Return mAP at every length, with items coded from their vectors alone and, if that differs, by known labels."""
     rows = []
-    hashers = fit_lengths(METHODS[method](LENGTHS[0], seed), data.X_train, data.y_train, LENGTHS)
-    for n_bits, hasher in zip(LENGTHS, hashers, strict=True):
+    first = METHODS[method](LENGTHS[0], random_state=data.split.seed(method))
+    for n_bits, hasher in zip(LENGTHS, fit_lengths(first, data.X_train, data.y_train, LENGTHS), strict=True):
         queries, items = hasher.encode(data.X_query), hasher.encode_database(data.X_database)
         row = {"bits": n_bits, "map": _map(queries, items, data)}
-        by_label = hasher.encode_database(data.X_database, data.y_database_known)
+        by_label = _with_known_labels(hasher, items, data)
         if by_label != items:
             row["map_known_labels"] = _map(queries, by_label, data)
         rows.append(row)
     return rows
 
 
-def _map(queries: Any, items: Any, data: SplitData) -> float:
+def _with_known_labels(hasher: BaseHasher, items: BinaryCodes, data: SplitData) -> BinaryCodes:
+    """Return the codes of items with those of training rows replaced by what their labels give."""
+    known = data.y_database_known >= 0
+    packed = items.packed.copy()
+    packed[known] = hasher.encode_database(data.X_database[known], data.y_database[known]).packed
+    return hasher.as_codes(packed)
+
+
+def _map(queries: BinaryCodes, items: BinaryCodes, data: SplitData) -> float:
     return round(float(mean_average_precision(queries, items, data.y_query, data.y_database)), 4)
-
-
-def table(lines: list[dict]) -> str:
-    """Return measured and published figures as Markdown, by features."""
-    text = ["| features | method | database codes | 12 bits | 24 bits | 32 bits | 48 bits | source |", "|" + "---|" * 8]
-    for features in dict.fromkeys([*(line["features"] for line in lines), *(p.features for p in PUBLISHED)]):
-        for line in lines:
-            if line["features"] == features:
-                for key, how in (("map", "out of sample"), ("map_known_labels", "known labels where given")):
-                    if key in line["rows"][0]:
-                        cells = [f"{row[key]:.3f}" for row in line["rows"]]
-                        text.append(f"| {features} | {line['work']} | {how} | {' | '.join(cells)} | measured here |")
-        for known in PUBLISHED:
-            if known.features == features:
-                cells = [f"{known.by_bits[n]:.3f}" for n in LENGTHS]
-                text.append(f"| {features} | {known.method} | not said | {' | '.join(cells)} | {known.source} |")
-    return "\n".join(text)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,45 @@
+"""The table of docs/anchors.md: what was measured, a mean over runs, beside what is published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from statistics import mean
+
+from published import PUBLISHED
+
+__all__ = ["table"]
+
+_CODES = {"map": "out of sample", "map_known_labels": "known labels where given"}
+
+
+def table(lines: list[dict], lengths: Sequence[int]) -> str:
+    """Return measured and published figures as Markdown: one table for each number of training rows."""
+    return "\n\n".join(
+        "\n".join(_lines_of(name, lines, lengths)) for name in dict.fromkeys(line["protocol"] for line in lines)
+    )
+
+
+def _lines_of(protocol: str, lines: list[dict], lengths: Sequence[int]) -> list[str]:
+    bits = " | ".join(f"{n} bits" for n in lengths)
+    text = [f"| {protocol} | method | database codes | {bits} | runs | source |", "|" + "---|" * (len(lengths) + 5)]
+    measured = [line for line in lines if line["protocol"] == protocol]
+    published = [known for known in PUBLISHED if known.protocol == protocol]
+    for features in dict.fromkeys([*(line["features"] for line in measured), *(known.features for known in published)]):
+        own = sorted((line for line in measured if line["features"] == features), key=lambda line: line["work"].lower())
+        for method, group in groupby(own, key=lambda line: line["work"]):
+            runs = list(group)
+            for key, codes in _CODES.items():
+                if key in runs[0]["rows"][0]:
+                    cells = [mean(run["rows"][place][key] for run in runs) for place in range(len(lengths))]
+                    text.append(_row(features, method, codes, cells, str(len(runs)), "measured here"))
+        for known in published:
+            if known.features == features:
+                cells = [known.by_bits[n] for n in lengths]
+                text.append(_row(features, known.method, known.codes, cells, "not said", known.source))
+    return text
+
+
+def _row(features: str, method: str, codes: str, cells: list[float], runs: str, source: str) -> str:
+    figures = " | ".join(f"{cell:.3f}" for cell in cells)
+    return f"| {features} | {method} | {codes} | {figures} | {runs} | {source} |"

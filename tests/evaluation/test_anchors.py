@@ -1,0 +1,74 @@
+"""The parts of the anchors on CIFAR-10 (benchmarks/anchors) that read pictures and write the table."""
+
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+FOLDER = Path(__file__).parents[2] / "benchmarks" / "anchors"
+
+
+@pytest.fixture
+def part(monkeypatch):
+    """Return a file of the benchmark by name; what it brings in is forgotten afterwards."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    before = set(sys.modules)
+    yield import_module
+    for name in ("color", "network", "published", "table"):
+        if name not in before:
+            sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def sheets(tmp_path):
+    """A folder like the package: two pictures per sheet, whose labels count from 0."""
+    colors = np.random.default_rng(0).integers(0, 256, (12, 1024, 3), dtype=np.uint8)
+    names = [*(f"data_batch_{number}.png" for number in range(1, 6)), "test_batch.png"]
+    for name, pair in zip(names, colors.reshape(6, 2, 1024, 3), strict=True):
+        Image.fromarray(pair).save(tmp_path / name)
+    (tmp_path / "train_lables.json").write_text(json.dumps(list(range(10))))
+    (tmp_path / "test_lables.json").write_text(json.dumps([0, 1]))
+    return tmp_path, colors
+
+
+def test_sheets_become_rows_in_the_order_of_the_data_set(part, sheets):
+    folder, colors = sheets
+    X, y = part("color").read_colors(folder)
+    np.testing.assert_array_equal(X, colors.reshape(12, 3072))
+    assert y.tolist() == [*range(10), 0, 1]
+
+
+def test_color_pictures_are_taken_if_they_are_those_of_the_gray_data_set(part, sheets, tmp_path):
+    _, colors = sheets
+    gray = np.stack([np.asarray(Image.fromarray(row[None]).convert("L"))[0] for row in colors])
+    np.savez(tmp_path / "colors.npz", X=colors.reshape(12, 3072))
+    pictures = part("network").read_pictures(tmp_path / "colors.npz", gray)
+    np.testing.assert_array_equal(pictures.reshape(12, 1024, 3), colors)
+
+
+def test_color_pictures_in_another_order_are_refused(part, sheets, tmp_path):
+    _, colors = sheets
+    gray = np.stack([np.asarray(Image.fromarray(row[None]).convert("L"))[0] for row in colors])
+    np.savez(tmp_path / "colors.npz", X=colors[::-1].reshape(12, 3072))
+    with pytest.raises(SystemExit, match=r"12 pictures .* are not the gray ones"):
+        part("network").read_pictures(tmp_path / "colors.npz", gray)
+
+
+def test_the_table_gives_means_over_runs_and_marks_the_codes(part):
+    lines = [
+        {
+            "protocol": "rows",
+            "features": "gist",
+            "run": run,
+            "work": "SDH",
+            "rows": [{"bits": 12, "map": 0.4 + run / 10, "map_known_labels": 0.6}],
+        }
+        for run in range(2)
+    ]
+    text = part("table").table(lines, (12,))
+    assert "| gist | SDH | out of sample | 0.450 | 2 | measured here |" in text
+    assert "| gist | SDH | known labels where given | 0.600 | 2 | measured here |" in text
