@@ -1,13 +1,15 @@
 """The results on one page, with appendix pages and drawings."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from starshl.evaluation import SummaryFolder
+from starshl.evaluation import RecordFolder, SummaryFolder
 from starshl.paper import PROTOCOLS, check_claims, write_pages
+from starshl.paper.figures import FIGURES
 from starshl.paper.lineup import LINEUP
 from starshl.paper.overview import answer_section, extent_section
 from starshl.paper.pictures import typical_query
@@ -119,3 +121,20 @@ def test_the_committed_pages_are_those_of_the_committed_summaries(tmp_path):
         assert (tmp_path / page).read_bytes() == (root / "docs" / page).read_bytes(), (
             f"docs/{page} is out of date; run: starshl report --pages docs"
         )
+
+
+def test_retrieved_pictures_are_drawn_from_records_and_stay_when_there_are_none(records, tmp_path, monkeypatch):
+    folder = RecordFolder(records)
+    results = read_results(folder, SummaryFolder(records / "summaries"), protocols=PROTOCOLS, order=tuple(LINEUP))
+    with_records = replace(FIGURES["digits"].quick(), name="pictures", printed=6, bits=(15,))
+    monkeypatch.setitem(FIGURES, "pictures", with_records)
+    monkeypatch.setattr("starshl.paper.printed_figures.PAPERS_LENGTH", 15)
+    monkeypatch.setattr("starshl.paper.pictures.PAPERS_LENGTH", 15)
+    page = write_pages(results, tmp_path, folder)
+    drawing = tmp_path / "results" / "retrieved-pictures.svg"
+    drawn = drawing.read_text()
+    assert drawn.count('class="query"') == 5  # the hashers of the page that have records
+    assert "](results/retrieved-pictures.svg)" in page.read_text()
+    write_pages(results, tmp_path)
+    assert drawing.read_text() == drawn
+    assert "](results/retrieved-pictures.svg)" in page.read_text()

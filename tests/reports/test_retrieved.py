@@ -1,10 +1,13 @@
 """What was retrieved for a query: pictures and lists, right, wrong or unknown."""
 
+import re
+
 import numpy as np
 
-from starshl.reports.document import Document, Lists, Pictures, Section
+from starshl.reports.document import Document, Drawing, Lists, Pictures, Section
 from starshl.reports.markdown import render_markdown
 from starshl.reports.page import render_page
+from starshl.reports.picture_strips import render_strips
 
 ROWS = (("one", ("x & y", "z", "w"), (True, False, None)), ("two", ("v",), (None,)))
 LISTS = Lists("Row 3, class a", "what <b>?", ROWS)
@@ -36,3 +39,24 @@ def test_lists_are_a_table_in_markdown():
     text = render_markdown(document(LISTS, PICTURES))
     assert "| one | 1 of 2 | x &amp; y; z; w |" in text
     assert "| one | 1 of 2 |\n" in text
+
+
+def test_strips_store_each_picture_once_and_mark_wrong_ones():
+    other = np.full((2, 2), 200, np.uint8)
+    rows = (("one", (PIXELS, other), (True, False)), ("two & three", (other, other), (True, None)))
+    drawing = render_strips(Pictures("caption", PIXELS, rows), title="A <query>")
+    assert drawing.count("<image ") == 2
+    assert re.findall(r'<use class="(\w+)" href="#(\w+)"', drawing) == [
+        *(("query", "i0"), ("right", "i0"), ("wrong", "i1")),
+        *(("query", "i0"), ("right", "i1"), ("right", "i1")),
+    ]
+    assert "two &amp; three" in drawing
+    assert "A &lt;query&gt;" in drawing
+    assert ">1 of 2<" in drawing
+    assert "prefers-color-scheme: dark" in drawing
+
+
+def test_a_drawing_is_a_picture_on_every_kind_of_page():
+    drawn = document(Drawing("what [it] shows", "results/it.svg"))
+    assert r"![what \[it\] shows](results/it.svg)" in render_markdown(drawn)
+    assert '<img alt="what [it] shows" src="results/it.svg">' in render_page(drawn)

@@ -60,6 +60,7 @@ def report(
     read; the report is made from the others.
     """
     from .._files import write_atomically
+    from ..evaluation import RecordFolder
     from ..paper import check_claims, default_summaries, write_pages, write_report
 
     if summaries is None and records is None:
@@ -69,7 +70,7 @@ def report(
     if markdown is not None:
         write_atomically(markdown, written.markdown.read_bytes())
     if pages is not None:
-        write_pages(written.results, pages)
+        write_pages(written.results, pages, RecordFolder(records) if records.is_dir() else None)
     verdicts = check_claims(written.results)
     if as_json:
         print_json(

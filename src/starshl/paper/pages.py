@@ -8,16 +8,21 @@ from pathlib import Path
 
 from .. import __version__
 from .._files import write_atomically
-from ..reports.document import Chart, Document, Section
+from ..evaluation import RecordFolder
+from ..reports.document import Chart, Document, Pictures, Section
 from ..reports.markdown import render_markdown
 from ..reports.page import styles_of
+from ..reports.picture_strips import render_strips
 from ..reports.results import Results
 from ..reports.standalone import render_standalone
 from .circumstances import claims_section, settings_section, what_was_run
 from .claims import check_claims
 from .document import STYLES, label_sections
+from .figures import FIGURES
+from .lineup import title_of
 from .overview import answer_section, claims_in_short, extent_section
-from .printed_figures import printed_sections
+from .pictures import pictures_section
+from .printed_figures import SHOWN, printed_sections
 from .retrieval import reading_notes, retrieval_section
 from .studies import unsupervised_section
 from .transduction import transductive_section
@@ -25,30 +30,47 @@ from .transduction import transductive_section
 __all__ = ["write_pages"]
 
 _FOLDER = "results"
+_RETRIEVED = "retrieved-pictures.svg"
 _TITLE = "Results: the experiments of the paper, rerun"
 
 
-def write_pages(results: Results, target: str | os.PathLike[str]) -> Path:
+def write_pages(results: Results, target: str | os.PathLike[str], records: RecordFolder | None = None) -> Path:
     """Write ``results.md`` and the pages and drawings in ``results/`` to a folder, and return the first.
 
-    The same results give the same bytes. Pages of results that are no longer there are removed.
+    The same results give the same bytes. Pages of results that are no longer there are removed. Retrieved pictures are
+    drawn from records, which hold the codes; without them, an earlier drawing stays.
     """
     folder = Path(target) / _FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     appendix = _appendix(results)
     pages = [(title, f"{_FOLDER}/{name}.md") for name, (title, _) in appendix.items()]
     verdicts = check_claims(results)
-    front = [answer_section(results, verdicts), *printed_sections(results, verdicts), claims_in_short(verdicts)]
+    _draw_retrieved(results, records, folder / _RETRIEVED)
+    retrieved = f"{_FOLDER}/{_RETRIEVED}" if (folder / _RETRIEVED).is_file() else None
+    printed = printed_sections(results, verdicts, retrieved)
+    front = [answer_section(results, verdicts), *printed, claims_in_short(verdicts)]
     front.append(extent_section(results, pages))
     main = Path(target) / "results.md"
     written = {_write(main, _TITLE, results, front, {"answer": ("who-wins", "Who wins where, and by how much")})}
     for name, (title, sections) in appendix.items():
         drawings = {section.anchor: (section.anchor, section.title) for section in sections}
         written.add(_write(folder / f"{name}.md", title, results, sections, drawings))
-    kept = {path.name for path in written} | {f"{name}.svg" for name in _drawn(front, appendix)}
+    kept = {_RETRIEVED} | {path.name for path in written} | {f"{name}.svg" for name in _drawn(front, appendix)}
     for stale in (path for path in folder.iterdir() if path.suffix in (".md", ".svg") and path.name not in kept):
         stale.unlink()
     return main
+
+
+def _draw_retrieved(results: Results, records: RecordFolder | None, path: Path) -> None:
+    """Draw the query of the paper's figure and what the methods of the page retrieve, if the records are there."""
+    names = {protocol.name for protocol in FIGURES["pictures"].protocols}
+    shown = {title_of(method) for method in SHOWN}
+    for section in (pictures_section(records, found) for found in results.protocols if found.name in names):
+        for block in section.blocks if section is not None else ():
+            if isinstance(block, Pictures):
+                rows = tuple(row for row in block.rows if row[0] in shown)
+                drawing = render_strips(Pictures(block.caption, block.query, rows), title=block.caption)
+                write_atomically(path, drawing.encode())
 
 
 def _appendix(results: Results) -> dict[str, tuple[str, list[Section]]]:

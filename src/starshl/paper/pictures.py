@@ -18,7 +18,7 @@ from ..reports.results import ProtocolResults
 from .extent import extent_of
 from .lineup import LINEUP, title_of
 
-__all__ = ["N_RETRIEVED", "PAPERS_LENGTH", "QUERY_CLASS", "pictures_section", "typical_query"]
+__all__ = ["N_RETRIEVED", "PAPERS_LENGTH", "QUERY_CLASS", "QUERY_RULE", "pictures_section", "typical_query"]
 
 N_RETRIEVED = 15
 
@@ -27,6 +27,10 @@ QUERY_CLASS = 1
 PAPERS_LENGTH = 45
 _QUERIES_AT_ONCE = 256
 _DATA_SETS_WITH_PICTURES = ("cifar10", "digits")
+QUERY_RULE = (
+    "One query of the first run, chosen by a rule: of all queries of its class, the one for which the methods are "
+    "nearest to their means over the class. Codes at equal distance are in the order of the database, which is random."
+)
 _NO_CODES_NOTE = (
     "The pictures are not shown: they need the codes, which only run records hold, and this report was made from "
     "summaries. `starshl reproduce --figure pictures` makes the records for CIFAR-10."
@@ -125,11 +129,7 @@ def _as_run(base: Protocol, protocol: ProtocolResults) -> Protocol:
 
 
 def _notes(protocol: ProtocolResults, n_bits: int, shown: Collection[str]) -> tuple[str, ...]:
-    lines = [
-        "One query of the first run, chosen by a rule: of all queries of its class, the one for which the methods are "
-        "nearest to their means over the class. Codes at equal distance are in the order of the database, which is "
-        "random."
-    ]
+    lines = [QUERY_RULE]
     hashers = {method for method, length, _ in extent_of(protocol).planned if length is not None}
     hashers |= {run.method for run in protocol.runs if run.n_bits is not None}
     order = {key: place for place, key in enumerate(LINEUP)}

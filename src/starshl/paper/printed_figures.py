@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..reports.document import Block, Section, Table, Text, counted, listed
+from ..reports.document import Block, Drawing, Section, Table, Text, counted, listed
 from ..reports.results import ProtocolResults, Results
 from ..reports.tables import Runs, table_of_means
 from .claims import CLAIMS, Verdict
 from .figures import FIGURES, Figure
 from .lineup import title_of
 from .notes import UNPUBLISHED_DATA_NOTE, unpublished
-from .pictures import N_RETRIEVED, PAPERS_LENGTH, QUERY_CLASS
+from .pictures import N_RETRIEVED, PAPERS_LENGTH, QUERY_CLASS, QUERY_RULE
 
-__all__ = ["printed_sections"]
+__all__ = ["SHOWN", "printed_sections"]
 
 SHOWN = (
     *("starshl-paper", "ksh", "bre", "1-agh", "2-agh", "sph", "lsh"),
@@ -56,13 +56,18 @@ _TRANSDUCTIVE_ROWS = (
 )
 
 
-def printed_sections(results: Results, verdicts: Sequence[Verdict]) -> list[Section]:
-    """Return a section for each printed figure that has runs."""
+def printed_sections(results: Results, verdicts: Sequence[Verdict], retrieved: str | None = None) -> list[Section]:
+    """Return a section for each printed figure that has runs.
+
+    ``retrieved`` is the address of the drawing of retrieved pictures, where there is one.
+    """
     known = {protocol.name: protocol for protocol in results.protocols}
     sections = []
     for figure in sorted((f for f in FIGURES.values() if f.printed), key=lambda f: f.printed or 0):
         protocols = [known[protocol.name] for protocol in figure.protocols if protocol.name in known]
         blocks = _blocks(figure, protocols)
+        if blocks and figure.name == "pictures" and retrieved is not None:
+            blocks = [Drawing("An automobile and what each method retrieves", retrieved), Text((QUERY_RULE,)), *blocks]
         if blocks:
             outcome = _outcome(verdicts, {protocol.name for protocol in protocols}, figure.name)
             says = f"The paper says: {_SAYS[figure.name]}"

@@ -15,6 +15,7 @@ __all__ = [
     "Block",
     "Chart",
     "Document",
+    "Drawing",
     "Links",
     "Lists",
     "Pictures",
@@ -116,7 +117,15 @@ class Links:
     links: tuple[tuple[str, str], ...]
 
 
-Block: TypeAlias = Text | Table | Chart | Pictures | Lists | Links
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A drawing in a file of its own, by its address from the page."""
+
+    caption: str
+    address: str
+
+
+Block: TypeAlias = Text | Table | Chart | Pictures | Lists | Links | Drawing
 
 
 @dataclass(slots=True)

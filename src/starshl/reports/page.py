@@ -8,7 +8,7 @@ from importlib.resources import files
 import numpy as np
 
 from .charts import LOOKS, legend_sample, render_chart
-from .document import Block, Chart, Document, Links, Lists, Pictures, Section, Table, Text, n_right
+from .document import Block, Chart, Document, Drawing, Links, Lists, Pictures, Section, Table, Text, n_right
 from .png import png_data_uri
 
 __all__ = ["render_page", "styles_of"]
@@ -96,6 +96,8 @@ def _render(block: Block) -> str:
         case Links():
             links = (f'<li><a href="{escape(address)}">{escape(text)}</a></li>' for text, address in block.links)
             return f"<ul>{''.join(links)}</ul>"
+        case Drawing():
+            return f'<p><img alt="{escape(block.caption)}" src="{escape(block.address)}"></p>'
         case _:
             raise TypeError(f"A report cannot show a {type(block).__name__}.")
 

@@ -10,7 +10,7 @@ from importlib.resources import files
 from .charts import legend_sample, render_chart
 from .document import Chart
 
-__all__ = ["render_standalone"]
+__all__ = ["colors_css", "render_standalone"]
 
 _WIDTH, _HEIGHT = 480, 310
 _MARGIN, _TITLE, _LEGEND_LINE = 12, 26, 22
@@ -71,16 +71,24 @@ def _legend(names: Mapping[str, bool], styles: Mapping[str, int], top: int, widt
     return "".join(parts), -(-len(names) // n_columns) * _LEGEND_LINE
 
 
-def _css() -> str:
-    """Return the colors and lines of the report page, and the texts that only a picture has."""
-    page = files(__package__).joinpath("page.css").read_text(encoding="utf-8")
-    root = re.match(r":root \{.*?\n\}\n@media \(prefers-color-scheme: dark\) \{.*?\n\}\n", page, flags=re.DOTALL)
+def colors_css() -> str:
+    """Return the colors of the report page, for light and dark."""
+    root = re.match(r":root \{.*?\n\}\n@media \(prefers-color-scheme: dark\) \{.*?\n\}\n", _page_css(), flags=re.DOTALL)
     if root is None:
         raise ValueError("page.css does not begin with the colors of light and dark pages.")
-    lines = re.findall(r"^(?:\.chart text|\.grid|\.series[ .][^{]*|\.c\d) \{.*$", page, flags=re.MULTILINE)
+    return root.group()
+
+
+def _css() -> str:
+    """Return the colors and lines of the report page, and the texts that only a picture has."""
+    lines = re.findall(r"^(?:\.chart text|\.grid|\.series[ .][^{]*|\.c\d) \{.*$", _page_css(), flags=re.MULTILINE)
     own = (
         ".ground { fill: var(--ground); } text { font-family: system-ui, sans-serif; fill: var(--ink); }"
         ".title { font-weight: 600; } .caption { font-size: 14px; font-weight: 600; }"
         ".entry { font-size: 13px; }"
     )
-    return root.group() + "\n".join(lines) + own
+    return colors_css() + "\n".join(lines) + own
+
+
+def _page_css() -> str:
+    return files(__package__).joinpath("page.css").read_text(encoding="utf-8")
