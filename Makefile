@@ -25,13 +25,14 @@ browser:
 test-slow: .venv/installed-test
 	$(BIN)/python -m pytest -m slow
 
-# The lowest versions of libraries that pyproject.toml allows; other packages may need newer ones.
+# The package as installed, with the lowest versions of libraries that pyproject.toml allows; other packages may need
+# newer ones.
 test-oldest:
-	$(PYTHON) -m venv .venv-oldest
+	$(PYTHON) -m venv --clear .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet uv
 	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct \
-	  --editable . --group test
-	.venv-oldest/bin/python -m pytest -n auto
+	  . --group test
+	.venv-oldest/bin/python -m pytest -n auto tests
 
 coverage: .venv/installed-test
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered --cov-report=html
@@ -40,16 +41,18 @@ docs: .venv/installed-docs
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b html docs build/site
 	@echo "Open build/site/index.html"
 
-# The wheel and the source distribution, tested as installed packages.
+# The source distribution, and the wheel built from it. The tests that are in the one run against the other.
 dist: .venv/installed-test
-	rm -rf dist build/wheel
+	rm -rf dist build/wheel build/sdist
 	$(BIN)/python -m pip install --quiet build
 	$(BIN)/python -m build --outdir dist .
+	mkdir -p build/sdist
+	tar -xzf dist/*.tar.gz -C build/sdist --strip-components 1
 	$(PYTHON) -m venv build/wheel
 	build/wheel/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	build/wheel/bin/python -m pip install --quiet dist/*.whl
 	build/wheel/bin/python -m pip install --quiet --group test --group adapters
-	build/wheel/bin/python -m pytest -n auto tests
+	cd build/sdist && ../wheel/bin/python -m pytest -n auto tests
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .
