@@ -147,12 +147,7 @@ class NeighborGraph:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the graph to a file that holds numbers only, never code."""
-        arrays = {
-            "values": self.weights.data,
-            "columns": self.weights.indices.astype(np.int64),
-            "ends": self.weights.indptr.astype(np.int64),
-        }
-        write_bundle(path, {"kind": _KIND, "n_neighbors": self.n_neighbors}, arrays)
+        write_bundle(path, {"kind": _KIND, "n_neighbors": self.n_neighbors}, self.arrays())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -163,12 +158,26 @@ class NeighborGraph:
                 f"{os.fspath(path)!r} holds no neighbor graph. Open a hasher with starshl.load; save the graph again."
             )
         n_neighbors = header.get("n_neighbors")
-        weights = _checked_weights(arrays)
-        if weights is None or type(n_neighbors) is not int or n_neighbors < 1:
+        graph = cls.of_arrays(arrays, n_neighbors) if type(n_neighbors) is int and n_neighbors > 0 else None
+        if graph is None:
             raise BundleFormatError(
                 f"{os.fspath(path)!r} is damaged: its arrays are not the edges of a neighbor graph. Save it again."
             )
-        return cls(weights, n_neighbors)
+        return graph
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the edges as arrays to store."""
+        return {
+            "values": self.weights.data,
+            "columns": self.weights.indices.astype(np.int64),
+            "ends": self.weights.indptr.astype(np.int64),
+        }
+
+    @classmethod
+    def of_arrays(cls, arrays: dict[str, np.ndarray], n_neighbors: int) -> Self | None:
+        """Return the graph of stored edges, None if they cannot be those of one."""
+        weights = _checked_weights(arrays)
+        return None if weights is None else cls(weights, n_neighbors)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"weights": self.weights, "n_neighbors": self.n_neighbors, "n_rows": self.n_rows, "cache": {}}

@@ -11,7 +11,7 @@ from ..linalg import positive_peaks
 from .diffusion import DAMPING, diffuse
 from .neighbor_graph import NeighborGraph
 
-__all__ = ["smooth_basis"]
+__all__ = ["restore_smooth_basis", "smooth_basis"]
 
 _N_PASSES = 2
 _TOLERANCE = 0.03  # any smooth functions will do
@@ -32,6 +32,18 @@ def smooth_basis(graph: NeighborGraph, n_vectors: int) -> tuple[np.ndarray, np.n
         kept = _compute(graph, n_vectors)
         graph.cache[_CACHE] = kept
     return kept
+
+
+def restore_smooth_basis(graph: NeighborGraph, n_vectors: int, values: np.ndarray, vectors: np.ndarray) -> bool:
+    """Let a graph keep a basis that was stored; False if these arrays cannot be one of its own."""
+    n_vectors = min(n_vectors, graph.n_rows - 1)
+    fits = values.shape == (n_vectors,) and vectors.shape == (graph.n_rows, n_vectors)
+    if not fits or values.dtype != np.float64 or vectors.dtype != np.float32:
+        return False
+    if not (np.isfinite(values).all() and np.isfinite(vectors).all()):
+        return False
+    graph.cache[_CACHE] = values, vectors
+    return True
 
 
 def _compute(graph: NeighborGraph, n_vectors: int) -> tuple[np.ndarray, np.ndarray]:

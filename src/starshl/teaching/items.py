@@ -13,9 +13,9 @@ from ..collection import Collection
 from ..exceptions import MissingExtraError
 from ..features import PreparedHasher
 from ..graphs import NeighborGraph
-from ..graphs.coordinates import principal_coordinates
 from ..maps import map_items
-from .proposals import prepare_choice
+from .kept import KeptArrays, origin_of
+from .neighborhood import N_COORDINATES, N_NEIGHBORS, Neighborhood
 
 __all__ = ["LessonItems", "Progress"]
 
@@ -24,11 +24,12 @@ Progress = Callable[[str, int, int], None]
 
 _BATCH = 4096
 _FEWEST = 2
-_N_COORDINATES = 50
-_MAP = "lesson_map"
+_MAP = "map"
 # What kinds of picture features count in distances, where all others count 1: neighbors by shapes share a class more
 # often than neighbors by pixels.
 _VIEW_WEIGHTS = {"pixels": 0.3, "color": 0.5}
+# Raise it whenever neighbors or maps are computed in another way: what was kept of them is then computed again.
+_METHOD = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +42,14 @@ class LessonItems:
     rows : float32 array of shape (n_items, n_features), prepared as the hasher of the collection prepares them
     coordinates : array of shape (n_items, n_axes), the principal components in which items are neighbors
     graph : the neighbor graph of the coordinates
+    kept : where the folder of the collection keeps what was computed of these rows
     """
 
     ids: np.ndarray
     rows: np.ndarray
     coordinates: np.ndarray
     graph: NeighborGraph
+    kept: KeptArrays
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @classmethod
@@ -62,21 +65,28 @@ class LessonItems:
             raise ValueError(f"The collection has {len(ids)} items; a lesson needs two or more. Add items first.")
         rows = _prepared_rows(collection, ids, progress)
         progress("finding neighbors", 0, len(ids))
-        coordinates = principal_coordinates(_balanced(rows, _views(collection)), _N_COORDINATES)
-        graph = NeighborGraph.of_rows(coordinates, n_jobs=n_jobs)
-        prepare_choice(graph)
+        views = _views(collection)
+        kept = KeptArrays(collection.folder, origin_of(ids, rows, _settings(views)))
+        found = Neighborhood.read(kept, len(ids))
+        if found is None:
+            found = Neighborhood.of_rows(_balanced(rows, views), n_jobs)
+            found.keep(kept)
         progress("finding neighbors", len(ids), len(ids))
-        return cls(ids, rows, coordinates, graph)
+        return cls(ids, rows, found.coordinates, found.graph, kept)
 
     def map(self, n_jobs: int | None) -> np.ndarray:
         """Return a place in the unit square for each item, computed once."""
         with self._lock:
             if _MAP not in self.graph.cache:
-                first = self.coordinates[:, :2]
-                start = np.pad(first, ((0, 0), (0, 2 - first.shape[1])))
-                self.graph.cache[_MAP] = map_items(self.graph, start, n_jobs=n_jobs)
-            places: np.ndarray = self.graph.cache[_MAP]
-            return places
+                places = (self.kept.read(_MAP) or {}).get("places")
+                if places is None or places.shape != (len(self.ids), 2) or places.dtype != np.float32:
+                    first = self.coordinates[:, :2]
+                    start = np.pad(first, ((0, 0), (0, 2 - first.shape[1])))
+                    places = map_items(self.graph, start, n_jobs=n_jobs)
+                    self.kept.write(_MAP, {"places": places})
+                self.graph.cache[_MAP] = places
+            found: np.ndarray = self.graph.cache[_MAP]
+            return found
 
     def neighbors(self) -> list[dict[str, list[int] | list[float]]]:
         """Return places and distances of the items that the graph joins to each item, nearest first."""
@@ -96,6 +106,12 @@ class LessonItems:
         if len(unknown):
             raise KeyError(f"The id {unknown[0]} is not among the items of this lesson.")
         return places
+
+
+def _settings(views: Mapping[str, slice]) -> dict[str, object]:
+    """Return all that neighbors and maps depend on besides the rows."""
+    columns = {name: [view.start, view.stop, _VIEW_WEIGHTS.get(name, 1.0)] for name, view in views.items()}
+    return {"method": _METHOD, "n_neighbors": N_NEIGHBORS, "n_coordinates": N_COORDINATES, "views": columns}
 
 
 def _prepared_rows(collection: Collection, ids: np.ndarray, progress: Progress) -> np.ndarray:

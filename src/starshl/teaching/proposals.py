@@ -23,9 +23,10 @@ from ..graphs.smooth_basis import smooth_basis
 from .beliefs import Beliefs
 from .events import Label
 
-__all__ = ["Choice", "Proposal", "choose", "draw", "prepare_choice"]
+__all__ = ["N_VECTORS", "Choice", "Proposal", "choose", "draw"]
 
-_N_VECTORS = 128
+#: Smooth functions over the graph, of which choices know its covariance.
+N_VECTORS = 128
 _RIDGE = 0.1  # of the mean variance, as that of the labels
 
 
@@ -47,11 +48,6 @@ class Choice(NamedTuple):
 
     place: int
     way: str
-
-
-def prepare_choice(graph: NeighborGraph) -> None:
-    """Compute what all later choices need of the graph."""
-    smooth_basis(graph, _N_VECTORS)
 
 
 def choose(graph: NeighborGraph, given: np.ndarray, beliefs: Beliefs, barred: np.ndarray, n: int) -> list[Choice]:
@@ -89,7 +85,7 @@ class _Told:
     """What labels of some items tell about all: the covariance that they leave, as ``smooth @ basis'``."""
 
     def __init__(self, graph: NeighborGraph, labeled: np.ndarray) -> None:
-        variances, vectors = smooth_basis(graph, _N_VECTORS)
+        variances, vectors = smooth_basis(graph, N_VECTORS)
         self.variances = variances.astype(np.float32)
         self.basis = vectors * np.sqrt(self.variances)
         self.ridge = np.float32(_RIDGE * float(np.einsum("ij,ij->", self.basis, self.basis)) / len(self.basis))
