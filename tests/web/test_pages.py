@@ -1,8 +1,6 @@
 """Pages without a browser: what they say, that every search is an address, and who may change something."""
 
 import re
-import threading
-import time
 from urllib.parse import parse_qs
 
 import numpy as np
@@ -15,15 +13,9 @@ from starshl.web.http.guard import needed_right
 from starshl.web.http.pages.question import Question
 from starshl.web.http.pages.teach import keys_of
 from starshl.web.portraits import portrait_of
-from starshl.web.settings import Settings
-from starshl.web.tokens import READ, WRITE, Token, Tokens
-from starshl.web.workshop import Workshop
+from starshl.web.tokens import READ
 
-PAGE = {"Accept": "text/html"}
-
-
-def page(ask, path, **settings):
-    return ask("GET", path, root="", headers=PAGE, **settings)
+from .asking import PAGE, lesson, page
 
 
 def test_the_first_page_names_the_collections_and_how_many_items_have_labels(ask):
@@ -69,6 +61,10 @@ def test_filters_and_a_radius_narrow_what_is_found(ask):
     assert sorted(found) == [10, 13, 16, 19]
     wide = page(ask, "/explore/things?item=0&within=1&radius=24&part=near").text
     assert "59 items within 24 bits" in wide
+    others = page(ask, "/explore/things?item=0&within=1&radius=24&label=b&part=near").text
+    assert "20 items within 24 bits" in others, "the item itself has another label, and is not one of them"
+    same = page(ask, "/explore/things?item=0&within=1&radius=24&field.price.max=9&part=near").text
+    assert "9 items within 24 bits" in same
 
 
 @pytest.mark.parametrize(
@@ -164,111 +160,6 @@ def test_only_a_search_with_a_picture_needs_no_right_to_write():
     assert [path for path, right in needs.items() if right == READ] == ["/explore/{name}/search"]
 
 
-def lesson(ask):
-    """Wait until the lesson is prepared; return its first page."""
-    for _ in range(500):
-        found = page(ask, "/explore/things/teach")
-        if "data-version" in found.text:
-            return found.text
-    raise AssertionError(found.text)
-
-
-def test_a_preparation_that_was_canceled_begins_again_with_the_page_and_not_while_one_looks(ask, monkeypatch):
-    begun, go_on = threading.Event(), threading.Event()
-
-    def wait_for_cancel(_, job):
-        begun.set()
-        go_on.wait(20)
-        job.check()
-        raise AssertionError("It was not canceled.")
-
-    monkeypatch.setattr(Workshop, "_prepare_lesson", wait_for_cancel)
-    assert "<progress" in page(ask, "/explore/things/teach").text
-    begun.wait(20)
-    ask("POST", "/explore/things/teach/cancel", root="", json={})
-    go_on.set()
-    for _ in range(500):
-        text = ask("GET", "/explore/things/teach?part=board", root="").text
-        if "<progress" not in text:
-            break
-    assert "The preparation was canceled" in text
-    assert "The preparation was canceled" in ask("GET", "/explore/things/teach?part=board", root="").text
-    monkeypatch.undo()
-    lesson(ask)
-
-
-def test_a_lesson_is_prepared_anew_when_an_item_was_replaced_by_another_one(ask, rows):
-    lesson(ask)
-    ask("DELETE", "/collections/things/items/7")
-    ask("POST", "/collections/things/items", json={"items": [{"id": 100, "vector": rows[7].tolist()}]})
-    assert ask("GET", "/collections/things").json()["n_items"] == 60
-    assert ask("GET", "/explore/things/teach/state", root="").json()["version"] is None
-    lesson(ask)
-    assert ask("POST", "/explore/things/teach/answer", root="", json={"ids": [100], "label": "a"}).status_code == 200
-
-
-def test_labels_given_on_the_page_are_those_of_the_collection_and_can_be_undone(ask):
-    text = lesson(ask)
-    first = int(re.search(r'data-id="(\d+)"', text).group(1)) if "data-id" in text else 0
-    before = ask("GET", f"/collections/things/items/{first}").json()["label"]
-    sent = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [first], "label": " new class "})
-    assert sent.status_code == 200
-    assert ask("GET", f"/collections/things/items/{first}").json()["label"] == "new class"
-    assert "1 item labeled new class" in sent.text
-    undone = ask("POST", "/explore/things/teach/undo", root="", json={})
-    assert "Undone: 1 item as before" in undone.text
-    assert ask("GET", f"/collections/things/items/{first}").json()["label"] == before
-
-
-def test_the_service_predicts_as_soon_as_the_codes_follow_from_labels(ask, rows):
-    asked = {"vectors": [rows[0].tolist()]}
-    assert ask("POST", "/collections/things/predict", json=asked).status_code == 422
-    lesson(ask)
-    ask("POST", "/explore/things/teach/answer", root="", json={"ids": [0], "label": "a"})
-    for _ in range(1000):
-        if ask("GET", "/explore/things/teach/state", root="").json()["codes"] == "current":
-            break
-        time.sleep(0.02)
-    assert ask("POST", "/collections/things/predict", json=asked).status_code == 200
-
-
-def test_a_change_by_somebody_else_shows_in_the_state_of_the_lesson(ask):
-    lesson(ask)
-    before = ask("GET", "/explore/things/teach/state", root="").json()["version"]
-    ask("PUT", "/collections/things/labels", json={"items": [{"id": 5, "label": "b"}]})
-    assert ask("GET", "/explore/things/teach/state", root="").json()["version"] > before
-
-
-def test_answers_about_unknown_items_and_labels_of_another_type_are_refused(ask):
-    lesson(ask)
-    unknown = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [999], "label": "a"})
-    assert unknown.status_code == 404
-    empty = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [1], "label": "  "})
-    assert (empty.status_code, "A label has 1 to 200" in empty.json()["detail"]) == (422, True)
-
-
-def test_an_answer_before_the_lesson_is_prepared_is_a_conflict(ask):
-    sent = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [1], "label": "a"})
-    assert sent.status_code == 409
-
-
-def test_a_collection_that_is_served_for_reading_only_cannot_be_taught(running, folder):
-    ask = running(folder, read_only=True)
-    assert "Start it without --read-only" in page(ask, "/explore/things/teach").text
-    assert ask("POST", "/explore/things/teach/undo", root="", json={}).status_code == 403
-
-
-def test_a_token_for_reading_sees_pages_and_changes_nothing(running, folder):
-    reader, writer = "reader-" + "r" * 20, "writer-" + "w" * 20
-    ask = running(folder, settings=Settings(tokens=Tokens([Token.of(reader, READ), Token.of(writer, WRITE)])))
-    cookie = {"Cookie": f"starshl-token={reader}", **PAGE}
-    assert ask("GET", "/explore/things", root="", headers=PAGE).headers["location"].startswith("/login")
-    assert ask("GET", "/explore/things?item=1", root="", headers=cookie).status_code == 200
-    assert "Your token allows reading only" in ask("GET", "/explore/things/teach", root="", headers=cookie).text
-    own = {**cookie, "Sec-Fetch-Site": "same-origin"}
-    assert ask("POST", "/explore/things/teach/undo", root="", json={}, headers=own).status_code == 403
-
-
 def test_the_map_places_every_item_once_it_is_prepared(ask):
     assert ask("GET", "/explore/things/map/items", root="").status_code == 409
     for _ in range(500):
@@ -276,7 +167,7 @@ def test_the_map_places_every_item_once_it_is_prepared(ask):
         if "<canvas" in text:
             break
     found = ask("GET", "/explore/things/map/items", root="").json()
-    assert found["ids"] == list(range(60))
+    assert found["ids"] == [str(item) for item in range(60)]
     assert all(0 <= place <= 10_000 for place in found["x"] + found["y"])
     assert [found["labels"][number] for number in found["label"][:3]] == ["a", "b", "c"]
     assert found["given"] == [1] * 60
@@ -284,19 +175,6 @@ def test_the_map_places_every_item_once_it_is_prepared(ask):
     cards = ask("GET", "/explore/things/cards?ids=3,5", root="").text
     assert re.findall(r"item=(\d+)", cards) == ["3", "5"]
     assert ask("GET", "/explore/things/cards?ids=3,x", root="").status_code == 422
-
-
-def test_the_page_of_the_model_tells_what_was_fitted_and_measures_the_search(ask):
-    assert "LSHash" in page(ask, "/explore/things/model").text
-    ask("POST", "/explore/things/model/quality", root="")
-    for _ in range(500):
-        text = ask("GET", "/explore/things/model?part=quality", root="").text
-        if "data-poll" not in text:
-            break
-    figures = {method: float(number) for method, number in re.findall(r"<td>([^<]+)</td><td[^>]*>([\d.]+)", text)}
-    assert set(figures) == {"Codes", "Codes, then vectors", "Vectors", "ITQ", "by chance"}
-    assert figures["by chance"] == pytest.approx(1 / 3, abs=1e-3)
-    assert "60 labeled items as queries among 60" in text
 
 
 def test_a_query_is_described_where_only_some_rows_had_labels_that_are_words(tmp_path):

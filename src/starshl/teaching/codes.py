@@ -9,6 +9,7 @@ import numpy as np
 from ..base import BaseHasher
 from ..codebooks import Codebook
 from ..codes import BinaryCodes
+from ..collection import Collection
 from ..features import PreparedHasher
 from ..hybrid import HybridHasher
 from ..models import StarRidge
@@ -16,7 +17,7 @@ from .beliefs import Beliefs
 from .events import Label
 from .items import LessonItems
 
-__all__ = ["codes_of", "fit_codes"]
+__all__ = ["codes_of", "fit_codes", "store_codes"]
 
 _MOST_ROWS = 2500  # a fit takes seconds; what the others say is in the spread labels already
 _FEWEST_PER_CLASS = 10
@@ -43,7 +44,12 @@ def fit_codes(
     ridge = StarRidge(codebook.n_bits, codewords=codebook, random_state=0)
     hybrid = HybridHasher(ridge, n_bits=n_bits, codewords=codebook, random_state=0)
     hybrid.fit(items.rows[rows], labels, sample_weight=trust)
-    return current.with_hasher(hybrid) if isinstance(current, PreparedHasher) else hybrid
+    fitted = current.with_hasher(hybrid) if isinstance(current, PreparedHasher) else hybrid
+    # The labels of the fit are not all a person's: whoever reads its record must be able to tell.
+    n_given = int((given[rows] >= 0).sum())
+    origin = {"labels_given": n_given, "labels_believed": len(rows) - n_given}
+    fitted.fit_record_ = hybrid.fit_record_ | origin
+    return fitted
 
 
 def codes_of(
@@ -58,6 +64,23 @@ def codes_of(
         part = slice(start, start + _BATCH)
         packed.append(inner.relabel(inner.encode(items.rows[part]), names[beliefs.index[part]]).packed)
     return hasher.as_codes(np.concatenate(packed))
+
+
+def store_codes(collection: Collection, hasher: BaseHasher, ids: np.ndarray, codes: BinaryCodes) -> None:
+    """Replace the hasher of a collection by another one that gives these items these codes.
+
+    Items that were added since they were computed get the codes of their kept vectors; those that were removed are left
+    out.
+    """
+    held = collection.ids
+    if not np.array_equal(held, ids):
+        added = held[~np.isin(held, ids)]
+        stays = np.isin(ids, held)
+        parts = [codes.packed[stays]]
+        if len(added):
+            parts.append(hasher.encode_database(collection.vectors(added)).packed)
+        ids, codes = np.concatenate([ids[stays], added]), hasher.as_codes(np.concatenate(parts))
+    collection.replace_hasher(hasher, ids, codes=codes)
 
 
 def _sampled(given: np.ndarray, beliefs: Beliefs) -> np.ndarray:

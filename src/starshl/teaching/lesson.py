@@ -17,7 +17,7 @@ from ..collection import Collection
 from ..index.base import check_ids
 from .background import CodesState, Follower
 from .beliefs import believe
-from .codes import codes_of, fit_codes
+from .codes import codes_of, fit_codes, store_codes
 from .events import JOURNAL, Answer, Event, Label, Skip, Undo, event_text, open_events, read_event
 from .items import LessonItems, Progress
 from .moment import Moment, barred, class_numbers, n_changed, ordered_classes
@@ -49,6 +49,9 @@ class Lesson:
         Threads for finding neighbors.
     progress : callable (stage, done, total), default=None
         Told how far the preparation is.
+    changing : callable, default=None
+        Called with a function that changes the codes of the collection, and calls it when nothing else is written; for
+        a service whose changes take turns. It is called at once if None.
 
     Examples
     --------
@@ -78,12 +81,14 @@ class Lesson:
         follow: bool = False,
         n_jobs: int | None = None,
         progress: Progress | None = None,
+        changing: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
         self.collection = collection
         self.follow = follow
         self.n_jobs = n_jobs
         self._lock = threading.RLock()
         self._ways: dict[int, str] = {}
+        self._changing = _at_once if changing is None else changing
         self._items = LessonItems.of(collection, n_jobs, progress or _silent)
         self._moment = self._read_moment(None)
         self._follower = Follower(self._refit)
@@ -325,7 +330,7 @@ class Lesson:
 
         codes = codes_of(fitted, self._items, moment.classes, moment.beliefs, encoding)
         report("storing")
-        self.collection.replace_hasher(fitted, self._items.ids, codes=codes)
+        self._changing(lambda: store_codes(self.collection, fitted, self._items.ids, codes))
         return moment.version
 
 
@@ -347,6 +352,10 @@ def _check_label(label: object) -> Label | None:
         f"The label is {label!r}; a label is text that is not empty, or a whole number other than -1. Give one of "
         "them, or None to take labels away."
     )
+
+
+def _at_once(action: Callable[[], None]) -> None:
+    action()
 
 
 def _silent(stage: str, done: int, total: int) -> None:

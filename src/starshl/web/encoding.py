@@ -10,6 +10,7 @@ import numpy as np
 from ..answers import Prediction
 from ..base import BaseHasher
 from ..codes import BinaryCodes
+from .unwrapping import bare_hasher
 
 __all__ = ["Encoded", "check_predicts", "predictions"]
 
@@ -43,7 +44,7 @@ class Encoded:
 
 def check_predicts(hasher: BaseHasher, probabilities: bool) -> None:
     """Refuse predictions that the hasher cannot make."""
-    name = type(getattr(hasher, "hasher_", hasher)).__name__
+    name = type(bare_hasher(hasher)).__name__
     if not hasattr(hasher, "predict"):
         raise ValueError(f"The hasher of this collection is {name}, which learns codes, not classes. Use a StarRidge.")
     if probabilities and not hasattr(hasher, "predict_proba"):

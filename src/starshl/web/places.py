@@ -11,6 +11,7 @@ from ..answers import Label
 from ..collection import Collection
 from ..maps import map_codewords
 from ..teaching import Lesson
+from .unwrapping import class_hasher
 
 __all__ = ["CodewordPlace", "codeword_places", "item_places"]
 
@@ -39,7 +40,7 @@ def item_places(lesson: Lesson, collection: Collection) -> dict[str, Any]:
     return {
         "version": lesson.version,
         "labels": [str(label) for label in labels],
-        "ids": places.ids.tolist(),
+        "ids": list(map(str, places.ids.tolist())),  # scripts hold numbers of 53 bits
         "x": np.round(_SCALE * places.x).astype(int).tolist(),
         "y": np.round(_SCALE * places.y).astype(int).tolist(),
         "label": [number[label] for label in found.labels],
@@ -51,9 +52,7 @@ def item_places(lesson: Lesson, collection: Collection) -> dict[str, Any]:
 
 def codeword_places(collection: Collection) -> list[CodewordPlace]:
     """Return the places of the codewords of all classes; none if the hasher has none."""
-    hasher: Any = collection.hasher
-    inner = getattr(hasher, "hasher_", hasher)
-    inner = getattr(inner, "class_hasher_", inner)
+    inner = class_hasher(collection.hasher)
     words, classes = getattr(inner, "codewords_", None), getattr(inner, "classes_", None)
     if words is None or classes is None or len(classes) < 2 or len(words) < len(classes):
         return []

@@ -10,6 +10,7 @@ import numpy as np
 from ..answers import Label
 from ..codes import BinaryCodes
 from ..collection import Collection
+from .unwrapping import bare_hasher
 
 __all__ = ["STRANGE", "Guess", "Portrait", "bits_of", "portrait_of"]
 
@@ -50,7 +51,7 @@ def portrait_of(collection: Collection, vector: np.ndarray) -> Portrait:
     rows = np.asarray(vector)[None]
     return Portrait(
         bits=bits_of(hasher.encode(rows))[0],
-        n_class_bits=int(getattr(getattr(hasher, "hasher_", hasher), "class_bits_", 0)),
+        n_class_bits=int(getattr(bare_hasher(hasher), "class_bits_", 0)),
         guesses=_guesses(hasher, rows),
         novelty=_novelty(hasher, rows),
     )

@@ -31,6 +31,7 @@ from .futures import followed, mapped
 from .gate import Gate
 from .requests import Filters, Found, NewItems, SearchOptions, WriteKey
 from .searching import explained, middle, searched, without
+from .unwrapping import bare_hasher
 from .vectors import check_vectors, n_columns
 from .writes import Writer
 
@@ -112,13 +113,12 @@ class Searcher:
         """Return what the collection is and can do."""
         with self.opened() as collection:
             hasher: Any = collection.hasher
-            inner = getattr(hasher, "hasher_", hasher)
             classes = getattr(hasher, "classes_", None)
             return CollectionInfo(
                 name=self.name,
                 n_items=len(collection),
                 n_bits=collection.n_bits,
-                method=type(inner).__name__,
+                method=type(bare_hasher(hasher)).__name__,
                 n_columns=n_columns(hasher),
                 vectors=collection.keeps,
                 label_kind=collection.label_kind,

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..answers import Label
 from ..collection import Collection
+from .unwrapping import bare_hasher, class_hasher
 
 __all__ = ["TrainingRun", "training_run_of"]
 
@@ -34,8 +35,7 @@ class TrainingRun:
 def training_run_of(collection: Collection) -> TrainingRun:
     """Return what is known about the fit of a collection's hasher."""
     hasher: Any = collection.hasher
-    outer = getattr(hasher, "hasher_", hasher)
-    inner = getattr(outer, "class_hasher_", outer)
+    outer, inner = bare_hasher(hasher), class_hasher(hasher)
     return TrainingRun(
         method=type(outer).__name__,
         about=f"{outer.facts.paper}, {outer.facts.year}",
@@ -56,12 +56,20 @@ def _facts(hasher: Any, outer: Any, inner: Any) -> list[tuple[str, str]]:
         facts.append(("class by", type(inner).__name__))
         facts.append(("neighbors by", type(outer.neighbor_hasher_).__name__))
     if hasattr(inner, "labeled_"):
-        labeled = np.asarray(inner.labeled_)
-        facts.append(("training rows", f"{len(labeled):,}, of which {int(labeled.sum()):,} had a label"))
+        facts.append(("training rows", _rows_and_labels(hasher, np.asarray(inner.labeled_))))
     for name, words in (("ridge_", "ridge"), ("temperature_", "temperature"), ("n_iter_", "sweeps")):
         if hasattr(inner, name):
             facts.append((words, f"{getattr(inner, name):.4g}"))
     return facts
+
+
+def _rows_and_labels(hasher: Any, labeled: np.ndarray) -> str:
+    """Say how many rows there were, and where their labels came from: a person, or what a lesson believed."""
+    record = getattr(hasher, "fit_record_", {})
+    given, believed = record.get("labels_given"), record.get("labels_believed")
+    if isinstance(given, int) and isinstance(believed, int):
+        return f"{len(labeled):,}: {given:,} with a given label, {believed:,} with a label that the lesson believed"
+    return f"{len(labeled):,}, of which {int(labeled.sum()):,} had a label"
 
 
 def _kernels(inner: Any) -> list[tuple[str, float]]:

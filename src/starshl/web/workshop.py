@@ -68,11 +68,15 @@ class Workshop:
         self.searcher.check_writable()
         with self.searcher.opened() as collection:
             vectors = collection.vectors_state
-            lesson = Lesson(collection, progress=job.report)
+            lesson = Lesson(collection, progress=job.report, changing=self._change_codes)
         before, self._lesson, self._lesson_vectors = self._lesson, lesson, vectors
         if before is not None:
             before.close()
         return {"n_items": len(lesson.ids)}
+
+    def _change_codes(self, action: Callable[[], None]) -> None:
+        """Let new codes wait for their turn among the changes, or items that are just being added would be refused."""
+        self.searcher.undisturbed(action).result()
 
     def prepare_map(self, *, again: bool = True) -> Job | None:
         """Begin to place the items on a map, unless that is done; return the job."""

@@ -89,7 +89,7 @@ def browse(workshop: Workshop, question: Question) -> Exploration:
     """List items to begin with, of those that pass the filters."""
     info = workshop.searcher.info()
     with workshop.searcher.opened() as collection:
-        ids = collection.matching(question.where(info) or None, labels=list(question.wanted_labels(info)) or None)
+        ids = collection.matching(**_filters(question, info))
         start = 0 if question.after is None else int(np.searchsorted(ids, question.after, side="right"))
         shown = ids[start : start + _BROWSED]
         cards = cards_of(collection, info.name, collection.get(shown))
@@ -166,7 +166,9 @@ def _searched(
     hits = [hit for hit in found.hits if hit.id != own][: question.k]
     with workshop.searcher.opened() as collection:
         cards = _cards(collection, info, hits, asked)
-    return Ranked(method, about, cards, milliseconds, found.total - (len(found.hits) > len(hits)))
+        # It is at no distance, and so counts as near, unless a filter leaves it out.
+        counts_own = own is not None and len(collection.matching(among=[own], **_filters(question, info))) > 0
+    return Ranked(method, about, cards, milliseconds, found.total - counts_own)
 
 
 def _others(workshop: Workshop, question: Question, info: CollectionInfo, asked: Asked) -> list[Ranked]:
@@ -180,13 +182,18 @@ def _others(workshop: Workshop, question: Question, info: CollectionInfo, asked:
     with workshop.searcher.opened() as collection:
         among = None
         if is_filtered:
-            among = collection.matching(question.where(info) or None, labels=list(question.wanted_labels(info)) or None)
+            among = collection.matching(**_filters(question, info))
         for ranking in workshop.side_by_side.search(asked.vector, question.k + 1, among):
             own = None if asked.item is None else asked.item.id
             ids = [item for item in ranking.ids if item != own][: question.k]
             cards = _cards(collection, info, collection.get(ids), asked)
             found.append(Ranked(ranking.method, ranking.about, cards, ranking.milliseconds, len(ids)))
     return found
+
+
+def _filters(question: Question, info: CollectionInfo) -> dict[str, Any]:
+    """Return which items may be found, as a collection takes it."""
+    return {"where": question.where(info) or None, "labels": list(question.wanted_labels(info)) or None}
 
 
 def _cards(collection: Collection, info: CollectionInfo, hits: Sequence[Hit | Item], asked: Asked) -> list[Card]:

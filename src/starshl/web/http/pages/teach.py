@@ -17,7 +17,7 @@ from ...lessons import Board, board_of, change_lesson, label_from_text
 from ...searcher import Searcher
 from ...workshop import Workshop
 from ..parts import InCollection, TheService, in_thread
-from ..types import Ids
+from ..types import MOST_ROWS, Id, Ids
 from .cards import Card, cards_of
 from .charts import Chart, agreement_chart, confidence_chart
 from .rendering import may_write, render
@@ -44,7 +44,7 @@ class Chosen(BaseModel):
     """Items to skip, or none for an undo."""
 
     model_config = ConfigDict(extra="forbid")
-    ids: list[int] = []
+    ids: Annotated[list[Id], Field(max_length=MOST_ROWS)] = []
     order: Literal["least", "most"] = "least"
 
 

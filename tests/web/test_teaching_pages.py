@@ -1,0 +1,152 @@
+"""The teach page without a browser: answers, undo, and what others change meanwhile."""
+
+import re
+import threading
+
+from starshl.baselines import LSHash
+from starshl.collection import Collection
+from starshl.teaching import Lesson
+from starshl.web.settings import Settings
+from starshl.web.tokens import READ, WRITE, Token, Tokens
+from starshl.web.workshop import Workshop
+
+from .asking import PAGE, current_codes, lesson, page
+
+
+def test_a_preparation_that_was_canceled_begins_again_with_the_page_and_not_while_one_looks(ask, monkeypatch):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def wait_for_cancel(_, job):
+        begun.set()
+        go_on.wait(20)
+        job.check()
+        raise AssertionError("It was not canceled.")
+
+    monkeypatch.setattr(Workshop, "_prepare_lesson", wait_for_cancel)
+    assert "<progress" in page(ask, "/explore/things/teach").text
+    begun.wait(20)
+    ask("POST", "/explore/things/teach/cancel", root="", json={})
+    go_on.set()
+    for _ in range(500):
+        text = ask("GET", "/explore/things/teach?part=board", root="").text
+        if "<progress" not in text:
+            break
+    assert "The preparation was canceled" in text
+    assert "The preparation was canceled" in ask("GET", "/explore/things/teach?part=board", root="").text
+    monkeypatch.undo()
+    lesson(ask)
+
+
+def test_a_lesson_is_prepared_anew_when_an_item_was_replaced_by_another_one(ask, rows):
+    lesson(ask)
+    ask("DELETE", "/collections/things/items/7")
+    ask("POST", "/collections/things/items", json={"items": [{"id": 100, "vector": rows[7].tolist()}]})
+    assert ask("GET", "/collections/things").json()["n_items"] == 60
+    assert ask("GET", "/explore/things/teach/state", root="").json()["version"] is None
+    lesson(ask)
+    assert ask("POST", "/explore/things/teach/answer", root="", json={"ids": [100], "label": "a"}).status_code == 200
+
+
+def test_labels_given_on_the_page_are_those_of_the_collection_and_can_be_undone(ask):
+    text = lesson(ask)
+    first = int(re.search(r'data-id="(\d+)"', text).group(1)) if "data-id" in text else 0
+    before = ask("GET", f"/collections/things/items/{first}").json()["label"]
+    sent = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [first], "label": " new class "})
+    assert sent.status_code == 200
+    assert ask("GET", f"/collections/things/items/{first}").json()["label"] == "new class"
+    assert "1 item labeled new class" in sent.text
+    undone = ask("POST", "/explore/things/teach/undo", root="", json={})
+    assert "Undone: 1 item as before" in undone.text
+    assert ask("GET", f"/collections/things/items/{first}").json()["label"] == before
+
+
+def test_the_service_predicts_as_soon_as_the_codes_follow_from_labels(ask, rows):
+    asked = {"vectors": [rows[0].tolist()]}
+    assert ask("POST", "/collections/things/predict", json=asked).status_code == 422
+    lesson(ask)
+    ask("POST", "/explore/things/teach/answer", root="", json={"ids": [0], "label": "a"})
+    current_codes(ask)
+    assert ask("POST", "/collections/things/predict", json=asked).status_code == 200
+
+
+def test_a_change_by_somebody_else_shows_in_the_state_of_the_lesson(ask):
+    lesson(ask)
+    before = ask("GET", "/explore/things/teach/state", root="").json()["version"]
+    ask("PUT", "/collections/things/labels", json={"items": [{"id": 5, "label": "b"}]})
+    assert ask("GET", "/explore/things/teach/state", root="").json()["version"] > before
+
+
+def test_answers_about_unknown_items_and_labels_of_another_type_are_refused(ask):
+    lesson(ask)
+    unknown = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [999], "label": "a"})
+    assert unknown.status_code == 404
+    empty = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [1], "label": "  "})
+    assert (empty.status_code, "A label has 1 to 200" in empty.json()["detail"]) == (422, True)
+
+
+def test_an_answer_before_the_lesson_is_prepared_is_a_conflict(ask):
+    sent = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [1], "label": "a"})
+    assert sent.status_code == 409
+
+
+def test_a_collection_that_is_served_for_reading_only_cannot_be_taught(running, folder):
+    ask = running(folder, read_only=True)
+    assert "Start it without --read-only" in page(ask, "/explore/things/teach").text
+    assert ask("POST", "/explore/things/teach/undo", root="", json={}).status_code == 403
+
+
+def test_a_token_for_reading_sees_pages_and_changes_nothing(running, folder):
+    reader, writer = "reader-" + "r" * 20, "writer-" + "w" * 20
+    ask = running(folder, settings=Settings(tokens=Tokens([Token.of(reader, READ), Token.of(writer, WRITE)])))
+    cookie = {"Cookie": f"starshl-token={reader}", **PAGE}
+    assert ask("GET", "/explore/things", root="", headers=PAGE).headers["location"].startswith("/login")
+    assert ask("GET", "/explore/things?item=1", root="", headers=cookie).status_code == 200
+    assert "Your token allows reading only" in ask("GET", "/explore/things/teach", root="", headers=cookie).text
+    own = {**cookie, "Sec-Fetch-Site": "same-origin"}
+    assert ask("POST", "/explore/things/teach/undo", root="", json={}, headers=own).status_code == 403
+
+
+def test_items_that_are_added_while_the_codes_are_replaced_are_all_stored(ask, rows, monkeypatch):
+    replacing, go_on = threading.Event(), threading.Event()
+    replace = Collection.replace_hasher
+
+    def wait(collection, *given, **named):
+        replacing.set()
+        assert go_on.wait(30)
+        replace(collection, *given, **named)
+
+    monkeypatch.setattr(Collection, "replace_hasher", wait)
+    lesson(ask)
+    ask("POST", "/explore/things/teach/answer", root="", json={"ids": [0], "label": "a"})
+    assert replacing.wait(30)
+    added = [("POST", "/collections/things/items", {"items": [{"vector": rows[0].tolist()}]}) for _ in range(8)]
+    threading.Timer(0.3, go_on.set).start()
+    assert [sent.status_code for sent in ask.together(*added)] == [201] * 8
+    about = ask("GET", "/collections/things").json()
+    assert (about["n_items"], about["method"]) == (68, "HybridHasher")
+
+
+def test_items_that_came_or_went_since_the_lesson_began_get_new_codes_too(folder, rows):
+    with Collection(folder) as collection, Lesson(collection) as lesson:
+        collection.add(rows[:3] + 0.1, ids=[100, 101, 102])
+        collection.remove([7])
+        lesson.refit()
+        assert lesson.wait_for_codes(60)
+        assert lesson.codes().error is None
+        assert collection.verify() == 62
+        assert [item.encoder for item in collection.get([0, 100])] == [collection.encoder] * 2
+
+
+def test_ids_that_are_too_large_for_numbers_of_scripts_keep_their_digits(running, tmp_path, rows):
+    ids = [2**53 + 1 + 2 * place for place in range(len(rows))]
+    with Collection.create(tmp_path / "things", LSHash(16, random_state=0).fit(rows), vectors="float16") as collection:
+        collection.add(rows, ids=ids)
+    ask = running(tmp_path / "things")
+    lesson(ask)
+    answer = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [str(ids[0])], "label": "a"})
+    assert answer.status_code == 200
+    assert ask("GET", f"/collections/things/items/{ids[0]}").json()["label"] == "a"
+    for _ in range(500):
+        if page(ask, "/explore/things/map").text.count("<canvas"):
+            break
+    assert ask("GET", "/explore/things/map/items", root="").json()["ids"] == [str(item) for item in ids]
