@@ -1,12 +1,15 @@
-"""How well a collection is searched: labeled items as queries, each left out of its own answer."""
+"""How well a collection is searched: items with a given label as queries, each left out of its own answer."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from ..collection import Collection
+from ..collection import Collection, Item
+from ..index import make_index
 from .jobs import RunningJob
 from .side_by_side import SideBySide
 
@@ -14,11 +17,12 @@ __all__ = ["MethodQuality", "Quality", "measure_quality"]
 
 _QUERIES = 300
 _K = 10
+_ROWS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class MethodQuality:
-    """A method: the share of its ten hits with the label of the query, and of the ten nearest vectors that it finds."""
+    """A method: the share of its hits with the label of the query, and of the nearest vectors that it finds."""
 
     method: str
     precision: float
@@ -27,53 +31,94 @@ class MethodQuality:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The figures of all methods, from how many queries among how many labeled items they are, and by chance."""
+    """What was measured.
+
+    ``n_queries`` of the ``n_items`` that have a given label were searched for among them, with ``k`` hits each.
+    ``n_from_label`` of these items are stored under a code that follows from their given label, and ``n_others`` items
+    without a given label took no part. ``by_chance`` is the precision of random hits.
+    """
 
     n_queries: int
     n_items: int
+    n_from_label: int
+    n_others: int
+    k: int
     by_chance: float
     methods: list[MethodQuality]
 
 
 def measure_quality(job: RunningJob, collection: Collection, others: SideBySide) -> Quality:
-    """Search for labeled items among the labeled ones, by vector; the hasher may have learned from them."""
-    ids, labels = _labeled(collection)
-    if len(ids) < 2 or len(set(labels)) < 2:
+    """Search for items with a given label among each other.
+
+    Queries are encoded from their vectors, as those of a stranger would be. Where the codes of stored items follow from
+    given labels, codes of their vectors alone are measured, too: a query cannot know the label of its own class, and
+    the difference is what the labels of the items add.
+    """
+    items = _labeled(collection)
+    if len(items) < 2 or len({item.label for item in items}) < 2:
         raise ValueError("Quality needs labeled items of two classes or more. Label some first.")
     if collection.keeps is None:
         raise ValueError("Quality needs the vectors of items, and this collection keeps none.")
     if not others.is_possible:
         raise ValueError("Quality needs all vectors in memory, and those of this collection take more than 2 GB.")
     others.prepare(job)
-    label_of = dict(zip(ids, labels, strict=True))
+    k, ids = min(_K, len(items) - 1), np.array([item.id for item in items], np.int64)
     chosen = np.sort(np.random.default_rng(0).permutation(len(ids))[:_QUERIES])
+    n_from_label = sum(item.code_from == "label" for item in items)
+    found = _found(job, collection, others, ids, chosen, k + 1)
+    if n_from_label:
+        found["Codes of vectors alone"] = _by_vectors_alone(job, collection, ids, chosen, k + 1)
+    queries = ids[chosen].tolist()
+    for method, lists in found.items():
+        # The query itself is nearest of all.
+        found[method] = [[hit for hit in hits if hit != own][:k] for hits, own in zip(lists, queries, strict=True)]
+    label_of = {item.id: item.label for item in items}
+    methods = [_measured(method, found[method], found["Vectors"], queries, label_of) for method in sorted(found)]
+    shares = np.unique([str(item.label) for item in items], return_counts=True)[1] / len(items)
+    n_others = len(collection) - len(items)
+    return Quality(len(queries), len(items), n_from_label, n_others, k, float((shares**2).sum()), methods)
+
+
+def _found(
+    job: RunningJob, collection: Collection, others: SideBySide, ids: np.ndarray, chosen: np.ndarray, k: int
+) -> dict[str, list[list[int]]]:
+    """Return what each method finds for the chosen ones of some items among these, a list of ids per query."""
     found: dict[str, list[list[int]]] = {}
-    k = min(_K, len(ids) - 1)
-    among = np.array(ids)
     for done, place in enumerate(chosen.tolist()):
         job.report("searching", done, len(chosen))
-        own, vector = ids[place], collection.vectors([ids[place]])
+        vector = collection.vectors([ids[place]])
         lists = {
-            "Codes": [hit.id for hit in collection.search(vector, k + 1, among=among, rescore=False)[0]],
-            "Codes, then vectors": [hit.id for hit in collection.search(vector, k + 1, among=among)[0]],
+            "Codes": [hit.id for hit in collection.search(vector, k, among=ids, rescore=False)[0]],
+            "Codes, then vectors": [hit.id for hit in collection.search(vector, k, among=ids)[0]],
         }
-        lists |= {ranking.method: ranking.ids for ranking in others.search(vector[0], k + 1, among)}
+        lists |= {ranking.method: ranking.ids for ranking in others.search(vector[0], k, ids)}
         for method, hits in lists.items():
-            found.setdefault(method, []).append([hit for hit in hits if hit != own][:k])
-    queries = [ids[place] for place in chosen.tolist()]
-    shares = np.unique(np.array(labels, dtype=object).astype(str), return_counts=True)[1] / len(labels)
-    methods = [_measured(method, lists, found["Vectors"], queries, label_of) for method, lists in found.items()]
-    return Quality(len(queries), len(ids), float((shares**2).sum()), methods)
+            found.setdefault(method, []).append(hits)
+    return found
 
 
-def _labeled(collection: Collection) -> tuple[list[int], list[object]]:
-    known = list(collection.label_counts())
-    ids = collection.matching(labels=known).tolist() if known else []
-    return ids, [item.label for item in collection.get(ids)] if ids else []
+def _labeled(collection: Collection) -> list[Item]:
+    """Return the items with a given label; what a lesson believes of others is not among the labels."""
+    ids = list(collection.labels())
+    return collection.get(ids) if ids else []
+
+
+def _by_vectors_alone(
+    job: RunningJob, collection: Collection, ids: np.ndarray, chosen: np.ndarray, k: int
+) -> list[list[int]]:
+    """Return what codes find that follow from the vectors of items, whatever their labels."""
+    hasher: Any = collection.hasher
+    packed = []
+    for start in range(0, len(ids), _ROWS_AT_ONCE):
+        job.report("encoding", start, len(ids))
+        packed.append(hasher.encode(collection.vectors(ids[start : start + _ROWS_AT_ONCE])).packed)
+    index = make_index(hasher.as_codes(np.concatenate(packed)), ids, hasher=hasher)
+    queries = getattr(hasher, "encode_queries", hasher.encode)(collection.vectors(ids[chosen]))
+    return [hits.tolist() for hits in index.search(queries, k).ids]
 
 
 def _measured(
-    method: str, lists: list[list[int]], nearest: list[list[int]], queries: list[int], label_of: dict[int, object]
+    method: str, lists: list[list[int]], nearest: list[list[int]], queries: list[int], label_of: Mapping[int, object]
 ) -> MethodQuality:
     right = [label_of[hit] == label_of[query] for query, hits in zip(queries, lists, strict=True) for hit in hits]
     shared = [len({*hits} & {*exact}) / len(exact) for hits, exact in zip(lists, nearest, strict=True)]

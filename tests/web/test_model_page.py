@@ -1,0 +1,60 @@
+"""The page about the model: what its fit chose, and what was measured, in honest words."""
+
+import re
+
+import numpy as np
+import pytest
+
+from starshl import Collection, StarRidge
+
+from .asking import current_codes, lesson, page
+
+
+def measured(ask):
+    """What the page of the model shows once the search was measured: its text, and a figure per method."""
+    ask("POST", "/explore/things/model/quality", root="")
+    for _ in range(500):
+        text = ask("GET", "/explore/things/model?part=quality", root="").text
+        if "data-poll" not in text:
+            break
+    return re.sub(r"\s+", " ", text), {
+        method: float(number) for method, number in re.findall(r"<td>([^<]+)</td><td[^>]*>([\d.]+)", text)
+    }
+
+
+def test_the_page_of_the_model_tells_what_was_fitted_and_measures_the_search(ask):
+    assert "LSHash" in page(ask, "/explore/things/model").text
+    text, figures = measured(ask)
+    assert set(figures) == {"Codes", "Codes, then vectors", "Vectors", "ITQ", "by chance"}
+    assert figures["by chance"] == pytest.approx(1 / 3, abs=1e-3)
+    assert "over 60 queries" in text
+    assert "among all 60 items with a given label" in text
+    assert "follow from their vectors, not from their labels" in text
+
+
+def test_codes_that_follow_from_labels_are_measured_without_that_too(running, tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((90, 6)), np.repeat(["a", "b", "c"], 30)
+    hasher = StarRidge(12, random_state=0).fit(X, y)
+    with Collection.create(tmp_path / "things", hasher, vectors="float16") as collection:
+        collection.add(X[:80], labels=y[:80])
+        collection.add(X[80:])
+        codes, index = hasher.encode(collection.vectors(range(80))), {}
+        for query in range(80):
+            distances = (codes.to_signs()[:80] != codes.to_signs()[query]).sum(axis=1)
+            order = [item for item in np.argsort(distances, kind="stable").tolist() if item != query][:10]
+            index[query] = np.mean(y[order] == y[query])
+    text, figures = measured(running(tmp_path / "things"))
+    assert figures["Codes of vectors alone"] == pytest.approx(np.mean(list(index.values())), abs=1e-3)
+    assert "All of these items are stored under codes that follow from their given labels" in text
+    assert "10 items without a given label took no part" in text
+
+
+def test_the_page_of_the_model_tells_given_labels_from_believed_ones(ask):
+    lesson(ask)
+    ask("PUT", "/collections/things/labels", json={"items": [{"id": item, "label": None} for item in range(9, 60)]})
+    ask("POST", "/explore/things/teach/answer", root="", json={"ids": [9], "label": "a"})
+    current_codes(ask)
+    assert (
+        "60: 10 with a given label, 50 with a label that the lesson believed" in page(ask, "/explore/things/model").text
+    )
