@@ -78,6 +78,27 @@ def test_logging_out_takes_the_cookie_away(browser):
     assert "Max-Age=0" in answer.headers["set-cookie"]
 
 
+@pytest.mark.parametrize("headers", [FOREIGN, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}])
+def test_a_page_of_another_site_cannot_log_a_browser_out(browser, headers):
+    answer = browser("POST", "/logout", headers=cookie(READER) | headers)
+    assert (answer.status_code, "set-cookie" in answer.headers) == (403, False)
+
+
+def test_a_search_that_was_shared_is_still_asked_for_after_the_login(browser):
+    long = browser("GET", f"/explore/things?text={'x' * 1990}")
+    assert long.headers["location"] == "/login?next=/explore/things"
+    first = browser("GET", "/explore/things?item=3&label=a%20b")
+    form = browser("GET", first.headers["location"])
+    assert 'value="/explore/things?item=3&amp;label=a%20b"' in form.text
+    target = "/explore/things?item=3&label=a%20b"
+    assert browser("POST", "/login", data={"token": READER, "next": target}).headers["location"] == target
+
+
+def test_a_form_that_is_sent_without_a_valid_token_leads_to_the_login(browser):
+    answer = browser("POST", "/explore/things/model/quality", headers=OWN | {"Accept": "text/html"})
+    assert (answer.status_code, 'href="/login"' in answer.text) == (401, True)
+
+
 def test_no_token_is_asked_for_where_none_is_needed(shared):
     answer = shared("GET", "/login?next=/explore", root="")
     assert (answer.status_code, answer.headers["location"]) == (303, "/explore")

@@ -15,10 +15,12 @@ from .origins import foreign_page, is_addressed_locally, is_own_page
 from .problems import problem
 from .rates import Rates
 
-__all__ = ["COOKIE", "LOGIN", "LOGOUT", "Guard", "needed_right"]
+__all__ = ["COOKIE", "LOGIN", "LOGOUT", "LONGEST_TARGET", "Guard", "needed_right"]
 
 #: The cookie that carries the token of a browser, the page that sets it, and the address that takes it away.
 COOKIE, LOGIN, LOGOUT = "starshl-token", "/login", "/logout"
+#: Characters of an address to go to after the login.
+LONGEST_TARGET = 2000
 _READING = {"GET", "HEAD", "OPTIONS"}
 _OPEN = re.compile(r"/api/v1/health/(live|ready)|/static/.+")
 # These send a body to ask a question, and change nothing.
@@ -99,11 +101,18 @@ def _refused_token(scope: Scope, text: str, token: Token | None) -> Response | N
         scope["state"]["token"] = token.name
         return None
     if scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api/"):
-        return RedirectResponse(f"{LOGIN}?next={quote(scope['path'], safe='/')}", 303)
+        return RedirectResponse(f"{LOGIN}?next={quote(_target(scope), safe='/')}", 303)
     if token is not None:
         return _unauthorized(scope, f"The token expired on {token.expires}. Ask for a new one.")
     what = "This token is not known here" if text else "A token is needed"
     return _unauthorized(scope, f"{what}: send the header Authorization: Bearer TOKEN with a valid one.")
+
+
+def _target(scope: Scope) -> str:
+    """Return where a browser wanted to go: the whole question, unless that is too long to come back to."""
+    query = scope.get("query_string", b"").decode("latin-1")
+    whole = f"{quote(scope['path'], safe='/')}?{query}" if query else quote(scope["path"], safe="/")
+    return whole if len(whole) <= LONGEST_TARGET else quote(scope["path"], safe="/")
 
 
 def _refused_page(scope: Scope, headers: dict[str, str], right: str) -> Response | None:

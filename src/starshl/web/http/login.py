@@ -7,11 +7,11 @@ from html import escape
 from typing import Annotated
 from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from ..tokens import Tokens
-from .guard import COOKIE, LOGIN, LOGOUT
+from .guard import COOKIE, LOGIN, LOGOUT, LONGEST_TARGET
 from .origins import foreign_page
 
 __all__ = ["routes"]
@@ -41,7 +41,9 @@ _PAGE = """<!doctype html>
 
 
 @routes.get(LOGIN)
-async def show_login(request: Request, target: Annotated[str, Query(alias="next", max_length=2000)] = "/") -> Response:
+async def show_login(
+    request: Request, target: Annotated[str, Query(alias="next", max_length=LONGEST_TARGET)] = "/"
+) -> Response:
     """Show a form for a token, unless no token is needed."""
     if not request.app.state.has_tokens:
         return RedirectResponse(_checked(target), 303)
@@ -72,8 +74,10 @@ async def log_in(request: Request) -> Response:
 
 
 @routes.post(LOGOUT)
-async def log_out() -> Response:
+async def log_out(request: Request) -> Response:
     """Forget the token of this browser."""
+    if foreign_page(request.method, request.headers):
+        raise HTTPException(403, "The request came from a page of another site. Log out on a page of this service.")
     answer = RedirectResponse(LOGIN, 303)
     answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return answer

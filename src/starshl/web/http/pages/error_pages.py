@@ -15,6 +15,7 @@ from .rendering import render
 __all__ = ["ErrorPages"]
 
 _TITLES = {
+    401: "Log in first",
     403: "This is not allowed",
     404: "There is nothing here",
     408: "That took too long",
