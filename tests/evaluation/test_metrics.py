@@ -90,6 +90,19 @@ def test_histograms_count_what_all_distances_say(n_bits):
     assert (found.n_queries, found.n_items, found.n_bits) == (len(queries), len(items), n_bits)
 
 
+@pytest.mark.parametrize("n_bits", [2, 64, 70])
+def test_equal_codes_of_items_and_queries_count_one_by_one(n_bits):
+    rng = np.random.default_rng(4)
+    few = BinaryCodes.from_signs(rng.choice([-1, 1], (6, n_bits)))
+    queries, items = few[rng.integers(0, 6, 150)], few[rng.integers(0, 5, 331)]
+    y_query, y_items = rng.integers(0, 4, 150), rng.integers(1, 6, 331)  # class 0 has no item, class 5 no query
+    histograms = hamming_histograms(queries, items, y_query, y_items)
+    distances, same = queries.distances(items), y_query[:, None] == y_items
+    for r in range(n_bits + 1):
+        assert np.array_equal(histograms.count[:, r], (distances == r).sum(axis=1))
+        assert np.array_equal(histograms.relevant[:, r], ((distances == r) & same).sum(axis=1))
+
+
 @pytest.mark.parametrize("n_classes", [3, 70])
 def test_label_matrices_make_items_relevant_that_share_a_label(n_classes):
     queries, items, _, _ = random_case(5)

@@ -11,7 +11,7 @@ from .._threads import run_all, tiles
 from .._validation import check_integer, check_labels
 from ..codes import BinaryCodes
 from ._histogram_loops import neighbor_votes
-from .histograms import QUERIES_PER_TILE, check_codes, relevance_labels, words_of
+from .histograms import QUERIES_PER_TILE, DistinctItems, check_codes, equal_together, relevance_labels, words_of
 
 __all__ = ["codeword_accuracy", "codeword_hits", "knn_accuracy"]
 
@@ -87,13 +87,19 @@ def knn_accuracy(
     if query_class.ndim == 2:
         raise ValueError("knn_accuracy takes one label per code, not label matrices. Use precision_at for these.")
     queries, items = words_of(codes_query), words_of(codes_db)
+    order = equal_together(queries, query_class)
+    queries, query_class = queries[order], query_class[order]
+    distinct = DistinctItems.of(items, item_class)
     votes = np.zeros((len(queries), 1 + max(query_class.max(), item_class.max())))
 
     def scan(rows: slice) -> None:
-        neighbor_votes(queries[rows], items, item_class, codes_db.n_bits, k, votes[rows])
+        loop_items = distinct.planes, distinct.classes, distinct.weights
+        neighbor_votes(queries[rows], *loop_items, codes_db.n_bits, k, votes[rows])
 
     run_all([partial(scan, rows) for rows in tiles(len(queries), QUERIES_PER_TILE)], n_jobs)
     # Fractions of votes that are mathematically equal differ by rounding.
     winners = votes >= votes.max(axis=1, keepdims=True) - 1e-9
     right = winners[np.arange(len(votes)), query_class]
-    return float((right / winners.sum(axis=1)).mean())
+    shares = np.empty(len(votes))
+    shares[order] = right / winners.sum(axis=1)
+    return float(shares.mean())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -104,16 +105,84 @@ def hamming_histograms(
     """
     check_codes(codes_query, codes_db)
     query_labels, item_labels = relevance_labels(y_query, y_db, len(codes_query), len(codes_db))
-    loop = count_by_distance if query_labels.ndim == 1 else count_by_distance_multilabel
     queries, items = words_of(codes_query), words_of(codes_db)
     count = np.zeros((len(queries), codes_query.n_bits + 1), dtype=np.int64)
     relevant = np.zeros_like(count)
-
-    def scan(rows: slice) -> None:
-        loop(queries[rows], items, query_labels[rows], item_labels, count[rows], relevant[rows])
-
+    fill = _by_class if query_labels.ndim == 1 else _by_label_sets
+    scan = fill(queries, items, query_labels, item_labels, count, relevant)
     run_all([partial(scan, rows) for rows in tiles(len(queries), QUERIES_PER_TILE)], n_jobs)
     return HammingHistograms(count, relevant)
+
+
+def _by_class(
+    queries: np.ndarray,
+    items: np.ndarray,
+    query_class: np.ndarray,
+    item_class: np.ndarray,
+    count: np.ndarray,
+    relevant: np.ndarray,
+) -> Callable[[slice], None]:
+    """Return a function that counts for some queries, in an order in which equal ones follow each other."""
+    order = equal_together(queries, query_class)
+    queries, query_class = queries[order], query_class[order]
+    distinct = DistinctItems.of(items, item_class)
+    starts = np.searchsorted(distinct.classes, np.arange(2 + query_class.max()))
+
+    def scan(rows: slice) -> None:
+        counts = np.empty((2, len(order[rows]), count.shape[1]), dtype=np.int64)
+        count_by_distance(queries[rows], distinct.planes, query_class[rows], starts, distinct.weights, *counts)
+        count[order[rows]], relevant[order[rows]] = counts
+
+    return scan
+
+
+def _by_label_sets(
+    queries: np.ndarray,
+    items: np.ndarray,
+    query_labels: np.ndarray,
+    item_labels: np.ndarray,
+    count: np.ndarray,
+    relevant: np.ndarray,
+) -> Callable[[slice], None]:
+    """Return a function that counts for some queries whose labels are sets."""
+
+    def scan(rows: slice) -> None:
+        count_by_distance_multilabel(queries[rows], items, query_labels[rows], item_labels, count[rows], relevant[rows])
+
+    return scan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DistinctItems:
+    """The distinct pairs of class and code, in order of their classes: many items often have the same.
+
+    Parameters
+    ----------
+    planes : array of shape (n_words, n), word w of every code in plane w
+    classes : array of shape (n,)
+    weights : array of shape (n,)
+        How many items have this class and code.
+    """
+
+    planes: np.ndarray
+    classes: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, words: np.ndarray, classes: np.ndarray) -> DistinctItems:
+        """Count the items that have the same class and code."""
+        order = np.lexsort((*words.T, classes))
+        words, classes = words[order], classes[order]
+        is_new = np.ones(len(words), dtype=bool)
+        is_new[1:] = (words[1:] != words[:-1]).any(axis=1) | (classes[1:] != classes[:-1])
+        firsts = np.flatnonzero(is_new)
+        weights = np.diff(firsts, append=len(words))
+        return cls(np.ascontiguousarray(words[firsts].T), classes[firsts], weights)
+
+
+def equal_together(words: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return an order of the codes in which equal ones follow each other, by class."""
+    return np.lexsort((classes, *words.T))
 
 
 def check_codes(codes_query: BinaryCodes, codes_db: BinaryCodes) -> None:
