@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["SharedWork", "can_share", "seconds_saved", "shared", "sharing_work"]
+__all__ = ["SharedWork", "can_share", "note_saved", "room_to_share", "seconds_saved", "shared", "sharing_work"]
 
 Result = TypeVar("Result")
 
@@ -35,14 +35,16 @@ class SharedWork:
     def __init__(self, max_bytes: int = _MAX_BYTES, min_seconds: float = _MIN_SECONDS):
         self.max_bytes, self.min_seconds = max_bytes, min_seconds
         self.seconds_saved = 0.0
-        self._results: OrderedDict[bytes, tuple[Any, float, int]] = OrderedDict()
+        self._results: OrderedDict[bytes, tuple[Any, float, Callable[[Any], int]]] = OrderedDict()
 
     def clear(self) -> None:
         """Forget all results."""
         self._results.clear()
 
-    def take(self, key: bytes, compute: Callable[[], Result], size_of: Callable[[Result], int]) -> Result:
-        """Return a result, computed if it is not here."""
+    def take(
+        self, key: bytes, compute: Callable[[], Result], size_of: Callable[[Result], int], *, always: bool = False
+    ) -> Result:
+        """Return a result, computed if it is not here; ``always`` keeps it even if that was quick."""
         if key in self._results:
             self._results.move_to_end(key)
             result, seconds, _ = self._results[key]
@@ -51,18 +53,20 @@ class SharedWork:
         start, saved = time.perf_counter(), self.seconds_saved
         result = compute()
         seconds = time.perf_counter() - start + self.seconds_saved - saved
-        if seconds >= self.min_seconds:
-            self._keep(key, result, seconds, size_of(result))
+        if always or seconds >= self.min_seconds:
+            self._keep(key, result, seconds, size_of)
         return result
 
-    def _keep(self, key: bytes, result: Any, seconds: float, size: int) -> None:
+    def _keep(self, key: bytes, result: Any, seconds: float, size_of: Callable[[Any], int]) -> None:
+        size = size_of(result)
         if size > self.max_bytes:
             return
         if isinstance(result, np.ndarray):
             result.setflags(write=False)
-        while self._results and size + sum(taken for _, _, taken in self._results.values()) > self.max_bytes:
+        # Some results grow, so they are measured anew.
+        while self._results and size + sum(own(other) for other, _, own in self._results.values()) > self.max_bytes:
             self._results.popitem(last=False)
-        self._results[key] = result, seconds, size
+        self._results[key] = result, seconds, size_of
 
 
 _ACTIVE: ContextVar[SharedWork | None] = ContextVar("shared work", default=None)
@@ -83,11 +87,14 @@ def shared(
     arguments: object,
     compute: Callable[[], Result],
     size_of: Callable[[Result], int] = lambda result: getattr(result, "nbytes", 0),
+    *,
+    always: bool = False,
 ) -> Result:
     """Return ``compute()``, or what it returned before for the same name and equal arguments.
 
     Outside of :func:`sharing_work`, and for arguments that cannot be pickled, it is always computed. ``size_of`` says
-    how many bytes a result takes. Nobody may change a result; arrays refuse it.
+    how many bytes a result takes. What is computed quickly is kept only with ``always``, for results that themselves
+    keep what they compute later. Nobody may change a result; arrays refuse it.
 
     Examples
     --------
@@ -104,13 +111,24 @@ def shared(
         key = _digest(name, arguments)
     except (AttributeError, TypeError, pickle.PicklingError):
         return compute()
-    return work.take(key, compute, size_of)
+    return work.take(key, compute, size_of, always=always)
 
 
 def can_share(n_bytes: int) -> bool:
     """Tell whether a result of this size would be kept: some are too large to be made without need."""
+    return _ACTIVE.get() is not None and n_bytes <= room_to_share()
+
+
+def room_to_share() -> int:
+    """Return how many bytes of results are kept, 0 outside of :func:`sharing_work`."""
     work = _ACTIVE.get()
-    return work is not None and n_bytes <= work.max_bytes
+    return 0 if work is None else work.max_bytes
+
+
+def note_saved(seconds: float) -> None:
+    """Count seconds that a shared result saved by what it keeps itself."""
+    if (work := _ACTIVE.get()) is not None:
+        work.seconds_saved += seconds
 
 
 def seconds_saved() -> float:

@@ -6,6 +6,8 @@ import pytest
 
 from starshl._shared_work import SharedWork, sharing_work
 from starshl.evaluation import RecordFolder, SummaryFolder, execute
+from starshl.kernels import expansion
+from starshl.kernels.kept_distances import KeptDistances
 from starshl.paper import figure, make_plan
 
 LENGTHS = [5, 16]
@@ -28,6 +30,24 @@ def test_codes_are_those_of_a_run_alone(runs, alone):
         with sharing_work(works[planned.group]):
             together[planned.key.text] = planned.perform().digests
     assert together == alone
+
+
+@pytest.mark.parametrize("method", ["starshl-paper", "starshl"])
+def test_codes_are_those_of_a_run_alone_where_distances_to_the_queries_are_kept(method, monkeypatch):
+    # Pieces and tiles that do not fit 1,000 rows and 797 queries, so that both ends are met.
+    monkeypatch.setattr(expansion, "_SUPPORT_TILE", 96)
+    monkeypatch.setattr(expansion, "_QUERY_TILE", 64)
+    planned_runs = make_plan([figure("digits")], bits=LENGTHS, methods=[method], n_runs=1).runs
+    work, pieces = SharedWork(), []
+    monkeypatch.setattr(
+        KeptDistances, "_add", lambda kept, rows, add=KeptDistances._add: pieces.append(add(kept, rows))
+    )
+    for planned in planned_runs:
+        alone = planned.perform().digests
+        assert not (planned is planned_runs[0] and pieces)
+        with sharing_work(work):
+            assert planned.perform().digests == alone
+    assert pieces
 
 
 def test_every_method_with_a_kernel_or_codewords_finds_work_done(runs):

@@ -36,6 +36,14 @@ def gather(tiles, n_blocks, rows, columns, out):
         top = bottom
 
 
+@njit(cache=True, nogil=True)
+def pick_columns(table, offsets, columns, out):
+    """out[i, columns[k]] = table[i, offsets[k]]."""
+    for i in range(table.shape[0]):
+        for k in range(offsets.shape[0]):
+            out[i, columns[k]] = table[i, offsets[k]]
+
+
 @njit(nogil=True)
 def _end_of_run(values, start):
     stop = start + 1

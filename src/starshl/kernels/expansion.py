@@ -12,6 +12,7 @@ from .._types import Rows
 from .bank import checked_block
 from .base import Kernel
 from .columns import by_columns, reads_columns
+from .kept_distances import KeptDistances
 from .mix import KernelMix
 from .mixture import MixtureTo
 from .pairs import PairTable, squared_distances
@@ -134,6 +135,14 @@ def _fused_expansion(
     norms = squared_norms(support)
     scales = mix.scales(support, norms)
     columns = columns[mix.order]
+    kept = KeptDistances.shared_for(samples, support, _QUERY_TILE, _SUPPORT_TILE)
+    places = None if kept is None else kept.find(support)
+
+    def distances(rows: slice, piece: slice, own_norms: np.ndarray) -> np.ndarray:
+        known = None if kept is None or places is None else kept.between(rows, places[piece])
+        if known is not None:
+            return known
+        return squared_distances(samples[rows], support[piece], (own_norms, norms[piece]))
 
     def fill(rows: slice) -> None:
         block = samples[rows]
@@ -142,11 +151,12 @@ def _fused_expansion(
         n_rows = rows.stop - rows.start
         buffer = np.empty(len(kernels) * n_rows * _SUPPORT_TILE, dtype=dtype)
         for piece in tiles(support.shape[0], _SUPPORT_TILE):
-            squared = squared_distances(block, support[piece], (own_norms, norms[piece]))
+            squared = distances(rows, piece, own_norms)
             shape = len(kernels), n_rows, piece.stop - piece.start
             values = buffer[: np.prod(shape)].reshape(shape)
             mix.evaluate(squared, own_scales, scales.take(piece), values)
-            for value, column in zip(values, columns, strict=True):
+            n_nonzero = len(kernels) - mix.n_negligible(squared)
+            for value, column in zip(values[:n_nonzero], columns, strict=False):
                 scores[rows] += value @ column[piece]
 
     return fill

@@ -109,6 +109,11 @@ class KernelMix:
         """
         evaluate_each(squared, rows.arrays, columns.arrays, self.weighted(np.ones(self.n_kernels)), out)
 
+    def n_negligible(self, squared: np.ndarray) -> int:
+        """Return how many kernels, the last ones in ``order``, are zero on a whole block of squared distances."""
+        rates = self.rates.astype(self.dtype)
+        return int(np.sum(rates * squared.min(initial=np.inf) >= self.cutoff))
+
     def add_up(
         self,
         squared: np.ndarray,
