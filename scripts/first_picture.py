@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from gallery_pictures import Symbols, draw_svg, draw_text, result_row
+from gallery_pictures import GRAY, Symbols, draw_svg, draw_text, result_row
 from sklearn.datasets import load_digits
 
 from starshl import HybridHasher, make_index
 from starshl.baselines import ITQ
 
 N_TRAIN, N_LABELED, N_BITS = 1200, 50, 32
-STEP, LEFT, TOP = 30, 250, 100
+# Narrow, so that it can be read on a phone, too.
+STEP, LEFT, RIGHT = 30, 118, 78
 
 
 def main() -> None:
@@ -20,18 +21,16 @@ def main() -> None:
     train, new = np.arange(N_TRAIN), np.arange(N_TRAIN, len(X))
     few = np.where(train < N_LABELED, y[:N_TRAIN], -1)
     found = {
-        "no labels (ITQ)": search(ITQ(N_BITS, random_state=0).fit(X[train]), X, train, new, None),
-        "50 labels": search(HybridHasher(n_bits=N_BITS, random_state=0).fit(X[train], few), X, train, new, few),
-        "1,200 labels": search(
-            HybridHasher(n_bits=N_BITS, random_state=0).fit(X[train], y[train]), X, train, new, y[train]
-        ),
+        "none": search(ITQ(N_BITS, random_state=0).fit(X[train]), X, train, new, None),
+        "50": search(HybridHasher(n_bits=N_BITS, random_state=0).fit(X[train], few), X, train, new, few),
+        "1,200": search(HybridHasher(n_bits=N_BITS, random_state=0).fit(X[train], y[train]), X, train, new, y[train]),
     }
     right = {name: y[rows] == y[new, None] for name, rows in found.items()}
-    shown = half_right_of_three_digits(right["no labels (ITQ)"].mean(axis=1), y[new])
+    shown = half_right_of_three_digits(right["none"].mean(axis=1), y[new])
     picture = draw(X, y, new, found, right, shown)
     Path(__file__).parents[1].joinpath("docs", "first_picture.svg").write_text(picture, encoding="utf-8")
     for name, hits in right.items():
-        print(f"{name}: {hits.mean():.3f} of the ten nearest are the digit of the query")
+        print(f"Labels: {name}. Of the ten nearest, {hits.mean():.3f} show the digit of the query.")
 
 
 def search(hasher, X, train, new, labels) -> np.ndarray:
@@ -51,19 +50,24 @@ def half_right_of_three_digits(shares: np.ndarray, digits: np.ndarray) -> list[i
 
 def draw(X, y, new, found, right, shown) -> str:
     symbols = Symbols(X)
-    parts = [draw_text(20, 30, f"Ten nearest by codes of {N_BITS // 8} bytes; wrong ones are red", 16, weight="bold")]
-    parts.append(draw_text(LEFT + 10 * STEP + 16, 30, "of all 597 queries", 13, color="#777777"))
-    top = TOP - 44
+    title = f"Ten nearest digits by codes of {N_BITS // 8} bytes; wrong ones are red"
+    shares = LEFT + 10 * STEP + 10
+    parts = [draw_text(10, 24, title, 16, weight="bold")]
+    parts += [draw_text(10, 50, "query", 13, color=GRAY), draw_text(66, 50, "labels", 13, color=GRAY)]
+    parts.append(draw_text(shares, 50, "right*", 13, color=GRAY))
+    top = 58
     for query in shown:
-        parts.append(f'<g transform="translate(24 {top + 12}) scale(8)">{symbols.use(new[query])}</g>')
+        parts.append(f'<g transform="translate(8 {top + 24}) scale(5.5)">{symbols.use(new[query])}</g>')
         for name, rows in found.items():
-            parts.append(draw_text(110, top + 18, name, 13))
+            parts.append(draw_text(66, top + 19, name, 14))
             results = {"rows": rows[query].tolist(), "right": right[name][query].tolist()}
             parts += result_row(results, symbols, LEFT, top, STEP)
-            parts.append(draw_text(LEFT + 10 * STEP + 16, top + 18, f"{right[name].mean():.1%} right", 13))
+            parts.append(draw_text(shares, top + 19, f"{right[name].mean():.1%}", 14))
             top += STEP
-        top += 20
-    return draw_svg(LEFT + 10 * STEP + 160, top, [symbols.definitions(), *parts])
+        top += 14
+    note = f"* share of the ten nearest over all {len(new)} queries. Without labels: ITQ"
+    parts.append(draw_text(10, top + 8, note, 13, color=GRAY))
+    return draw_svg(LEFT + 10 * STEP + RIGHT, top + 20, [symbols.definitions(), *parts])
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Symbols", "draw_map", "draw_retrieved", "draw_svg", "draw_text", "result_row"]
+__all__ = ["GRAY", "Symbols", "draw_map", "draw_retrieved", "draw_svg", "draw_text", "result_row"]
 
 BLUE, ORANGE, RED, GRAY = "#1a6fb0", "#c9570c", "#f6c1bb", "#777777"
 GROUPS = (("without labels", BLUE), ("with labels", ORANGE))

@@ -1,4 +1,4 @@
-"""The figures of StarRidge that the README gives."""
+"""The figures of StarRidge that the README and the page about the paper give."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_unlabeled_digits_help_as_much_as_the_readme_says():
 
 
 @pytest.mark.slow
-def test_the_authors_demo_data_give_the_precision_that_the_readme_says(small_mnist):
+def test_the_authors_demo_data_give_the_precision_that_the_page_about_the_paper_says(small_mnist):
     X, y, X_query, y_query = small_mnist
     precisions = []
     for seed in range(5):
