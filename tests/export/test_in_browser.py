@@ -1,14 +1,17 @@
 """An exported page in a real browser without a network: run with `make test-slow`."""
 
 import shutil
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
 from starshl import StarRidge
+from starshl.baselines import LSHash
 from starshl.collection import Collection
 from starshl.export import write_search_page
+from starshl.features import Extractor, Text
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -34,23 +37,67 @@ def items(digits, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def page(items):
+def browser():
     playwright = pytest.importorskip("playwright.sync_api")
-    path = items.folder.with_suffix(".html")
+    with playwright.sync_playwright() as tools:
+        started = tools.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
+        yield started
+        started.close()
+
+
+@contextmanager
+def opened_page(browser, collection, **settings):
+    """The page of a collection, opened without a network; no script on it may fail."""
+    path = collection.folder.with_suffix(".html")
     try:
-        write_search_page(items, path, picture=(8, 8))
+        write_search_page(collection, path, **settings)
     except OSError as error:
         pytest.skip(f"no runtime: {error}")
-    with playwright.sync_playwright() as tools:
-        browser = tools.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
-        opened = browser.new_context(offline=True).new_page()
-        problems = []
-        opened.on("pageerror", lambda problem: problems.append(problem))
-        opened.goto(path.as_uri())
-        opened.wait_for_selector("html[data-ready]", timeout=120_000)
+    opened = browser.new_context(offline=True).new_page()
+    problems = []
+    opened.on("pageerror", lambda problem: problems.append(problem))
+    opened.goto(path.as_uri())
+    opened.wait_for_selector("html[data-ready]", timeout=120_000)
+    yield opened
+    assert problems == []
+
+
+@pytest.fixture(scope="module")
+def page(browser, items):
+    with opened_page(browser, items, picture=(8, 8)) as opened:
         yield opened
-        browser.close()
-        assert problems == []
+
+
+@contextmanager
+def awaiting_results(page):
+    """Wait until what happens inside has given a new list of results."""
+    before = page.get_attribute("#results", "data-query")
+    yield
+    page.wait_for_function(f"document.getElementById('results').dataset.query !== '{before}'")
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    words = ["red", "blue", "Straße", "car", "bread", "fresh", "old", "日本", "house", "ΣΑΣ"]
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(words, 4)) for _ in range(300)]
+    text = Text(6).fit(texts)
+    rows = text.transform(texts)
+    extractor = Extractor("texts", [text])
+    folder = tmp_path_factory.mktemp("texts") / "notes"
+    with Collection.create(folder, LSHash(24, random_state=0).fit(rows), extractor=extractor) as collection:
+        collection.add(rows, metadata=[{"text": each} for each in texts])
+        yield collection
+
+
+def test_a_typed_text_finds_what_the_collection_finds(browser, texts):
+    with opened_page(browser, texts) as page:
+        page.click("[data-mode=text]")
+        for typed in ("A RED car!", "fresh bread, old strasse: Straße σας", "unknown"):
+            with awaiting_results(page):
+                page.fill("#text", typed)
+            row = texts.extractor.transform([typed])
+            assert shown(page) == [(hit.id, hit.distance) for hit in texts.search(row, k=24)[0]]
 
 
 def shown(page):
@@ -63,9 +110,8 @@ def test_vectors_find_what_the_collection_finds(page, items, digits):
     page.click("[data-mode=vector]")
     for row in (700, 1200, 1796):
         page.fill("#vector", ", ".join(map(str, X[row])))
-        page.click("#encode")
-        page.wait_for_function("document.getElementById('status').textContent.startsWith('Encoded')")
-        page.wait_for_timeout(200)
+        with awaiting_results(page):
+            page.click("#encode")
         hits = items.search(X[row : row + 1].astype(np.float32), k=24)[0]
         assert shown(page) == [(hit.id, hit.distance) for hit in hits]
 

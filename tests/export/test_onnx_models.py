@@ -10,10 +10,21 @@ from starshl import HybridHasher, StarRidge, StarSHL
 from starshl.base import BaseHasher
 from starshl.baselines import CodewordSVM, KernelLSH, LSHash
 from starshl.exceptions import NotExpressibleError
-from starshl.export import to_onnx
+from starshl.export import to_onnx, words_of
 from starshl.export.latency import open_session, single_row_latency
 from starshl.facts import Facts
-from starshl.features import Impute, OneHot, PictureFeatures, PreparedHasher, Scale, TableFeatures, Text, picture_hasher
+from starshl.features import (
+    Impute,
+    OneHot,
+    PictureFeatures,
+    PreparedHasher,
+    Reduce,
+    Scale,
+    TableFeatures,
+    Text,
+    UnitLength,
+    picture_hasher,
+)
 from starshl.kernels import (
     Cauchy,
     Gaussian,
@@ -145,6 +156,48 @@ def test_steps_of_tables_are_part_of_the_model(digits):
     assert_same_codes(PreparedHasher([OneHot()], LSHash(8, random_state=0)).fit(numbers[:120]), numbers, "float64")
 
 
+def test_directions_and_lengths_are_part_of_the_model(digits):
+    X, y = digits
+    steps = [Reduce(20, view_sizes=[40, 24]), UnitLength()]
+    hasher = PreparedHasher(steps, StarRidge(8, random_state=0)).fit(X[:120], y[:120])
+    reduce = hasher.steps_[0]
+    X = np.vstack([X, -reduce.intercept_ @ np.linalg.pinv(reduce.components_).T])  # almost no length is left of it
+    assert_same_codes(hasher, X, "float64")
+    assert_same_codes(hasher, X, "float32")
+
+
+TEXTS = [
+    "A red car, a RED car",
+    "blue cars",
+    "",
+    "fresh bread!",
+    "Straße in İzmir",
+    "ΟΔΥΣΣΕΥΣ ΣΑΣ",
+    "cafe\u0301 日本語 x_1",
+]
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_texts_are_split_into_words_and_the_rest_is_part_of_the_model(precision):
+    rng = np.random.default_rng(0)
+    texts = [*TEXTS, *(" ".join(rng.choice(TEXTS, 3)) for _ in range(40))]
+    hasher = PreparedHasher([Text(5), UnitLength()], LSHash(12, random_state=0)).fit(texts[:30])
+    session = open_session(to_onnx(hasher, outputs=["codes", "scores"], precision=precision))
+    codes, scores = session.run(None, {"words": words_of(texts)})
+    np.testing.assert_array_equal(codes, hasher.encode(texts).packed)
+    tolerance = {"float64": 1e-14, "float32": 1e-6}[precision]
+    np.testing.assert_allclose(scores, hasher.decision_function(texts), atol=tolerance)
+    assert single_row_latency(to_onnx(hasher), hasher).onnx > 0
+
+
+def test_a_model_of_texts_says_how_they_are_split():
+    hasher = PreparedHasher([Text(2)], LSHash(2, random_state=0)).fit(TEXTS)
+    model = to_onnx(hasher)
+    about = {each.key: each.value for each in model.metadata_props}
+    assert r"[\p{L}\p{N}_]{2,} in lower case" in about["starshl.splitting"]
+    assert words_of(["", "a"]).tolist() == [[""], [""]]
+
+
 def test_a_model_file_is_complete_or_absent(digits, tmp_path):
     X, _ = digits
     hasher = LSHash(12, random_state=0).fit(X)
@@ -180,7 +233,6 @@ def test_what_cannot_be_expressed_is_named_with_a_way_out(digits):
         "SpectrumKernel": StarRidge(4, kernels=[SpectrumKernel()], random_state=0).fit(
             [f"{'ab' if label % 2 else 'xy'}{row}" for row, label in enumerate(y[:60])], y[:60] % 2
         ),
-        "Text": PreparedHasher([Text(2)], LSHash(2, random_state=0)).fit(["a red car", "blue cars", "fresh bread"]),
         "PowerTransformer": PreparedHasher([PowerTransformer()], LSHash(4, random_state=0)).fit(X[:60, 20:24]),
         "categories": PreparedHasher([TableFeatures()], LSHash(2, random_state=0)).fit(
             np.array([["a", 1.0], ["b", 2.0], ["c", 3.0]], dtype=object)

@@ -6,20 +6,31 @@ import json
 import re
 import shutil
 import subprocess
+import unicodedata
 from importlib.resources import files
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from starshl import BinaryCodes, HybridHasher, StarRidge
 from starshl.baselines import LSHash
 from starshl.collection import Collection
 from starshl.exceptions import MissingExtraError
 from starshl.export import browser_runtime, write_search_page
-from starshl.features import Extractor, PictureFeatures, ReadPictures, Text, picture_hasher
+from starshl.features import (
+    Extractor,
+    PictureFeatures,
+    PreparedHasher,
+    ReadPictures,
+    TableFeatures,
+    Text,
+    picture_hasher,
+)
 from starshl.index import FlatIndex, HybridIndex
 
+PAGE_SCRIPT = files("starshl.export").joinpath("page", "page.js").read_text(encoding="utf-8")
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==")
 
 
@@ -101,15 +112,42 @@ def test_pictures_go_through_the_extractor_or_the_preprocessing_of_the_hasher(di
     assert facts["n_features"] == 192
 
 
-def test_a_model_that_no_graph_expresses_leaves_a_page_that_searches_for_items(tmp_path):
+def test_a_page_of_texts_takes_texts(runtime, tmp_path):
     texts = ["a red car", "a blue car", "fresh bread", "old bread"]
     text = Text(n_components=2).fit(texts)
     hasher = LSHash(8, random_state=0).fit(text.transform(texts))
     with Collection.create(tmp_path / "items", hasher, extractor=Extractor("texts", [text])) as items:
         items.add(text.transform(texts))
+        facts = write_search_page(items, tmp_path / "page.html", runtime=runtime)
+    assert (facts["encodes"], facts["takes"]) == (True, "texts")
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node runs the script of the page")
+def test_the_page_splits_texts_as_python_does(tmp_path):
+    pattern = re.search(r"toLowerCase\(\)\.match\((/.*?/gu)\)", PAGE_SCRIPT).group(1)
+    letters = "".join(chr(code) for code in range(0x30000) if unicodedata.category(chr(code)) not in ("Cn", "Cs"))
+    texts = ["A red car's x-ray", "ΟΔΥΣΣΕΥΣ, İZMİR; Straße"]
+    texts += [letters[place : place + 7] for place in range(0, len(letters), 7)]
+    script = f"""
+    const texts = JSON.parse(require("fs").readFileSync(0, "utf-8"));
+    console.log(JSON.stringify(texts.map((text) => text.toLowerCase().match({pattern}) ?? [])));
+    """
+    (tmp_path / "split.cjs").write_text(script)
+    told = subprocess.run(
+        ["node", tmp_path / "split.cjs"], input=json.dumps(texts), capture_output=True, text=True, check=True
+    )
+    split = TfidfVectorizer().build_analyzer()
+    assert json.loads(told.stdout) == [split(text) for text in texts]
+
+
+def test_a_model_that_no_graph_expresses_leaves_a_page_that_searches_for_items(tmp_path):
+    table = np.array([["a", 1.0], ["b", 2.0], ["c", 3.0]], dtype=object)
+    hasher = PreparedHasher([TableFeatures()], LSHash(2, random_state=0)).fit(table)
+    with Collection.create(tmp_path / "items", hasher) as items:
+        items.add(codes=hasher.encode(table))
         facts = write_search_page(items, tmp_path / "page.html")
     assert not facts["encodes"]
-    assert "Text" in facts["why_not"]
+    assert "categories" in facts["why_not"]
     assert 'id="wasm"' not in (tmp_path / "page.html").read_text()
 
 

@@ -3,5 +3,6 @@
 from .onnx_model import to_onnx
 from .pipelines import register_converters
 from .search_page import write_search_page
+from .texts import words_of
 
-__all__ = ["register_converters", "to_onnx", "write_search_page"]
+__all__ = ["register_converters", "to_onnx", "words_of", "write_search_page"]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._extras import require
-from ..base import BaseHasher
+from .texts import words_of
 
 __all__ = ["Latency", "open_session", "single_row_latency"]
 
@@ -32,21 +32,27 @@ def open_session(model: Any, *, n_threads: int = 1) -> Any:
     return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
-def single_row_latency(model: Any, hasher: BaseHasher, row: np.ndarray | None = None) -> Latency:
+def single_row_latency(model: Any, hasher: Any, row: np.ndarray | str | None = None) -> Latency:
     """Return the median time of one row in onnxruntime, on one thread, and that of ``hasher.encode``.
 
     Parameters
     ----------
     model : onnx.ModelProto that :func:`starshl.export.to_onnx` returned for the hasher
     hasher : fitted hasher
-    row : array of shape (n_features,), default=None
-        None is a row of zeros, in the precision of the model.
+    row : array of shape (n_features,), or text, default=None
+        None is a row of zeros, in the precision of the model, or a text of twenty words.
     """
     session = open_session(model)
-    is_double = session.get_inputs()[0].type == "tensor(double)"
+    (takes,) = session.get_inputs()
+    if takes.type == "tensor(string)":
+        texts = [" ".join(hasher.steps_[0].words_[:20]) if row is None else str(row)]
+        words = words_of(texts)
+        return Latency(
+            _median(lambda: session.run(["codes"], {takes.name: words})), _median(lambda: hasher.encode(texts))
+        )
     row = np.zeros(hasher.n_features_in_) if row is None else np.asarray(row)
-    rows = row.reshape(1, -1).astype(np.float64 if is_double else np.float32)
-    return Latency(_median(lambda: session.run(["codes"], {"X": rows})), _median(lambda: hasher.encode(rows)))
+    rows = row.reshape(1, -1).astype(np.float64 if takes.type == "tensor(double)" else np.float32)
+    return Latency(_median(lambda: session.run(["codes"], {takes.name: rows})), _median(lambda: hasher.encode(rows)))
 
 
 def _median(call: Callable[[], object]) -> float:

@@ -14,11 +14,12 @@ from .._validation import check_choice
 from .._version import __version__
 from ..base import BaseHasher
 from ..codes import n_bytes
-from ..features import PreparedHasher
+from ..features import PreparedHasher, Text
 from .classes import class_index, estimates_probabilities, predicts, probabilities
 from .graph import IR_VERSION, OPSET, Graph, Value, helper, onnx, onnx_type
 from .scores import bit_scores
 from .steps import prepare
+from .texts import SPLITTING, text_features
 
 __all__ = ["OUTPUTS", "PRECISIONS", "build_outputs", "inner_hasher", "model_of", "to_onnx"]
 
@@ -36,7 +37,9 @@ def to_onnx(
     """Return a fitted hasher as an ONNX model, preprocessing included, and perhaps write it to a file.
 
     The model has one input, ``X``: rows of numbers of shape (N, n_features), as ``encode`` takes them; pictures are
-    flat rows. Its outputs, the first dimension of which is N, are
+    flat rows. Where the first step is :class:`starshl.features.Text`, the input is ``words``, strings of shape
+    (N, n_words), as :func:`starshl.export.words_of` makes them of texts. The outputs, the first
+    dimension of which is N, are
 
     - ``codes``: uint8 of shape (N, ceil(n_bits / 8)), the bytes of ``hasher.encode(X).packed``;
     - ``scores``: of shape (N, n_bits), what ``decision_function`` returns;
@@ -84,10 +87,19 @@ def to_onnx(
 
 
 def model_of(hasher: BaseHasher, steps: Sequence[Any], n_features: int, outputs: Sequence[str], precision: str) -> Any:
-    """Return the model of a hasher after further steps, which take rows of ``n_features`` numbers."""
-    rows = Value(Graph(), "X", precision)
-    results = build_outputs(hasher, prepare(steps, rows), outputs)
-    return _assemble(hasher, rows, n_features, results)
+    """Return the model of a hasher after further steps, which take words, or rows of ``n_features`` numbers."""
+    steps = [*steps, *_steps_of(hasher)]
+    if steps and isinstance(steps[0], Text):
+        given = Value(Graph(), "words", object)
+        rows, steps = text_features(steps[0], given, precision), steps[1:]
+    else:
+        given = rows = Value(Graph(), "X", precision)
+    results = build_outputs(inner_hasher(hasher), prepare(steps, rows), outputs)
+    return _assemble(hasher, given, n_features, results)
+
+
+def _steps_of(hasher: BaseHasher) -> list[Any]:
+    return [*hasher.steps_, *_steps_of(hasher.hasher_)] if isinstance(hasher, PreparedHasher) else []
 
 
 def build_outputs(hasher: BaseHasher, rows: Value, names: Sequence[str]) -> dict[str, Value]:
@@ -139,11 +151,12 @@ def inner_hasher(hasher: BaseHasher) -> BaseHasher:
     return inner_hasher(hasher.hasher_) if isinstance(hasher, PreparedHasher) else hasher
 
 
-def _assemble(hasher: BaseHasher, rows: Value, n_features: int, results: dict[str, Value]) -> Any:
+def _assemble(hasher: BaseHasher, given: Value, n_features: int, results: dict[str, Value]) -> Any:
     """Return the model with named inputs, outputs and a description of itself."""
-    graph = rows.graph
+    graph, takes_words = given.graph, given.dtype == object
     named = [helper.make_node("Identity", [value.name], [name]) for name, value in results.items()]
-    inputs = [helper.make_tensor_value_info("X", onnx_type(rows.dtype), ["N", n_features])]
+    columns = "n_words" if takes_words else n_features
+    inputs = [helper.make_tensor_value_info(given.name, onnx_type(given.dtype), ["N", columns])]
     outputs = [
         helper.make_tensor_value_info(name, onnx_type(value.dtype), _shape(name, hasher))
         for name, value in results.items()
@@ -154,8 +167,9 @@ def _assemble(hasher: BaseHasher, rows: Value, n_features: int, results: dict[st
         body, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="starshl"
     )
     model.producer_version = __version__
-    model.doc_string = f"{type(inner_hasher(hasher)).__name__}, {hasher.n_bits_} bits; packed codes of rows X"
-    facts = {"n_bits": str(hasher.n_bits_), "bit_order": BIT_ORDER, "space_id": getattr(hasher, "space_id_", None)}
+    model.doc_string = f"{type(inner_hasher(hasher)).__name__}, {hasher.n_bits_} bits; packed codes of {given.name}"
+    facts: dict[str, str | None] = {"splitting": SPLITTING} if takes_words else {}
+    facts |= {"n_bits": str(hasher.n_bits_), "bit_order": BIT_ORDER, "space_id": getattr(hasher, "space_id_", None)}
     helper.set_model_props(model, {f"starshl.{name}": text for name, text in facts.items() if text})
     onnx.checker.check_model(model)
     return model

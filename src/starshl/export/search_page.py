@@ -19,7 +19,7 @@ from .._words import counted
 from ..base import BaseHasher
 from ..collection import Collection
 from ..exceptions import NotExpressibleError
-from ..features import PictureFeatures, PreparedHasher, ReadPictures
+from ..features import PictureFeatures, PreparedHasher, ReadPictures, Text
 from ..hybrid import HybridHasher
 from .browser_runtime import BrowserRuntime, browser_runtime
 from .classes import estimates_probabilities, predicts
@@ -118,7 +118,8 @@ def _model(collection: Collection, picture: Sequence[int] | None) -> tuple[bytes
         return None, {"n_features": 0, "picture": None, "why_not": str(error)}
     shape = _picture(collection, first, reader, picture, n_features)
     classes = [str(label) for label in np.asarray(getattr(inner, "classes_", [])).tolist()]
-    about = {"n_features": n_features, "picture": shape, "takes_pictures": bool(steps), "classes": classes}
+    about = {"n_features": n_features, "picture": shape, "takes": _takes(first, has_extractor=bool(steps))}
+    about["classes"] = classes
     return model.SerializeToString(), about
 
 
@@ -135,6 +136,13 @@ def _first_step(steps: Sequence[Any]) -> Any:
     while steps and isinstance(steps[0], PreparedHasher):
         steps = steps[0].steps_
     return steps[0] if steps else None
+
+
+def _takes(first: Any, *, has_extractor: bool) -> str:
+    """Return what people ask the model about, besides items."""
+    if isinstance(first, Text):
+        return "texts"
+    return "pictures" if has_extractor else "vectors"
 
 
 def _picture(

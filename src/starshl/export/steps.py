@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import NotExpressibleError
-from ..features import Impute, OneHot, PictureFeatures, Scale, TableFeatures
+from ..features import Impute, OneHot, PictureFeatures, Reduce, Scale, TableFeatures, Text, UnitLength
 from .graph import Value
 from .pictures import picture_features
+from .vectors import project, squared_norms
 
 __all__ = ["prepare"]
 
@@ -25,6 +26,11 @@ def prepare(steps: Sequence[Any], rows: Value) -> Value:
 def _formula(step: Any, position: int) -> Callable[[Any, Value], Value]:
     if type(step) in STEPS:
         return STEPS[type(step)]
+    if isinstance(step, Text):
+        raise NotExpressibleError(
+            f"The step Text is at position {position}. Only the input of a graph holds words, so Text must be first. "
+            "Export the hasher inside, hasher.hasher_, and let hasher.prepare make its rows."
+        )
     known = ", ".join(sorted(each.__name__ for each in STEPS))
     raise NotExpressibleError(
         f"The step {type(step).__name__} at position {position} cannot be written as an ONNX graph; {known} can. "
@@ -70,6 +76,15 @@ def _table(step: Any, rows: Value) -> Value:
     return prepare([getattr(step, name) for name in step._number_steps()], numbers)
 
 
+def _reduce(step: Any, rows: Value) -> Value:
+    return project(rows, step.components_, step.intercept_)
+
+
+def _unit_length(step: Any, rows: Value) -> Value:
+    lengths = squared_norms(rows).apply("Sqrt")
+    return rows / (lengths > 0.0).where(lengths, 1.0)
+
+
 def _of_text(step: str, what: str) -> NotExpressibleError:
     return NotExpressibleError(
         f"The step {step} reads {what}, and this graph takes rows of numbers: ONNX has no operators that split and "
@@ -83,4 +98,6 @@ STEPS: dict[type, Callable[[Any, Value], Value]] = {
     OneHot: _one_hot,
     TableFeatures: _table,
     PictureFeatures: picture_features,
+    Reduce: _reduce,
+    UnitLength: _unit_length,
 }

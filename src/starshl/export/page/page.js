@@ -4,14 +4,22 @@ const manifest = JSON.parse(document.getElementById("manifest").textContent);
 const view = (id) => document.getElementById(id);
 const N_RESULTS = 24;
 const N_SHOWN = 8; // items that the search field lists
+const N_WARM_UP = 20; // queries before the first one: browsers compile what is used often
 
 const decoder = new TextDecoder();
 
-/** Return an embedded part as bytes. */
-async function part(id) {
-  const text = atob(view(id).textContent);
+function bytesOf(base64) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64); // five times as fast, where browsers have it
+  const text = atob(base64);
   const bytes = new Uint8Array(text.length);
   for (let place = 0; place < text.length; place++) bytes[place] = text.charCodeAt(place);
+  return bytes;
+}
+
+/** Return an embedded part as bytes, and forget its text: megabytes that the browser would keep and look through. */
+async function part(id) {
+  const bytes = bytesOf(view(id).textContent);
+  view(id).remove();
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
@@ -21,6 +29,13 @@ const jsonPart = async (id) => JSON.parse(decoder.decode(await part(id)));
 function tell(text, isProblem = false) {
   view("status").textContent = text;
   view("status").classList.toggle("problem", isProblem);
+}
+
+async function warmUp(query) {
+  for (let round = 0; round < N_WARM_UP; round++) {
+    await query(round);
+    await new Promise((resume) => setTimeout(resume)); // time to put compiled code in place
+  }
 }
 
 const element = (name, className, text) => {
@@ -37,19 +52,19 @@ const nWords = Math.ceil(manifest.n_bits / 32);
 const items = await jsonPart("items");
 const previews = manifest.n_previews ? await part("previews") : null;
 const codeOf = (position) => words.subarray(position * nWords, (position + 1) * nWords);
+const lowered = items.titles?.map((title) => title.toLowerCase()); // 100,000 are too many to do so at every key
 const titleOf = (position) => (items.titles ? items.titles[position] : `Item ${items.ids[position]}`);
 const labelOf = (position) => (items.labels ? items.label_names[items.labels[position]] ?? null : null);
 
-const addresses = new Map();
+/** Return a preview as an address: one with all its bytes, because one of a blob waits for another process. */
 function previewOf(position) {
   if (previews === null) return null;
   const [start, end] = [position ? items.preview_ends[position - 1] : 0, items.preview_ends[position]];
   if (start === end) return null;
-  if (!addresses.has(position)) {
-    const type = manifest.preview_types[items.preview_types[position]];
-    addresses.set(position, URL.createObjectURL(new Blob([previews.subarray(start, end)], { type })));
-  }
-  return addresses.get(position);
+  let text = "";
+  for (let place = start; place < end; place += 4096)
+    text += String.fromCharCode(...previews.subarray(place, Math.min(end, place + 4096)));
+  return `data:${manifest.preview_types[items.preview_types[position]]};base64,${btoa(text)}`;
 }
 
 function pictureOf(position) {
@@ -66,7 +81,7 @@ function pictureOf(position) {
 
 function showResults(positions, distances) {
   const list = view("results");
-  list.replaceChildren();
+  const entries = document.createDocumentFragment();
   list.classList.toggle("texts", previews === null);
   positions.forEach((position, place) => {
     const button = element("button");
@@ -83,9 +98,12 @@ function showResults(positions, distances) {
     entry.dataset.id = items.ids[position];
     if (distances) entry.dataset.distance = distances[place];
     entry.append(button);
-    list.append(entry);
+    entries.append(entry);
   });
+  list.replaceChildren(entries);
 }
+
+let nQueries = 0;
 
 function search(query, encodeTime) {
   const start = performance.now();
@@ -95,7 +113,8 @@ function search(query, encodeTime) {
   const encoded = encodeTime === undefined ? "" : `encoded in ${encodeTime.toFixed(1)} ms, `;
   const text = `${encoded}${manifest.n_items.toLocaleString("en")} codes searched in ${took.toFixed(1)} ms`;
   tell(text[0].toUpperCase() + text.slice(1));
-  view("results").dataset.milliseconds = (took + (encodeTime ?? 0)).toFixed(2);
+  // For those who measure; the last one to change is the one to watch.
+  Object.assign(view("results").dataset, { encoding: encodeTime ?? 0, searching: took, query: ++nQueries });
 }
 
 function showQuery(heading, shown, text, shares) {
@@ -126,8 +145,15 @@ async function openSession() {
   runtime = await import(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
   runtime.env.wasm.numThreads = 1; // more would need a server that isolates the page
   runtime.env.wasm.wasmBinary = (await part("wasm")).buffer;
-  session = await runtime.InferenceSession.create(await part("model"), { executionProviders: ["wasm"] });
-  await session.run({ X: new runtime.Tensor("float32", new Float32Array(manifest.n_features), [1, manifest.n_features]) });
+  const opened = await runtime.InferenceSession.create(await part("model"), { executionProviders: ["wasm"] });
+  await warmUp(() => encoded(opened, manifest.takes === "texts" ? [""] : new Float32Array(manifest.n_features)));
+  session = opened;
+}
+
+/** Return what the model says of a row of numbers, or of the words of a text. */
+function encoded(model, row) {
+  const [name, type] = manifest.takes === "texts" ? ["words", "string"] : ["X", "float32"];
+  return model.run({ [name]: new runtime.Tensor(type, row, [1, row.length]) });
 }
 
 let waiting = Promise.resolve();
@@ -137,7 +163,7 @@ function ask(row, heading, shown) {
   waiting = waiting.then(async () => {
     if (session === null) return tell("The model is still loading ...");
     const start = performance.now();
-    const answer = await session.run({ X: new runtime.Tensor("float32", row, [1, row.length]) });
+    const answer = await encoded(session, row);
     const took = performance.now() - start;
     const label = answer.label ? String(answer.label.data[0]) : null;
     showQuery(heading, shown, label === null ? "" : `Looks like ${label}`, likelyClasses(answer));
@@ -167,7 +193,7 @@ function listFound() {
   list.replaceChildren();
   if (!asked) return;
   for (let position = 0, shown = 0; position < manifest.n_items && shown < N_SHOWN; position++) {
-    const hit = titleOf(position).toLowerCase().includes(asked) || String(items.ids[position]) === asked ||
+    const hit = (lowered ? lowered[position] : `item ${items.ids[position]}`).includes(asked) || String(items.ids[position]) === asked ||
       (labelOf(position) ?? "").toLowerCase() === asked;
     if (!hit) continue;
     const button = element("button", "", labelOf(position) ? `${titleOf(position)} (${labelOf(position)})` : titleOf(position));
@@ -191,23 +217,28 @@ function askVector() {
   return ask(row, `A vector of ${row.length} numbers`, null);
 }
 
-/** Return part of a picture as the row of numbers that the model takes, and a canvas that shows it. */
-function rowOf(source, box) {
+function askText() {
+  const words = view("text").value.toLowerCase().match(/[\p{L}\p{N}_]{2,}/gu); // as in Python, for every letter
+  if (words !== null) ask(words, words.length === 1 ? "A text of one word" : `A text of ${words.length} words`, null);
+}
+
+/** Return part of a picture, which may reach beyond it, as the row that the model takes and a canvas that shows it. */
+function rowOf(source, box, ground = "#fff") {
   const { height, width, channels, white } = manifest.picture;
   const canvas = element("canvas");
   canvas.width = width;
   canvas.height = height;
   const brush = canvas.getContext("2d", { willReadFrequently: true });
   brush.imageSmoothingQuality = "high";
-  brush.fillStyle = "#fff";
+  brush.fillStyle = ground;
   brush.fillRect(0, 0, width, height);
   brush.drawImage(source, ...box, 0, 0, width, height);
   const pixels = brush.getImageData(0, 0, width, height).data;
   const row = new Float32Array(height * width * channels);
   for (let pixel = 0; pixel < height * width; pixel++) {
-    const [red, green, blue] = pixels.subarray(4 * pixel, 4 * pixel + 3);
-    if (channels === 1) row[pixel] = ((0.299 * red + 0.587 * green + 0.114 * blue) / 255) * white;
-    else row.set([red, green, blue].map((value) => (value / 255) * white), 3 * pixel);
+    const at = 4 * pixel; // red, green, blue and alpha
+    if (channels === 1) row[pixel] = ((0.299 * pixels[at] + 0.587 * pixels[at + 1] + 0.114 * pixels[at + 2]) / 255) * white;
+    else for (let color = 0; color < 3; color++) row[3 * pixel + color] = (pixels[at + color] / 255) * white;
   }
   return { row, canvas };
 }
@@ -233,15 +264,18 @@ function inkBox(sheet, isDark) {
   const pixels = sheet.getContext("2d").getImageData(0, 0, side, side).data;
   let [mass, x, y] = [0, 0, 0];
   let [left, top, right, bottom] = [side, side, 0, 0];
-  for (let place = 0; place < side * side; place++) {
-    const ink = isDark ? 255 - pixels[4 * place] : pixels[4 * place];
-    if (ink < 32) continue;
-    const [column, line] = [place % side, Math.floor(place / side)];
-    mass += ink;
-    x += ink * column;
-    y += ink * line;
-    [left, right] = [Math.min(left, column), Math.max(right, column)];
-    [top, bottom] = [Math.min(top, line), Math.max(bottom, line)];
+  for (let line = 0, place = 0; line < side; line++) {
+    for (let column = 0; column < side; column++, place += 4) {
+      const ink = isDark ? 255 - pixels[place] : pixels[place];
+      if (ink < 32) continue;
+      mass += ink;
+      x += ink * column;
+      y += ink * line;
+      left = Math.min(left, column);
+      right = Math.max(right, column);
+      top = Math.min(top, line);
+      bottom = line;
+    }
   }
   if (!mass) return null;
   const margin = Math.min(manifest.picture.height, manifest.picture.width) >= 20 ? 1.4 : 1.1;
@@ -253,11 +287,12 @@ function setUpDrawing() {
   const sheet = view("drawing");
   const brush = sheet.getContext("2d", { willReadFrequently: true });
   const isDark = () => view("invert").checked;
+  const ground = () => (isDark() ? "#fff" : "#000");
   let before = null;
   let lastAsked = 0;
 
   function clear() {
-    brush.fillStyle = isDark() ? "#fff" : "#000";
+    brush.fillStyle = ground();
     brush.fillRect(0, 0, sheet.width, sheet.height);
   }
 
@@ -265,13 +300,7 @@ function setUpDrawing() {
     const box = inkBox(sheet, isDark());
     if (box === null) return;
     lastAsked = performance.now();
-    const padded = element("canvas"); // the square may reach beyond the sheet
-    padded.width = padded.height = 3 * sheet.width;
-    const ground = padded.getContext("2d");
-    ground.fillStyle = isDark() ? "#fff" : "#000";
-    ground.fillRect(0, 0, padded.width, padded.height);
-    ground.drawImage(sheet, sheet.width, sheet.height);
-    const { row, canvas } = rowOf(padded, [box[0] + sheet.width, box[1] + sheet.height, box[2], box[3]]);
+    const { row, canvas } = rowOf(sheet, box, ground());
     ask(row, "Your drawing", canvas);
   }
 
@@ -331,10 +360,11 @@ function setUpModes() {
     if (manifest.picture.channels === 1) modes.draw = "Draw";
     modes.picture = "Picture";
   }
-  if (manifest.encodes && !manifest.takes_pictures) modes.vector = "Vector";
+  if (manifest.takes === "texts") modes.text = "Text";
+  if (manifest.takes === "vectors") modes.vector = "Vector";
   const choose = (chosen) => {
     for (const button of view("modes").children) button.setAttribute("aria-pressed", String(button.dataset.mode === chosen));
-    for (const mode of ["item", "draw", "picture", "vector"]) view(`ask-${mode}`).hidden = mode !== chosen;
+    for (const mode of ["item", "draw", "picture", "text", "vector"]) view(`ask-${mode}`).hidden = mode !== chosen;
   };
   for (const [mode, text] of Object.entries(modes)) {
     const button = element("button", "", text);
@@ -343,7 +373,7 @@ function setUpModes() {
     button.onclick = () => choose(mode);
     view("modes").append(button);
   }
-  choose(modes.draw ? "draw" : "item");
+  choose(["draw", "text", "item"].find((mode) => modes[mode]));
   view("modes").hidden = Object.keys(modes).length === 1;
 }
 
@@ -357,11 +387,12 @@ view("vector-label").textContent = `${manifest.n_features} numbers, separated by
 view("find").oninput = listFound;
 view("random").onclick = () => askItem(Math.floor(Math.random() * manifest.n_items));
 view("encode").onclick = askVector;
-for (let round = 0; round < 5; round++) nearest(words, codeOf(0), 1, manifest.rule); // browsers compile what is used often
+view("text").oninput = askText;
 setUpModes();
 setUpDrawing();
 setUpPictures();
 showSome();
+await warmUp((round) => nearest(words, codeOf(round % manifest.n_items), N_RESULTS, manifest.rule));
 tell(manifest.encodes ? "Loading the model ..." : "Choose an item to see those nearest to it.");
 if (manifest.encodes) {
   try {

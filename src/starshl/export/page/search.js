@@ -7,10 +7,17 @@ function popcount(word) {
   return Math.imul((word + (word >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
 
+let memory = new Uint32Array(0); // of the last search: a new array for each would have to be collected
+
+function reusedArray(length) {
+  if (memory.length !== length) memory = new Uint32Array(length);
+  return memory;
+}
+
 /** Return how many bits of each code differ from the query, leaving out those of the class field. */
 function bitDistances(words, query, field) {
   const width = query.length;
-  const distances = new Uint16Array(words.length / width);
+  const distances = reusedArray(words.length / width);
   for (let item = 0, at = 0; item < distances.length; item++) {
     let differing = popcount((words[at] ^ query[0]) & ~field);
     at++;
@@ -38,14 +45,36 @@ function endOfClass(distances, words, query, rule, field) {
 /** Return distances with what another class costs: its weight, and at least one bit more than the first of the class. */
 function classDistances(words, query, rule) {
   const field = (1 << rule.class_bits) - 1;
-  const plain = bitDistances(words, query, field);
-  const end = endOfClass(plain, words, query, rule, field);
-  const distances = new Uint32Array(plain.length);
-  for (let item = 0, at = 0; item < plain.length; item++, at += query.length) {
-    const differs = ((words[at] ^ query[0]) & field) !== 0;
-    distances[item] = differs ? Math.max(plain[item] + rule.class_weight, end + 1) : plain[item];
-  }
+  const distances = bitDistances(words, query, field);
+  const end = endOfClass(distances, words, query, rule, field);
+  for (let item = 0, at = 0; item < distances.length; item++, at += query.length)
+    if (((words[at] ^ query[0]) & field) !== 0)
+      distances[item] = Math.max(distances[item] + rule.class_weight, end + 1);
   return distances;
+}
+
+// One loop per function: engines compile functions with several loops again at the end of each loop.
+
+function largest(distances) {
+  let farthest = 0;
+  for (let item = 0; item < distances.length; item++) farthest = Math.max(farthest, distances[item]);
+  return farthest;
+}
+
+/** Return how many items there are at each distance. */
+function countsOf(distances, farthest) {
+  const counts = new Uint32Array(farthest + 1);
+  for (let item = 0; item < distances.length; item++) counts[distances[item]]++;
+  return counts;
+}
+
+/** Return the positions of all items nearer than a limit, and of the first ones at the limit, n in all. */
+function positionsWithin(distances, limit, nAtLimit, n) {
+  const positions = new Uint32Array(n);
+  let [found, left] = [0, nAtLimit];
+  for (let item = 0; item < distances.length && found < n; item++)
+    if (distances[item] < limit || (distances[item] === limit && left-- > 0)) positions[found++] = item;
+  return positions;
 }
 
 /**
@@ -55,18 +84,13 @@ function classDistances(words, query, rule) {
  */
 function nearest(words, query, k, rule) {
   const all = rule === null ? bitDistances(words, query, 0) : classDistances(words, query, rule);
-  let farthest = 0;
-  for (let item = 0; item < all.length; item++) if (all[item] > farthest) farthest = all[item];
-  const counts = new Uint32Array(farthest + 1);
-  for (let item = 0; item < all.length; item++) counts[all[item]]++;
+  const farthest = largest(all);
+  const counts = countsOf(all, farthest);
   let limit = 0; // the distance of the last result, of which only the first items fit
   let nearer = 0;
   while (limit < farthest && nearer + counts[limit] < k) nearer += counts[limit++];
-  let room = Math.min(k, all.length) - nearer;
-  const positions = [];
-  for (let item = 0; item < all.length; item++)
-    if (all[item] < limit || (all[item] === limit && room-- > 0)) positions.push(item);
-  positions.sort((a, b) => all[a] - all[b] || a - b);
+  const n = Math.min(k, all.length);
+  const positions = Array.from(positionsWithin(all, limit, n - nearer, n)).sort((a, b) => all[a] - all[b] || a - b);
   return { positions, distances: positions.map((item) => all[item]) };
 }
 
