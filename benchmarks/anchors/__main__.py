@@ -29,6 +29,7 @@ from store import Store
 from table import table
 
 from starshl import StarRidge, StarSHL, datasets
+from starshl._shared_work import SharedWork, sharing_work
 from starshl.base import BaseHasher
 from starshl.baselines import COSDISH, ITQ, KSH, SDH, CodewordSVM, LSHash
 from starshl.codes import BinaryCodes
@@ -82,7 +83,9 @@ def main() -> None:
                 "features": given.name or Path(given.features).stem,
                 "run": run,
             }
-            store.measure(where, method, partial(figures, method, data))
+            # Kernels between database and training rows are the same at every length.
+            with sharing_work(SharedWork()):
+                store.measure(where, method, partial(figures, method, data))
 
 
 def vectors_of_all(given: argparse.Namespace, pixels: np.ndarray) -> np.ndarray:
