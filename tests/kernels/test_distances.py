@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import euclidean_distances
 
+from starshl._shared_work import SharedWork, sharing_work
 from starshl.kernels import DistanceTiles
 
 
@@ -26,3 +27,13 @@ def test_distances_are_those_of_scikit_learn(dtype):
     found = DistanceTiles(rows, stored=False).between(some, others)
     expected = euclidean_distances(rows[some].astype(np.float64), rows[others].astype(np.float64), squared=True)
     np.testing.assert_allclose(found, expected, rtol=1e-4 if dtype == np.float32 else 1e-10, atol=1e-12)
+
+
+def test_tables_of_the_same_rows_are_computed_once_where_work_is_shared():
+    rows = np.random.RandomState(0).rand(500, 7).astype(np.float32)
+    alone = DistanceTiles(rows).stored
+    with sharing_work(SharedWork(min_seconds=0.0)):
+        first, again, other = DistanceTiles(rows), DistanceTiles(rows.copy()), DistanceTiles(rows + 1)
+    assert again.stored is first.stored
+    assert other.stored is not first.stored
+    assert first.tile(0, 1).tobytes() == np.ascontiguousarray(alone[1][:384, :116]).tobytes()

@@ -16,8 +16,9 @@ def tile_number(first, second, n_blocks):
 def gather(tiles, n_blocks, rows, columns, out):
     """out[i, j] = the table's entry for rows[i] and columns[j]; fastest if both rise."""
     size = tiles.shape[1]
-    row_blocks, row_offsets = rows // size, rows % size
-    column_blocks, column_offsets = columns // size, columns % size
+    row_blocks, column_blocks = rows // size, columns // size
+    # An unsigned index cannot count from the end: without that case picking entries is a vector loop.
+    row_offsets, column_offsets = (rows % size).astype(np.uint32), (columns % size).astype(np.uint32)
     top = 0
     while top < rows.shape[0]:
         bottom = _end_of_run(row_blocks, top)

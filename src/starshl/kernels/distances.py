@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from .._shared_work import shared
 from .._threads import run_all, single_threaded_blas, tiles
 from .._types import Rows
 from ._tile_loops import gather, tile_number
@@ -31,7 +32,8 @@ class DistanceTiles:
         self.n_blocks = len(self.blocks)
         self.stored: np.ndarray | None = None
         if stored:
-            self._store(n_jobs)
+            # In a tuple, because loops would be compiled once more for an array that may not be written to.
+            (self.stored,) = shared("distance tiles", rows, lambda: (self._compute_all(n_jobs),), _bytes_of)
 
     @staticmethod
     def stored_bytes(n_rows: int, itemsize: int) -> int:
@@ -39,7 +41,8 @@ class DistanceTiles:
         n_blocks = -(-n_rows // TILE)
         return n_blocks * (n_blocks + 1) // 2 * TILE * TILE * itemsize
 
-    def _store(self, n_jobs: int | None) -> None:
+    def _compute_all(self, n_jobs: int | None) -> np.ndarray:
+        """Return all tiles on and above the diagonal."""
         pairs = [(first, second) for first in range(self.n_blocks) for second in range(first, self.n_blocks)]
         stored = np.empty((len(pairs), TILE, TILE), dtype=self.rows.dtype)
 
@@ -49,7 +52,7 @@ class DistanceTiles:
 
         with single_threaded_blas():
             run_all([partial(fill, number, *pair) for number, pair in enumerate(pairs)], n_jobs)
-        self.stored = stored
+        return stored
 
     def tile(self, first: int, second: int) -> np.ndarray:
         """Return the squared distances between the rows of two blocks, first <= second."""
@@ -85,6 +88,10 @@ class DistanceTiles:
         out = np.empty((len(rows), len(columns)), dtype=self.rows.dtype)
         gather(self.stored, self.n_blocks, rows, columns, out)
         return out
+
+
+def _bytes_of(stored: tuple[np.ndarray]) -> int:
+    return stored[0].nbytes
 
 
 def _whole_tiles(rows: np.ndarray, norms: np.ndarray) -> list[tuple[slice, tuple[np.ndarray, np.ndarray]]]:
