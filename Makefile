@@ -6,6 +6,7 @@ BIN := .venv/bin
 
 demo: .venv/installed
 	$(BIN)/starshl demo
+	@echo "In this folder, starshl is $(BIN)/starshl. To type it without the path: . $(BIN)/activate"
 
 explore: .venv/installed-serve
 	$(BIN)/starshl explore

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from typer.main import get_command
 
+from starshl.cli.examples import EXAMPLES
 from starshl.cli.main import app
 
 PAGE = Path(__file__).parents[1] / "docs" / "cli.md"
@@ -40,7 +41,8 @@ def _section(name: str, command) -> str:
     rows = [_row(f"`{_placeholder(param)}`", param) for param in arguments]
     rows += [_row(_spelling(param), param) for param in options]
     table = "\n".join(["| option | meaning |", "|---|---|", *rows])
-    return f"\n## {name}\n\n    {usage}\n\n{cleandoc(command.help)}\n\n{table}\n"
+    examples = "\n".join(f"    {line}" for line in EXAMPLES[name.removeprefix("starshl ")])
+    return f"\n## {name}\n\n    {usage}\n\n{cleandoc(command.help)}\n\n{examples}\n\n{table}\n"
 
 
 def _spelling(param) -> str:

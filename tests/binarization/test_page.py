@@ -151,16 +151,16 @@ def test_the_command_writes_the_page_and_says_everything_in_json(table):
 def test_the_command_shows_rows_as_asked(table):
     assert run(table / "a", table / "rows.npz", "--pictures", "4x5").exit_code == 0
     assert 'alt="query"' in (table / "a" / "comparison.html").read_text()
-    assert run(table / "b", table / "rows.npz", "--titles", "headline").exit_code == 0
+    assert run(table / "b", table / "rows.npz", "--title", "headline").exit_code == 0
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--titles", "name"], "The field of titles is 'name'. The metadata has 'headline'"),
+        (["--title", "name"], "The field of titles is 'name'. The metadata has 'headline'"),
         (["--pictures", "4x4"], "4 x 4, which is 16 pixels; rows have 20 features"),
         (["--pictures", "big"], "--pictures got 'big'; give the height and the width"),
-        (["--pictures", "4x5", "--titles", "headline"], "contradict each other"),
+        (["--pictures", "4x5", "--title", "headline"], "contradict each other"),
         (["--report", "page.pdf"], "it may be .html, .htm"),
         (["--bits", "8,x"], "--bits got '8,x'"),
         (["--bits", "8,64"], "--bits is 64; the 54 rows to fit on vary in 20 directions"),

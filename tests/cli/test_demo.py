@@ -73,8 +73,11 @@ def test_demo_prints_a_table_pictures_and_what_to_try_next(found, starshl, monke
         assert any(result["method"] in line and f"{result['precision_at_10']:.3f}" in line for line in lines)
     assert any(line.startswith("StarRidge chose: ") and "spread 50 labels" in line for line in lines)
     assert sum(line.startswith("query") for line in lines) == 1
-    assert lines[-2].endswith("somewhere/report.html")
-    assert lines[-1].startswith("Try next: starshl fit ")
+    end = lines.index("Next, on your own data:")
+    assert lines[end - 2].endswith("somewhere/report.html")
+    assert [line.split()[:2] for line in lines[end + 1 :]] == [
+        ["starshl", command] for command in ("fit", "vectors", "images", "explore")
+    ]
 
 
 def test_demo_gives_the_same_labels_and_queries_for_the_same_seed():

@@ -78,6 +78,18 @@ def test_text_column_becomes_features(tmp_path, answer, starshl):
     assert "'notes'" in wrong.stderr
 
 
+def test_columns_of_words_become_categories(tmp_path, starshl, answer):
+    table = {"color": ["red", "blue", "green", "brown"] * 12, "price": [1, 2, 3, 4] * 12, "label": list("aabb") * 12}
+    path = write_csv(tmp_path / "things.csv", list(table), list(table.values()))
+    refused = starshl("fit", path, "-o", tmp_path / "none")
+    assert refused.exit_code == 2
+    assert "--categories" in refused.stderr
+    summary = answer("fit", path, "-b", 4, "--categories", "--scale", "-o", tmp_path / "model")
+    assert summary["steps"] == ["TableFeatures"]
+    new = write_csv(tmp_path / "new.csv", ["price", "color"], [[1, 4], ["blue", "green"]])
+    assert answer("predict", tmp_path / "model", new)["predictions"] == ["a", "b"]
+
+
 def test_table_of_text_alone_is_enough(tmp_path, answer):
     texts = ["a fast car", "an old car", "fresh bread", "old bread"] * 6
     path = write_csv(tmp_path / "texts.csv", ["text", "label"], [texts, ["car", "car", "bread", "bread"] * 6])

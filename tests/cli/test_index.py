@@ -55,7 +55,7 @@ def test_search_filters_and_takes_stored_items(built):
     assert ids[0] == 101
     assert sorted(ids) == [100 + i for i in range(50) if i % 3]
     text = run(built, "search", "items", "--item", "101", "--radius", "0")
-    assert text.stdout.split()[:3] == ["0", "0", "101"]
+    assert text.stdout.splitlines()[1].split()[:3] == ["0", "0", "101"]
 
 
 def test_add_replace_and_remove_change_the_collection(built):
@@ -64,6 +64,13 @@ def test_add_replace_and_remove_change_the_collection(built):
     assert run(built, "add", "items", "items.npz", "--ids", "key", "--replace").exit_code == 0
     assert json.loads(run(built, "add", "items", "queries.npy", "--json").stdout)["items"] == 52
     assert run(built, "remove", "items", "100", "150", "--compact").stdout == "2 items removed, 50 left\n"
+
+
+def test_search_names_its_columns_and_filters_by_one_field(built):
+    heading, *found = run(built, "search", "items", "queries.npy", "-k", "3", "--where", "label=1").stdout.splitlines()
+    assert heading.split() == ["query", "distance", "id"]
+    assert len(found) == 6
+    assert all('"label": 1' in line for line in found)
 
 
 def test_export_writes_every_item(built):
@@ -86,7 +93,7 @@ def test_export_writes_every_item(built):
         (("search", "items", "--item", "7"), 2, "7"),
         (("search", "items", "queries.npy", "--radius", "2", "--by-scores"), 2, "Leave one out"),
         (("search", "items", "--item", "101", "--by-scores"), 2, "needs a file of query vectors"),
-        (("search", "items", "--item", "101", "--where", "label=1"), 2, "is not JSON"),
+        (("search", "items", "--item", "101", "--where", "label<=1"), 2, "neither NAME=VALUE nor JSON"),
         (("search", "items", "--item", "101", "--where", '{"label": {"~": 1}}'), 2, "uses '~'"),
         (("verify", "nowhere"), 2, "There is no collection in 'nowhere'. Make one with `starshl index build`"),
         (("add", "items", "items.npz", "--ids", "key"), 2, "50 of the ids are already in the collection"),
@@ -199,7 +206,7 @@ def test_a_csv_gives_items_as_it_gives_rows_to_fit(iris):
     with Collection(iris / "items", read_only=True) as collection:
         assert np.array_equal(collection.codes(np.arange(150)).packed, expected.packed)
         assert collection.get([60])[0][:5] == (60, "60.png", {"kind": "y", "note": None}, None, "vector")
-    assert run(iris, "search", "items", "iris.csv", "-k", "1").stdout.split()[:3] == ["0", "0", "0"]
+    assert run(iris, "search", "items", "iris.csv", "-k", "1").stdout.splitlines()[1].split()[:3] == ["0", "0", "0"]
     words = (*words, "--labels", "kind", "--drop", "note", "--bits", "16", "--method", "LSHash", "--json")
     assert json.loads(run(iris, "binarize", str(iris / "new"), *words).stdout)["vectors"] == ["d", "c", "b", "a"]
 

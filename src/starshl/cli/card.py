@@ -38,7 +38,10 @@ def card(
     output: Output = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the card of a model as Markdown or JSON: data, settings, measurements, use and limits."""
+    """Print the card of a model: data, settings, figures, limits.
+
+    As Markdown, or as JSON with --json.
+    """
     if output is not None:
         if held_out is None:
             raise ValueError("--output keeps a measurement in the card. Say --held-out INPUT, or leave it out.")

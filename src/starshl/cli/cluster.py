@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from .rows import RowOptions, read_partitions
 
 if TYPE_CHECKING:
     from ..base import BaseHasher
+    from .hashers import StepOptions
 
 __all__ = ["Cluster", "app", "encode_on_cluster", "fit_on_cluster", "refuse_steps"]
 
@@ -35,10 +37,10 @@ Port = Annotated[int, typer.Option("--port", "-p", metavar="N", help="The port; 
 
 @app.command("local")
 def local(workers: Workers = None, port: Port = 0) -> None:
-    """Start a cluster on this machine, print its address, and stop it on Ctrl+C or SIGTERM.
+    """Start a cluster on this machine and print its address.
 
-    It listens to this machine alone. Clusters of several machines are started with Dask's own commands, dask scheduler
-    and dask worker; all of them need starshl of one version.
+    Ctrl+C or SIGTERM stops it. It listens to this machine alone. Clusters of several machines are started with Dask's
+    own commands, dask scheduler and dask worker; all of them need starshl of one version.
     """
     import signal
     import threading
@@ -102,9 +104,9 @@ def fit_on_cluster(address: str, hasher: BaseHasher, X: Any, y: Any) -> BaseHash
     return fit(hasher, X, y, client=address)
 
 
-def refuse_steps(*, scale: bool, impute: bool, text: str | None) -> None:
+def refuse_steps(options: StepOptions) -> None:
     """Refuse preprocessing, which would need all rows in one place."""
-    given = [name for name, value in {"--scale": scale, "--impute": impute, "--text": text}.items() if value]
+    given = [f"--{name}" for name, value in asdict(options).items() if value]
     if given:
         raise ValueError(
             f"{' and '.join(given)} and --cluster contradict each other: preprocessing learns from all rows at once. "

@@ -21,7 +21,10 @@ Support = Annotated[
 
 
 def compress(model: Model, output: Output, support: Support = None, seed: Seed = 0, as_json: AsJson = False) -> None:
-    """Write a model of fewer support rows, which encodes faster; its codes differ, so encode a database again."""
+    """Write a smaller model that encodes faster.
+
+    It keeps fewer support rows. Its codes are different ones, so encode your database again.
+    """
     summary = compress_model(model, output, support, seed)
     if as_json:
         print_json(summary)

@@ -24,7 +24,7 @@ _EXIT_USAGE, _EXIT_FAILURE = 2, 1
 
 @app.command("list")
 def list_sets(as_json: AsJson = False) -> None:
-    """List all data sets: sizes, where each one is, sources and notes."""
+    """List all data sets: sizes, places, sources and notes."""
     from .. import datasets
 
     with _errors_as_sentences():
@@ -42,7 +42,10 @@ def list_sets(as_json: AsJson = False) -> None:
 
 @app.command()
 def get(name: Name, as_json: AsJson = False) -> None:
-    """Fetch a data set into the user's cache, unless it is on this machine already, and print its path."""
+    """Fetch a data set, and print its path.
+
+    It goes into the user's cache, unless it is on this machine already.
+    """
     from .. import datasets
 
     with _errors_as_sentences():
@@ -54,7 +57,10 @@ def get(name: Name, as_json: AsJson = False) -> None:
 
 @app.command()
 def path(name: Name, as_json: AsJson = False) -> None:
-    """Print the path of a data set; exit code 1 if it is not on this machine."""
+    """Print the path of a data set.
+
+    The exit code is 1 if it is not on this machine.
+    """
     from .. import datasets
 
     with _errors_as_sentences():

@@ -31,9 +31,9 @@ def demo(
     jobs: Jobs = -1,
     as_json: AsJson = False,
 ) -> None:
-    """Learn codes for handwritten digits with all labels and with five per class, and show what they find.
+    """Show what codes find among handwritten digits.
 
-    Takes less than a minute and downloads nothing.
+    They are learned with all labels, with five per class and with none. Takes about a minute and downloads nothing.
     """
     check_output_folder(output)
     found = compare_on_digits(bits, seed=seed, jobs=jobs, announce=lambda text: typer.echo(text, err=True))
@@ -80,6 +80,13 @@ def _as_plain_values(found: Demonstration) -> dict[str, Any]:
         "nearest": nearest,
     }
 
+
+_NEXT = """
+Next, on your own data:
+  starshl fit table.csv --labels COLUMN -o model.star      # a model; leave unknown labels empty
+  starshl vectors embeddings.npy -o items                  # a collection to search; --labels FILE if you have some
+  starshl images FOLDER -o album                           # the same for pictures
+  starshl explore album                                    # look at it, and teach it, in a browser"""
 
 # Title of a column -> its cell.
 _COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
@@ -141,4 +148,4 @@ def _print_results(comparison: dict[str, Any]) -> None:
     typer.echo("A query and its nearest images, by the codes of StarRidge with all labels:\n")
     typer.echo(draw_side_by_side(digits.images[shown] / 16, captions))
     typer.echo(f"\nMore pictures, tables and curves, to open in a browser: {comparison['report']}")
-    typer.echo("Try next: starshl fit YOUR.csv --labels COLUMN -o model.star  (leave unknown labels empty)")
+    typer.echo(_NEXT)

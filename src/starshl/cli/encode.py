@@ -71,12 +71,13 @@ def encode(
     one_file: OneFile = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the codes of rows; labels that come with them are kept as y in an .npz.
+    """Write the codes of rows.
 
-    A .npy or .parquet of more than 20,000 rows is read block by block, so it may be larger than the memory.
+    Labels that come with them are kept as y in an .npz. A .npy or .parquet of more than 20,000 rows is read block by
+    block, so it may be larger than memory.
 
     With --cluster, the codes go to a folder: packed bytes, one .npy per partition of 65,536 rows, and manifest.json.
-    After an interruption, the same command goes on where it was.
+    After an interruption, run the same command again and it continues.
 
     Bit j of a code is bit j % 8 of byte j // 8, the least significant first; padding bits are zero.
     """

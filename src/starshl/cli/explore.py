@@ -39,7 +39,7 @@ def explore(
     read_only: ReadOnly = False,
     jobs: Jobs = None,
 ) -> None:
-    """Open collections in a browser: search by clicks, teach labels, see the map.
+    """Look at collections in a browser, and teach them labels.
 
     Everything is served by this process and nothing is loaded from elsewhere. Ctrl+C stops it; what was labeled is
     stored already.

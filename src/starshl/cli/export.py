@@ -78,7 +78,10 @@ def export(
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a model for other runtimes, preprocessing included, or a page that searches a collection in a browser."""
+    """Write an ONNX model, or a web page that searches offline.
+
+    The ONNX model includes the preprocessing. The page holds a collection and searches it in a browser.
+    """
     if onnx is None and page is None:
         raise ValueError("Nothing to write: say --onnx FILE or --page FILE.")
     if page is not None:

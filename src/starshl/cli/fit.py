@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .cluster import Cluster, fit_on_cluster, refuse_steps
-from .hashers import choose_method, inner_hasher, make_hasher, parse_settings, with_steps
+from .hashers import StepOptions, choose_method, inner_hasher, make_hasher, parse_settings, with_steps
 from .lengths import model_files, parse_lengths, save_together
 from .options import (
     AsJson,
@@ -99,6 +99,7 @@ Impute = Annotated[
     bool,
     typer.Option("--impute", help="Fill missing numbers with the median of their column, categories with the mode."),
 ]
+Categories = Annotated[bool, typer.Option("--categories", help="Make features of columns of text, one per category.")]
 Text = Annotated[
     str | None,
     typer.Option(
@@ -126,6 +127,7 @@ def fit(
     vectors: Vectors = None,
     scale: Scale = False,
     impute: Impute = False,
+    categories: Categories = False,
     text: Text = None,
     seed: Seed = 0,
     jobs: Jobs = None,
@@ -133,13 +135,14 @@ def fit(
     cluster: Cluster = None,
     as_json: AsJson = False,
 ) -> None:
-    """Learn hash functions from rows and write a model file, or one per length.
+    """Learn hash functions from rows and write a model file.
 
-    All rows may be labeled, some, or none. The answer says in one line what the fit chose and why.
-    Preprocessing (--scale, --impute, --text) is part of the model: later commands take the same kind of table.
+    With several --bits there is one file per length. All rows may be labeled, some, or none. The answer says in one
+    line what the fit chose and why. Preprocessing (--scale, --impute, --categories, --text) is part of the model:
+    later commands take the same kind of table.
 
-    With --cluster, StarRidge of more than 20,000 rows is fitted block by block and StarSHL bit by bit; of any other
-    fit, one worker does all.
+    With --cluster, StarRidge of more than 20,000 rows is fitted block by block and StarSHL bit by bit. Any other
+    fit runs on one worker.
     """
     lengths = parse_lengths(bits)
     files = model_files(output, lengths)
@@ -147,17 +150,19 @@ def fit(
         check_output(file, [None if is_url(input) else input, label_file(labels)])
     params = {"kernels": kernels, "C": cost, "n_codewords": n_codewords, "unlabeled": unlabeled, "n_jobs": jobs}
     params = {name: value for name, value in params.items() if value is not None} | parse_settings(settings)
-    if text is not None and vectors is not None:
-        raise ValueError("--text and --vectors contradict each other. Leave one of them out.")
-    options = RowOptions(labels, no_labels, vectors, drop=split_names(drop), raw=text is not None, allow_missing=impute)
+    steps = StepOptions(scale, impute, categories, text)
+    if steps.read_text and vectors is not None:
+        option = "--categories" if text is None else "--text"
+        raise ValueError(f"{option} and --vectors contradict each other. Leave one of them out.")
+    options = RowOptions(labels, no_labels, vectors, drop=split_names(drop), raw=steps.read_text, allow_missing=impute)
     if cluster is None:
         table = read_rows(Path(input), options, in_place=True)
     else:
-        refuse_steps(scale=scale, impute=impute, text=text)
+        refuse_steps(steps)
         table = read_partitions(input, options)
     method = method or choose_method(params, paper=paper)
     hasher = make_hasher(method, lengths[0], params, paper=paper, seed=seed, progress=progress_shown(progress))
-    hasher = with_steps(hasher, table, scale=scale, impute=impute, text=text)
+    hasher = with_steps(hasher, table, steps)
     # Only hashers over landmarks read blocks of rows.
     if cluster is None and is_in_file(table) and not hasattr(hasher, "max_exact_rows"):
         table = read_rows(Path(input), options)

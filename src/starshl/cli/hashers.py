@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..base import BaseHasher
     from ..tables import Table
 
-__all__ = ["choose_method", "inner_hasher", "make_hasher", "parse_settings", "with_steps"]
+__all__ = ["StepOptions", "choose_method", "inner_hasher", "make_hasher", "parse_settings", "with_steps"]
 
 # Words that only one of the two methods knows, for a parameter that both have.
 _WORDS_OF_STAR_SHL = {("unlabeled", "nearest"), ("kernels", "graph")}
@@ -77,18 +78,38 @@ def make_hasher(
     return hasher_class.paper(n_bits, **params)
 
 
-def with_steps(hasher: BaseHasher, table: Table, *, scale: bool, impute: bool, text: str | None) -> BaseHasher:
+@dataclass(frozen=True, slots=True)
+class StepOptions:
+    """The preprocessing that options ask for."""
+
+    scale: bool = False
+    impute: bool = False
+    categories: bool = False
+    text: str | None = None
+
+    @property
+    def read_text(self) -> bool:
+        """Whether cells of text become features."""
+        return self.categories or self.text is not None
+
+
+def with_steps(hasher: BaseHasher, table: Table, options: StepOptions) -> BaseHasher:
     """Return the hasher together with the preprocessing that the options ask for."""
     from ..features import Impute, PreparedHasher, Scale, TableFeatures
 
-    if text is not None:
-        names = table.feature_names or ()
-        if text not in names:
-            raise ValueError(f"--text names the column {text!r}; the columns are {', '.join(map(repr, names))}.")
-        step = TableFeatures(text=names.index(text), impute=impute, scale=scale)
+    if options.read_text:
+        column = None if options.text is None else _position(options.text, table)
+        step = TableFeatures(text=column, impute=options.impute, scale=options.scale)
         return PreparedHasher([step], hasher)
-    steps = ([Impute()] if impute else []) + ([Scale()] if scale else [])
+    steps = ([Impute()] if options.impute else []) + ([Scale()] if options.scale else [])
     return PreparedHasher(steps, hasher) if steps else hasher
+
+
+def _position(column: str, table: Table) -> int:
+    names = table.feature_names or ()
+    if column not in names:
+        raise ValueError(f"--text names the column {column!r}; the columns are {', '.join(map(repr, names))}.")
+    return names.index(column)
 
 
 def parse_settings(settings: list[str] | None) -> dict[str, Any]:

@@ -71,9 +71,10 @@ def images(
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a collection of the pictures in a folder: features, codes, previews, and labels from subfolders.
+    """Make a collection of the pictures in a folder.
 
-    Files that cannot be read are skipped and listed at the end. Search the collection with `starshl serve`.
+    It gets features, codes and previews; the names of subfolders become labels. Files that cannot be read are skipped
+    and listed at the end.
     """
     from ..importing import import_pictures
 
@@ -94,7 +95,10 @@ def texts(
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a collection of texts: weights of their words, codes, and what other columns say about them."""
+    """Make a collection of texts.
+
+    Texts are described by weights of their words. Other columns are kept as metadata.
+    """
     from ..importing import import_texts
 
     check_new_folder(output)
@@ -121,7 +125,10 @@ def vectors(
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a collection of vectors: codes beside the vectors, and what other columns say about them."""
+    """Make a collection of vectors, codes beside them.
+
+    Other columns are kept as metadata.
+    """
     from ..importing import import_vectors
 
     check_new_folder(output)
@@ -182,4 +189,7 @@ def _print(summary: ImportSummary, as_json: bool) -> None:
     if as_json:
         print_json(summary.as_dict())
     else:
-        typer.echo(f"{summary.text()}\nSearch it with: starshl serve {summary.collection}")
+        folder = summary.collection
+        typer.echo(
+            f"{summary.text()}\nLook at it with: starshl explore {folder}\nSearch it with: starshl serve {folder}"
+        )

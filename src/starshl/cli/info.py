@@ -16,7 +16,7 @@ __all__ = ["describe_model", "info"]
 
 
 def info(model: Model, as_json: AsJson = False) -> None:
-    """Show what a model file holds, and check it against its checksum."""
+    """Show what a model file holds, and verify its checksum."""
     contents = describe_model(model)
     if as_json:
         print_json(contents)

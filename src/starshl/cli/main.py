@@ -32,6 +32,7 @@ from . import (
     reproduce,
     serve,
 )
+from .examples import add_examples
 from .wording import error_sentence, warning_sentence
 
 __all__ = ["app", "main"]
@@ -118,6 +119,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="\b\nBegin with: starshl demo\nHelp and examples for a command: starshl fit -h",
 )
 app.command("fit")(fit.fit)
 app.command("encode")(encode.encode)
@@ -138,6 +140,7 @@ app.command("explore")(explore.explore)
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(data.app, name="data")
 app.add_typer(index.app, name="index")
+add_examples(app)
 
 
 def _print_version(wanted: bool) -> None:

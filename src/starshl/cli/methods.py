@@ -15,7 +15,7 @@ __all__ = ["methods"]
 
 
 def methods(as_json: AsJson = False) -> None:
-    """List the hashing methods: the labels each needs, what it takes and costs, its variants."""
+    """List the hashing methods: labels, input, cost, variants."""
     from ..catalog import METHODS, get_class
     from ..facts import LABEL_USES
 

@@ -54,10 +54,11 @@ def report(
     jobs: Jobs = -1,
     as_json: AsJson = False,
 ) -> None:
-    """Write a report of all runs: report.html (one file, no network needed), report.md and CSV tables.
+    """Write a report of all runs.
 
-    Summaries alone are enough, except for the pictures. Exit code 1 means that a record or a summary could not be
-    read; the report is made from the others.
+    It consists of report.html (one file, no network needed), report.md and CSV tables. Summaries alone are enough,
+    except for the pictures. Exit code 1 means that a record or a summary could not be read; the report is made from
+    the others.
     """
     from .._files import write_atomically
     from ..evaluation import RecordFolder

@@ -63,7 +63,10 @@ def _hint(problem: BaseException | str) -> str:
     if not isinstance(problem, TableError):
         return ""
     if problem.droppable:
-        return f" To leave them out: --drop {_joined(problem.droppable)}"
+        return (
+            " `starshl fit` takes text with --categories or --text, and empty cells with --impute. "
+            f"To leave them out: --drop {_joined(problem.droppable)}"
+        )
     files = [name for name in problem.unknown if Path(name).suffix.lower() in READABLE and not Path(name).exists()]
     return f" There is no file {files[0]!r} either." if files else ""
 

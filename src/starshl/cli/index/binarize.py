@@ -59,7 +59,7 @@ Report = Annotated[
 Titles = Annotated[
     str | None,
     typer.Option(
-        "--titles",
+        "--title",
         metavar="COLUMN",
         help="The column of texts that the page shows; by default `title` or a similar one, if there is one.",
     ),
@@ -92,7 +92,10 @@ def binarize(
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Turn embeddings into a collection of codes and compare these with the vectors, on one page."""
+    """Turn embeddings into codes, and compare them with the vectors.
+
+    The codes become a collection. A page in its folder shows the comparison, with real queries.
+    """
     from ...binarization import binarize as binarize_vectors
 
     check_new_folder(folder)
@@ -132,7 +135,7 @@ def _what_to_show(table: Table, titles: str | None, pictures: str | None) -> dic
     from ...binarization.rows_shown import check_picture_shape
 
     if titles is not None and pictures is not None:
-        raise ValueError("--titles and --pictures contradict each other. Leave one of them out.")
+        raise ValueError("--title and --pictures contradict each other. Leave one of them out.")
     if titles is not None:
         return {"titles": find_titles(table.metadata, field=titles)}
     if pictures is None:

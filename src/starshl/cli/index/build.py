@@ -48,7 +48,10 @@ def build(
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a new collection from a fitted model and a file of vectors; other columns become metadata."""
+    """Make a collection from a model and a file of vectors.
+
+    Columns that the model does not use become metadata.
+    """
     from ...collection.filling import appearing_collection
 
     check_new_folder(folder)

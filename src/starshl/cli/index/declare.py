@@ -27,7 +27,7 @@ FieldArguments = Annotated[
 
 
 def declare(folder: Folder, fields: FieldArguments, progress: Progress = None, as_json: AsJson = False) -> None:
-    """Declare metadata fields of a collection, so that searches with --where on them are fast."""
+    """Declare metadata fields, so that filters on them are fast."""
     with opened(folder) as collection, busy("reading metadata", progress):
         collection.declare_fields(parsed_fields(fields))
         declared = collection.fields

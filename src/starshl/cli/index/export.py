@@ -17,7 +17,10 @@ Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="A 
 
 
 def export(folder: Folder, output: Output, progress: Progress = None, as_json: AsJson = False) -> None:
-    """Write all items, their codes as packed bytes, to a file that other programs read."""
+    """Write all items to a file that other programs can read.
+
+    Codes are packed bytes.
+    """
     files = folder.iterdir() if folder.is_dir() else ()
     check_output(output, files, suffixes=(".parquet", ".jsonl"))
     with opened(folder, read_only=True) as collection, busy("writing", progress):

@@ -22,7 +22,10 @@ Clear = Annotated[bool, typer.Option("--clear", help="Take the labels away.")]
 
 
 def label(folder: Folder, ids: ItemIds, new: NewLabel = None, clear: Clear = False, as_json: AsJson = False) -> None:
-    """Set or clear the label of items, and with it the codes that follow from labels."""
+    """Set or clear the label of items.
+
+    Codes that depend on the label change with it.
+    """
     if (new is None) == (not clear):
         raise ValueError("Give either --set LABEL or --clear.")
     with opened(folder) as collection, unknown_ids_reported():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..hashers import parse_settings
 from ..options import AsJson, Jobs, Progress, Vectors
 from ..rows import cells_taken_by, feature_names
 from .common import Folder, busy, opened, unknown_ids_reported
@@ -29,7 +30,11 @@ Count = Annotated[int, typer.Option("-k", metavar="N", help="How many neighbors.
 Radius = Annotated[int | None, typer.Option("--radius", metavar="N", help="All items within this distance, instead.")]
 Where = Annotated[
     str | None,
-    typer.Option("--where", metavar="JSON", help='A filter on metadata as JSON: \'{"label": 3, "price": {"<": 10}}\'.'),
+    typer.Option(
+        "--where",
+        metavar="NAME=VALUE|JSON",
+        help='A filter on metadata: region=north, or as JSON \'{"label": 3, "price": {"<": 10}}\'.',
+    ),
 ]
 ByScores = Annotated[
     bool, typer.Option("--by-scores", help="Order equal distances by real-valued scores; not with --radius.")
@@ -91,46 +96,30 @@ def search(
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the items nearest to vectors in a file, or to stored items."""
-    from ...tables import Columns, read_vectors
+    """Find the items nearest to vectors in a file, or to stored items.
 
+    A line has the number of the query, the distance of the codes, the exact distance where vectors are kept, the id,
+    and what is known about the item.
+    """
     _check_request(input, item, radius, by_scores)
     if explain and input is None:
         raise ValueError("--explain needs a file of query vectors.")
-    _refuse_with_radius(
-        radius,
-        {
-            "--rescore": rescore,
-            "--oversample": oversample,
-            "--metric": metric,
-            "--class-first": class_first,
-            "--reject": reject,
-        },
-    )
+    # Options of a search for the nearest items, which a search by radius does not have.
+    nearest: dict[str, Any] = {
+        "rescore": rescore,
+        "oversample": oversample,
+        "metric": metric,
+        "class_first": class_first,
+        "reject": reject,
+    }
+    _refuse_with_radius(radius, nearest)
     condition = _parse_filter(where)
     with opened(folder, read_only=True, n_jobs=jobs) as collection, unknown_ids_reported():
-        columns = Columns(
-            vectors=vectors,
-            features=feature_names(collection.hasher),
-            others="metadata",
-            **cells_taken_by(collection.hasher),
-        )
-        X = read_vectors(input, columns) if input else None
+        X = _read_queries(input, vectors, collection)
         filters: dict[str, Any] = {"where": condition, "labels": parsed_labels(label, collection.label_kind)}
         with busy("searching", progress):
             if radius is None:
-                answers = collection.search(
-                    X,
-                    k,
-                    items=item or None,
-                    by_scores=by_scores,
-                    rescore=rescore,
-                    oversample=oversample,
-                    metric=metric,
-                    class_first=class_first,
-                    reject=reject,
-                    **filters,
-                )
+                answers = collection.search(X, k, items=item or None, by_scores=by_scores, **nearest, **filters)
             else:
                 answers = collection.search_radius(X, radius, items=item or None, **filters)
             reasons = _reasons(collection, X, answers, metric or "euclidean") if explain else None
@@ -138,6 +127,16 @@ def search(
         _print_json(answers, reasons)
     else:
         _print_lines(answers, reasons, "none of these" if reject is not None else "")
+
+
+def _read_queries(input: Path | None, vectors: str | None, collection: Collection) -> Any:
+    from ...tables import Columns, read_vectors
+
+    if input is None:
+        return None
+    hasher = collection.hasher
+    names, cells = feature_names(hasher), cells_taken_by(hasher)
+    return read_vectors(input, Columns(vectors=vectors, features=names, others="metadata", **cells))
 
 
 def _reasons(collection: Collection, X: Any, answers: list[list[Hit]], metric: str) -> list[list[Explanation]]:
@@ -153,20 +152,28 @@ def _print_json(answers: list[list[Hit]], reasons: list[list[Explanation]] | Non
 
 
 def _print_lines(answers: list[list[Hit]], reasons: list[list[Explanation]] | None, if_empty: str) -> None:
+    exact = any(hit.rescored is not None for hits in answers for hit in hits)
+    if any(answers):
+        exact_title = f" {'exact':>9}" if exact else ""
+        typer.echo(f"{'query':>6} {'distance':>8}{exact_title} {'id':>12}")
     for query, hits in enumerate(answers):
         if not hits and if_empty:
             typer.echo(f"{query:>6} {if_empty}")
         for place, hit in enumerate(hits):
-            label = None if hit.label is None else f"label {json.dumps(hit.label)}"
-            exact = "" if hit.rescored is None else f" {hit.rescored:>9.4g}"
-            details = "  ".join(filter(None, [hit.reference, label, json.dumps(hit.metadata)]))
-            typer.echo(f"{query:>6} {_distance(hit)}{exact} {hit.id:>12}  {details}")
+            typer.echo(f"{query:>6} {_distances(hit)} {hit.id:>12}  {_details(hit)}".rstrip())
             if reasons is not None:
                 typer.echo(f"{'':>12}{reasons[query][place]}")
 
 
-def _distance(hit: Hit) -> str:
-    return f"{hit.distance:>4}" if isinstance(hit.distance, int) else f"{hit.distance:>8.4f}"
+def _distances(hit: Hit) -> str:
+    of_codes = f"{hit.distance:>8}" if isinstance(hit.distance, int) else f"{hit.distance:>8.4f}"
+    return of_codes if hit.rescored is None else f"{of_codes} {hit.rescored:>9.4g}"
+
+
+def _details(hit: Hit) -> str:
+    label = None if hit.label is None else f"label {json.dumps(hit.label)}"
+    metadata = json.dumps(hit.metadata) if hit.metadata else None
+    return "  ".join(filter(None, [hit.reference, label, metadata]))
 
 
 def _check_request(input: Path | None, item: list[int] | None, radius: int | None, by_scores: bool) -> None:
@@ -181,13 +188,21 @@ def _check_request(input: Path | None, item: list[int] | None, radius: int | Non
 def _refuse_with_radius(radius: int | None, options: dict[str, Any]) -> None:
     given = [name for name, value in options.items() if value is not None and value is not False]
     if given and radius is not None:
-        raise ValueError(f"{given[0]} is for the -k nearest items and does nothing with --radius. Leave one out.")
+        option = f"--{given[0].replace('_', '-')}"
+        raise ValueError(f"{option} is for the -k nearest items and does nothing with --radius. Leave one out.")
 
 
 def _parse_filter(text: str | None) -> Any:
+    """Return the condition that --where names, which is JSON or one field and its value."""
     if text is None:
         return None
+    name, equals, value = text.partition("=")
+    if equals and not name.lstrip().startswith("{") and not name.endswith(("<", ">", "!")):
+        return {name.strip(): parse_settings([f"value={value.strip()}"])["value"]}
     try:
         return json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(f"--where got {text[:80]!r}, which is not JSON ({error}).") from error
+        raise ValueError(
+            f"--where got {text[:80]!r}, which is neither NAME=VALUE nor JSON ({error}). "
+            """Write region=north, for example, or '{"price": {"<": 10}}'."""
+        ) from error

@@ -15,7 +15,10 @@ _EXIT_DAMAGED = 1
 
 
 def verify(folder: Folder, progress: Progress = None, as_json: AsJson = False) -> None:
-    """Examine every page and every item of a collection; exit code 1 if it is damaged."""
+    """Check every page and every item of a collection.
+
+    The exit code is 1 if it is damaged.
+    """
     from ...exceptions import CollectionFormatError
 
     try:
