@@ -112,8 +112,8 @@ CLAIMS = (
         "AGH is good among the unsupervised methods",
         "AGH good among unsupervised",
         checks.agh_leads_unsupervised,
-        "It follows the neighbor graph, which separates digits better than principal directions do; pixels of photographs "
-        "have no such graph.",
+        "It follows the neighbor graph, which separates digits better than principal directions do; pixels of "
+        "photographs have no such graph.",
     ),
     Claim(
         "BRE and unsupervised methods degrade as s grows from 10 to 50",
