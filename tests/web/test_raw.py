@@ -72,6 +72,14 @@ def test_options_of_a_search_by_picture_are_parameters(ask):
     hits = answer["results"][0]["hits"]
     assert [hit["label"] for hit in hits] == ["red"] * 3
     assert hits[0]["explanation"] is not None
+    near = _search(ask, BLUE, radius=10_000, k=2).json()["results"][0]
+    assert (len(near["hits"]), near["total"]) == (2, 24)
+    ask("PATCH", "/collections/pictures/items", json={"items": [{"id": 0, "metadata": {"year": 2024}}]})
+    chosen = _search(ask, BLUE, where='{"year": {">": 2000}}').json()
+    assert [hit["id"] for hit in chosen["results"][0]["hits"]] == [0]
+    assert "year" in chosen["notes"][0], "a field that is not declared is slow"
+    for where in ("[1]", "{", '{"year": NaN}'):
+        assert _search(ask, BLUE, where=where).status_code == 422
     refused = _search(ask, BLUE, colour="red")
     assert (refused.status_code, "no parameter 'colour'" in refused.json()["detail"]) == (422, True)
 
@@ -102,6 +110,22 @@ def test_texts_find_texts_like_them(ask):
     assert [[hit["label"] for hit in result["hits"]] for result in results] == [["food"] * 3, ["cars"] * 3]
     batch = ask("POST", "/collections/texts/search/batch", json={"searches": [body]}).json()["answers"]
     assert batch[0]["results"] == results
+
+
+def test_texts_are_encoded_and_classified_as_their_vectors_are(ask, app):
+    with app.state.service.searcher("texts").opened() as collection:
+        vectors = collection.extract(["hot soup", "a fast car"]).tolist()
+    for what in ("encode", "predict"):
+        answers = [
+            ask("POST", f"/collections/texts/{what}", json=body)
+            for body in ({"texts": ["hot soup", "a fast car"]}, {"vectors": vectors})
+        ]
+        assert [answer.status_code for answer in answers] == [200, 200]
+        assert answers[0].json() == answers[1].json()
+        for body in ({}, {"texts": ["soup"], "vectors": vectors}):
+            refused = ask("POST", f"/collections/texts/{what}", json=body)
+            assert (refused.status_code, "give either vectors or texts" in refused.json()["detail"]) == (422, True)
+    assert ask("POST", "/collections/pictures/encode", json={"texts": ["soup"]}).status_code == 422
 
 
 @pytest.mark.parametrize(
@@ -191,6 +215,9 @@ def test_clients_search_by_picture_and_text(app, tmp_path, ask):
         async with AsyncClient("http://localhost", transport=httpx.ASGITransport(app)) as client:
             pictures, texts = client.collection("pictures"), client.collection("texts")
             hits = await pictures.search_picture(tmp_path / "blue.png", k=2, labels=["red"], rescore=False)
+            assert await pictures.search_picture(BLUE, radius=0, where={"year": 1900}) == []
+            assert (await texts.predict(texts=["hot soup"])).labels == ["food"]
+            assert len(await texts.encode(texts=["hot soup"])) == 1
             found = await texts.search(texts=["hot soup"], k=1)
             with pytest.raises(ServiceProblem, match="has no preview"):
                 await texts.preview(0)
@@ -212,12 +239,12 @@ def test_the_blocking_client_sends_the_same_requests():
 
     with Client("http://localhost", transport=httpx.MockTransport(answer)) as client:
         pictures = client.collection("pictures")
-        assert pictures.search_picture(BLUE, k=3, explain=True) == []
+        assert pictures.search_picture(BLUE, k=3, explain=True, where={"year": 1}) == []
         assert pictures.preview(7) == b"bytes"
         assert pictures.search(texts=["soup"])[0].hits == []
     root = "/api/v1/collections/pictures"
     assert seen == [
-        ("POST", f"{root}/search/picture?k=3&explain=true", "image/png"),
+        ("POST", f"{root}/search/picture?k=3&explain=true&where=%7B%22year%22%3A+1%7D", "image/png"),
         ("GET", f"{root}/items/7/preview", None),
         ("POST", f"{root}/search", "application/json"),
     ]

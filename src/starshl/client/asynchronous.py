@@ -149,7 +149,7 @@ class AsyncCollection:
     ) -> list[Hit]:
         """Return the nearest items of a picture, given as a path or as the bytes of a JPEG, PNG or WebP file.
 
-        Further options are ``rescore`` and ``explain``.
+        Further options are ``where``, ``radius``, ``rescore`` and ``explain``.
         """
         return await self._client.send(self._calls.search_picture(picture, {"k": k, "labels": labels} | options))
 
@@ -182,13 +182,19 @@ class AsyncCollection:
         filters = {"k": k, "where": where, "labels": labels, "among": among}
         return await self._client.send(self._calls.recommend(like, unlike, filters | options))
 
-    async def encode(self, vectors: ArrayLike) -> list[str]:
-        """Return the codes of vectors in hexadecimal."""
-        return await self._client.send(self._calls.encode(vectors))
+    async def encode(self, vectors: ArrayLike | None = None, *, texts: Sequence[str] | None = None) -> list[str]:
+        """Return the codes of vectors or texts in hexadecimal."""
+        return await self._client.send(self._calls.encode(vectors, texts))
 
-    async def predict(self, vectors: ArrayLike, *, probabilities: bool = False) -> Prediction:
-        """Predict the labels of vectors."""
-        return await self._client.send(self._calls.predict(vectors, probabilities))
+    async def predict(
+        self,
+        vectors: ArrayLike | None = None,
+        *,
+        texts: Sequence[str] | None = None,
+        probabilities: bool = False,
+    ) -> Prediction:
+        """Predict the labels of vectors or texts."""
+        return await self._client.send(self._calls.predict(vectors, texts, probabilities))
 
     async def add(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -73,9 +74,7 @@ class CollectionCalls:
 
     def search_picture(self, picture: bytes | PathLike, options: dict[str, Any]) -> Call[list[Hit]]:
         content = picture if isinstance(picture, bytes) else Path(picture).read_bytes()
-        params = {
-            name: str(value).lower() if isinstance(value, bool) else value for name, value in _given(options).items()
-        }
+        params = {name: _parameter(value) for name, value in _given(options).items()}
         return Call(
             "POST",
             self._path("search/picture"),
@@ -103,11 +102,11 @@ class CollectionCalls:
         body = _given(options) | {"like": _ids(like), "unlike": _ids(unlike)}
         return Call("POST", self._path("recommend"), lambda answer: _read_found(answer)[0].hits, body)
 
-    def encode(self, vectors: ArrayLike) -> Call[list[str]]:
-        return Call("POST", self._path("encode"), lambda answer: list(answer["codes"]), {"vectors": _rows(vectors)})
+    def encode(self, vectors: ArrayLike | None, texts: Sequence[str] | None) -> Call[list[str]]:
+        return Call("POST", self._path("encode"), lambda answer: list(answer["codes"]), _queries(vectors, texts))
 
-    def predict(self, vectors: ArrayLike, probabilities: bool) -> Call[Prediction]:
-        body = {"vectors": _rows(vectors), "probabilities": probabilities}
+    def predict(self, vectors: ArrayLike | None, texts: Sequence[str] | None, probabilities: bool) -> Call[Prediction]:
+        body = _queries(vectors, texts) | {"probabilities": probabilities}
         return Call("POST", self._path("predict"), Prediction.of, body)
 
     def add(
@@ -226,6 +225,20 @@ def _search_body(vectors: ArrayLike | None, items: Sequence[int] | None, options
     if items is not None:
         body["items"] = _ids(items)
     return body
+
+
+def _queries(vectors: ArrayLike | None, texts: Sequence[str] | None) -> dict[str, Any]:
+    """Return what is given; the service says what to do if that is nothing, or both."""
+    return _given(
+        {"vectors": None if vectors is None else _rows(vectors), "texts": None if texts is None else list(texts)}
+    )
+
+
+def _parameter(value: Any) -> Any:
+    """Return a value as a parameter of an address holds it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return json.dumps(value) if isinstance(value, Mapping) else value
 
 
 def _media_type(content: bytes) -> str:

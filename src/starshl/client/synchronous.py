@@ -149,7 +149,7 @@ class RemoteCollection:
     ) -> list[Hit]:
         """Return the nearest items of a picture, given as a path or as the bytes of a JPEG, PNG or WebP file.
 
-        Further options are ``rescore`` and ``explain``.
+        Further options are ``where``, ``radius``, ``rescore`` and ``explain``.
         """
         return self._client.send(self._calls.search_picture(picture, {"k": k, "labels": labels} | options))
 
@@ -182,13 +182,19 @@ class RemoteCollection:
         filters = {"k": k, "where": where, "labels": labels, "among": among}
         return self._client.send(self._calls.recommend(like, unlike, filters | options))
 
-    def encode(self, vectors: ArrayLike) -> list[str]:
-        """Return the codes of vectors in hexadecimal."""
-        return self._client.send(self._calls.encode(vectors))
+    def encode(self, vectors: ArrayLike | None = None, *, texts: Sequence[str] | None = None) -> list[str]:
+        """Return the codes of vectors or texts in hexadecimal."""
+        return self._client.send(self._calls.encode(vectors, texts))
 
-    def predict(self, vectors: ArrayLike, *, probabilities: bool = False) -> Prediction:
-        """Predict the labels of vectors."""
-        return self._client.send(self._calls.predict(vectors, probabilities))
+    def predict(
+        self,
+        vectors: ArrayLike | None = None,
+        *,
+        texts: Sequence[str] | None = None,
+        probabilities: bool = False,
+    ) -> Prediction:
+        """Predict the labels of vectors or texts."""
+        return self._client.send(self._calls.predict(vectors, texts, probabilities))
 
     def add(
         self,

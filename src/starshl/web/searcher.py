@@ -35,10 +35,12 @@ from .unwrapping import bare_hasher
 from .vectors import check_vectors, n_columns
 from .writes import Writer
 
-__all__ = ["Searcher"]
+__all__ = ["Rows", "Searcher"]
 
 _ROWS_AT_ONCE = 256
 Result = TypeVar("Result")
+#: Vectors as they come: lists of numbers, or what was extracted from texts and pictures.
+Rows = Sequence[Sequence[float]] | np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,7 @@ class Searcher:
 
     def search(
         self,
-        vectors: Sequence[Sequence[float]] | np.ndarray | None = None,
+        vectors: Rows | None = None,
         items: Sequence[int] | None = None,
         options: SearchOptions | None = None,
     ) -> Future[list[Found]]:
@@ -176,12 +178,12 @@ class Searcher:
         found = self.search(row[None], options=replace(options, k=options.k + len(known)))
         return mapped(found, lambda results: [without(results[0], known, options.k)])
 
-    def encode(self, vectors: Sequence[Sequence[float]]) -> Future[BinaryCodes]:
+    def encode(self, vectors: Rows) -> Future[BinaryCodes]:
         """Encode vectors as queries."""
         rows = self._checked(vectors)
         return mapped(self._encodings.submit("encode", rows, len(rows)), lambda encoded: encoded.codes)
 
-    def predict(self, vectors: Sequence[Sequence[float]], *, probabilities: bool = False) -> Future[Prediction]:
+    def predict(self, vectors: Rows, *, probabilities: bool = False) -> Future[Prediction]:
         """Predict the labels of vectors."""
         rows = self._checked(vectors)
         # A lesson replaces the hasher on its own. While the collection is swapped, nobody may wait for it here.
@@ -321,7 +323,7 @@ class Searcher:
         encoding = self._encodings.submit("database", rows, len(rows))
         return followed(encoding, lambda encoded: self._writer.put(items, rows, encoded, key, replace=replace))
 
-    def _checked(self, vectors: Sequence[Sequence[float]] | np.ndarray, name: str = "vectors") -> np.ndarray:
+    def _checked(self, vectors: Rows, name: str = "vectors") -> np.ndarray:
         try:
             return check_vectors(vectors, self._hasher, name)
         except ValueError:

@@ -159,13 +159,20 @@ class RemoveRequest(Strict):
 
 
 class VectorsRequest(Strict):
-    """Vectors to encode."""
+    """Vectors or texts to encode."""
 
-    vectors: Vectors
+    vectors: Vectors | None = None
+    texts: Annotated[list[Text], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
+
+    @model_validator(mode="after")
+    def check(self) -> Self:
+        if (self.vectors is None) == (self.texts is None):
+            raise ValueError("give either vectors or texts")
+        return self
 
 
 class PredictRequest(VectorsRequest):
-    """Vectors to classify."""
+    """Vectors or texts to classify."""
 
     probabilities: bool = False
 

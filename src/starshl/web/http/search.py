@@ -6,7 +6,7 @@ import asyncio
 
 from ...answers import Prediction
 from ..raw import text_vectors
-from ..searcher import Searcher
+from ..searcher import Rows, Searcher
 from .answers import Encoded, SearchAnswer, SearchAnswers, search_answer
 from .parts import InCollection, answer, in_thread, router
 from .schemas import PredictRequest, RecommendRequest, SearchesRequest, SearchRequest, VectorsRequest
@@ -38,15 +38,22 @@ async def recommend(body: RecommendRequest, collection: InCollection) -> SearchA
 
 @routes.post("/encode")
 async def encode(body: VectorsRequest, collection: InCollection) -> Encoded:
-    """Encode vectors as queries."""
-    codes = await answer(collection.encode(body.vectors))
+    """Encode vectors or texts as queries."""
+    codes = await answer(collection.encode(await _vectors(body, collection)))
     return Encoded(n_bits=codes.n_bits, codes=[row.tobytes().hex() for row in codes.packed])
 
 
 @routes.post("/predict")
 async def predict(body: PredictRequest, collection: InCollection) -> Prediction:
-    """Predict the labels of vectors, perhaps with probabilities."""
-    return await answer(collection.predict(body.vectors, probabilities=body.probabilities))
+    """Predict the labels of vectors or texts, perhaps with probabilities."""
+    return await answer(collection.predict(await _vectors(body, collection), probabilities=body.probabilities))
+
+
+async def _vectors(body: VectorsRequest, collection: Searcher) -> Rows:
+    if body.texts is not None:
+        return await answer(text_vectors(collection, body.texts))
+    assert body.vectors is not None
+    return body.vectors
 
 
 async def _searched(body: SearchRequest, collection: Searcher) -> SearchAnswer:
