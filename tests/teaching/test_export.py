@@ -3,6 +3,7 @@ import csv
 import numpy as np
 import pytest
 
+from starshl.collection import Collection
 from starshl.teaching import Lesson, export_atlas, export_labels
 
 
@@ -38,10 +39,21 @@ def test_viewers_find_places_neighbors_and_codes(lesson, collection, tmp_path):
     assert max(table["x"] + table["y"]) <= 1
     for place, neighbors in enumerate(table["neighbors"]):
         assert place not in neighbors["ids"]
-        assert len(neighbors["ids"]) >= 1
+        assert len(neighbors["ids"]) == 7, "viewers read them as a table"
         assert neighbors["distances"] == sorted(neighbors["distances"])
     codes, ids = read_parquet(tmp_path / "lesson.parquet")
     assert np.array_equal(codes.packed, collection.codes(ids).packed)
+
+
+def test_an_outlier_has_as_many_neighbors_as_all_others(tmp_path, points, hasher):
+    rows = np.vstack([points[0], [1e4] * 5])
+    with Collection.create(tmp_path / "far", hasher, vectors="float16") as collection:
+        collection.add(rows)
+        with Lesson(collection) as lesson:
+            kept, found = collection.vectors(collection.ids), lesson.neighbors()
+    assert {len(each["ids"]) for each in found} == {7}
+    order = np.argsort(np.linalg.norm(kept - kept[-1], axis=1))
+    assert found[-1]["ids"] == order[order != len(rows) - 1][:7].tolist()
 
 
 def test_neighbors_are_mostly_of_one_group(lesson, points):

@@ -39,8 +39,8 @@ def export_atlas(lesson: Lesson, path: str | os.PathLike[str]) -> int:
     """Write a Parquet table that Embedding Atlas and other viewers open; return how many items there are.
 
     The columns are id, code (see :mod:`starshl.adapters.parquet_table`), reference, label (as text), source,
-    confidence, x and y in the unit square, and neighbors: ``{"ids": [...], "distances": [...]}``, nearest first, in
-    which ids are places of rows in this file, from 0, as viewers count them::
+    confidence, x and y in the unit square, and neighbors: ``{"ids": [...], "distances": [...]}``, nearest first and
+    equally many for all items, in which ids are places of rows in this file, from 0, as viewers count them::
 
         embedding-atlas lesson.parquet --x x --y y --neighbors neighbors
     """

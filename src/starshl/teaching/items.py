@@ -89,13 +89,15 @@ class LessonItems:
             return found
 
     def neighbors(self) -> list[dict[str, list[int] | list[float]]]:
-        """Return places and distances of the items that the graph joins to each item, nearest first."""
-        weights = self.graph.weights
+        """Return places and distances of the nearest others of each item, equally many for all of them."""
+        weights, n_others = self.graph.weights, min(N_NEIGHBORS, len(self.ids) - 1)
         found: list[dict[str, list[int] | list[float]]] = []
         for place in range(len(self.ids)):
             joined = weights.indices[weights.indptr[place] : weights.indptr[place + 1]]
+            if len(joined) < n_others:  # an outlier, whose edges are too weak to stand in the graph
+                joined = np.delete(np.arange(len(self.ids)), place)
             distances = np.linalg.norm(self.coordinates[joined] - self.coordinates[place], axis=1)
-            order = np.argsort(distances, kind="stable")
+            order = np.argsort(distances, kind="stable")[:n_others]
             found.append({"ids": joined[order].tolist(), "distances": distances[order].tolist()})
         return found
 

@@ -225,7 +225,7 @@ class Lesson:
         return ItemMap(self._items.ids, places[:, 0], places[:, 1])
 
     def neighbors(self) -> list[dict[str, list[int] | list[float]]]:
-        """Return the neighbors of each item, nearest first: their places among ``ids``, and the distances to them."""
+        """Return the seven neighbors of each item, nearest first: their places among ``ids``, and how far they are."""
         return self._items.neighbors()
 
     def codes(self) -> CodesState:
