@@ -5,6 +5,7 @@ import pytest
 from PIL import Image
 
 from starshl.collection import Collection
+from starshl.exceptions import MissingExtraError
 from starshl.importing import import_pictures, import_texts, import_vectors, pictures
 
 COLORS = {"red": (200, 40, 40), "blue": (40, 40, 200)}
@@ -97,6 +98,17 @@ def test_a_few_pictures_make_a_collection_too(tmp_path, n_items):
     assert "too few to learn from" in summary.choice
     with Collection(tmp_path / "collection") as collection:
         assert collection.search(items=[0], k=1)[0][0].id == 0
+
+
+def test_pictures_need_no_network_unless_one_is_asked_for(tmp_path, monkeypatch):
+    def missing():
+        raise MissingExtraError("The libraries of the network are not installed.")
+
+    monkeypatch.setattr(pictures, "NetworkFeatures", missing)
+    write_pictures(tmp_path / "pictures", ["red", "blue"])
+    assert import_pictures(tmp_path / "pictures", tmp_path / "collection").n_items == 2
+    with pytest.raises(MissingExtraError):
+        import_pictures(tmp_path / "pictures", tmp_path / "other", network=True)
 
 
 def test_an_interrupted_import_leaves_nothing(tmp_path, monkeypatch):

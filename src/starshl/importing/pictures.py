@@ -56,9 +56,9 @@ def import_pictures(
     start = time.perf_counter()
     check_new(collection)
     files, n_others = find_pictures(pictures)
-    first: list[Any] = [ReadPictures(SIDE, shape="center").fit(), NetworkFeatures().fit()]
-    if not network:
-        first = [ReadPictures(_SIDE).fit()]
+    first: list[Any] = [ReadPictures(_SIDE).fit()]
+    if network:
+        first = [ReadPictures(SIDE, shape="center").fit(), NetworkFeatures().fit()]
     rows, previews, kept, skipped = _read_all(files, first, n_jobs, progress=progress)
     extractor, X = _finish(first, rows, network=network)
     labels = _labels([file.label for file in kept])
