@@ -207,7 +207,7 @@ def _with_marked_gaps(y: Any) -> Any:
 
 
 def _refuse_continuous(labels: np.ndarray) -> None:
-    """Refuse measurements: they would make nearly every row a class of its own."""
+    """Refuse measurements: they would make nearly every row its own class."""
     numbers = labels
     if labels.dtype.kind == "O" and len(labels) and all(isinstance(label, (float, np.floating)) for label in labels):
         numbers = labels.astype(np.float64)

@@ -84,7 +84,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     facts : Facts
         Declared by each class: where the method comes from and what it asks for, in its default setting.
     variants : tuple of Variant
-        Settings that papers list as methods of their own.
+        Settings that papers list as separate methods.
     n_bits_ : int
         Length of the codes; learned by ``fit``.
     codebook_ : Codebook
@@ -107,7 +107,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     _is_learner: bool
 
     if TYPE_CHECKING:
-        # Every class has parameters of its own; this lets a class that was found by its name be called with them.
+        # Every class has its own parameters; this lets a class that was found by its name be called with them.
         def __init__(self, *args: Any, **params: Any) -> None: ...
 
     @abstractmethod

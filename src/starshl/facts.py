@@ -54,7 +54,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A setting of a method that papers list as a method of its own.
+    """A setting of a method that papers list as a separate method.
 
     Parameters
     ----------

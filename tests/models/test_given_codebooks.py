@@ -138,5 +138,5 @@ def test_few_labels_are_enough_for_a_codebook(digits, codebook):
 
 @pytest.mark.parametrize("variant", ["sdh", "fsdh"])
 def test_sdh_that_learns_its_codes_takes_no_codebook(digits, codebook, variant):
-    with pytest.raises(ValueError, match=r"learns codes of its own. Set variant='hadamard'"):
+    with pytest.raises(ValueError, match=r"learns its own codes. Set variant='hadamard'"):
         SDH(16, variant=variant, codewords=codebook).fit(digits[0][:50], digits[1][:50] % 2)

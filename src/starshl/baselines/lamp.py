@@ -37,7 +37,7 @@ class LAMP(BaseHasher):
     balanced: without it all rows on one side would be optimal. Convex-concave steps linearize the concave
     parts at the current scores; each is a support vector machine, solved by dual coordinate ascent.
 
-    This is a reconstruction: the constants and the exact pair term of the paper were not at hand. Decided
+    This is a reconstruction: the constants and the exact pair term of the paper were not available. Decided
     here: b is penalized like w; all bits share the anchors; bits start from random directions, and pairs
     that earlier bits got wrong weigh more (:math:`\omega`, updated as in AdaBoost).
 

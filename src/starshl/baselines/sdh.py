@@ -183,8 +183,7 @@ class SDH(BaseHasher):
             check_choice(self.codewords, "codewords", ("separated",))
         elif self.variant != "hadamard":
             raise ValueError(
-                f"codewords is a Codebook, and variant={self.variant!r} learns codes of its own. "
-                "Set variant='hadamard'."
+                f"codewords is a Codebook, and variant={self.variant!r} learns its own codes. Set variant='hadamard'."
             )
         else:
             self.codewords.words_for(self.classes_, n_bits)

@@ -34,7 +34,7 @@ class SphericalHash(BaseHasher):
     :math:`|O_{ij} - N/4|` is at most ``tol_mean`` N/4 and the standard deviation of :math:`O_{ij}` at most
     ``tol_std`` N/4. No objective is minimized; ``overlap_history_`` tells how far the first criterion got.
 
-    The method comes with a distance of its own, :func:`spherical_distances`.
+    The method comes with its own distance, :func:`spherical_distances`.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Previews: a small picture of an item, stored in the transaction of the item and gone with it.
 
-They have a table of their own, which exists from the first preview on, so rows stay small and a collection without
+They have their own table, which exists from the first preview on, so rows stay small and a collection without
 previews has the tables that it always had. Two facts, how many there are and the sum of their checksums, tell whether
 one was lost.
 """

@@ -37,7 +37,7 @@ class RecordedCollection(SearchableCollection):
         return self._session.noting(journal, text)
 
     def note(self, journal: str, text: str) -> None:
-        """Append a text to a journal as a change of its own."""
+        """Append a text to a journal as a separate change."""
         with self.noting(journal, text), self._session.writing() as change:
             change.change_codes()
 

@@ -42,7 +42,7 @@ class PictureFeatures(Step):
         whatever the brightness; "color": shares of colors, or of gray levels in gray pictures. None is all three for
         color pictures and the first two for gray ones.
     cells : sequence of int, default=None
-        Sides of the cells of "hog" in pixels, each of which is a view of its own; the largest of several also tells
+        Sides of the cells of "hog" in pixels, each of which is a separate view; the largest of several also tells
         bright on dark from dark on bright. None takes a seventh and a quarter of the shorter side of a picture.
     n_jobs : int, default=None
         Threads; None is one, -1 all. Results do not depend on it.

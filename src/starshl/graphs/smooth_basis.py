@@ -35,7 +35,7 @@ def smooth_basis(graph: NeighborGraph, n_vectors: int) -> tuple[np.ndarray, np.n
 
 
 def restore_smooth_basis(graph: NeighborGraph, n_vectors: int, values: np.ndarray, vectors: np.ndarray) -> bool:
-    """Let a graph keep a basis that was stored; False if these arrays cannot be one of its own."""
+    """Let a graph keep a basis that was stored; False if these arrays cannot be its basis."""
     n_vectors = min(n_vectors, graph.n_rows - 1)
     fits = values.shape == (n_vectors,) and vectors.shape == (graph.n_rows, n_vectors)
     if not fits or values.dtype != np.float64 or vectors.dtype != np.float32:

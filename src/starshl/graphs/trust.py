@@ -161,7 +161,7 @@ class LabelEvidence:
         """Return T such that softmax(T scores) is about as sure as it is right; each row is scored without itself.
 
         The scores of a fit on pseudo-labels cannot tell: they repeat its mistakes. Scores from given labels alone can,
-        where a label was left out. They have a temperature of their own, and T makes the mean probability of the
+        where a label was left out. They have their own temperature, and T makes the mean probability of the
         chosen class the same as theirs.
         """
         labeled = np.flatnonzero(self.index >= 0)

@@ -34,7 +34,7 @@ class Snapshot(ABC):
 
     @classmethod
     def empty(cls, n_bits: int) -> Self:
-        """Return a snapshot without items; kinds that need more than the length have a constructor of their own."""
+        """Return a snapshot without items; kinds that need more than the length have their own constructor."""
         raise NotImplementedError
 
     @classmethod

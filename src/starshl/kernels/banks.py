@@ -79,7 +79,7 @@ def _make_bank(kernels: Sequence[Kernel], samples: np.ndarray, plan: MemoryPlan)
         return VectorBank(kernels, samples, plan.n_jobs, scratch, stores_distances=fits and plan.stores_distances)
     _require_grams(samples, len(kernels), _TABLE_SHARE * budget)
     grams = compute_grams(kernels, samples, plan.n_jobs)
-    rng = np.random.RandomState(0)  # a stream of its own, so that the check never changes what is learned
+    rng = np.random.RandomState(0)  # a separate stream, so that the check never changes what is learned
     for position, (kernel, gram) in enumerate(zip(kernels, grams, strict=True)):
         if not is_built_in(kernel):
             check_gram(gram, f"The Gram matrix of kernels[{position}]", rng)

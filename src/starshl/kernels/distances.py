@@ -67,7 +67,7 @@ class DistanceTiles:
         first, second, norms = self.rows[rows], self.rows[columns], (self.norms[rows], self.norms[columns])
         if not isinstance(first, np.ndarray):
             return squared_distances(first, second, norms)
-        # BLAS has kernels of its own for small products and for a matrix times itself, and these round differently:
+        # BLAS has special kernels for small products and for a matrix times itself, and these round differently:
         # every product here is of two matrices of TILE rows.
         left, right = _whole_tiles(first, norms[0]), _whole_tiles(second, norms[1])
         distances = np.empty((len(first), len(second)), dtype=self.rows.dtype)

@@ -72,7 +72,7 @@ class MixtureTo:
         yield from self._compiled[dtype].pieces(rows, norms)
 
     def _sums_of_parts(self, rows: Rows) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield the sums of mixtures that each read columns of their own."""
+        """Yield the sums of mixtures that each read their own columns."""
         dtype, read = _precision(rows), [(group.read(rows), part) for group, part in self._parts]
         if any(part._norms is None for _, part in read):  # whose pieces are of another size
             total = np.zeros((rows.shape[0], self.n_landmarks), dtype=dtype)

@@ -1,4 +1,4 @@
-"""Views: named columns of one matrix, each with kernels of its own."""
+"""Views: named columns of one matrix, each with its own kernels."""
 
 from __future__ import annotations
 

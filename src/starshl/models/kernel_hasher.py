@@ -100,7 +100,7 @@ class KernelHasher(Rejection, BaseHasher):
         return distances(scores, self.codewords_)
 
     def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
-        """Return the codes of items: the codeword of the label where a known class is given, else one of their own.
+        """Return the codes of items: the codeword of the label where a known class is given, else their own code.
 
         Parameters
         ----------

@@ -248,7 +248,7 @@ class Precomputed(Samples):
         return self.values[:0]
 
     def bank(self, kernels: Sequence[Kernel], plan: MemoryPlan) -> GramBank:
-        # The check draws rows from a stream of its own, so that it never changes what is learned.
+        # The check draws rows from a separate stream, so that it never changes what is learned.
         rng = np.random.RandomState(0)
         for position, gram in enumerate(self.values):
             check_gram(gram, f"The precomputed kernel {position}", rng)

@@ -58,7 +58,7 @@ class StarSHL(KernelHasher):
         holds kernel values, (n, n_train) or (n_kernels, n, n_train).
     views : mapping from names to columns, default=None
         Kinds of features that X holds side by side, for example ``{"pixels": slice(0, 784), "hog": slice(784, 2404)}``;
-        columns are slices, lists of numbers, or names if X is a table. Every view gets kernels of its own, measured in
+        columns are slices, lists of numbers, or names if X is a table. Every view gets its own kernels, measured in
         its own distances, and ``view_weights_`` says how much each one counts. None is one view of all columns.
     C : float, default=10.0
         Weight of the hinge losses against the norms.

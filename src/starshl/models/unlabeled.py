@@ -99,7 +99,7 @@ def guess_clusters(plain: PlainKernel, graph: NeighborGraph, n_clusters: int | N
     rng = np.random.RandomState(seed)
     is_suggested = n_clusters is None
     coordinates = principal_coordinates(plain.rows, _N_COORDINATES) if isinstance(plain, RowsPlain) else None
-    # In an order of their own, so that the clusters do not depend on the order in which the rows came.
+    # In a fixed order, so that the clusters do not depend on the order in which the rows came.
     order = np.arange(graph.n_rows) if coordinates is None else np.lexsort(coordinates.T)
     ordered = NeighborGraph(graph.weights[order][:, order], graph.n_neighbors)
     if n_clusters is None:

@@ -119,7 +119,7 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A drawing in a file of its own, by its address from the page."""
+    """A drawing in a separate file, by its address from the page."""
 
     caption: str
     address: str

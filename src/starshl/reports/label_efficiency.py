@@ -1,4 +1,4 @@
-"""Label-efficiency curves as a section of a report, and as a picture of its own."""
+"""Label-efficiency curves as a section of a report, and as a separate picture."""
 
 from __future__ import annotations
 

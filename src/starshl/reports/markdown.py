@@ -1,4 +1,4 @@
-"""The report as Markdown; charts are pictures in files of their own, or left out: their numbers are in the tables."""
+"""The report as Markdown; charts are pictures in separate files, or left out: their numbers are in the tables."""
 
 from __future__ import annotations
 

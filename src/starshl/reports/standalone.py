@@ -1,4 +1,4 @@
-"""Charts as SVG files of their own, for pages that show pictures but no HTML; readable on light and dark pages."""
+"""Charts as separate SVG files, for pages that show pictures but no HTML; readable on light and dark pages."""
 
 from __future__ import annotations
 

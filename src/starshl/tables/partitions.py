@@ -40,7 +40,7 @@ def open_partitions(location: Location, columns: Columns | None = None) -> Table
     if kinds[0] == ".parquet":
         return _open_parquet(files, columns)
     if columns.labels is not None:
-        raise TableError(files[0], [f"has no column {columns.labels!r}"], "Give labels in a file of their own.")
+        raise TableError(files[0], [f"has no column {columns.labels!r}"], "Give labels in a separate file.")
     open_one = ZarrRows if kinds[0] == ".zarr" else _open_matrix
     return Table(cast(Rows, JoinedRows(run_all([partial(open_one, file) for file in files], _N_OPENERS))))
 

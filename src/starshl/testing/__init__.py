@@ -1,4 +1,4 @@
-"""Contracts that anyone can run on an implementation of their own."""
+"""Contracts that anyone can run on their own implementation."""
 
 from .hashers import check_hasher
 from .indexes import check_index, index_checks
