@@ -1,10 +1,10 @@
 """What a Dask cluster costs and gains: rows per second and per second of processor time, and memory while it runs.
 
     python benchmarks/cluster.py --rows 2000000            # one process, one worker, two workers
-    python benchmarks/cluster.py --rows 10000000 --workers 2 --no-fit --clusters-only
+    python benchmarks/cluster.py --rows 10000000 --file-rows 10000000 --workers 2 --no-fit --clusters-only
 
 Seconds on the clock say little on a machine that does other things; seconds of processor time do not depend on that.
-The rows are one file of a million rows, named as often as needed.
+The rows are one file, by default of a million rows, named as often as needed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,18 @@ from starshl.distributed import encode, fit, local_cluster
 from starshl.distributed.blocks import encode_blocks
 from starshl.tables import ArrayRows, JoinedRows
 
-FILE_ROWS = 1_000_000
+CHUNK_ROWS = 500_000
+
+
+def write_rows(path, n_rows, n_features=64):
+    """Write random rows, some at a time; return the file, mapped into memory."""
+    rng = np.random.default_rng(0)
+    rows = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(n_rows, n_features))
+    for start in range(0, n_rows, CHUNK_ROWS):
+        chunk = rows[start : start + CHUNK_ROWS]
+        rng.standard_normal(out=chunk, dtype=np.float32)
+    rows.flush()
+    return np.load(path, mmap_mode="r")
 
 
 def memory_mb(dask_worker=None):
@@ -127,18 +138,16 @@ def _show(name, told, n_rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--file-rows", type=int, default=1_000_000, help="rows of the file, which is named repeatedly")
     parser.add_argument("--fit-rows", type=int, default=200_000)
     parser.add_argument("--workers", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--no-fit", action="store_true")
     parser.add_argument("--clusters-only", action="store_true", help="do not encode in one process first")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        X = np.random.default_rng(0).standard_normal((FILE_ROWS, 64)).astype(np.float32)
-        np.save(Path(folder) / "rows.npy", X)
-        hasher = ITQ(64, random_state=0).fit(X[:20_000])
-        del X
-        part = ArrayRows(np.load(Path(folder) / "rows.npy", mmap_mode="r"))
-        rows = JoinedRows([part] * max(1, arguments.rows // FILE_ROWS))
+        X = write_rows(Path(folder) / "rows.npy", arguments.file_rows)
+        hasher = ITQ(64, random_state=0).fit(np.array(X[:20_000]))
+        rows = JoinedRows([ArrayRows(X)] * max(1, arguments.rows // arguments.file_rows))
         compare_encoding(rows, hasher, arguments.workers, arguments.clusters_only)
     if not arguments.no_fit:
         compare_fitting(arguments.fit_rows, arguments.workers)

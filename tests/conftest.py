@@ -1,6 +1,7 @@
 """Data for the whole suite: what ships with scikit-learn, and the folder of data sets where there is one."""
 
 import os
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,23 @@ def digits():
     """All 1,797 digits, pixels in [0, 1]."""
     X, y = load_digits(return_X_y=True)
     return X / 16.0, y
+
+
+@pytest.fixture
+def full_disk():
+    """A function of a number of bytes: while its context lasts, no file grows beyond them, as on a full disk."""
+    resource = pytest.importorskip("resource", reason="this system does not limit files")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    @contextmanager
+    def limited(after):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (after, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    return limited
 
 
 @pytest.fixture(scope="session")

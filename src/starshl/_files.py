@@ -36,8 +36,10 @@ def replacing_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+            error.filename = str(path)  # an error of a full disk names no file
         raise
     sync_folder(path.parent)
 

@@ -1,8 +1,6 @@
 """Codes of many partitions: the bytes of a single machine, each written once, whatever happens on the way."""
 
-import errno
 import json
-import os
 
 import numpy as np
 import pytest
@@ -142,22 +140,18 @@ def test_a_bad_row_is_named_and_what_was_done_before_stays(client, hasher, X, tm
     assert not read_manifest(tmp_path / "codes")["complete"]
 
 
-def test_a_full_disk_is_named_and_leaves_no_half_a_file(client, files, hasher, X, tmp_path, monkeypatch):
-    folder, save = tmp_path / "codes", np.save
-
-    def save_some(file, array, **settings):
-        save(file, array, **settings)
-        if len(array) == 3616:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patch:
-        patch.setattr(np, "save", save_some)
-        with pytest.raises(OSError, match=r"No space left on device.*part-000002\.npy"):
-            encode(hasher, files, folder, client=client, partition_rows=PARTITION)
-    assert "part-000002.npy" not in names(folder)
+@pytest.mark.parametrize(
+    ("n_bytes", "file"), [(100, "manifest.json"), (5000, r"part-00000\d.npy"), (50_000, "codes.npy")]
+)
+def test_a_full_disk_is_named_and_leaves_no_half_a_file(client, files, hasher, X, tmp_path, full_disk, n_bytes, file):
+    folder = tmp_path / "codes"
+    with full_disk(after=n_bytes), pytest.raises(OSError, match=rf"File too large.*{file}"):
+        encode(hasher, files, folder, client=client, partition_rows=PARTITION, one_file=True)
     assert not any(name.endswith(".partial") for name in names(folder))
-    encode(hasher, files, folder, client=client, partition_rows=PARTITION)
+    assert {len(np.load(part)) for part in folder.glob("part-*.npy")} <= {8192, 3616, 1808}
+    encode(hasher, files, folder, client=client, partition_rows=PARTITION, one_file=True)
     assert load_codes(folder) == hasher.encode(X)
+    np.testing.assert_array_equal(np.load(folder / "codes.npy"), hasher.encode(X).packed)
 
 
 def test_two_runs_cannot_write_to_one_folder(client, files, hasher, tmp_path):

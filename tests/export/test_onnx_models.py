@@ -5,10 +5,12 @@ import onnxruntime
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import PowerTransformer
+from typer.testing import CliRunner
 
 from starshl import HybridHasher, StarRidge, StarSHL
 from starshl.base import BaseHasher
 from starshl.baselines import CodewordSVM, KernelLSH, LSHash
+from starshl.cli.main import app
 from starshl.exceptions import NotExpressibleError
 from starshl.export import to_onnx, words_of
 from starshl.export.latency import open_session, single_row_latency
@@ -213,6 +215,22 @@ def test_a_model_file_is_complete_or_absent(digits, tmp_path):
     with pytest.raises(NotExpressibleError):
         to_onnx(KernelLSH(4, kernel=np.inner, random_state=0).fit(X), tmp_path / "half.onnx")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lsh.onnx"]
+
+
+def test_a_full_disk_is_named_and_leaves_the_old_file(digits, tmp_path, full_disk):
+    X, _ = digits
+    path = tmp_path / "lsh.onnx"
+    for before in ({}, {"lsh.onnx": b"the old one"}):
+        for name, content in before.items():
+            (tmp_path / name).write_bytes(content)
+        with full_disk(after=500), pytest.raises(OSError, match=r"lsh\.onnx"):
+            to_onnx(LSHash(12, random_state=0).fit(X), path)
+        assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
+    LSHash(12, random_state=0).fit(X).save(tmp_path / "lsh.star")
+    with full_disk(after=500):
+        told = CliRunner().invoke(app, ["export", str(tmp_path / "lsh.star"), "--onnx", str(path)])
+    assert told.exit_code == 2
+    assert "lsh.onnx'. Free some space, or write to another disk." in told.stderr
 
 
 def test_the_same_hasher_makes_the_same_file(digits):

@@ -169,6 +169,15 @@ def test_what_a_page_cannot_show_is_refused_and_nothing_is_written(digits, runti
     assert not (tmp_path / "page.html").exists()
 
 
+def test_a_full_disk_is_named_and_leaves_no_half_of_a_page(digits, runtime, tmp_path, full_disk):
+    X, _ = digits
+    with Collection.create(tmp_path / "items", LSHash(8, random_state=0).fit(X)) as items:
+        items.add(X)
+        with full_disk(after=5000), pytest.raises(OSError, match=r"page\.html"):
+            write_search_page(items, tmp_path / "page.html", runtime=runtime)
+    assert [path.name for path in tmp_path.iterdir()] == ["items"]
+
+
 def test_a_machine_without_npm_is_told_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setattr(browser_runtime, "cache_folder", lambda: tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))

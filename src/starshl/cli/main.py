@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import os
 import sys
 import warnings
@@ -100,7 +101,9 @@ def _print_usage_error(error: typer.BadParameter) -> int:
 def _sentence(error: BaseException) -> str:
     """Return the message of an error on one line, in words of the command line."""
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.strerror}: {os.fsdecode(error.filename)!r}. Check the path and your permissions."
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        advice = "Free some space, or write to another disk." if is_full else "Check the path and your permissions."
+        return f"{error.strerror}: {os.fsdecode(error.filename)!r}. {advice}"
     if isinstance(error, MemoryError):
         return f"There is not enough memory for this ({error or 'no details'}). Use fewer rows or a machine with more."
     return error_sentence(error)

@@ -11,10 +11,10 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -56,14 +56,10 @@ class CodeFolder:
     def write(self, number: int, packed: np.ndarray) -> None:
         """Store the codes of one partition; when this returns, they survive a crash."""
         name = f"part-{number:06d}.npy"
-        with self._failures_named(name):
-            with replacing_file(self.folder / name) as file:
-                np.save(file, packed, allow_pickle=False)
-            entry = {"partition": number, "file": name, "rows": len(packed), "sha256": _checksum(self.folder / name)}
-            with (self.folder / JOURNAL).open("ab") as journal:
-                journal.write(f"{json.dumps(entry)}\n".encode())
-                journal.flush()
-                os.fsync(journal.fileno())
+        with replacing_file(self.folder / name) as file:
+            _write_codes(file, len(packed), [packed])
+        entry = {"partition": number, "file": name, "rows": len(packed), "sha256": _checksum(self.folder / name)}
+        self._append_to_journal(f"{json.dumps(entry)}\n".encode())
         self.done[number] = entry
 
     def finish(self, *, one_file: bool = False) -> dict[str, Any]:
@@ -71,11 +67,9 @@ class CodeFolder:
         entries = [self.done[number] for number in range(self.n_partitions)]
         n_rows = sum(entry["rows"] for entry in entries)
         if one_file and not (self.folder / ASSEMBLED).exists():
-            with self._failures_named(ASSEMBLED), replacing_file(self.folder / ASSEMBLED) as file:
-                header = {"descr": "|u1", "fortran_order": False, "shape": (n_rows, self.plan["bytes_per_code"])}
-                np.lib.format.write_array_header_1_0(file, header)
-                for entry in entries:
-                    file.write(np.load(self.folder / entry["file"], mmap_mode="r", allow_pickle=False).data)
+            with replacing_file(self.folder / ASSEMBLED) as file:
+                paths = (self.folder / entry["file"] for entry in entries)
+                _write_codes(file, n_rows, (np.load(path, mmap_mode="r", allow_pickle=False) for path in paths))
         manifest = self.plan | {"complete": True, "n_rows": n_rows, "partitions": entries}
         self._write_manifest(manifest)
         (self.folder / JOURNAL).unlink(missing_ok=True)
@@ -122,18 +116,18 @@ class CodeFolder:
         return path.is_file() and _checksum(path) == entry["sha256"]
 
     def _write_manifest(self, manifest: dict[str, Any]) -> None:
-        with self._failures_named(MANIFEST):
-            write_atomically(self.folder / MANIFEST, f"{json.dumps(manifest, indent=1)}\n".encode())
-            sync_folder(self.folder)
+        write_atomically(self.folder / MANIFEST, f"{json.dumps(manifest, indent=1)}\n".encode())
+        sync_folder(self.folder)
 
-    @contextmanager
-    def _failures_named(self, name: str) -> Iterator[None]:
-        """Say which file could not be written: an error of a full disk does not."""
+    def _append_to_journal(self, line: bytes) -> None:
+        path = self.folder / JOURNAL
         try:
-            yield
+            with path.open("ab") as journal:
+                journal.write(line)
+                journal.flush()
+                os.fsync(journal.fileno())
         except OSError as error:
-            if error.filename is None:
-                error.filename = str(self.folder / name)
+            error.filename = error.filename or str(path)  # an error of a full disk names no file
             raise
 
 
@@ -163,6 +157,15 @@ def load_codes(folder: str | os.PathLike[str], partition: int | None = None) -> 
             raise ValueError(f"{str(path)!r} is damaged or missing. Repeat the run, which makes it again.")
     packed = [np.load(Path(folder) / entry["file"], allow_pickle=False) for entry in entries]
     return BinaryCodes(np.concatenate(packed), manifest["n_bits"], manifest["space_id"], metric=manifest["metric"])
+
+
+def _write_codes(file: BinaryIO, n_rows: int, parts: Iterable[np.ndarray]) -> None:
+    """Write an .npy file; unlike np.save, with the reason where the disk does not take it."""
+    for number, part in enumerate(parts):
+        if number == 0:
+            header = {"descr": "|u1", "fortran_order": False, "shape": (n_rows, part.shape[1])}
+            np.lib.format.write_array_header_1_0(file, header)
+        file.write(np.ascontiguousarray(part, dtype=np.uint8).data)
 
 
 def _checksum(path: Path) -> str:

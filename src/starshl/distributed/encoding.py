@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from ..tables import Columns, JoinedRows, Location, Partition, RowSource, finger
 from .blocks import BLOCK_ROWS, PartitionTask, encode_partition
 from .code_folder import CodeFolder
 from .connection import connected
+from .engine import DaskEngine
 
 __all__ = ["encode", "open_rows"]
 
@@ -69,13 +71,7 @@ def encode(
     if check_integer(partition_rows, "partition_rows", low=BLOCK_ROWS) % BLOCK_ROWS:
         raise ValueError(f"partition_rows is {partition_rows}; it must be a multiple of {BLOCK_ROWS}.")
     rows = open_rows(source, hasher)
-    if rows.shape[1] != hasher.n_features_in_:
-        raise ValueError(
-            f"The rows have {rows.shape[1]} features, but {type(hasher).__name__} was fitted on "
-            f"{hasher.n_features_in_}. Encode rows with the columns that it was fitted on."
-        )
-    if labels is not None and len(labels) != len(rows):
-        raise ValueError(f"There are {len(rows)} rows and {len(labels)} labels. Give one label per row.")
+    _check_rows(rows, hasher, labels)
     partitions = rows.partitions(partition_rows)
     plan = _plan(hasher, rows, labels, database=database, partition_rows=partition_rows)
     target = CodeFolder(Path(folder), plan, len(partitions))
@@ -86,14 +82,38 @@ def encode(
         row_progress("encoding", len(rows), shown=progress) as report,
     ):
         report(sum(len(partitions[number]) for number in target.done))
-        waiting = [number for number in range(len(partitions)) if number not in target.done]
-        if waiting:
-            placed = engine.place(_same, hasher), engine.place(_same, rows), database
-            tasks = (_task(number, partitions[number], labels) for number in waiting)
-            for task, packed in engine.unordered(encode_partition, tasks, *placed):
-                target.write(task.number, packed)
-                report(len(packed))
+        tasks = [_task(number, partitions[number], labels) for number in range(len(partitions))]
+        _encode_missing(engine, hasher, rows, tasks, target, database, report)
         return target.finish(one_file=one_file)
+
+
+def _check_rows(rows: JoinedRows, hasher: BaseHasher, labels: np.ndarray | None) -> None:
+    if rows.shape[1] != hasher.n_features_in_:
+        raise ValueError(
+            f"The rows have {rows.shape[1]} features, but {type(hasher).__name__} was fitted on "
+            f"{hasher.n_features_in_}. Encode rows with the columns that it was fitted on."
+        )
+    if labels is not None and len(labels) != len(rows):
+        raise ValueError(f"There are {len(rows)} rows and {len(labels)} labels. Give one label per row.")
+
+
+def _encode_missing(
+    engine: DaskEngine,
+    hasher: BaseHasher,
+    rows: JoinedRows,
+    tasks: Sequence[PartitionTask],
+    target: CodeFolder,
+    database: bool,
+    report: Callable[[int], None],
+) -> None:
+    """Write all partitions that the folder does not have yet."""
+    waiting = [task for task in tasks if task.number not in target.done]
+    if not waiting:
+        return
+    placed = engine.place(_same, hasher), engine.place(_same, rows), database
+    for task, packed in engine.unordered(encode_partition, waiting, *placed):
+        target.write(task.number, packed)
+        report(len(packed))
 
 
 def open_rows(source: Location | RowSource, hasher: BaseHasher | None = None) -> JoinedRows:
