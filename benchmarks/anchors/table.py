@@ -15,14 +15,18 @@ _CODES = {"map": "out of sample", "map_known_labels": "known labels where given"
 
 def table(lines: list[dict], lengths: Sequence[int]) -> str:
     """Return measured and published figures as Markdown: one table for each number of training rows."""
-    return "\n\n".join(
-        "\n".join(_lines_of(name, lines, lengths)) for name in dict.fromkeys(line["protocol"] for line in lines)
-    )
+    protocols = dict.fromkeys([*(line["protocol"] for line in lines), *(known.protocol for known in PUBLISHED)])
+    return "\n\n".join("\n".join(_lines_of(name, lines, lengths)) for name in protocols)
 
 
 def _lines_of(protocol: str, lines: list[dict], lengths: Sequence[int]) -> list[str]:
     bits = " | ".join(f"{n} bits" for n in lengths)
-    text = [f"| {protocol} | method | database codes | {bits} | runs | source |", "|" + "---|" * (len(lengths) + 5)]
+    text = [
+        f"Rows: `{protocol}`",
+        "",
+        f"| features | method | database codes | {bits} | runs | source |",
+        "|" + "---|" * (len(lengths) + 5),
+    ]
     measured = [line for line in lines if line["protocol"] == protocol]
     published = [known for known in PUBLISHED if known.protocol == protocol]
     for features in dict.fromkeys([*(line["features"] for line in measured), *(known.features for known in published)]):
