@@ -35,7 +35,7 @@ PUBLISHED = (
     Published("cnn-f", "FastH", {12: 0.5971, 24: 0.6632, 32: 0.6847, 48: 0.7020}, _FEW, _UNKNOWN, _ZHAO),
     Published("cnn-f", "SDH", {12: 0.4539, 24: 0.6334, 32: 0.6514, 48: 0.6603}, _FEW, _UNKNOWN, _ZHAO),
     Published("cnn-f", "COSDISH", {12: 0.5831, 24: 0.6614, 32: 0.6802, 48: 0.7016}, _FEW, _UNKNOWN, _ZHAO),
-    Published("cnn-f, end to end", "DPSH", {12: 0.6818, 24: 0.7204, 32: 0.7341, 48: 0.7464}, _FEW, _OUT, _ZHAO),
-    Published("cnn-f, end to end", "DPSH", {12: 0.713, 24: 0.727, 32: 0.744, 48: 0.757}, _FEW, _OUT, _DPSH),
+    Published("cnn-f, end to end", "DPSH", {12: 0.6818, 24: 0.7204, 32: 0.7341, 48: 0.7464}, _FEW, _UNKNOWN, _ZHAO),
+    Published("cnn-f, end to end", "DPSH", {12: 0.713, 24: 0.727, 32: 0.744, 48: 0.757}, _FEW, _UNKNOWN, _DPSH),
     Published("cnn-f, end to end", "ADSH", {12: 0.8939, 24: 0.9243, 32: 0.9330, 48: 0.9426}, _ALL, _OWN, _ADSH),
 )
