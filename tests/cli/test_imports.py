@@ -48,6 +48,9 @@ def test_texts_reads_tables_and_lines(tmp_path, run):
         hit = collection.search(collection.extract(["hot soup"]), k=1)[0][0]
         assert (hit.label, collection.title, hit.metadata["topic"]) == ("food", "headline", "food")
     assert "No item has a label" in run("texts", lines, "-o", tmp_path / "lines").stdout
+    (tmp_path / "topics.csv").write_text("food\ncars\n")
+    labeled = run("texts", lines, "--labels", tmp_path / "topics.csv", "-o", tmp_path / "labeled")
+    assert "all items have one of 2 classes" in labeled.stdout
     assert "Name it with --text" in run("texts", table, "-o", tmp_path / "other", code=2).stderr
     assert (
         "Its columns are 'headline', 'topic', 'page'"

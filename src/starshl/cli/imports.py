@@ -27,6 +27,7 @@ from .rows import RowOptions, label_file, read_rows
 
 if TYPE_CHECKING:
     from ..importing import ImportSummary
+    from ..tables import Table
 
 __all__ = ["images", "texts", "vectors"]
 
@@ -103,12 +104,12 @@ def texts(
 
     check_new_folder(output)
     if file.suffix.lower() == _LINES:
-        given: dict[str, Any] = {"texts": _read_lines(file, text, labels), "title": title}
+        lines, about = _read_lines(file, text, labels)
     else:
         options = RowOptions(labels, no_labels, None, ids, references, split_names(drop))
-        given = _read_texts(file, text, options) | {"title": title}
+        lines, about = _read_texts(file, text, options)
     with busy("making the collection", progress):
-        summary = import_texts(given.pop("texts"), output, **given)
+        summary = import_texts(lines, output, title=title, **about)
     _print(summary, as_json)
 
 
@@ -135,19 +136,16 @@ def vectors(
     table = read_rows(file, RowOptions(labels, no_labels, vectors, ids, references, split_names(drop)), as_items=True)
     with busy("making the collection", progress):
         summary = import_vectors(
-            table.X,
-            output,
-            table.y,
-            title=title,
-            ids=table.ids,
-            metadata=table.metadata,
-            references=table.references,
-            feature_names=table.feature_names,
+            table.X, output, table.y, title=title, feature_names=table.feature_names, **_about_items(table)
         )
     _print(summary, as_json)
 
 
-def _read_texts(file: Path, text: str | None, options: RowOptions) -> dict[str, Any]:
+def _about_items(table: Table) -> dict[str, Any]:
+    return {"ids": table.ids, "metadata": table.metadata, "references": table.references}
+
+
+def _read_texts(file: Path, text: str | None, options: RowOptions) -> tuple[list[str], dict[str, Any]]:
     """Return the texts of a table and what belongs to them."""
     from dataclasses import replace
 
@@ -164,25 +162,27 @@ def _read_texts(file: Path, text: str | None, options: RowOptions) -> dict[str, 
     table = read_table(file, columns)
     separate = label_file(options.labels)
     y = table.y if separate is None else read_labels(separate)
-    cells = table.X[:, 0].tolist()
-    return {
-        "texts": ["" if cell is None or cell != cell else str(cell) for cell in cells],
-        "labels": None if options.no_labels else y,
-        "field": text,
-        "ids": table.ids,
-        "metadata": table.metadata,
-        "references": table.references,
-    }
+    # A cell that is not equal to itself is NaN: the mark of an empty one in Parquet.
+    cells = ["" if cell is None or cell != cell else str(cell) for cell in table.X[:, 0].tolist()]
+    return cells, {"labels": None if options.no_labels else y, "field": text, **_about_items(table)}
 
 
-def _read_lines(file: Path, text: str | None, labels: str | None) -> list[str]:
-    if text is not None or (labels is not None and label_file(labels) is None):
-        raise ValueError(f"{str(file)!r} holds one text per line and has no columns. Leave --text and --labels out.")
+def _read_lines(file: Path, text: str | None, labels: str | None) -> tuple[list[str], dict[str, Any]]:
+    """Return the texts of a file without columns, and labels from a separate file."""
+    from ..tables import read_labels
+
+    separate = label_file(labels)
+    if text is not None or (labels is not None and separate is None):
+        raise ValueError(
+            f"{str(file)!r} holds one text per line and has no columns. Leave --text out, and give labels in a "
+            "separate file or leave --labels out."
+        )
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError as error:
         raise ValueError(f"{str(file)!r} is not a text file in UTF-8 ({error.reason}). Convert it.") from error
-    return [line for line in lines if line.strip()]
+    texts = [line for line in lines if line.strip()]
+    return texts, {} if separate is None else {"labels": read_labels(separate)}
 
 
 def _print(summary: ImportSummary, as_json: bool) -> None:
