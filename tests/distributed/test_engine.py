@@ -71,6 +71,18 @@ def test_a_cluster_that_fails_is_one_kind_of_error(fail):
     client.close(timeout=1)
 
 
+def test_a_scheduler_that_goes_is_one_error_and_no_log(caplog, capfd):
+    cluster = LocalCluster(1, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address="127.0.0.1:0")
+    with connected(cluster.scheduler_address) as engine:
+        waiting = engine.place(time.sleep, 60)
+        capfd.readouterr()
+        cluster.close()
+        with pytest.raises(ClusterError, match="is gone: its scheduler does not answer"):
+            engine.fetch(waiting)
+    assert [record for record in caplog.records if record.name == "distributed.client"] == []
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_without_the_extra_the_line_that_installs_it_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'starshl\[dask\]'"), connected("tcp://127.0.0.1:9"):

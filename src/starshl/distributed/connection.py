@@ -39,10 +39,23 @@ def connected(client: Any, *, patience: float = 60.0) -> Iterator[DaskEngine]:
             f"There is no Dask scheduler at {client!r} that answers within {_CONNECT_SECONDS:g} seconds. An address "
             "looks like tcp://127.0.0.1:8786; `starshl cluster local` starts a cluster and prints one."
         ) from error
+    with _one_voice():
+        try:
+            yield DaskEngine(own, patience=patience)
+        finally:
+            own.close(timeout=_CONNECT_SECONDS)
+
+
+@contextmanager
+def _one_voice() -> Iterator[None]:
+    """Let errors speak for themselves: Dask also logs a traceback when a scheduler is gone."""
+    logger = logging.getLogger("distributed.client")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
     try:
-        yield DaskEngine(own, patience=patience)
+        yield
     finally:
-        own.close(timeout=_CONNECT_SECONDS)
+        logger.setLevel(before)
 
 
 @contextmanager
