@@ -23,7 +23,7 @@ from .store import Store
 __all__ = ["METRICS", "Rescored", "Rescoring", "RescoringOptions", "exact_distances", "rescored_neighbors"]
 
 METRICS = ("euclidean", "cosine")
-_OVERSAMPLE = 10
+_OVERSAMPLE = 10  # on AG News with ITQ at 128 bits, 10 finds .990 of the nearest vectors and 5 finds .958
 # Of the items nearest by the index, so many times the candidates are ordered by the scores of the query. On AG News,
 # with ITQ at 64 and 128 bits, 10 gives the recall of ordering all items by scores (.970, .990); 3 loses .010.
 _SHORTLIST = 10

@@ -29,7 +29,7 @@ __all__ = [
     "scores_without_own_label",
 ]
 
-DAMPING = 0.99
+DAMPING = 0.99  # as in label spreading (Zhou et al. 2004)
 GRAPH_RIDGE = 0.1
 _TOLERANCE = 1e-4  # relative residual; 1e-1 costs up to .09 of accuracy
 _MAX_ITER = 1000  # the condition is at most 199: about 70 iterations

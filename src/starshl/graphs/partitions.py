@@ -29,7 +29,7 @@ _MOST_K_MEANS_ROWS = 10_000  # centers of so many rows, drawn at random, serve f
 _MOVING_PASSES = 50
 _MOST_SUGGESTED = 30
 _ENOUGH_MODULARITY = 0.98  # of the maximum; within two of the classes in 23 of 24 samples of ten-class sets
-_ENOUGH_INSIDE = 0.9
+_ENOUGH_INSIDE = 0.9  # of the edge weight; chosen by looking at digits, USPS, MNIST and AG News
 
 
 def modularity(graph: NeighborGraph, labels: np.ndarray) -> float:

@@ -23,7 +23,7 @@ from .spread_landmarks import SpreadProblem
 
 __all__ = ["DEFAULT_LANDMARKS", "solve_by_landmarks"]
 
-DEFAULT_LANDMARKS = 3000
+DEFAULT_LANDMARKS = 3000  # on MNIST, 8,000 take 4.5 times as long for .0013 of P@10
 _KERNEL_ROWS = 5000  # on which kernels are fitted
 _BYTES_PER_PAIR = 40  # of landmarks, at the peak: three matrices in float64 and two in float32
 

@@ -18,7 +18,7 @@ from ..kernels import distinct_rows
 
 __all__ = ["Guess", "graph_of_rows", "guess_classes", "guess_clusters"]
 
-_N_COORDINATES = 50
+_N_COORDINATES = 50  # principal components, as many as the neighbor graph reads
 _CLUSTER_TEMPERATURE = 12.0  # that of labels spread from many
 _DISTANCE_WEIGHT = 8.0  # of mean hinge distances against log probabilities; 6 to 16 differ by less than .01
 _SMALLEST_PROBABILITY = 1e-12

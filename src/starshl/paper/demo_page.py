@@ -132,7 +132,7 @@ def _next_steps() -> Section:
     lines = (
         "starshl fit YOUR.csv --labels COLUMN -o model.star learns from your own table; leave unknown labels empty.",
         "starshl index binarize compares codes with the embeddings that you have.",
-        "starshl serve --demo opens a search page.",
+        "starshl explore opens a page in the browser where you search by clicking and teach labels.",
         "starshl reproduce reruns the experiments of the paper.",
     )
     return Section("Try next", "next", [Text(lines)])
