@@ -66,6 +66,9 @@ def test_vectors_makes_a_collection(tmp_path, run):
     np.savez(tmp_path / "rows.npz", X=rng.standard_normal((60, 6)) + 3 * y[:, None], y=y)
     answer = json.loads(run("vectors", tmp_path / "rows.npz", "-o", tmp_path / "made", "--json").stdout)
     assert (answer["kind"], answer["n_items"], answer["n_labeled"]) == ("vectors", 60, 60)
+    run("vectors", tmp_path / "rows.npz", "--bits", "4", "-o", tmp_path / "short")
+    with Collection(tmp_path / "short", read_only=True) as short:
+        assert short.n_bits == 4
 
 
 @pytest.mark.parametrize("command", ["images", "texts", "vectors"])

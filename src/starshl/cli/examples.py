@@ -48,6 +48,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "vectors": (
         "starshl vectors embeddings.npy --labels labels.npy -o items",
+        "starshl vectors embeddings.npy --bits 64 -o items",
         "starshl vectors items.parquet --vectors embedding --title name -o items",
     ),
     "serve": (

@@ -42,6 +42,12 @@ Pictures = Annotated[
 Output = Annotated[
     Path, typer.Option("--output", "-o", metavar="COLLECTION", help="The folder to make; it must not exist yet.")
 ]
+Bits = Annotated[
+    int | None,
+    typer.Option(
+        "--bits", "-b", metavar="N", min=1, help="Length of the codes. By default 32, or as many as the vectors allow."
+    ),
+]
 Network = Annotated[
     bool,
     typer.Option(
@@ -67,6 +73,7 @@ _LINES = ".txt"
 def images(
     folder: Pictures,
     output: Output,
+    bits: Bits = None,
     network: Network = False,
     jobs: Jobs = None,
     progress: Progress = None,
@@ -80,7 +87,8 @@ def images(
     from ..importing import import_pictures
 
     check_new_folder(output)
-    _print(import_pictures(folder, output, network=network, n_jobs=jobs, progress=progress_shown(progress)), as_json)
+    shown = progress_shown(progress)
+    _print(import_pictures(folder, output, n_bits=bits, network=network, n_jobs=jobs, progress=shown), as_json)
 
 
 def texts(
@@ -89,6 +97,7 @@ def texts(
     text: TextColumn = None,
     labels: Labels = None,
     no_labels: NoLabels = False,
+    bits: Bits = None,
     title: TitleColumn = None,
     ids: Ids = None,
     references: References = None,
@@ -109,7 +118,7 @@ def texts(
         options = RowOptions(labels, no_labels, None, ids, references, split_names(drop))
         lines, about = _read_texts(file, text, options)
     with busy("making the collection", progress):
-        summary = import_texts(lines, output, title=title, **about)
+        summary = import_texts(lines, output, n_bits=bits, title=title, **about)
     _print(summary, as_json)
 
 
@@ -118,6 +127,7 @@ def vectors(
     output: Output,
     labels: Labels = None,
     no_labels: NoLabels = False,
+    bits: Bits = None,
     vectors: Vectors = None,
     title: TitleColumn = None,
     ids: Ids = None,
@@ -136,7 +146,13 @@ def vectors(
     table = read_rows(file, RowOptions(labels, no_labels, vectors, ids, references, split_names(drop)), as_items=True)
     with busy("making the collection", progress):
         summary = import_vectors(
-            table.X, output, table.y, title=title, feature_names=table.feature_names, **_about_items(table)
+            table.X,
+            output,
+            table.y,
+            n_bits=bits,
+            title=title,
+            feature_names=table.feature_names,
+            **_about_items(table),
         )
     _print(summary, as_json)
 

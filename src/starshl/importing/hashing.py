@@ -19,6 +19,7 @@ __all__ = ["LearnedHasher", "learn_hasher"]
 
 _FEWEST = 20  # items to learn from
 _SHOWN = 5
+_N_BITS = 32  # as binarize has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class LearnedHasher:
     choice: str
 
 
-def learn_hasher(X: np.ndarray, y: LabelsLike) -> LearnedHasher:
+def learn_hasher(X: np.ndarray, y: LabelsLike, n_bits: int | None = None) -> LearnedHasher:
     """Fit the hasher that :func:`starshl.binarize` would choose; without two classes, labels teach it nothing."""
     known = check_labels(y, len(X))
     n_labeled, classes = int(known.labeled.sum()), [str(name) for name in known.classes.tolist()]
@@ -39,12 +40,12 @@ def learn_hasher(X: np.ndarray, y: LabelsLike) -> LearnedHasher:
     sentence = _about_labels(len(X), n_labeled, classes)
     if len(X) < _FEWEST:
         # A single row is given twice: hashers are fitted on two rows or more.
-        hasher: BaseHasher = LSHash(32, random_state=0).fit(X if len(X) > 1 else np.repeat(X, 2, axis=0))
+        hasher: BaseHasher = LSHash(n_bits or _N_BITS, random_state=0).fit(X if len(X) > 1 else np.repeat(X, 2, axis=0))
         reason = (
             f"LSHash was chosen, because {counted(len(X), 'item')} are too few to learn from; {_FEWEST} are enough."
         )
         return LearnedHasher(hasher, None, sentence, reason)
-    choice = choose_hasher(hold_out(X, taught_by, None, 0), None, None)
+    choice = choose_hasher(hold_out(X, taught_by, None, 0), None, n_bits)
     return LearnedHasher(clone(choice.hasher).fit(X, taught_by), taught_by, sentence, choice.reason)
 
 

@@ -32,6 +32,7 @@ def import_pictures(
     pictures: str | os.PathLike[str],
     collection: str | os.PathLike[str],
     *,
+    n_bits: int | None = None,
     network: bool = False,
     n_jobs: int | None = None,
     progress: bool = False,
@@ -45,6 +46,8 @@ def import_pictures(
     ----------
     pictures : path of the folder
     collection : path of the new collection
+    n_bits : int, default=None
+        Length of the codes; None is 32, or as many as the vectors allow.
     network : bool, default=False
         Describe pictures by a network that was trained on photographs (:class:`starshl.features.NetworkFeatures`)
         instead of by pixels, gradients and colors.
@@ -62,7 +65,7 @@ def import_pictures(
     rows, previews, kept, skipped = _read_all(files, first, n_jobs, progress=progress)
     extractor, X = _finish(first, rows, network=network)
     labels = _labels([file.label for file in kept])
-    learned = learn_hasher(X, labels)
+    learned = learn_hasher(X, labels, n_bits)
     fill_collection(
         collection,
         learned,

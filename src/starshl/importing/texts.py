@@ -27,6 +27,7 @@ def import_texts(
     collection: str | os.PathLike[str],
     labels: LabelsLike = None,
     *,
+    n_bits: int | None = None,
     field: str = "text",
     title: str | None = None,
     ids: ArrayLike | None = None,
@@ -41,6 +42,8 @@ def import_texts(
     collection : path of the new collection
     labels : array of shape (n_texts,), default=None
         As in :meth:`starshl.Collection.add`.
+    n_bits : int, default=None
+        Length of the codes; None is 32, or as many as the vectors allow.
     field : str, default="text"
         The metadata field that holds the text itself.
     title : str, default=None
@@ -54,7 +57,7 @@ def import_texts(
     words = Text(_N_COMPONENTS).fit(texts)
     extractor = Extractor("texts", [words, UnitLength().fit(words.transform(texts[:1]))])
     X = extractor.transform(texts)
-    learned = learn_hasher(X, labels)
+    learned = learn_hasher(X, labels, n_bits)
     rows: Sequence[Mapping[str, Any]] = metadata or [{} for _ in texts]
     stored = [{**row, field: text} for row, text in zip(rows, texts, strict=True)]
     fill_collection(

@@ -24,6 +24,7 @@ def import_vectors(
     collection: str | os.PathLike[str],
     labels: LabelsLike = None,
     *,
+    n_bits: int | None = None,
     title: str | None = None,
     ids: ArrayLike | None = None,
     metadata: Sequence[Mapping[str, Any]] | None = None,
@@ -38,6 +39,8 @@ def import_vectors(
     collection : path of the new collection
     labels : array of shape (n_items,), default=None
         As in :meth:`starshl.Collection.add`.
+    n_bits : int, default=None
+        Length of the codes; None is 32, or as many as the vectors allow.
     title : str, default=None
         The metadata field that says what an item is.
     ids, metadata, references : as in :meth:`starshl.Collection.add`
@@ -47,7 +50,7 @@ def import_vectors(
     start = time.perf_counter()
     check_new(collection)
     rows = np.asarray(X)
-    learned = learn_hasher(rows, labels)
+    learned = learn_hasher(rows, labels, n_bits)
     if feature_names is not None:
         learned.hasher.feature_names_in_ = np.array(feature_names, dtype=object)
     fill_collection(collection, learned, rows, labels, title=title, ids=ids, metadata=metadata, references=references)
