@@ -14,7 +14,7 @@ from starshl.web.http import BackgroundServer, create_app
 
 KINDS = ("circle", "cross", "square")
 N_PICTURES, N_LABELED = 240, 160
-COPIES = ("album", "lesson", "shared", "fresh", "careful", "idle")
+COPIES = ("album", "lesson", "shared", "fresh", "careful", "idle", "quick")
 
 
 def draw(kind, rng, side=24):
@@ -98,7 +98,7 @@ def visit(browser, site):
 
     def open_page(path, **settings):
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | settings)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(30_000)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))

@@ -4,40 +4,7 @@ import re
 
 import pytest
 
-DONE = "addEventListener('settled', resolve, {once: true})"
-
-
-def lesson(page):
-    """Wait until a lesson is prepared."""
-    page.wait_for_selector("#proposals", timeout=30_000)
-    until(page, "document.activeElement.matches('[role=option]')")
-
-
-def press(page, *keys):
-    """Press keys that change a lesson, and wait until the page shows what follows."""
-    page.evaluate(f"() => {{ window.settled = new Promise((resolve) => document.{DONE}); }}")
-    for key in keys:
-        page.keyboard.press(key)
-    page.evaluate("() => window.settled")
-
-
-def until(page, expression):
-    """Wait until an expression is true; the pages forbid what wait_for_function does."""
-    for _ in range(100):
-        if page.evaluate(expression):
-            return
-        page.wait_for_timeout(100)
-    raise AssertionError(f"not in time: {expression}")
-
-
-def focused(page):
-    """Return the id of the item that has the focus."""
-    return int(page.evaluate("document.activeElement.dataset.id"))
-
-
-def labels(page, site, name):
-    answer = page.request.get(f"{site}/api/v1/collections/{name}/items?limit=1000").json()
-    return {item["id"]: item["label"] for item in answer["items"] if item["label"] is not None}
+from .acting import focused, labels, lesson, name_by_typing, press, until
 
 
 def guessed_right(page, truth):
@@ -46,12 +13,6 @@ def guessed_right(page, truth):
         ".small-options > li", "all => all.map((each) => [Number(each.dataset.id), each.dataset.predicted])"
     )
     return sum(truth[item] == guess for item, guess in shown) / len(shown)
-
-
-def name_by_typing(page, name):
-    """Label what is selected by typing a name that is no class yet."""
-    page.keyboard.type(name)
-    press(page, "Enter")
 
 
 def test_fifty_labels_by_keyboard_alone_make_the_rest_right(visit, site, truth):
@@ -94,7 +55,6 @@ def test_undo_brings_back_what_was_and_a_reload_loses_nothing(visit, site):
     page.reload()
     lesson(page)
     assert page.text_content(".class-name") == "ring"
-    assert focused(page) == second
     press(page, "Control+z")
     assert labels(page, site, "careful") == {}
 
@@ -129,6 +89,43 @@ def test_an_item_that_is_proposed_and_also_a_member_of_its_class_is_labeled_once
     assert page.locator(f'[data-id="{item}"][aria-selected="true"]').count() == 2
     press(page, "1")
     assert labels(page, site, "careful") == before | {item: "ring"}
+
+
+def test_keys_that_are_pressed_before_an_answer_arrives_are_about_the_next_item(visit, site):
+    page = visit("/explore/quick/teach")
+    lesson(page)
+    name_by_typing(page, "ring")
+    name_by_typing(page, "disk")
+    before, shown = labels(page, site, "quick"), [focused(page)]
+    held = []
+    page.route("**/teach/answer", lambda route: held.append(route))
+    page.keyboard.press("1")
+    until(page, f"document.activeElement.dataset.id !== '{shown[0]}'")
+    shown.append(focused(page))
+    page.keyboard.press("2")
+    until(page, f"document.activeElement.dataset.id !== '{shown[1]}'")
+    shown.append(focused(page))
+    page.keyboard.type("sq")
+    for _ in range(2):
+        while not held:
+            page.wait_for_timeout(50)
+        held.pop().continue_()
+    until(page, "document.querySelector('.desk .facts b').textContent === '4'")
+    assert page.input_value("#label") == "sq", "what is being typed stays"
+    assert page.evaluate("document.activeElement.id") == "label"
+    assert page.get_attribute('#proposals [aria-selected="true"]', "data-id") == str(shown[2])
+    assert labels(page, site, "quick") == before | {shown[0]: "ring", shown[1]: "disk"}
+
+
+def test_a_label_that_is_refused_stays_where_it_was_typed(visit, site):
+    page = visit("/explore/quick/teach")
+    lesson(page)
+    item = focused(page)
+    page.route("**/teach/answer", lambda route: route.fulfill(status=422, json={"detail": "No such class."}))
+    name_by_typing(page, "rong")
+    until(page, "document.querySelector('#status').textContent === 'No such class.'")
+    assert page.input_value("#label") == "rong"
+    assert focused(page) == item
 
 
 def test_two_tabs_show_the_same_lesson(visit, site):

@@ -150,3 +150,14 @@ def test_ids_that_are_too_large_for_numbers_of_scripts_keep_their_digits(running
         if page(ask, "/explore/things/map").text.count("<canvas"):
             break
     assert ask("GET", "/explore/things/map/items", root="").json()["ids"] == [str(item) for item in ids]
+
+
+def test_items_of_an_undone_answer_are_asked_for_again_first(ask):
+    lesson(ask)
+    ask("PUT", "/collections/things/labels", json={"items": [{"id": item, "label": None} for item in range(9, 60)]})
+    ask("POST", "/explore/things/teach/answer", root="", json={"ids": [31, 17], "label": "b"})
+    text = ask("POST", "/explore/things/teach/undo", root="", json={}).text
+    shown = re.findall(r'class="option (\w+)" data-id="(\d+)"', text[: text.index("</ul>")])
+    assert [item for way, item in shown if way == "again"] == ["31", "17"]
+    assert [item for _, item in shown[:2]] == ["31", "17"]
+    assert len({item for _, item in shown}) == 12

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,8 +50,11 @@ class Board:
         return self.curve[-1] if self.curve else None
 
 
-def board_of(lesson: Lesson, n_proposals: int, order: str) -> Board:
-    """Return the board of a lesson; ``order`` shows the "least" or the "most" certain members of each class."""
+def board_of(lesson: Lesson, n_proposals: int, order: str, first: Sequence[int] = ()) -> Board:
+    """Return the board of a lesson; ``order`` shows the "least" or the "most" certain members of each class.
+
+    Items of ``first`` that have no label come before all proposals.
+    """
     state, found = lesson.state(), lesson.predictions()
     open_items = ~np.asarray(found.given)
     confidences = np.asarray(found.confidences)
@@ -65,7 +68,21 @@ def board_of(lesson: Lesson, n_proposals: int, order: str) -> Board:
         for each in state.classes[:_MOST_CLASSES]
     ]
     doubts = [suspect for suspect in lesson.suspects(_SUSPECTS) if suspect.confidence >= _DOUBTFUL]
-    return Board(state, lesson.propose(n_proposals), members, histogram.tolist(), lesson.curve(), doubts)
+    asked = _asked_again(lesson, first[:n_proposals])
+    again = {each.id for each in asked}
+    proposals = asked + [each for each in lesson.propose(n_proposals) if each.id not in again]
+    return Board(state, proposals[:n_proposals], members, histogram.tolist(), lesson.curve(), doubts)
+
+
+def _asked_again(lesson: Lesson, ids: Sequence[int]) -> list[Proposal]:
+    if not ids:
+        return []
+    found = lesson.predictions(ids)
+    return [
+        Proposal(int(item), label, float(confidence), "again")
+        for item, label, confidence, is_given in zip(*found, strict=True)
+        if not is_given
+    ]
 
 
 def _members(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -124,13 +125,16 @@ async def skip(body: Chosen, request: Request, collection: InCollection, service
 async def undo(body: Chosen, request: Request, collection: InCollection, service: TheService) -> Response:
     """Take the last answer or skip back."""
 
+    restored: list[int] = []
+
     def change(lesson: Lesson) -> str:
         update = change_lesson(collection, lesson.undo)
-        return (
-            "There is nothing to undo." if update is None else f"Undone: {counted(len(update.ids), 'item')} as before."
-        )
+        if update is None:
+            return "There is nothing to undo."
+        restored.extend(update.ids)
+        return f"Undone: {counted(len(update.ids), 'item')} as before."
 
-    return await _changed(request, collection, service, body.order, change)
+    return await _changed(request, collection, service, body.order, change, restored)
 
 
 @routes.post("/explore/{name}/teach/cancel")
@@ -142,7 +146,15 @@ async def cancel(collection: InCollection, service: TheService) -> Response:
     return JSONResponse({"state": service.jobs.cancel(collection.name, job.id).state})
 
 
-async def _changed(request: Request, collection: Searcher, service: TheService, order: str, change: Any) -> Response:
+async def _changed(
+    request: Request,
+    collection: Searcher,
+    service: TheService,
+    order: str,
+    change: Callable[[Lesson], str],
+    first: Sequence[int] = (),
+) -> Response:
+    """Change a lesson, and show its board; items that were asked for before come first, to be asked for again."""
     collection.check_writable()
     workshop = service.workshop(collection.name)
 
@@ -153,7 +165,7 @@ async def _changed(request: Request, collection: Searcher, service: TheService, 
         message = change(lesson)
         # From the first answer on, and not before: to look at a page must not change the model.
         lesson.refit()
-        return _shown(workshop, lesson, order, message)
+        return _shown(workshop, lesson, order, message, first)
 
     shown = await in_thread(work)
     info = await in_thread(collection.info)
@@ -161,8 +173,8 @@ async def _changed(request: Request, collection: Searcher, service: TheService, 
     return render("teach/board.html", request, name=collection.name, info=info, shown=shown, **values)
 
 
-def _shown(workshop: Workshop, lesson: Lesson, order: str, message: str = "") -> _Shown:
-    board = board_of(lesson, _N_PROPOSALS, order)
+def _shown(workshop: Workshop, lesson: Lesson, order: str, message: str = "", first: Sequence[int] = ()) -> _Shown:
+    board = board_of(lesson, _N_PROPOSALS, order, first)
     ids = sorted(
         {proposal.id for proposal in board.proposals}
         | {item for each in board.members for item in each.ids}

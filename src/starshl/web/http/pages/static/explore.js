@@ -9,7 +9,7 @@ const upload = document.getElementById("upload");
 let current = new AbortController();
 let polling;
 
-/** Show what an address asks for; ``then`` names what gets the focus. */
+/** Show what an address asks for, and return whether it was found; ``focus`` selects what gets the focus. */
 async function show(address, { push = true, focus = "h2" } = {}) {
   current.abort();
   clearTimeout(polling);
@@ -27,10 +27,12 @@ async function show(address, { push = true, focus = "h2" } = {}) {
     if (!isAsked) rest.replaceChildren();
     else await showRest(asked, signal);
     document.dispatchEvent(new CustomEvent("shown"));
+    return true;
   } catch (error) {
-    if (error.name === "AbortError") return;
+    if (error.name === "AbortError") return false;
     near.classList.remove("busy");
     tell(error.message, { bad: true });
+    return false;
   }
 }
 
@@ -106,8 +108,9 @@ async function explain(address) {
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
-  show(asked());
-  form.elements.q.value = "";
+  const typed = form.elements.q.value;
+  // What was typed goes once it was found; meanwhile, something else may have been typed.
+  show(asked()).then((isShown) => { if (isShown && form.elements.q.value === typed) form.elements.q.value = ""; });
 });
 form.addEventListener("input", (event) => {
   const shown = form.querySelector(`output[for="${event.target.id}"]`);

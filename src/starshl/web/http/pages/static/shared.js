@@ -12,6 +12,19 @@ export function tell(message, { bad = false } = {}) {
   clearing = setTimeout(() => { place.textContent = ""; }, bad ? 9000 : 4000);
 }
 
+/** What a request ends with if the token of this browser is missing, unknown or expired. */
+export class LoginNeeded extends Error {}
+
+const isLogin = (answer) => answer.status === 401 || (answer.redirected && new URL(answer.url).pathname === "/login");
+
+/** Say that a login is needed, in another tab, so that nothing on this page is lost. */
+function askForLogin() {
+  if (document.getElementById("login-needed")) return;
+  const link = make("a", { href: `/login?next=${encodeURIComponent(location.pathname + location.search)}`, target: "_blank", class: "button" }, "Log in");
+  const words = make("p", {}, "Your token is no longer valid here. Log in, in another tab, and come back: what you typed and selected stays on this page.");
+  document.getElementById("main").prepend(make("div", { id: "login-needed", class: "panel login-needed", role: "alert" }, words, link));
+}
+
 /** Send a request; an answer that is no success becomes an error with the words of the service. */
 export async function request(address, options = {}) {
   let answer;
@@ -21,6 +34,11 @@ export async function request(address, options = {}) {
     if (error.name === "AbortError") throw error;
     throw new Error("The service does not answer. Check that it runs, and try again.");
   }
+  if (isLogin(answer)) {
+    askForLogin();
+    throw new LoginNeeded("Log in first: your token is no longer valid.");
+  }
+  document.getElementById("login-needed")?.remove();
   if (!answer.ok) {
     let detail = `The service answered ${answer.status}.`;
     try { detail = (await answer.json()).detail ?? detail; } catch { /* no problem details: the status has to do */ }

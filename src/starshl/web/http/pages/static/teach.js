@@ -1,6 +1,6 @@
 // The teach page: what is selected, what keys do, and boards that follow the newest labels.
 
-import { request, send, tell } from "./shared.js";
+import { LoginNeeded, request, send, tell } from "./shared.js";
 
 const board = document.getElementById("board");
 const address = board.dataset.address;
@@ -8,12 +8,14 @@ const SECONDS_BETWEEN_LOOKS = 2;
 let order = new URL(location.href).searchParams.get("order") ?? "least";
 let anchor = null;
 let isSending = false;
+let isLooking = false;
 const waiting = [];
 
 const options = () => [...board.querySelectorAll('[role="option"]')];
+const proposals = () => [...board.querySelectorAll("#proposals > li")];
 const selected = () => options().filter((option) => option.getAttribute("aria-selected") === "true");
-/** The ids of what is selected, each once: an item may be proposed and also stand among the members of its class. */
-const selectedIds = () => [...new Set(selected().map((option) => Number(option.dataset.id)))];
+/** The ids of what is selected, as text, for numbers here have 53 bits, and each once: an item may be proposed and also stand among the members of its class. */
+const selectedIds = () => [...new Set(selected().map((option) => option.dataset.id))];
 const version = () => board.querySelector(".lesson")?.dataset.version;
 
 function mark(option, isSelected) { option.setAttribute("aria-selected", String(isSelected)); }
@@ -35,32 +37,65 @@ function focusOn(option) {
   option.focus({ preventScroll: false });
 }
 
-/** Replace the board; the focus stays where it was: on the label that is being typed, or on what is selected. */
-function show(html, { keep = [], focus = true, keepTyped = false } = {}) {
-  const typed = document.activeElement?.id === "label" && keepTyped ? document.activeElement.value : null;
+/**
+ * Replace the board. What is selected stays selected, and so do a name that is being typed, and the focus. With ``pin``,
+ * it stays even if it is no longer proposed: nothing may change under the eyes of somebody about to press a key.
+ */
+function show(html, { keep = [], pin = false, focus = true, keepFocus = false } = {}) {
+  const before = document.getElementById("label");
+  const typed = before?.value ?? "";
+  const isTyping = before !== null && document.activeElement === before && (typed !== "" || keepFocus);
   const takesFocus = focus || board.contains(document.activeElement);
+  const pinned = pin ? proposals().filter((option) => keep.includes(option.dataset.id)) : [];
   board.innerHTML = html;
-  const all = options();
-  const again = all.filter((option) => keep.includes(option.dataset.id));
-  const first = again[0] ?? all[0];
+  const shown = new Set(options().map((option) => option.dataset.id));
+  board.querySelector("#proposals")?.prepend(...pinned.filter((option) => !shown.has(option.dataset.id)));
+  options().forEach((option) => mark(option, false));
+  const again = options().filter((option) => keep.includes(option.dataset.id));
+  const first = again[0] ?? options()[0];
   anchor = first ?? null;
-  (again.length ? again : all.slice(0, 1)).forEach((option) => mark(option, true));
+  (again.length ? again : options().slice(0, 1)).forEach((option) => mark(option, true));
   if (first) first.tabIndex = 0;
   const input = document.getElementById("label");
-  if (typed !== null && input) { input.value = typed; input.focus(); }
+  if (input) input.value = typed;
+  if (isTyping && input) input.focus();
   else if (takesFocus) first?.focus({ preventScroll: true });
 }
 
 /** Send a change; answers arrive one after the other, in the order in which they were given. */
 function change(action, body) {
   waiting.push([action, body]);
+  if (action !== "undo") goOn(body.ids);
   if (!isSending) next();
+}
+
+/** Set items aside that are being labeled or skipped, so that the next key is about the next one. */
+function goOn(ids) {
+  for (const option of options()) if (ids.includes(option.dataset.id)) { option.classList.add("sent"); mark(option, false); }
+  const first = proposals().find((option) => !option.classList.contains("sent"));
+  if (first) choose(first);
+}
+
+/** Let items be labeled again whose label was refused. */
+function comeBack(ids) {
+  for (const option of options()) {
+    option.classList.remove("sent");
+    mark(option, ids.includes(option.dataset.id));
+  }
+  const first = selected()[0];
+  if (first) { anchor = first; focusOn(first); }
+}
+
+/** The items that an undo has brought back to be asked for again. */
+function againIn(html) {
+  const parsed = new DOMParser().parseFromString(html, "text/html");
+  return [...parsed.querySelectorAll("#proposals > .again")].map((option) => option.dataset.id);
 }
 
 async function next() {
   isSending = true;
   while (waiting.length) {
-    const [action, body] = waiting.shift();
+    const [action, body] = waiting[0];
     board.classList.add("busy");
     try {
       const answer = await request(`${address}/${action}`, {
@@ -68,17 +103,31 @@ async function next() {
         headers: { "Content-Type": "application/json", Accept: "application/json" },
         body: JSON.stringify({ ...body, order }),
       });
-      show(await answer.text());
+      const html = await answer.text();
+      waiting.shift();
+      if (action === "undo") show(html, { keep: againIn(html) });
+      else show(html, { keep: selectedIds(), pin: true });
+      for (const [, { ids }] of waiting) if (ids) goOn(ids);
       const message = board.querySelector(".lesson")?.dataset.message;
       if (message) tell(message);
     } catch (error) {
-      waiting.length = 0;
       tell(error.message, { bad: true });
+      board.classList.remove("busy");
+      if (error instanceof LoginNeeded) break; // what waits is sent after the login
+      waiting.length = 0;
+      if (body.ids) comeBack(body.ids);
+      giveBack(body.label);
     }
     board.classList.remove("busy");
   }
   isSending = false;
   board.dispatchEvent(new CustomEvent("settled", { bubbles: true }));
+}
+
+/** Let a name that was refused stand where it was typed. */
+function giveBack(name) {
+  const input = document.getElementById("label");
+  if (name && input && !input.value) input.value = name;
 }
 
 function label(name, ids = selectedIds()) {
@@ -104,7 +153,7 @@ board.addEventListener("click", (event) => {
   if (option) choose(option, { extend: event.shiftKey, toggle: event.ctrlKey || event.metaKey });
   const button = event.target.closest("button");
   if (!button) return;
-  if (button.dataset.fix) label(button.dataset.label, [Number(button.dataset.fix)]);
+  if (button.dataset.fix) label(button.dataset.label, [button.dataset.fix]);
   else if (button.dataset.label) label(button.dataset.label);
   else if (button.dataset.order) { order = button.dataset.order; refresh(); }
   else if (button.dataset.do) actions[button.dataset.do]();
@@ -172,7 +221,7 @@ function press(event, option) {
   const areDigits = names.length > 0 && names.every((name) => /^\d$/.test(name));
   if (key === " " && option) choose(option, { toggle: true });
   else if (key === "Enter") accept();
-  else if ((event.ctrlKey || event.metaKey) && key === "a") options().slice(0, board.querySelectorAll("#proposals > li").length).forEach((each) => mark(each, true));
+  else if ((event.ctrlKey || event.metaKey) && key === "a") proposals().forEach((each) => mark(each, true));
   else if (key === "Backspace") actions.undo();
   else if (key === "Delete" || key === "-") actions.skip();
   else if (keyFor(key)) label(keyFor(key).dataset.label);
@@ -191,10 +240,11 @@ function startTyping(key) {
 
 async function refresh() {
   const focus = preparing();
-  const keep = selectedIds().map(String);
   try {
     const answer = await request(`${address}?part=board&order=${order}`, { headers: { Accept: "application/json" } });
-    show(await answer.text(), { keep, focus, keepTyped: true });
+    const html = await answer.text();
+    // An answer that was given meanwhile brings a newer board.
+    if (!isSending) show(html, { keep: preparing() ? [] : selectedIds(), focus, keepFocus: true });
   } catch (error) {
     tell(error.message, { bad: true });
   }
@@ -202,14 +252,16 @@ async function refresh() {
 
 /** Look whether another tab or a program has changed something, and how far a preparation is. */
 async function look() {
-  if (isSending || document.hidden) return;
+  if (isSending || isLooking || document.hidden) return;
+  isLooking = true;
   try {
     const state = await (await request(`${address}/state`)).json();
-    if (isSending) return;
     const codes = document.getElementById("codes");
     if (codes && state.codes) codes.textContent = { current: "codes up to date", running: "codes are learning", waiting: "codes are learning" }[state.codes] ?? `codes ${state.codes}`;
-    if (String(state.version ?? "") !== (version() ?? "") || board.querySelector("[data-preparing] progress")) await refresh();
+    if (waiting.length && !isSending) await next(); // what a login has interrupted
+    else if (!isSending && (preparing() || String(state.version ?? "") !== (version() ?? ""))) await refresh();
   } catch { /* the next look may succeed */ }
+  isLooking = false;
 }
 
 const preparing = () => board.querySelector("[data-preparing] progress") !== null;
