@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from starshl import Collection, StarRidge
+from starshl.codebooks import Codebook
+from starshl.web.places import codeword_places
 
 from .asking import current_codes, lesson, page
 
@@ -58,3 +60,16 @@ def test_the_page_of_the_model_tells_given_labels_from_believed_ones(ask):
     assert (
         "60: 10 with a given label, 50 with a label that the lesson believed" in page(ask, "/explore/things/model").text
     )
+
+
+def test_names_of_codewords_that_coincide_on_the_map_stand_apart(tmp_path, rows):
+    names = list("abcdefghij")
+    codebook = Codebook.numbered(names, n_reserved=6)
+    labels = np.array(names)[np.arange(len(rows)) % 10]
+    hasher = StarRidge(codebook.n_bits, codewords=codebook, random_state=0).fit(rows, labels)
+    with Collection.create(tmp_path / "things", hasher) as collection:
+        places = np.array([[each.x, each.y] for each in codeword_places(collection)])
+    gaps = np.linalg.norm(places[:, None] - places[None], axis=2)[~np.eye(10, dtype=bool)]
+    assert gaps.min() > 0.04
+    assert places.min() >= 0
+    assert places.max() <= 1

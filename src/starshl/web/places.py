@@ -10,6 +10,7 @@ import numpy as np
 from ..answers import Label
 from ..collection import Collection
 from ..maps import map_codewords
+from ..maps.layout import in_unit_square
 from ..teaching import Lesson
 from .unwrapping import class_hasher
 
@@ -18,6 +19,7 @@ __all__ = ["CodewordPlace", "codeword_places", "item_places"]
 # Places are whole numbers up to it: finer than any screen, and short in JSON.
 _SCALE = 10_000
 _CODE_BITS = 4
+_COINCIDE, _SPREAD = 0.04, 0.045  # shares of the width of a map: nearer names cannot be read apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,5 +64,18 @@ def codeword_places(collection: Collection) -> list[CodewordPlace]:
     names = np.asarray(classes).tolist()
     return [
         CodewordPlace(names[row], float(x), float(y), names[int(near.argmin())], int(near.min()))
-        for row, ((x, y), near) in enumerate(zip(map_codewords(words), distances, strict=True))
+        for row, ((x, y), near) in enumerate(zip(_apart(map_codewords(words)), distances, strict=True))
     ]
+
+
+def _apart(places: np.ndarray) -> np.ndarray:
+    """Return places in which those that coincide stand around their common one: short words fill a plane poorly."""
+    spread = places.astype(np.float64).copy()
+    _, groups = np.unique(np.round(places / _COINCIDE), axis=0, return_inverse=True)
+    for group in np.unique(groups):
+        members = np.flatnonzero(groups == group)
+        if len(members) > 1:
+            angles = 2 * np.pi * np.arange(len(members)) / len(members)
+            radius = min(0.3, _SPREAD * len(members))
+            spread[members] += radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    return in_unit_square(spread)

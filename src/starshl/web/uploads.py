@@ -20,6 +20,6 @@ def read_upload(searcher: Searcher, content: bytes, name: str) -> Future[Upload]
         if collection.kind != "pictures":
             raise ValueError(
                 "This collection was not made from pictures, so it cannot be searched with one. Search by id, or make "
-                "a collection with: starshl images FOLDER."
+                "a collection with: starshl images FOLDER -o COLLECTION."
             )
     return mapped(picture_and_preview(searcher, content), lambda found: Upload(found[0][0], found[1], name))

@@ -174,6 +174,8 @@ def _searched(
 def _others(workshop: Workshop, question: Question, info: CollectionInfo, asked: Asked) -> list[Ranked]:
     """Search with rescoring, by exact distances, and by the codes of another method."""
     about = "the codes choose candidates, their vectors decide"
+    if info.method == "HybridHasher":
+        about += "; the likely class comes first"
     found = [_searched(workshop, question, info, asked, "Codes, then vectors", about, rescore=True)]
     if not workshop.side_by_side.is_ready:
         return found
