@@ -107,7 +107,9 @@ def test_keys_that_are_pressed_before_an_answer_arrives_are_about_the_next_item(
     shown.append(focused(page))
     page.keyboard.type("sq")
     for _ in range(2):
-        while not held:
+        for _ in range(600):
+            if held:
+                break
             page.wait_for_timeout(50)
         held.pop().continue_()
     until(page, "document.querySelector('.desk .facts b').textContent === '4'")
