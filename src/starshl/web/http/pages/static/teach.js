@@ -69,9 +69,14 @@ function change(action, body) {
   if (!isSending) next();
 }
 
-/** Set items aside that are being labeled or skipped, so that the next key is about the next one. */
-function goOn(ids) {
+/** Set items aside that are being labeled or skipped. */
+function setAside(ids) {
   for (const option of options()) if (ids.includes(option.dataset.id)) { option.classList.add("sent"); mark(option, false); }
+}
+
+/** Go on to the next item at once, so that the next key is about it. */
+function goOn(ids) {
+  setAside(ids);
   const first = proposals().find((option) => !option.classList.contains("sent"));
   if (first) choose(first);
 }
@@ -107,7 +112,9 @@ async function next() {
       waiting.shift();
       if (action === "undo") show(html, { keep: againIn(html) });
       else show(html, { keep: selectedIds(), pin: true });
-      for (const [, { ids }] of waiting) if (ids) goOn(ids);
+      // The focus stays where it is: somebody may be typing a name.
+      for (const [, { ids }] of waiting) if (ids) setAside(ids);
+      if (!selected().length) goOn([]);
       const message = board.querySelector(".lesson")?.dataset.message;
       if (message) tell(message);
     } catch (error) {
