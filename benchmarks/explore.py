@@ -67,7 +67,7 @@ def measure(client: httpx.Client, name: str, n_clicks: int) -> None:
     items = np.random.default_rng(1).integers(0, n_items, n_clicks).tolist()
     for part, what in (("near", "click to neighbors by codes"), ("rest", "then all other methods and why")):
         seconds = [timed(client, f"/explore/{name}?item={item}&part={part}") for item in items]
-        print(f"{what}: median {1000 * np.median(seconds):.0f} ms, 95 % {1000 * np.percentile(seconds, 95):.0f} ms")
+        print(f"{what}: median {1000 * np.median(seconds):.0f} ms, 95% {1000 * np.percentile(seconds, 95):.0f} ms")
 
 
 def timed(client: httpx.Client, path: str) -> float:

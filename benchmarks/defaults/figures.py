@@ -86,7 +86,7 @@ def gap(first: dict[int, float] | None, second: dict[int, float] | None) -> Pair
 
 
 def with_interval(difference: Paired | None) -> str:
-    """Write a paired difference with its 95 % interval; bold if the interval leaves out zero."""
+    """Write a paired difference with its 95% interval; bold if the interval leaves out zero."""
     if difference is None:
         return "-"
     if difference.low is None or difference.high is None:

@@ -10,7 +10,7 @@ import numpy as np
 
 __all__ = ["Scratch", "available_bytes"]
 
-_ROOM = 3  # times the entries of a matrix: room for others that are larger by 70 %
+_ROOM = 3  # times the entries of a matrix: room for others that are larger by 70%
 _MEMINFO = Path("/proc/meminfo")
 
 

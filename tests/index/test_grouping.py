@@ -26,7 +26,7 @@ def n_slots_used(codes):
 @pytest.mark.parametrize("n_words", [1, 2, 4])
 @pytest.mark.parametrize("shift", [0, 7, 20, 33, 46, 50])
 def test_codes_that_differ_in_any_14_bits_spread_over_the_slots_like_random_ones(shift, n_words):
-    # Random hashes fill 1 - exp(-1/2) = 39 % of twice as many slots; a hash that misses bits fills a few.
+    # Random hashes fill 1 - exp(-1/2) = 39% of twice as many slots; a hash that misses bits fills a few.
     codes = codes_of_words(np.arange(N_CODES, dtype=np.uint64) << np.uint64(shift), n_words)
     assert 0.37 < n_slots_used(codes) / N_SLOTS < 0.51
 

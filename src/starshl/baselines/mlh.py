@@ -41,7 +41,7 @@ class MLH(LinearHasher):
     Rows are centered, reduced to principal components and brought to unit length, which sets the size of the steps but
     not the codes, as there is no offset. The share of similar pairs in the batches replaces the weight that the paper
     gives to dissimilar pairs. The radius is not cross-validated: "auto" is the smallest at which random codes of the
-    same length hold 30 % of the similar pairs.
+    same length hold 30% of the similar pairs.
 
     Parameters
     ----------

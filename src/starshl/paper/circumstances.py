@@ -74,7 +74,7 @@ def _record_lines(results: Results) -> list[str]:
 
 def _comparison_lines() -> tuple[str, ...]:
     return (
-        "Differences are paired: every method sees the same rows in the same run. Intervals are Student's, 95 %, of "
+        "Differences are paired: every method sees the same rows in the same run. Intervals are Student's, 95%, of "
         f"{MIN_RUNS_FOR_INTERVAL} runs or more; a difference is called clear if its interval excludes zero.",
         "Bold, places, claims and differences count only the runs that all compared methods share. Means in tables "
         "count all runs of a method; if it has fewer than others in its column, the cell says how many.",
@@ -100,7 +100,7 @@ def claims_section(verdicts: list[Verdict]) -> Section:
             "Claims in the experiments section of Huang et al. 2015, checked protocol by protocol; *SHL is the row "
             f'"{title_of(CLAIMED_ENTRY)}" throughout. {counts}.',
             'A claim "holds" only if all runs, lengths and methods that it is about are complete; until then it '
-            '"holds so far". It is "not clear" if the paired 95 % interval of a difference includes zero; with fewer '
+            '"holds so far". It is "not clear" if the paired 95% interval of a difference includes zero; with fewer '
             f"than {MIN_RUNS_FOR_INTERVAL} runs there is no interval and the sign decides.",
             f"Figures are means over shared runs, P@10 unless stated otherwise. Flat means a loss of at most {FLAT} "
             "from P@10 to P@50; useful means a P@10 above Euclidean search of the rows themselves and above a random "

@@ -106,7 +106,7 @@ def _with_interval(gap: Paired) -> str:
     if gap.low is None:
         return f"{gap.n} paired runs, too few for an interval: {listed(map(signed, gap.differences))}"
     verdict = "clear" if gap.clear else "not clear"
-    return f"95 % interval {interval(gap)} over {gap.n} paired runs, {verdict}"
+    return f"95% interval {interval(gap)} over {gap.n} paired runs, {verdict}"
 
 
 def transduction_findings(

@@ -1,6 +1,6 @@
 """From paired differences to the word of a verdict on a claim.
 
-A difference counts if its paired 95 % interval excludes zero; with too few runs for an interval, its sign decides.
+A difference counts if its paired 95% interval excludes zero; with too few runs for an interval, its sign decides.
 Only the runs that all compared methods share are counted.
 """
 

@@ -33,7 +33,7 @@ def answer_section(results: Results, verdicts: Sequence[Verdict]) -> Section:
     blocks += [chart for chart in charts if chart.series]
     reading = (
         "In the drawing, zero is *SHL with the paper's settings: what lies above retrieves better, on the same rows in "
-        "the same runs. Bars are 95 % intervals of the paired difference; with fewer than three runs there is none."
+        "the same runs. Bars are 95% intervals of the paired difference; with fewer than three runs there is none."
     )
     return Section("The answer", "answer", [*blocks, Text((reading,))])
 
@@ -102,7 +102,7 @@ def _winners(contests: Sequence[_Contest]) -> Table:
         for contest in contests
     ]
     columns = ("data set", "bits", "runs", "*SHL", "best other of the paper", "*SHL ahead by", "best of all", "by")
-    caption = "P@10, and paired differences with 95 % intervals; *SHL has the paper's settings"
+    caption = "P@10, and paired differences with 95% intervals; *SHL has the paper's settings"
     return Table(caption, columns, tuple(rows))
 
 
@@ -201,7 +201,7 @@ def claims_in_short(verdicts: Sequence[Verdict]) -> Section:
     )
     note = (
         '"Holds" means that every run, length and method that the claim is about is there; "so far", that the finished '
-        'ones agree; "not clear", that a paired 95 % interval includes zero. KSH and BRE learn from 1,000 labels, as '
+        'ones agree; "not clear", that a paired 95% interval includes zero. KSH and BRE learn from 1,000 labels, as '
         "their authors recommend; to be called best, *SHL must also be ahead of KSH with all labels."
     )
     return Section("The claims of the paper", "claims", [table, Text((note,))])

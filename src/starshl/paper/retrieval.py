@@ -173,4 +173,4 @@ def _paired_table(protocol: ProtocolResults, star: str, n_bits: int) -> Table | 
     if not rows:
         return None
     caption = f"Paired differences in P@10 at {n_bits} bits, {title_of(star)} minus each other row, on the same runs"
-    return Table(caption, ("difference", "mean", "95 % interval", "runs won"), tuple(rows))
+    return Table(caption, ("difference", "mean", "95% interval", "runs won"), tuple(rows))

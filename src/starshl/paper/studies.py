@@ -105,7 +105,7 @@ def _best_other_table(metric: str, places: list[str], values: list[dict[str, dic
             won = f"{gap.n_won} of {gap.n}"
             rows.append((f"{star} minus {best}", place, difference(gap), interval(gap), won))
     caption = f"{metric}: *SHL against the best other row, paired on the runs that all rows share"
-    columns = ("difference", "where", "mean", "95 % interval", "runs won")
+    columns = ("difference", "where", "mean", "95% interval", "runs won")
     return Table(caption, columns, tuple(rows), n_text_columns=2) if rows else None
 
 

@@ -107,6 +107,6 @@ def _gains_table(protocol: ProtocolResults, values: ByLength) -> Table | None:
                 if gain is not None:
                     cells = (difference(gain), interval(gain), f"{gain.n_won} of {gain.n}")
                     rows.append((f"transductive minus inductive, {decoding} ({setting})", str(n_bits), *cells))
-    columns = ("difference", "bits", "mean", "95 % interval", "runs won")
+    columns = ("difference", "bits", "mean", "95% interval", "runs won")
     caption = "What transduction gains, on the same rows from the same first codewords"
     return Table(caption, columns, tuple(rows), n_text_columns=1) if rows else None

@@ -184,7 +184,7 @@ def signed(value: float) -> str:
 
 
 def interval(gap: Paired) -> str:
-    """Write a 95 % interval, or the differences themselves if there are too few runs for one."""
+    """Write a 95% interval, or the differences themselves if there are too few runs for one."""
     if gap.low is not None and gap.high is not None:
         return f"{signed(gap.low)} to {signed(gap.high)}"
     return "one run" if gap.n == 1 else f"none; runs: {', '.join(map(signed, gap.differences))}"

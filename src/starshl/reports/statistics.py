@@ -36,7 +36,7 @@ class Summary:
 class Paired:
     """How far one method lies above another on the same runs.
 
-    ``low`` and ``high`` bound the mean difference with 95 % confidence. With fewer than ``MIN_RUNS_FOR_INTERVAL`` runs
+    ``low`` and ``high`` bound the mean difference with 95% confidence. With fewer than ``MIN_RUNS_FOR_INTERVAL`` runs
     they are None; ``differences`` lists every run. ``n_won`` counts the runs in which the first was strictly better.
     """
 

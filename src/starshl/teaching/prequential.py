@@ -12,14 +12,14 @@ from .events import Answer
 __all__ = ["CurvePoint", "agreement_curve"]
 
 _WINDOW = 20
-_Z = 1.96  # of a 95 % interval
+_Z = 1.96  # of a 95% interval
 
 
 class CurvePoint(NamedTuple):
     """Where a lesson stood after an answer.
 
     ``agreement`` is the share of the last ``n_compared`` labels, 20 at most, that had been predicted; None without
-    any. ``low`` and ``high`` bound it with 95 % confidence (Wilson). ``n_changed`` counts the items whose prediction
+    any. ``low`` and ``high`` bound it with 95% confidence (Wilson). ``n_changed`` counts the items whose prediction
     the answer changed.
     """
 

@@ -130,7 +130,7 @@ function showQuery(heading, shown, text, shares) {
     bar.style.width = `${100 * share}%`;
     const hold = element("span");
     hold.append(bar);
-    line.append(element("span", "", label), hold, element("span", "number", `${(100 * share).toFixed(0)} %`));
+    line.append(element("span", "", label), hold, element("span", "number", `${(100 * share).toFixed(0)}%`));
     card.append(line);
   }
 }

@@ -65,7 +65,7 @@ def confidence_chart(counts: Sequence[int]) -> Chart | None:
         for place, count in enumerate(counts)
     )
     sure = sum(counts[int(0.9 * len(counts)) :])
-    return Chart(f"{sure:,} of {sum(counts):,} unlabeled items are at least 90 % sure.", bars=bars)
+    return Chart(f"{sure:,} of {sum(counts):,} unlabeled items are at least 90% sure.", bars=bars)
 
 
 def _y(share: float) -> float:

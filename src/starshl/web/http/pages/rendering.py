@@ -15,9 +15,9 @@ __all__ = ["may_write", "render"]
 
 
 def _percent(share: float) -> str:
-    """Write a share with as many digits as it deserves: 7 %, 99.8 %."""
+    """Write a share with as many digits as it deserves: 7%, 99.8%."""
     percent = 100 * share
-    return f"{percent:.1f} %" if percent > 99 and round(percent, 1) < 100 else f"{percent:.0f} %"
+    return f"{percent:.1f}%" if percent > 99 and round(percent, 1) < 100 else f"{percent:.0f}%"
 
 
 def _label(label: object) -> str:
