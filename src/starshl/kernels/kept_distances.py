@@ -10,6 +10,7 @@ import time
 from functools import partial
 
 import numpy as np
+from scipy import sparse
 
 from .._shared_work import note_saved, room_to_share, shared
 from .._threads import run_all, single_threaded_blas
@@ -52,6 +53,8 @@ class KeptDistances:
     @classmethod
     def shared_for(cls, samples: np.ndarray, support: np.ndarray, tile: int, piece: int) -> KeptDistances | None:
         """Return what is shared for these samples; None outside of shared work, or if there is nothing to be kept."""
+        if sparse.issparse(samples) or sparse.issparse(support):
+            return None  # rows are found by their bytes, which sparse ones do not have
         max_bytes = _LARGEST_SHARE * room_to_share()
         whole_bytes = len(samples) // tile * tile * piece * samples.itemsize
         if len(support) < piece or not 0 < whole_bytes <= max_bytes:
