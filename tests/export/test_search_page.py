@@ -151,13 +151,20 @@ def test_a_model_that_no_graph_expresses_leaves_a_page_that_searches_for_items(t
     assert 'id="wasm"' not in (tmp_path / "page.html").read_text()
 
 
-def test_what_a_page_cannot_show_is_refused_and_nothing_is_written(digits, runtime, tmp_path):
+def test_a_page_compares_residual_codes_bit_by_bit(digits, runtime, tmp_path):
     X, y = digits
-    residual = HybridHasher(n_bits=16, form="residual", random_state=0).fit(X, y)
-    with Collection.create(tmp_path / "residual", residual) as items:
+    hasher = HybridHasher(n_bits=16, form="residual", class_weight=1.0, random_state=0).fit(X, y)
+    with Collection.create(tmp_path / "items", hasher) as items:
         items.add(X)
-        with pytest.raises(ValueError, match="residual"):
-            write_search_page(items, tmp_path / "page.html", runtime=runtime)
+        rule = write_search_page(items, tmp_path / "page.html", runtime=runtime)["rule"]
+        neighbor_bits = items.codes(items.ids[:1000]).to_signs()[:, rule["class_bits"] :]
+    distances = (neighbor_bits[:, None] != neighbor_bits[None]).sum(axis=2)
+    assert (rule["class_bits"], rule["class_first"]) == (hasher.class_bits_, hasher.class_first)
+    assert rule["class_weight"] == round(distances.std())
+
+
+def test_what_a_page_cannot_show_is_refused_and_nothing_is_written(digits, runtime, tmp_path):
+    X, _ = digits
     with Collection.create(tmp_path / "items", LSHash(8, random_state=0).fit(X)) as items:
         with pytest.raises(ValueError, match="is empty"):
             write_search_page(items, tmp_path / "page.html", runtime=runtime)

@@ -17,6 +17,7 @@ import numpy as np
 from .._files import write_atomically
 from .._words import counted
 from ..base import BaseHasher
+from ..codes import BinaryCodes
 from ..collection import Collection
 from ..exceptions import NotExpressibleError
 from ..features import PictureFeatures, PreparedHasher, ReadPictures, Text
@@ -29,6 +30,7 @@ from .page_items import PageItems, Track, read_items
 __all__ = ["write_search_page"]
 
 _MAX_PREVIEW_BYTES = 100_000_000
+_SPREAD_ITEMS = 1000
 
 
 def write_search_page(
@@ -68,7 +70,6 @@ def write_search_page(
         ``why_not`` says so, and items can be searched for all the same.
     """
     hasher = collection.hasher
-    rule = _class_rule(inner_hasher(hasher))
     if len(collection) == 0:
         raise ValueError(f"The collection {str(collection.folder)!r} is empty. Add items first.")
     model, source = _model(collection, picture)
@@ -79,7 +80,7 @@ def write_search_page(
         "n_bits": collection.n_bits,
         "n_previews": items.n_previews,
         "preview_types": items.preview_types,
-        "rule": rule,
+        "rule": _class_rule(collection),
         "encodes": model is not None,
         **source,
     }
@@ -88,19 +89,26 @@ def write_search_page(
     return facts | {"file_bytes": len(page)}
 
 
-def _class_rule(hasher: Any) -> dict[str, int] | None:
+def _class_rule(collection: Collection) -> dict[str, int] | None:
+    hasher = inner_hasher(collection.hasher)
     if not isinstance(hasher, HybridHasher):
         return None
-    if hasher.form == "residual":
-        raise ValueError(
-            "This collection has residual codes, which are compared with vectors and not with codes. Use the hybrid "
-            "hasher with form='hamming': its codes are the same."
-        )
+    weight = hasher.class_weight_
+    if hasher.form == "residual" and weight > 0:
+        # That weight counts standard deviations of distances to vectors, which the page does not hold.
+        weight = round(weight * _spread_of_neighbor_bits(collection, hasher.class_bits_))
     return {
         "class_bits": hasher.class_bits_,
-        "class_weight": int(hasher.class_weight_),
+        "class_weight": int(weight),
         "class_first": int(hasher.class_first),
     }
+
+
+def _spread_of_neighbor_bits(collection: Collection, class_bits: int) -> float:
+    """Return the standard deviation of Hamming distances between some items, without their class fields."""
+    some = collection.ids[:: -(-len(collection) // _SPREAD_ITEMS)]
+    codes = BinaryCodes.from_signs(collection.codes(some).to_signs()[:, class_bits:])
+    return float(codes.distances(codes).std())
 
 
 def _model(collection: Collection, picture: Sequence[int] | None) -> tuple[bytes | None, dict[str, Any]]:
