@@ -191,7 +191,7 @@ def _read_lines(file: Path, text: str | None, labels: str | None) -> tuple[list[
     if text is not None or (labels is not None and separate is None):
         raise ValueError(
             f"{str(file)!r} holds one text per line and has no columns. Leave --text out, and give labels in a "
-            "separate file or leave --labels out."
+            "separate .npy, .npz, .csv, .tsv, .jsonl or .parquet file or leave --labels out."
         )
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
