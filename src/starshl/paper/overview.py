@@ -181,10 +181,9 @@ def _no_labels(results: Results) -> list[str]:
 
 
 def _claims_line(verdicts: Sequence[Verdict]) -> str:
-    plural = {"holds": "hold", "holds so far": "hold so far", "does not hold": "do not hold"}
-    counts = [(word, sum(verdict.word == word for verdict in verdicts)) for word in _WORDS]
-    words = listed(f"{n} {plural.get(word, f'are {word}')}" for word, n in counts if n)
-    return f"{len(CLAIMS)} claims of the paper, each checked on every data set that it is about: {words}."
+    counts = ((word, sum(verdict.word == word for verdict in verdicts)) for word in _WORDS)
+    words = listed(f"{word} {n}" for word, n in counts if n)
+    return f"{len(CLAIMS)} claims of the paper, each checked on every data set that it is about; verdicts: {words}."
 
 
 def claims_in_short(verdicts: Sequence[Verdict]) -> Section:

@@ -31,6 +31,7 @@ __all__ = ["write_pages"]
 
 _FOLDER = "results"
 _RETRIEVED = "retrieved-pictures.svg"
+_RETRIEVED_TITLE = "The query, and the nearest codes by each method; pale pictures in dashed frames are of another class"
 _TITLE = "Results: the experiments of the paper, rerun"
 
 
@@ -69,7 +70,7 @@ def _draw_retrieved(results: Results, records: RecordFolder | None, path: Path) 
         for block in section.blocks if section is not None else ():
             if isinstance(block, Pictures):
                 rows = tuple(row for row in block.rows if row[0] in shown)
-                drawing = render_strips(Pictures(block.caption, block.query, rows), title=block.caption)
+                drawing = render_strips(Pictures(block.caption, block.query, rows), title=_RETRIEVED_TITLE)
                 write_atomically(path, drawing.encode())
 
 
