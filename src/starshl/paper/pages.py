@@ -31,7 +31,7 @@ __all__ = ["write_pages"]
 
 _FOLDER = "results"
 _RETRIEVED = "retrieved-pictures.svg"
-_RETRIEVED_TITLE = "The query, and the nearest codes by each method; pale pictures in dashed frames are of another class"
+_RETRIEVED_TITLE = "The query, and the nearest codes by each method; pale in dashed frames: another class"
 _TITLE = "Results: the experiments of the paper, rerun"
 
 
