@@ -99,14 +99,14 @@ CLAIMS = (
         "BRE is the exception: no better than the unsupervised ones",
         "BRE no better than unsupervised",
         checks.bre_not_above,
-        "It learns from few rows, the unsupervised methods from all; on PASCAL07, where distances say little, labels "
-        "put it ahead.",
+        "It learns from few rows, the unsupervised methods from all; on photographs, where distances say little, "
+        "labels put it ahead.",
     ),
     Claim(
         "BRE needs longer codes",
         "BRE needs longer codes",
         checks.bre_needs_length,
-        "Each of its bits is weak, where a bit of *SHL is a whole SVM; on PASCAL07 more of them hardly help.",
+        "Each of its bits is weak, where a bit of *SHL is a whole SVM; on photographs *SHL gains more.",
     ),
     Claim(
         "AGH is good among the unsupervised methods",
