@@ -49,6 +49,7 @@ def app(tmp_path_factory):
 @pytest.fixture(scope="module")
 def ask(app):
     service = InProcess(app)
+    service("PATCH", "/collections/pictures/items", json={"items": [{"id": 0, "metadata": {"year": 2024}}]})
     yield service
     service.close()
 
@@ -74,7 +75,6 @@ def test_options_of_a_search_by_picture_are_parameters(ask):
     assert hits[0]["explanation"] is not None
     near = _search(ask, BLUE, radius=10_000, k=2).json()["results"][0]
     assert (len(near["hits"]), near["total"]) == (2, 24)
-    ask("PATCH", "/collections/pictures/items", json={"items": [{"id": 0, "metadata": {"year": 2024}}]})
     chosen = _search(ask, BLUE, where='{"year": {">": 2000}}').json()
     assert [hit["id"] for hit in chosen["results"][0]["hits"]] == [0]
     assert "year" in chosen["notes"][0], "a field that is not declared is slow"
