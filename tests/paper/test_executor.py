@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from starshl.baselines import LSHash
-from starshl.evaluation import RecordFolder, SummaryFolder
+from starshl.evaluation import RecordFolder, SummaryFolder, executor
 from starshl.evaluation import execute as execute_with_summaries
 from starshl.evaluation.executor import _serve
 from starshl.paper import figure, make_plan
@@ -185,4 +185,10 @@ def test_a_worker_ends_quietly_when_the_process_that_hands_out_runs_is_gone(tmp_
         def send(self, summary):
             raise AssertionError("there is nothing to send")
 
-    assert _serve(ClosedConnection(), tmp_path / "records") is None
+    assert _serve(ClosedConnection(), tmp_path / "records", 0) is None
+
+
+@pytest.mark.parametrize(("free", "n_workers", "expected"), [(24, 1, 12), (24, 2, 6), (None, 2, 2), (24, 0, 12)])
+def test_workers_share_half_of_the_free_memory_for_what_runs_have_in_common(monkeypatch, free, n_workers, expected):
+    monkeypatch.setattr(executor, "available_bytes", lambda: free and free << 30)
+    assert executor._bytes_to_share(n_workers) == expected << 30

@@ -22,6 +22,7 @@ from typing import Protocol
 
 from joblib import effective_n_jobs
 
+from .._memory import available_bytes
 from .._shared_work import SharedWork, sharing_work
 from .._threads import single_threaded_blas
 from ..exceptions import RecordFormatError
@@ -30,6 +31,11 @@ from .records import Record, RecordFolder, RunKey
 from .summaries import RunSummary, SummaryFolder, summarize_record
 
 __all__ = ["Job", "Outcome", "Progress", "execute"]
+
+# The kernels of 10,000 training rows and 60,000 others take 4.4 GiB. With less room, lengths after lengths push out
+# what the next one needs first.
+_SHARED_MEMORY = 0.5  # of what is free, for all workers together
+_SHARED_BYTES_ELSEWHERE = 4 << 30  # where the system does not tell what is free
 
 
 class Job(Protocol):
@@ -164,7 +170,7 @@ def _earlier(job: Job, folder: RecordFolder, summaries: SummaryFolder, outcome: 
 
 
 def _run_here(pending: Sequence[Job], folder: RecordFolder, n_workers: int) -> Iterator[tuple[Job, RunSummary, float]]:
-    performer = _Performer(folder)
+    performer = _Performer(folder, _bytes_to_share(n_workers))
     for job in itertools.chain.from_iterable(_grouped(pending)):
         start = time.perf_counter()
         summary = performer.run_and_save(job)
@@ -179,13 +185,19 @@ def _grouped(jobs: Sequence[Job]) -> list[list[Job]]:
     return list(groups.values())
 
 
+def _bytes_to_share(n_workers: int) -> int:
+    """Return how much memory each worker may fill with what its runs have in common."""
+    free = available_bytes()
+    return int(_SHARED_BYTES_ELSEWHERE if free is None else _SHARED_MEMORY * free) // max(1, n_workers)
+
+
 class _Performer:
     """Does one run after another, and keeps what runs of one group have in common."""
 
-    def __init__(self, folder: RecordFolder):
+    def __init__(self, folder: RecordFolder, max_bytes: int):
         self.folder = folder
         self.group: tuple[object, ...] | None = None
-        self.work = SharedWork()
+        self.work = SharedWork(max_bytes)
 
     def run_and_save(self, job: Job) -> RunSummary:
         if job.group != self.group:
@@ -201,7 +213,8 @@ def _run_in_workers(
     pending: Sequence[Job], folder: RecordFolder, n_workers: int
 ) -> Iterator[tuple[Job, RunSummary, float]]:
     queue = _grouped(pending)
-    workers = [_Worker(folder) for _ in range(n_workers)]
+    max_bytes = _bytes_to_share(n_workers)
+    workers = [_Worker(folder, max_bytes) for _ in range(n_workers)]
     try:
         for worker in workers:
             worker.give(queue)
@@ -218,8 +231,8 @@ def _run_in_workers(
 class _Worker:
     """A process that does one run after another and is replaced if it dies."""
 
-    def __init__(self, folder: RecordFolder):
-        self.folder, self.started = folder, 0.0
+    def __init__(self, folder: RecordFolder, max_bytes: int):
+        self.folder, self.max_bytes, self.started = folder, max_bytes, 0.0
         self.job: Job | None = None
         self.rest_of_group: list[Job] = []
         self._start()
@@ -228,7 +241,7 @@ class _Worker:
         # Forking a process whose libraries have threads may deadlock.
         context = get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, self.folder.path), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs, self.folder.path, self.max_bytes), daemon=True)
         self.process.start()
         # Only the worker may hold its end, so that its death shows as the end of the pipe.
         theirs.close()
@@ -281,8 +294,8 @@ class _Worker:
         self.process.join()
 
 
-def _serve(connection: Connection, path: Path) -> None:
-    performer = _Performer(RecordFolder(path))
+def _serve(connection: Connection, path: Path, max_bytes: int) -> None:
+    performer = _Performer(RecordFolder(path), max_bytes)
     # The pipe closes when the process that hands out the runs ends or is killed.
     with suppress(EOFError, ConnectionError, KeyboardInterrupt):
         while True:
