@@ -50,6 +50,16 @@ def test_a_plan_has_every_method_at_every_length_in_every_run_once():
     assert len({job.key.file_name for job in plan.runs}) == len(plan.runs)
 
 
+def test_a_method_is_not_planned_where_it_cannot_make_such_codes():
+    unsupervised = figure("unsupervised")
+    with_itq = {
+        protocol.dataset
+        for protocol in unsupervised.protocols
+        if any(chosen.key == "itq" for _, chosen, _ in unsupervised.cells(protocol))
+    }
+    assert with_itq == {"digits", "usps", "mnist", "agnews"}, "Pendigits has 16 features, too few for 32 bits"
+
+
 def test_runs_that_two_figures_share_are_planned_once():
     once = make_plan([figure("digits")], bits=[8], n_runs=1)
     twice = make_plan([figure("digits"), figure("digits")], bits=[8], n_runs=1)

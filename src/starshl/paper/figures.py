@@ -30,6 +30,9 @@ _UNSUPERVISED = (
 )
 _PARTLY_LABELED_DATA = ("digits", "pendigits", "usps", "mnist", "agnews")
 
+# (data set, entry): ITQ makes at most as many bits as there are features, and Pendigits has 16.
+_IMPOSSIBLE_WITHOUT_LABELS = frozenset({("pendigits", "itq")})
+
 _QUICK_ROWS = {"n_train": 300, "n_query": 300, "n_runs": 2}
 
 
@@ -53,6 +56,8 @@ class Figure:
         The number of the figure in the paper; None for our own studies.
     needs_codes : bool
         The figure shows codes, so summaries of its runs are not enough.
+    impossible : frozenset of pairs (data set, entry)
+        Entries that cannot be run on a data set.
     """
 
     name: str
@@ -65,6 +70,7 @@ class Figure:
     quick_bits: tuple[int, ...] = (5, 15, 45)
     printed: int | None = None
     needs_codes: bool = False
+    impossible: frozenset[tuple[str, str]] = frozenset()
 
     def quick(self) -> Figure:
         """Return the same figure on a few hundred rows, at three lengths and in two runs, or one if it has one."""
@@ -74,6 +80,8 @@ class Figure:
         """Yield run, entry and code length of every fit planned on a protocol, run by run."""
         for run in range(min(protocol.n_runs, self.n_runs or protocol.n_runs)):
             for chosen in map(LINEUP.__getitem__, self.entries):
+                if (protocol.dataset, chosen.key) in self.impossible:
+                    continue
                 lengths = (self.bits or protocol.bits) if chosen.kind == "hasher" else (None,)
                 yield from ((run, chosen, n_bits) for n_bits in dict.fromkeys(lengths))
 
@@ -106,7 +114,13 @@ def _labels() -> Figure:
 def _unsupervised() -> Figure:
     full = tuple(protocol(f"unsupervised-{dataset}") for dataset in _PARTLY_LABELED_DATA)
     small = (full[0].reduced(**_QUICK_ROWS),)
-    return Figure("unsupervised", "codes without labels", full, _UNSUPERVISED, quick_protocols=small, quick_bits=(32,))
+    title = "codes without labels"
+    return Figure(
+        *("unsupervised", title, full, _UNSUPERVISED),
+        quick_protocols=small,
+        quick_bits=(32,),
+        impossible=_IMPOSSIBLE_WITHOUT_LABELS,
+    )
 
 
 _PRINTED_RETRIEVAL = ("pendigits", "usps", "mnist", "cifar10", "pascal07")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from ..reports.document import Block, Chart, Section, Series, Table, Text, difference, interval
+from ..reports.document import Block, Chart, Section, Series, Table, Text, difference, interval, listed
 from ..reports.results import ProtocolResults
 from ..reports.statistics import means_of, require_paired, shared_runs
 from ..reports.tables import Runs, line_over, table_of_means
+from .figures import FIGURES
 from .findings import contest, few_runs
 from .lineup import LINEUP, is_star, title_of
 from .notes import extent_line, introduction, section_title
@@ -128,6 +129,9 @@ def unsupervised_section(protocol: ProtocolResults) -> Section:
         "*SHL, StarRidge and the k-means start see no labels but are given the true number of classes as the number of "
         "clusters; so is the k-means on the codes behind ARI. The other methods learn without that number."
     ]
+    impossible = [title_of(key) for name, key in FIGURES["unsupervised"].impossible if name == protocol.dataset]
+    if impossible:
+        sentences.append(f"{listed(impossible)} cannot make codes of {n_bits} bits from so few features.")
     for metric in metrics[:3]:
         sentences += contest(f"At {n_bits} bits", metric, by_metric[metric])
     text = Text(tuple(sentences + few_runs(protocol.n_runs)))
