@@ -1,10 +1,10 @@
-"""The table of docs/anchors.md: what was measured, a mean over runs, beside what is published."""
+"""The table of docs/anchors.md: what was measured, mean and deviation over runs, beside what is published."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from statistics import mean
+from statistics import mean, stdev
 
 from published import PUBLISHED
 
@@ -35,15 +35,20 @@ def _lines_of(protocol: str, lines: list[dict], lengths: Sequence[int]) -> list[
             runs = list(group)
             for key, codes in _CODES.items():
                 if key in runs[0]["rows"][0]:
-                    cells = [mean(run["rows"][place][key] for run in runs) for place in range(len(lengths))]
+                    cells = [_cell([run["rows"][place][key] for run in runs]) for place in range(len(lengths))]
                     text.append(_row(features, method, codes, cells, str(len(runs)), "measured here"))
         for known in published:
             if known.features == features:
-                cells = [known.by_bits[n] for n in lengths]
+                cells = [_cell([known.by_bits[n]]) for n in lengths]
                 text.append(_row(features, known.method, known.codes, cells, "not said", known.source))
     return text
 
 
-def _row(features: str, method: str, codes: str, cells: list[float], runs: str, source: str) -> str:
-    figures = " | ".join(f"{cell:.3f}" for cell in cells)
-    return f"| {features} | {method} | {codes} | {figures} | {runs} | {source} |"
+def _cell(values: list[float]) -> str:
+    """Write a mean, with the deviation where runs say something about it."""
+    spread = f" ± {stdev(values):.3f}" if len(values) > 1 else ""
+    return f"{mean(values):.3f}{spread}"
+
+
+def _row(features: str, method: str, codes: str, cells: list[str], runs: str, source: str) -> str:
+    return f"| {features} | {method} | {codes} | {' | '.join(cells)} | {runs} | {source} |"

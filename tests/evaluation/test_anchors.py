@@ -58,7 +58,7 @@ def test_color_pictures_in_another_order_are_refused(part, sheets, tmp_path):
         part("network").read_pictures(tmp_path / "colors.npz", gray)
 
 
-def test_the_table_gives_means_over_runs_and_marks_the_codes(part):
+def test_the_table_gives_mean_and_deviation_over_runs_and_marks_the_codes(part):
     lines = [
         {
             "protocol": "rows",
@@ -70,5 +70,5 @@ def test_the_table_gives_means_over_runs_and_marks_the_codes(part):
         for run in range(2)
     ]
     text = part("table").table(lines, (12,))
-    assert "| gist | SDH | out of sample | 0.450 | 2 | measured here |" in text
-    assert "| gist | SDH | known labels where given | 0.600 | 2 | measured here |" in text
+    assert "| gist | SDH | out of sample | 0.450 ± 0.071 | 2 | measured here |" in text
+    assert "| gist | SDH | known labels where given | 0.600 ± 0.000 | 2 | measured here |" in text
