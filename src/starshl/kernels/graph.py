@@ -105,8 +105,12 @@ class FittedGraphGaussian(Kernel):
         gaussian = Gaussian(self.sigma)
         to_rows = gaussian(A, self.rows)
         from_rows = to_rows.T if same else gaussian(self.rows, B)
-        deformed = gaussian(A, B) - to_rows @ (self._correction @ from_rows)
-        return (self._scale * deformed).astype(dtype)
+        # The correction has a row and a column for every training row: it meets the shorter side.
+        if len(A) < len(B):
+            subtracted = (to_rows @ self._correction) @ from_rows
+        else:
+            subtracted = to_rows @ (self._correction @ from_rows)
+        return (self._scale * (gaussian(A, B) - subtracted)).astype(dtype)
 
     def diagonal(self, samples: KernelSamples) -> np.ndarray:
         return self._scale * self._unscaled_diagonal(np.asarray(samples, dtype=np.float64))
