@@ -56,8 +56,26 @@ def test_texts_reads_tables_and_lines(tmp_path, run):
         "Its columns are 'headline', 'topic', 'page'"
         in run("texts", table, "--text", "headlines", "-o", tmp_path / "other", code=2).stderr
     )
-    assert "has no columns" in run("texts", lines, "--text", "x", "-o", tmp_path / "other", code=2).stderr
     assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--text", "x"), "has no columns, but --text names one"),
+        (("--ids", "key"), "has no columns, but --ids names one"),
+        (("--references", "path", "--ids", "key"), "has no columns, but --ids and --references name some"),
+        (("--title", "headline"), "has no columns, but --title names one"),
+        (("--drop", "page"), "has no columns, but --drop names one"),
+        (("--labels", "topic"), "has no columns, and there is no file 'topic'"),
+        (("--labels", "topic", "--no-labels"), "contradict each other"),
+    ],
+)
+def test_texts_refuses_options_about_columns_of_a_file_without_columns(tmp_path, run, options, sentence):
+    (tmp_path / "news.txt").write_text("one line here\nanother line there\n")
+    result = run("texts", tmp_path / "news.txt", *options, "-o", tmp_path / "made", code=2)
+    assert sentence in " ".join(result.stderr.split())
+    assert not (tmp_path / "made").exists()
 
 
 def test_vectors_makes_a_collection(tmp_path, run):

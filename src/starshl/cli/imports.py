@@ -112,10 +112,10 @@ def texts(
     from ..importing import import_texts
 
     check_new_folder(output)
+    options = RowOptions(labels, no_labels, None, ids, references, split_names(drop))
     if file.suffix.lower() == _LINES:
-        lines, about = _read_lines(file, text, labels)
+        lines, about = _read_lines(file, options, {"--text": text, "--title": title})
     else:
-        options = RowOptions(labels, no_labels, None, ids, references, split_names(drop))
         lines, about = _read_texts(file, text, options)
     with busy("making the collection", progress):
         summary = import_texts(lines, output, n_bits=bits, title=title, **about)
@@ -171,8 +171,7 @@ def _read_texts(file: Path, text: str | None, options: RowOptions) -> tuple[list
         raise ValueError(
             f"{str(file)!r} is a table, and nothing says which column holds the texts. Name it with --text."
         )
-    if options.labels is not None and options.no_labels:
-        raise ValueError("--labels and --no-labels contradict each other. Leave one of them out.")
+    options.check()
     named = options.columns()
     columns: Columns = replace(named, features=(text,), others="metadata", raw=True, allow_missing=True)
     table = read_table(file, columns)
@@ -183,15 +182,25 @@ def _read_texts(file: Path, text: str | None, options: RowOptions) -> tuple[list
     return cells, {"labels": None if options.no_labels else y, "field": text, **_about_items(table)}
 
 
-def _read_lines(file: Path, text: str | None, labels: str | None) -> tuple[list[str], dict[str, Any]]:
-    """Return the texts of a file without columns, and labels from a separate file."""
+def _read_lines(file: Path, options: RowOptions, named: dict[str, str | None]) -> tuple[list[str], dict[str, Any]]:
+    """Return the texts of a file without columns, and labels from a separate file; ``named`` are further columns."""
     from ..tables import read_labels
 
-    separate = label_file(labels)
-    if text is not None or (labels is not None and separate is None):
+    options.check()
+    named = {**named, "--ids": options.ids, "--references": options.references, "--drop": ",".join(options.drop)}
+    given = [option for option, column in named.items() if column]
+    if given:
+        name_columns = f"{given[0]} names one" if len(given) == 1 else f"{' and '.join(given)} name some"
         raise ValueError(
-            f"{str(file)!r} holds one text per line and has no columns. Leave --text out, and give labels in a "
-            "separate .npy, .npz, .csv, .tsv, .jsonl or .parquet file or leave --labels out."
+            f"{str(file)!r} holds one text per line and has no columns, but {name_columns}. Only a .csv, .tsv, .jsonl "
+            "or .parquet file has columns. Give such a file with --text, or leave these options out."
+        )
+    separate = label_file(options.labels)
+    if options.labels is not None and separate is None:
+        raise ValueError(
+            f"{str(file)!r} holds one text per line and has no columns, and there is no file {options.labels!r}. "
+            "Labels come from a .npy, .npz, .csv, .tsv, .jsonl or .parquet file with one label per text. Give such a "
+            "file, or leave --labels out."
         )
     try:
         lines = file.read_text(encoding="utf-8").splitlines()

@@ -42,6 +42,11 @@ class RowOptions:
     raw: bool = False
     allow_missing: bool = False
 
+    def check(self) -> None:
+        """Refuse options that contradict each other."""
+        if self.labels is not None and self.no_labels:
+            raise ValueError("--labels and --no-labels contradict each other. Leave one of them out.")
+
     def columns(self) -> Columns:
         """Return what to read from the table."""
         from ..tables import Columns
@@ -75,8 +80,7 @@ def read_rows(
     """
     from ..tables import open_table, read_labels, read_table
 
-    if options.labels is not None and options.no_labels:
-        raise ValueError("--labels and --no-labels contradict each other. Leave one of them out.")
+    options.check()
     columns = replace(options.columns(), features=feature_names(hasher), others="metadata" if as_items else "features")
     if hasher is not None:
         columns = replace(columns, **cells_taken_by(hasher))
@@ -91,8 +95,7 @@ def read_partitions(source: str, options: RowOptions, hasher: BaseHasher | None 
     """Open rows that are spread over files or behind URLs; none of them is read, only their labels are."""
     from ..tables import open_partitions, read_labels
 
-    if options.labels is not None and options.no_labels:
-        raise ValueError("--labels and --no-labels contradict each other. Leave one of them out.")
+    options.check()
     table = open_partitions(source, replace(options.columns(), features=feature_names(hasher)))
     if options.no_labels:
         return replace(table, y=None, label_column=None)
