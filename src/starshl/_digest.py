@@ -9,7 +9,7 @@ import numpy as np
 
 __all__ = ["array_digest", "bytes_in_pieces"]
 
-_PIECE_BYTES = 1 << 24
+_PIECE_BYTES = 1 << 24  # 16 MB: rows are not copied as a whole
 
 
 def array_digest(arrays: Mapping[str, np.ndarray], head: str = "") -> str:

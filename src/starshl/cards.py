@@ -20,7 +20,7 @@ from .models.posterior import bit_scores, precision_among
 
 __all__ = ["card_markdown", "measure", "model_card"]
 
-_N_NEAREST = 10
+_N_NEAREST = 10  # precision at 10, as in the docs
 _N_QUERIES, _N_ITEMS = 500, 2000  # training rows of which precision is measured
 _MOST_SHOWN = 30  # classes of which a card shows the counts
 _AS_RUN = ("n_jobs", "verbose")  # how a fit was run, which does not change the model

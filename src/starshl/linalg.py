@@ -32,7 +32,7 @@ __all__ = [
     "unit_rows",
 ]
 
-_TILE_ROWS = 1024
+_TILE_ROWS = 1024  # fixed, so that sums are the same for any number of threads
 # The covariance of sparse rows is a dense square of this size: 128 MiB.
 _LARGEST_SPARSE_COVARIANCE = 4096
 

@@ -22,7 +22,7 @@ _TEXT_DTYPES = re.compile(r"[<>]U\d{1,10}|\|O")
 _BYTES_DTYPES = re.compile(r"\|S\d{1,10}")
 _SCALARS = (bool, int, float, str, type(None))
 _NON_FINITE = ("inf", "-inf", "nan")
-_MAX_AXES = 32
+_MAX_AXES = 32  # the limit of NumPy 1
 # Text of fixed width takes more memory than file: every item is padded to the longest one.
 _FREE_TEXT_BYTES = 1 << 26
 _TEXT_BYTES_PER_FILE_BYTE = 64

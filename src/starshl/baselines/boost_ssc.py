@@ -21,7 +21,7 @@ __all__ = ["BoostSSC"]
 
 # More certainty than this would be an infinite weight for a stump without error.
 _MAX_WEIGHT = 10.0
-_TILE_FEATURES = 64
+_TILE_FEATURES = 64  # per task: enough work to be worth handing out
 
 
 class BoostSSC(WeightedBits, StumpHasher):

@@ -18,7 +18,7 @@ from ..linalg import fill_by_tiles, project
 
 __all__ = ["KernelLSH"]
 
-_EIGENVALUE_TOL = 1e-8
+_EIGENVALUE_TOL = 1e-8  # share of the largest; below it is rounding, whose inverse root would be noise
 
 
 class KernelLSH(BaseHasher):

@@ -20,8 +20,8 @@ from ._kmeans_hash_loops import move_centers
 
 __all__ = ["KMeansHash"]
 
-_MAX_BITS_PER_SUBSPACE = 8
-_MAX_SWEEPS = 50
+_MAX_BITS_PER_SUBSPACE = 8  # 256 centers; each further bit doubles time and memory
+_MAX_SWEEPS = 50  # if centers never rest; not tuned
 # Centers rest when none moves by more than this share of half an edge.
 _MOVE_TOL = 1e-4
 

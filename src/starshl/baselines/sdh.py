@@ -18,8 +18,8 @@ from ._sdh_blocks import ClassesFromCodes, CodesFromClasses
 
 __all__ = ["SDH"]
 
-_FEATURE_REGULARIZATION = 1e-4
-_KERNEL_REGULARIZATION = 1e-2
+_FEATURE_REGULARIZATION = 1e-4  # share of the mean diagonal: keeps the system solvable, and shrinks little
+_KERNEL_REGULARIZATION = 1e-2  # larger, because a kernel matrix can memorize its rows
 
 
 class SDH(BaseHasher):

@@ -18,7 +18,7 @@ from ..linalg import gram, project, squared_distances
 
 __all__ = ["SphericalHash", "spherical_distances"]
 
-_ROWS_IN_A_START = 5
+_ROWS_IN_A_START = 5  # a mean of a few rows: inside the data, yet different for each bit
 
 
 class SphericalHash(BaseHasher):

@@ -19,7 +19,7 @@ from .rows_shown import check_picture_shape, gray_pictures, guess_picture_shape,
 
 __all__ = ["comparison_page", "write_page"]
 
-_N_TITLES = 5
+_N_TITLES = 5  # texts per method; more would make the page too long to compare
 _READING = (
     "Each query was held out: no method has seen it. Lists begin with what is nearest; equal distances are ordered by "
     "the scores of the query."

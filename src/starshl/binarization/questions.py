@@ -12,7 +12,7 @@ from .split import Split
 
 __all__ = ["Answer", "Question", "ask"]
 
-_N_QUESTIONS = 8
+_N_QUESTIONS = 8  # real queries on the page; more would be too long to read
 
 
 @dataclass(frozen=True, slots=True)

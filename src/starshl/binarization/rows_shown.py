@@ -14,11 +14,11 @@ __all__ = ["check_picture_shape", "find_titles", "gray_pictures", "guess_picture
 
 # Fields of metadata that usually say what an item is, best first.
 _USUAL_NAMES = ("title", "titles", "headline", "caption", "name", "text", "description", "filename", "file", "path")
-_MOST_LETTERS = 160
+_MOST_LETTERS = 160  # about two lines on the page
 # Smaller squares are tables of a few measurements.
 _LEAST_SIDE = 6
 _LARGEST_GRAY = 255
-_N_TRIED = 200
+_N_TRIED = 200  # rows that must look like pixels
 
 
 def find_titles(

@@ -17,7 +17,7 @@ __all__ = ["explore"]
 
 _DEMO = Path("starshl-demo")
 _LABELED, _UNLABELED = _DEMO / "digits", _DEMO / "digits-to-teach"
-_SECONDS_TO_START = 30
+_SECONDS_TO_START = 30  # to wait for the service; then the page is opened in any case
 
 Folders = Annotated[
     list[Path] | None,

@@ -22,7 +22,7 @@ __all__ = ["reproduce", "telling_progress"]
 
 EXIT_SOME_FAILED = 1
 
-_SECONDS_BETWEEN_LINES = 5.0
+_SECONDS_BETWEEN_LINES = 5.0  # keeps a log readable
 
 Figures = Annotated[
     list[str] | None,

@@ -13,7 +13,7 @@ from .problems import read_answer
 
 __all__ = ["pieces", "save_answer", "save_answer_later"]
 
-_PIECE = 1 << 20
+_PIECE = 1 << 20  # bytes in memory at a time
 
 
 async def pieces(path: Path) -> AsyncIterator[bytes]:

@@ -11,7 +11,7 @@ __all__ = ["Retries"]
 
 _REFUSED = 429
 _MAY_HAVE_WORKED = frozenset({408, 502, 503, 504})
-_LONGEST_WAIT = 30.0
+_LONGEST_WAIT = 30.0  # seconds, even if the service asks for more
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,8 @@ _ONE_ITEM_PER_ROW = np.empty(0, np.int32)
 # A task is at least this many queries over all rows, and more where rows are few, or handing out tasks would cost
 # more than running them. Fewer queries than two tasks are cut by rows instead.
 _QUERIES_PER_TASK = 32
-_DISTANCES_PER_TASK = 1 << 22
-_N_ROW_PIECES = 8
+_DISTANCES_PER_TASK = 1 << 22  # about a millisecond of one thread
+_N_ROW_PIECES = 8  # of one query, for up to eight threads
 
 
 def word_type(n_bits: int) -> type:

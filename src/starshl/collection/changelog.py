@@ -12,7 +12,7 @@ from .connection import Connection
 __all__ = ["EMPTY_LOG", "ChangeLog"]
 
 _FACTS = ("log_start", "log_end", "log_sum")
-_ROOM = 4_000
+_ROOM = 4_000  # items; a reader that missed more loads all codes again, and the log stays small
 
 
 class _Entries(NamedTuple):

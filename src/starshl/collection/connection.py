@@ -15,7 +15,7 @@ __all__ = ["ChangedWhileRead", "Connection"]
 
 Value = TypeVar("Value", str, int)
 
-BUSY_SECONDS = 10.0
+BUSY_SECONDS = 10.0  # to wait for a lock of SQLite, which is held for one transaction
 # Reading the schema of six tables takes SQLite a few dozen steps. A crafted file may demand any number.
 _SCHEMA_STEPS = 1_000_000
 

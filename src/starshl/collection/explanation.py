@@ -24,7 +24,7 @@ from .store import Store
 
 __all__ = ["ClassOfCode", "ExplainedQuery", "Explanation", "explain_hits"]
 
-_TOP = 3
+_TOP = 3  # more would bury the reason
 
 
 class ClassOfCode(NamedTuple):

@@ -26,7 +26,7 @@ from .store import Store
 
 __all__ = ["Filters", "slow_filter_note"]
 
-_FIELDS_SHOWN = 20
+_FIELDS_SHOWN = 20  # in an error message
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ __all__ = ["append_entry", "check_entry", "read_entries"]
 _PREFIX = "receipt_journal"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _DIGITS = 12
-_LONGEST_TEXT = 16_777_216
+_LONGEST_TEXT = 16_777_216  # characters, so that one entry cannot fill the memory
 
 
 def check_entry(name: str, text: str) -> None:

@@ -29,7 +29,7 @@ __all__ = [
     "label_texts",
 ]
 
-_SHOWN = 5
+_SHOWN = 5  # in an error message
 
 
 def label_texts(labels: LabelsLike, n_items: int) -> list[str | None]:

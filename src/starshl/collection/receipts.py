@@ -17,8 +17,8 @@ __all__ = ["KEPT", "check_receipt", "find_receipt", "store_receipt"]
 
 #: About 20 MB of short receipts; ten changes per second fill the ring in almost three hours.
 KEPT = 100_000
-_LONGEST_KEY = 512
-_LONGEST_TEXT = 65_536
+_LONGEST_KEY = 512  # enough for any id, too short to store data in
+_LONGEST_TEXT = 65_536  # characters; a receipt is a note, and 100,000 of them are kept
 _COUNT = "receipts"
 
 

@@ -27,7 +27,7 @@ _OVERSAMPLE = 10  # on AG News with ITQ at 128 bits, 10 finds .990 of the neares
 # Of the items nearest by the index, so many times the candidates are ordered by the scores of the query. On AG News,
 # with ITQ at 64 and 128 bits, 10 gives the recall of ordering all items by scores (.970, .990); 3 loses .010.
 _SHORTLIST = 10
-_BYTES_AT_ONCE = 1 << 25
+_BYTES_AT_ONCE = 1 << 25  # 32 MB for the candidates of a batch
 _SIGNS_OF_BYTES = BinaryCodes(np.arange(256, dtype=np.uint8)[:, None], 8).to_signs().astype(np.float64)
 
 

@@ -19,9 +19,9 @@ __all__ = ["download", "read_json"]
 
 Progress = Callable[[str, int, int | None], None]
 
-_ATTEMPTS = 4
+_ATTEMPTS = 4  # for faults of a network that pass
 _CHUNK = 1 << 18
-_MAX_JSON_BYTES = 1 << 24
+_MAX_JSON_BYTES = 1 << 24  # 16 MB; a description of a data set takes a few kB
 _MAX_LENGTH_DIGITS = 18
 # Answers after which another attempt may succeed.
 _TEMPORARY_STATUS = {408, 425, 429, 500, 502, 503, 504}

@@ -26,7 +26,7 @@ __all__ = ["Description", "cache_folder", "describe", "describe_all", "fetch", "
 
 # Room for small arrays next to X, and for X in a wider type than the registered one.
 _SMALL_ARRAYS_BYTES = 1 << 26
-_BYTES_PER_ENTRY = 64
+_BYTES_PER_ENTRY = 64  # of X: eight times the widest number
 
 
 def names() -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from .engine import DaskEngine
 
 __all__ = ["connected", "local_cluster"]
 
-_CONNECT_SECONDS = 10.0
+_CONNECT_SECONDS = 10.0  # a scheduler on the network answers much sooner
 
 
 @contextmanager

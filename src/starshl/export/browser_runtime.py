@@ -16,7 +16,7 @@ __all__ = ["BrowserRuntime", "browser_runtime"]
 
 PACKAGE, VERSION = "onnxruntime-web", "1.30.0"
 _SCRIPT, _WASM = "ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"
-_SECONDS = 600
+_SECONDS = 600  # for npm on a slow network
 
 
 class BrowserRuntime(NamedTuple):

@@ -29,8 +29,8 @@ from .page_items import PageItems, Track, read_items
 
 __all__ = ["write_search_page"]
 
-_MAX_PREVIEW_BYTES = 100_000_000
-_SPREAD_ITEMS = 1000
+_MAX_PREVIEW_BYTES = 100_000_000  # so that a browser can still open the page and people can send it
+_SPREAD_ITEMS = 1000  # half a million pairs of them are plenty for a standard deviation
 
 
 def write_search_page(

@@ -13,7 +13,7 @@ from ._picture_loops import fill_color
 __all__ = ["COLOR_BINS", "GRAY_BINS", "color_features", "gray_features", "to_hsv"]
 
 COLOR_BINS = (8, 4, 4)  # of hue, saturation and value; by leave-one-out on training pictures of CIFAR-10
-GRAY_BINS = 16
+GRAY_BINS = 16  # not tuned: gray levels are off by default
 _TILE = 256  # pictures that one thread does at a time
 
 

@@ -20,7 +20,7 @@ __all__ = ["ENDINGS", "LARGEST", "PREVIEW_SIDE", "SMALLEST", "is_picture_file", 
 
 LARGEST = 100_000_000  # pixels of a picture
 SMALLEST = 4  # pixels along its shorter side
-PREVIEW_SIDE = 128
+PREVIEW_SIDE = 128  # pixels: clear on a card of the explorer, a few kB as WebP
 
 _FORMATS = ("JPEG", "PNG", "WEBP")
 ENDINGS = (".jpg", ".jpeg", ".png", ".webp")

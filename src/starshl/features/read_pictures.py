@@ -17,7 +17,7 @@ __all__ = ["ReadPictures"]
 
 _CHANNELS = 3
 _SHAPES = ("whole", "center")
-_LARGEST_SIDE = 4096
+_LARGEST_SIDE = 4096  # pixels: 48 MB per picture
 
 
 class ReadPictures(Step):

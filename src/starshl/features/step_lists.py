@@ -39,7 +39,7 @@ BUILT_IN_STEPS: dict[str, type[Step]] = {
     )
 }
 
-_PROBE_ROWS = 3
+_PROBE_ROWS = 3  # tell another transformer apart, and fit in a header
 
 
 def is_built_in(step: Any) -> bool:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 __all__ = ["check_class_shares", "shift_to_shares"]
 
-_N_STEPS = 200
+_N_STEPS = 200  # at most; it stops once shares are met to a thousandth
 _SHARPNESS = 8.0  # of the soft assignment, in typical leads of the best class over the second
 
 

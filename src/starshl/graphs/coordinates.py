@@ -13,7 +13,7 @@ __all__ = ["principal_coordinates"]
 
 _LARGEST_COVARIANCE = 2048  # features; sparse rows with more of them take subspace iteration
 _SPARE_DIRECTIONS = 14  # beyond those asked for, so that the last of them converge too
-_N_ITERATIONS = 12
+_N_ITERATIONS = 12  # of subspace iteration, each with a pass over the rows
 
 
 def principal_coordinates(X: Rows, n_components: int) -> np.ndarray:

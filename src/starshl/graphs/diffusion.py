@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 DAMPING = 0.99  # as in label spreading (Zhou et al. 2004)
-GRAPH_RIDGE = 0.1
+GRAPH_RIDGE = 0.1  # the same as LABEL_RIDGE of the plain kernel
 _TOLERANCE = 1e-4  # relative residual; 1e-1 costs up to .09 of accuracy
 _MAX_ITER = 1000  # the condition is at most 199: about 70 iterations
 _MOST_COLUMNS = 1000  # labels; with more, solving once per class is cheaper than once per label

@@ -16,18 +16,18 @@ from .spectrum import leading_eigenpairs
 
 __all__ = ["cluster_graph", "modularity", "n_coherent_clusters", "suggest_n_clusters", "weight_inside"]
 
-_N_EIGENPAIRS = 40
+_N_EIGENPAIRS = 40  # for the powers and dampings below; more than the clusters of most data
 _EXTRA_EIGENVECTORS = range(11)  # beyond one per cluster
-_POWERS = (8, 16, 32)
-_DAMPINGS = (0.9, 0.95)
-_K_MEANS_STARTS = 10
+_POWERS = (8, 16, 32)  # short to long diffusion: modularity decides which suits the data
+_DAMPINGS = (0.9, 0.95)  # of endless diffusion, for the same choice
+_K_MEANS_STARTS = 10  # of each embedding; fewer save time and find worse partitions
 _MOST_STARTED_CENTERS = 1000  # in all starts together: a start takes the square of its centers, and many are all alike
-_SUGGESTING_STARTS = 3
-_K_MEANS_TRIALS = 3
-_K_MEANS_PASSES = 100
+_SUGGESTING_STARTS = 3  # fewer, because many numbers of clusters are tried
+_K_MEANS_TRIALS = 3  # candidates for each new center
+_K_MEANS_PASSES = 100  # if centers never rest; not tuned
 _MOST_K_MEANS_ROWS = 10_000  # centers of so many rows, drawn at random, serve for all others
-_MOVING_PASSES = 50
-_MOST_SUGGESTED = 30
+_MOVING_PASSES = 50  # if rows never rest; not tuned
+_MOST_SUGGESTED = 30  # clusters; more take longer to try, and people name fewer classes
 _ENOUGH_MODULARITY = 0.98  # of the maximum; within two of the classes in 23 of 24 samples of ten-class sets
 _ENOUGH_INSIDE = 0.9  # of the edge weight; chosen by looking at digits, USPS, MNIST and AG News
 

@@ -13,7 +13,7 @@ from .neighbor_graph import NeighborGraph
 
 __all__ = ["restore_smooth_basis", "smooth_basis"]
 
-_N_PASSES = 2
+_N_PASSES = 2  # two linear systems per vector; one would leave more of what is not smooth
 _TOLERANCE = 0.03  # any smooth functions will do
 _CACHE = "smooth_basis"
 

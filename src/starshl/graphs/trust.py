@@ -24,7 +24,7 @@ __all__ = [
 # The graph hurts where the agreement is below .65 and helps above .73 or so; between, a ridge of 3 to 10 is never far
 # from the best. Measured on 17 data sets with 1, 5 and 20 labels per class.
 _AGREEMENTS = (0.60, 0.78)
-_SHARE_AGREEMENTS = (0.25, 0.40)
+_SHARE_AGREEMENTS = (0.25, 0.40)  # lower, where nothing learns from spread labels: see graph_share
 _RIDGES = (30.0, 12.8, 5.5, 2.3, 1.0)  # equal ratios; few values, so that a kept inverse serves the next labels too
 # Standard errors by which the labels alone must be ahead before trust falls, and at which none is left.
 _PREFERENCES = (0.5, 2.0)
@@ -34,10 +34,10 @@ _TRUSTED = 10.0  # ridge below which pseudo-labels decide more than the labels d
 
 # Temperatures of softmax(T scores) that fit best for graph scores: 25 with one label per class, 12 with many.
 _FEW_LABELS_TEMPERATURE, _MANY_LABELS_TEMPERATURE = 25.0, 12.0
-_PLAIN_TEMPERATURE = 6.0
+_PLAIN_TEMPERATURE = 6.0  # that of scores of the plain kernel
 _ONE_LABEL_TEMPERATURE = 4.0  # of final scores; no label can be left out then
 _PRIOR_WEIGHT = 1.0  # of the squared logarithm of T over those, in labels
-_LOG_TEMPERATURES = (-1.0, 6.0)
+_LOG_TEMPERATURES = (-1.0, 6.0)  # limits of the search: from nearly uniform to nearly certain
 
 
 def edge_agreement(graph: NeighborGraph, index: np.ndarray) -> float:

@@ -14,8 +14,9 @@ from .weight import TuningSearches, choose_weight
 
 __all__ = ["best_hamming_weight", "best_residual_weight", "spread_of_distances"]
 
-_N_NEIGHBORS = 10
+_N_NEIGHBORS = 10  # precision and recall at 10
 _MAX_QUERIES, _MAX_ITEMS = 500, 5000
+# In bits, and in standard deviations of distances; the larger they are, the coarser, because they then differ less.
 _HAMMING_WEIGHTS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32)
 _RESIDUAL_WEIGHTS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0)
 

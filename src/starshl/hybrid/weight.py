@@ -11,7 +11,7 @@ from ..index.class_rule import ClassRule
 
 __all__ = ["TuningSearches", "choose_weight"]
 
-_N_NEIGHBORS = 10
+_N_NEIGHBORS = 10  # precision and recall at 10
 # The nearest ten are looked for among the first hundred where there are thousands of items, among fewer otherwise.
 _SHORTLIST, _SHORTLIST_SHARE = 100, 1 / 30
 # Chosen on samples of AG News and of MNIST, 3,000 rows, 32 and 64 bits: unseen queries lose little more.

@@ -18,7 +18,7 @@ from ..binarization.split import hold_out
 __all__ = ["LearnedHasher", "learn_hasher"]
 
 _FEWEST = 20  # items to learn from
-_SHOWN = 5
+_SHOWN = 5  # classes named in a sentence
 _N_BITS = 32  # as binarize has them
 
 

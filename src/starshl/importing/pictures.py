@@ -24,7 +24,7 @@ from .summary import ImportSummary, Skipped
 
 __all__ = ["import_pictures"]
 
-_SIDE = 32
+_SIDE = 32  # pixels: thumbnails, because the plain features look at shapes and colors
 _BATCH = 64  # pictures whose features are computed together
 
 

@@ -9,7 +9,7 @@ from .._words import counted
 
 __all__ = ["ImportSummary", "Skipped"]
 
-_SHOWN = 10
+_SHOWN = 10  # skipped files listed on the screen
 
 
 @dataclass(frozen=True, slots=True)

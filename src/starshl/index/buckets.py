@@ -25,9 +25,9 @@ _MAX_SLOTS_PER_BUCKET = 8
 _SLOT_BYTES = 4
 _START_BYTES = 4
 
-_QUERIES_PER_TASK = 1024
-_SAMPLE_QUERIES = 256
-_MIN_DISTANCES_FOR_THREADS = 1 << 21
+_QUERIES_PER_TASK = 1024  # enough work to be worth handing out
+_SAMPLE_QUERIES = 256  # that show whether most queries equal a stored code
+_MIN_DISTANCES_FOR_THREADS = 1 << 21  # below, starting threads costs more than it saves
 
 _EVERY_ITEM = np.empty(0, np.bool_)
 _NO_TABLE = np.empty(0, np.uint8)

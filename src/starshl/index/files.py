@@ -28,7 +28,7 @@ FORMAT = 2  # 1 had no space_id
 
 _DTYPES = {"I64": np.int64, "I32": np.int32, "U64": np.uint64, "U32": np.uint32, "U8": np.uint8, "F64": np.float64}
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
-_ALIGNMENT = 64
+_ALIGNMENT = 64  # bytes of a cache line, so that mapped arrays are aligned
 # A header of ours takes less than a thousandth of this.
 _MAX_HEADER_BYTES = 1 << 20
 

@@ -13,7 +13,7 @@ from .snapshot import MAX_MEMORY_RATIO, Hits, Snapshot, empty_planes, held_size,
 
 __all__ = ["FlatItems", "PlaneItems", "n_with_room"]
 
-_SPARE_SHARE = 0.125
+_SPARE_SHARE = 0.125  # room for appending, as far as MAX_MEMORY_RATIO allows
 
 
 class PlaneItems(Snapshot):

@@ -18,8 +18,8 @@ from .snapshot import Hits
 
 __all__ = ["MultiIndex", "MultiItems"]
 
-_MAX_PIECE_BITS = 24
-_QUERIES_PER_TASK = 16
+_MAX_PIECE_BITS = 24  # 64 MB per table
+_QUERIES_PER_TASK = 16  # balls differ in cost: small tasks share it evenly
 # A probe or a candidate costs one or two cache misses; in that time the flat scan passes this many codes.
 _CODES_PER_PROBE = 300
 

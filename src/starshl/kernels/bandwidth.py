@@ -14,7 +14,7 @@ from .rows import as_floats, distinct_rows
 
 __all__ = ["median_distance", "merge_equal_rows"]
 
-_ALL_PAIRS_UP_TO = 2048
+_ALL_PAIRS_UP_TO = 2048  # rows, or two million pairs: plenty for a median
 
 
 def median_distance(X: ArrayLike | Rows, sample_weight: np.ndarray | None = None) -> float:

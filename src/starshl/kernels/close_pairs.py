@@ -13,7 +13,7 @@ from .distances import DistanceTiles
 
 __all__ = ["ClosePairs"]
 
-_ROWS_PER_TASK = 256
+_ROWS_PER_TASK = 256  # enough work to be worth handing out
 
 
 class ClosePairs:

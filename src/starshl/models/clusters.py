@@ -6,7 +6,7 @@ import numpy as np
 
 __all__ = ["kernel_k_means"]
 
-_MAX_ITERATIONS = 100
+_MAX_ITERATIONS = 100  # if clusters never rest; not tuned
 
 
 def kernel_k_means(

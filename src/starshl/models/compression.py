@@ -33,7 +33,7 @@ _ROWS_PER_KEPT_ROW = 10  # if nobody says how many to keep
 _ROWS_PER_HELD_OUT_ROW = 5  # in the trial from which the agreement is estimated
 _NOISY_COPIES = 3  # of each row
 _NOISE = 0.5  # in standard deviations of the features
-_WARN_BELOW_AGREEMENT = 0.95
+_WARN_BELOW_AGREEMENT = 0.95  # one bit in twenty changes: time to keep more rows
 _CALLER_OF_COMPRESS = 3  # stack level
 
 

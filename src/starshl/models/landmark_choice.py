@@ -25,7 +25,7 @@ __all__ = ["choose_landmarks", "given_rows"]
 
 _PILOT_ROWS = 20_000  # at most
 _RIDGE_ROWS = 4096  # of the pilot fit, by whose leave-one-out loss ridges are compared
-_RIDGE_STEP = 10**0.5
+_RIDGE_STEP = 10**0.5  # half a power of ten: the loss is flat around its minimum
 _LEAST_GAIN = 1e-3  # share of the loss by which a lower ridge must be better: without a gain, more ridge is safer
 _POOL_ROWS = 100_000  # among which rows between classes are looked for
 # Landmarks are drawn from this share of the pool, within limits that are multiples of their number. On 60,000 rows of

@@ -11,7 +11,7 @@ from ..solvers.ridge import least_squares
 __all__ = ["move_rows"]
 
 _START_WIDTH = 0.25  # of the Gaussian, in root mean squared distances between rows
-_BATCH_ROWS = 128
+_BATCH_ROWS = 128  # for Adam; smaller batches take longer, larger ones take fewer steps per epoch
 _MIN_EPOCHS, _MIN_STEPS = 10, 3000
 # Step sizes: a row's entries in standard deviations of their features, coefficients of scores that are cut to [-1, 1].
 _ROW_STEP, _COEFFICIENT_STEP, _RATE_STEP = 0.1, 0.03, 0.01

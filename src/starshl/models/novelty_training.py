@@ -23,7 +23,7 @@ from .samples import Samples
 __all__ = ["NoveltyTraining", "learn_novelty"]
 
 _CALIBRATION_ROWS = 1000  # the share of rejected rows then varies by .007 where it should be .05
-_NEIGHBOR_COUNTS = (1, 3, 10, 30)
+_NEIGHBOR_COUNTS = (1, 3, 10, 30)  # equal ratios from the nearest row to a small neighborhood
 _WEIGHTS = (0.5, 0.25, 0.75, 0.0, 1.0)  # of the distance; the first is taken if there is nothing to compare
 # Share of pairs by which a weight must be better than the first. Left-out classes of training rows are only examples of
 # others, so both kinds of evidence are used unless one of them is clearly worse.

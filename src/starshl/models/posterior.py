@@ -26,7 +26,7 @@ _NEGLIGIBLE = 0.002  # difference of precision for which items are not softened 
 # What is best or nearly so with fewer labels, from 1 to 20 per class on six data sets: a quarter of the temperature of
 # queries, but not less than 1.3. Below, posteriors are so flat that items of different classes share a code.
 _USUAL_SOFTENING, _SOFTEST = 4.0, 1.3
-_N_NEAREST = 10
+_N_NEAREST = 10  # precision at 10
 
 
 def posterior(scores: np.ndarray, temperature: float) -> np.ndarray:

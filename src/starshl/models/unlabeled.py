@@ -21,7 +21,7 @@ __all__ = ["Guess", "graph_of_rows", "guess_classes", "guess_clusters"]
 _N_COORDINATES = 50  # principal components, as many as the neighbor graph reads
 _CLUSTER_TEMPERATURE = 12.0  # that of labels spread from many
 _DISTANCE_WEIGHT = 8.0  # of mean hinge distances against log probabilities; 6 to 16 differ by less than .01
-_SMALLEST_PROBABILITY = 1e-12
+_SMALLEST_PROBABILITY = 1e-12  # keeps a logarithm finite
 _ITEM_SOFTNESS = 3.0  # items at a third of the temperature: sharp codes on both sides find .05 to .08 less
 _TWICE_READ_SOFTNESS = 10.0  # two readings of the same labels together are far too sure; 6 finds .005 less, 20 the same
 

@@ -53,15 +53,15 @@ LOOKS = (
 
 _WIDTH, _HEIGHT = 480, 310
 _LEFT, _RIGHT, _TOP, _BOTTOM = 68, 14, 14, 46
-_INNER = 8
-_MAX_MARKERS = 13
-_Y_STEPS = 5
-_MIN_SPREAD = 0.02
-_CAP = 2.5
-_MAX_SHIFT = 5.0
-_MAX_DOT_SHIFT = 9.0
-_SHIFT_SHARE_OF_GAP = 0.7
-_MAX_SHARE_TO_ENLARGE = 0.4
+_INNER = 8  # pixels between the axes and the first and last point
+_MAX_MARKERS = 13  # per line; more would touch each other
+_Y_STEPS = 5  # grid lines, about
+_MIN_SPREAD = 0.02  # of a y axis, so that noise does not look like a difference
+_CAP = 2.5  # pixels, half of the bar at the end of an interval
+_MAX_SHIFT = 5.0  # pixels between intervals of two lines at one place
+_MAX_DOT_SHIFT = 9.0  # the same in charts without lines, which have more room
+_SHIFT_SHARE_OF_GAP = 0.7  # so that intervals of neighboring places stay apart
+_MAX_SHARE_TO_ENLARGE = 0.4  # an enlarged part pays off if it is at least 2.5 times as tall
 # A nested svg clips what lies outside of it and keeps the coordinates of the rest.
 _AREA_HEIGHT = _HEIGHT - _TOP - _BOTTOM
 _AREA = f'<svg y="{_TOP}" width="{_WIDTH}" height="{_AREA_HEIGHT}" viewBox="0 {_TOP} {_WIDTH} {_AREA_HEIGHT}">'

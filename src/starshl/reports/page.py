@@ -20,7 +20,7 @@ _READING = (
     "Bars and areas extend one standard deviation over runs to either side of the mean. Lines with bars are moved a "
     "little sideways, so that the bars do not overlap. In an enlarged part, a bar without a cap continues below."
 )
-_COLLAPSE_ABOVE_ROWS = 12
+_COLLAPSE_ABOVE_ROWS = 12  # longer than a screen on a phone
 # Whether what was retrieved is right: the class of its element, and what a reader is told.
 _KINDS = {True: "right", False: "wrong", None: "unknown"}
 _MEANINGS = {True: "the same class", False: "another class", None: "class unknown"}

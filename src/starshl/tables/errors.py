@@ -8,7 +8,7 @@ from typing import Any
 
 __all__ = ["MAX_SHOWN", "ColumnWarning", "TableError", "shortened"]
 
-MAX_SHOWN = 5
+MAX_SHOWN = 5  # names in an error message
 
 
 class TableError(ValueError):

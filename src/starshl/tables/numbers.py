@@ -13,7 +13,7 @@ from .source import Rows, Source
 __all__ = ["check_numbers", "identifier_columns"]
 
 _ID_NAMES = ("", "id", "_id", "index", "uuid", "row", "rowid", "row_id", "unnamed: 0")
-_MIN_ROWS_TO_COUNT = 3
+_MIN_ROWS_TO_COUNT = 3  # two rows count up too easily
 
 
 def check_numbers(X: Rows, names: Sequence[str] | None, source: Source, *, allow_missing: bool) -> Rows:

@@ -20,10 +20,10 @@ from .items import LessonItems
 __all__ = ["codes_of", "fit_codes", "store_codes"]
 
 _MOST_ROWS = 2500  # a fit takes seconds; what the others say is in the spread labels already
-_FEWEST_PER_CLASS = 10
-_FEWEST_WORDS = 16
-_LEAST_TRUST = 0.02
-_BATCH = 4096
+_FEWEST_PER_CLASS = 10  # discriminant analysis needs as many
+_FEWEST_WORDS = 16  # room for new classes before codes have to change their space
+_LEAST_TRUST = 0.02  # a weight must be positive; such a row counts next to nothing
+_BATCH = 4096  # items between two reports of progress
 
 
 def fit_codes(

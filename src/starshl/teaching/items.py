@@ -22,7 +22,7 @@ __all__ = ["LessonItems", "Progress"]
 #: Called with the name of a stage, how much of it is done, and how much there is.
 Progress = Callable[[str, int, int], None]
 
-_BATCH = 4096
+_BATCH = 4096  # items read at a time
 _FEWEST = 2
 _MAP = "map"
 # What kinds of picture features count in distances, where all others count 1: neighbors by shapes share a class more

@@ -15,8 +15,8 @@ from .proposals import N_VECTORS
 
 __all__ = ["N_COORDINATES", "N_NEIGHBORS", "Neighborhood"]
 
-N_COORDINATES = 50
-N_NEIGHBORS = 7
+N_COORDINATES = 50  # as in docs/few_labels.md
+N_NEIGHBORS = 7  # as in docs/few_labels.md
 _NAME = "graph"
 
 

@@ -11,7 +11,7 @@ from .events import Answer
 
 __all__ = ["CurvePoint", "agreement_curve"]
 
-_WINDOW = 20
+_WINDOW = 20  # answers: few enough to follow the lesson, enough for an interval that says something
 _Z = 1.96  # of a 95% interval
 
 

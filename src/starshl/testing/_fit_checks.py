@@ -18,7 +18,7 @@ from ..base import BaseHasher
 from ..bundle import read_bundle
 from ._expectations import Case, Interruption, expect, expect_error, expect_same, interrupted_after
 
-_CALLS_BEFORE_INTERRUPTION = (1, 10, 40, 160, 640, 2560)
+_CALLS_BEFORE_INTERRUPTION = (1, 10, 40, 160, 640, 2560)  # early and late in a fit, whatever its length
 
 
 def check_same_seed_gives_the_same_scores(case: Case) -> None:

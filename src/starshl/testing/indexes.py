@@ -36,7 +36,7 @@ Make = Callable[[int], HammingIndex]
 #: Distances and ids, as ``search`` returns them.
 Answer: TypeAlias = tuple[np.ndarray, np.ndarray]
 
-_N_BITS = 11
+_N_BITS = 11  # not a whole number of bytes
 _LAST_ID = np.iinfo(np.int64).max
 
 

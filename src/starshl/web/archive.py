@@ -24,7 +24,7 @@ _FORMAT = 1
 _BLOCK = tarfile.BLOCKSIZE
 _CHUNK = 1 << 20
 _LARGEST_MANIFEST = 1 << 16
-_MOST_FILES = 100
+_MOST_FILES = 100  # a collection has far fewer
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,90}")
 # The writer's lock, SQLite's index of its log, and drafts belong to a process, not to a state.
 _NOT_PART = re.compile(r"writer\.lock|.*-shm|.*\.draft|\..*")

@@ -15,7 +15,7 @@ from ..reports.png import encode_png
 
 __all__ = ["make_digits", "make_unlabeled_digits"]
 
-_N_TRAINED = 1000
+_N_TRAINED = 1000  # of 1,797 digits; the others have no label
 _N_BITS = 32
 _SIDE, _ENLARGED = 8, 6
 

@@ -13,7 +13,7 @@ from .workshop import Workshop
 
 __all__ = ["EXPORTS", "Export"]
 
-_SECONDS_TO_FOLLOW = 60
+_SECONDS_TO_FOLLOW = 60  # until the snapshot is taken with the codes as they are
 
 
 def _lesson(workshop: Workshop) -> Lesson:
@@ -40,9 +40,8 @@ def _collection(workshop: Workshop, path: Path) -> None:
     def write() -> None:
         lesson = workshop.lesson()
         if lesson is not None:
-            lesson.wait_for_codes(
-                _SECONDS_TO_FOLLOW
-            )  # codes that follow the labels are written by a thread of their own
+            # Another thread writes the codes that follow the labels.
+            lesson.wait_for_codes(_SECONDS_TO_FOLLOW)
         with workshop.searcher.opened() as collection, path.open("xb") as file:
             write_archive(file, collection.folder)
 

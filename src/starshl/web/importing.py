@@ -16,8 +16,8 @@ from .searcher import Searcher
 
 __all__ = ["import_lines"]
 
-_LINES_AT_ONCE = 500
-_LONGEST_LINE = 16 << 20
+_LINES_AT_ONCE = 500  # one transaction: long enough to be fast, short enough for other writes in between
+_LONGEST_LINE = 16 << 20  # 16 MB, as the usual limit of a request
 _FIELDS = {"vector", "id", "label", "metadata", "reference"}
 
 

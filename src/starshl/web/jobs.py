@@ -18,8 +18,8 @@ from .job_log import JobLog
 
 __all__ = ["Canceled", "Jobs", "RunningJob"]
 
-_KEPT = 1000
-_MOST_WAITING = 100
+_KEPT = 1000  # newest jobs that are remembered
+_MOST_WAITING = 100  # one runs at a time, so more would wait too long
 _log = logging.getLogger(__name__)
 State: TypeAlias = Literal["waiting", "running", "done", "failed", "canceled", "interrupted"]
 

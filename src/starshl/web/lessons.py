@@ -14,10 +14,10 @@ from .searcher import Searcher
 
 __all__ = ["Board", "ClassMembers", "board_of", "change_lesson", "label_from_text"]
 
-_N_BINS = 10
-_MEMBERS = 12
-_MOST_CLASSES = 40
-_SUSPECTS = 8
+_N_BINS = 10  # of the histogram of confidences
+_MEMBERS = 12  # shown of each class: one row of cards
+_MOST_CLASSES = 40  # listed on the page
+_SUSPECTS = 8  # listed on the page
 # Below it, the other labels do not agree on what an item is either.
 _DOUBTFUL = 0.6
 

@@ -18,7 +18,7 @@ __all__ = ["CodewordPlace", "codeword_places", "item_places"]
 
 # Places are whole numbers up to it: finer than any screen, and short in JSON.
 _SCALE = 10_000
-_CODE_BITS = 4
+_CODE_BITS = 4  # 16 colors can be told apart
 _COINCIDE, _SPREAD = 0.04, 0.045  # shares of the width of a map: nearer names cannot be read apart
 
 

@@ -15,9 +15,9 @@ from .side_by_side import SideBySide
 
 __all__ = ["MethodQuality", "Quality", "measure_quality"]
 
-_QUERIES = 300
-_K = 10
-_ROWS_AT_ONCE = 4096
+_QUERIES = 300  # a share then has a standard error of at most .03, and a person can wait for it
+_K = 10  # precision and recall at 10
+_ROWS_AT_ONCE = 4096  # 32 MB if a vector has 2,000 float32 numbers
 
 
 @dataclass(frozen=True, slots=True)

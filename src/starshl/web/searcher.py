@@ -37,7 +37,7 @@ from .writes import Writer
 
 __all__ = ["Rows", "Searcher"]
 
-_ROWS_AT_ONCE = 256
+_ROWS_AT_ONCE = 256  # in a batch: enough to share a scan, few enough to keep the wait short
 Result = TypeVar("Result")
 #: Vectors as they come: lists of numbers, or what was extracted from texts and pictures.
 Rows = Sequence[Sequence[float]] | np.ndarray

@@ -19,9 +19,9 @@ from .searcher import Searcher
 
 __all__ = ["Ranking", "SideBySide"]
 
-_ROWS_AT_ONCE = 4096
-_MOST_BYTES = 2 << 30
-_ROWS_TO_FIT = 5000
+_ROWS_AT_ONCE = 4096  # 32 MB if a vector has 2,000 float32 numbers
+_MOST_BYTES = 2 << 30  # of vectors that are held in memory to compare with
+_ROWS_TO_FIT = 5000  # keeps the fit of ITQ short, whatever the size of the collection
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 __all__ = ["READ", "WRITE", "Token", "Tokens", "read_tokens"]
 
 READ, WRITE = "read", "write"
-_SHORTEST = 16
+_SHORTEST = 16  # characters, so that nobody guesses one
 _VARIABLES = {"STARSHL_READ_TOKEN": READ, "STARSHL_WRITE_TOKEN": WRITE}
 
 

@@ -14,8 +14,8 @@ from .unwrapping import bare_hasher, class_hasher
 
 __all__ = ["TrainingRun", "training_run_of"]
 
-_MOST_CODEWORDS = 40
-_MOST_WEIGHTS = 14
+_MOST_CODEWORDS = 40  # shown on the page
+_MOST_WEIGHTS = 14  # shown on the page
 
 
 @dataclass(frozen=True, slots=True)

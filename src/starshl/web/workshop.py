@@ -21,7 +21,7 @@ from .side_by_side import SideBySide
 
 __all__ = ["Upload", "Workshop"]
 
-_MOST_UPLOADS = 200
+_MOST_UPLOADS = 200  # pictures that are remembered, so that links to a search keep working for a while
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,7 +22,7 @@ from .requests import Filters, NewItems, WriteKey
 
 __all__ = ["Writer"]
 
-_LONGEST_QUEUE = 1024
+_LONGEST_QUEUE = 1024  # beyond it, a client is told to try later instead of waiting in vain
 Result = TypeVar("Result")
 
 

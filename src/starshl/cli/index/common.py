@@ -47,7 +47,7 @@ Keep = Annotated[
     ),
 ]
 
-_ROWS_PER_STEP = 2048
+_ROWS_PER_STEP = 2048  # between two steps of the progress bar
 
 
 def check_new_folder(folder: Path) -> None:

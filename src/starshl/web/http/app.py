@@ -35,7 +35,7 @@ PARTS = (
     login.routes,
     *pages.ROUTERS,
 )
-_N_THREADS = 64
+_N_THREADS = 64  # more than the processors: most of them wait
 
 
 def create_app(open_service: Callable[[Observer], Service], settings: Settings | None = None) -> FastAPI:

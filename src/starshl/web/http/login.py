@@ -19,7 +19,7 @@ __all__ = ["routes"]
 routes = APIRouter(include_in_schema=False)
 # A path here: "//other.example" would be an address of another site.
 _PATH = re.compile(r"/(?![/\\])[!-~]*")
-_SECONDS = 30 * 24 * 3600
+_SECONDS = 30 * 24 * 3600  # 30 days; the token in the cookie may expire sooner
 # Bytes: anyone may send one, and to read a long one takes seconds.
 _LONGEST_FORM = 20_000
 _PAGE = """<!doctype html>

@@ -53,7 +53,7 @@ PROBLEM_SCHEMA = {
 }
 
 _log = logging.getLogger("starshl.web")
-_MOST_ERRORS = 20
+_MOST_ERRORS = 20  # of one request; the first ones tell what is wrong
 _KINDS: dict[type[Exception], tuple[int, str]] = {
     UnknownError: (404, "not-found"),
     ConflictError: (409, "conflict"),

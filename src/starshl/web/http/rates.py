@@ -7,7 +7,7 @@ from collections import OrderedDict
 
 __all__ = ["Rates"]
 
-_MOST_CLIENTS = 10_000
+_MOST_CLIENTS = 10_000  # remembered at a time, so that many addresses cannot fill the memory
 
 
 class Rates:

@@ -20,7 +20,7 @@ from ..settings import Settings
 
 __all__ = ["BackgroundServer", "bound_socket", "run"]
 
-_GRACE_SECONDS = 30
+_GRACE_SECONDS = 30  # for the requests under way when the service stops
 # Connections may outnumber requests: many are kept open and idle.
 _CONNECTIONS_PER_REQUEST = 8
 

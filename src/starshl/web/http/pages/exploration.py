@@ -18,7 +18,7 @@ from .question import Question
 
 __all__ = ["Exploration", "Match", "Ranked", "browse", "look_closer", "neighbors"]
 
-_BROWSED = 48
+_BROWSED = 48  # items per page: a few screens on a phone
 
 
 @dataclass(frozen=True, slots=True)

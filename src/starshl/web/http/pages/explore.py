@@ -21,7 +21,7 @@ __all__ = ["routes"]
 
 routes = APIRouter(include_in_schema=False)
 _LARGEST_PICTURE = 12 << 20
-_MOST_CHOICES = 50
+_MOST_CHOICES = 50  # in a menu; longer ones are typed
 _PARTS = {"near": "explore/near.html", "rest": "explore/rest.html"}
 
 

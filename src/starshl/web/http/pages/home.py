@@ -18,7 +18,7 @@ from .rendering import may_write, render
 __all__ = ["routes"]
 
 routes = APIRouter(include_in_schema=False)
-_SHOWN = 14
+_SHOWN = 14  # pictures of a collection, in one or two rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from .rendering import may_write, render
 __all__ = ["routes"]
 
 routes = APIRouter(include_in_schema=False)
-_LISTED = 100
-_MOST_CARDS = 60
+_LISTED = 100  # items in the table below the map
+_MOST_CARDS = 60  # of selected items
 
 
 @routes.get("/explore/{name}/map")

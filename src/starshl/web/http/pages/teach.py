@@ -26,7 +26,7 @@ from .rendering import may_write, render
 __all__ = ["routes"]
 
 routes = APIRouter(include_in_schema=False)
-_N_PROPOSALS = 12
+_N_PROPOSALS = 12  # one screen; more would be chosen with less knowledge
 _NOT_READY = "This lesson is not prepared yet. Reload the page and wait until it is."
 
 Order = Annotated[Literal["least", "most"], Query()]
