@@ -18,14 +18,12 @@ HeldOut = Annotated[
     typer.Option(
         "--held-out",
         metavar="INPUT",
-        help="Labeled rows that the fit has not seen, to measure precision and accuracy on; a table as for `fit`.",
+        help="Labeled rows that the fit has not seen, to measure precision and accuracy; a table as for `fit`.",
     ),
 ]
 Output = Annotated[
     Path | None,
-    typer.Option(
-        "--output", "-o", metavar="MODEL", help="Write the model once more, with the measurement in its card."
-    ),
+    typer.Option("--output", "-o", metavar="MODEL", help="Write a copy of the model with the measurement in its card."),
 ]
 
 

@@ -25,12 +25,14 @@ Cluster = Annotated[
     typer.Option(
         "--cluster",
         metavar="ADDRESS",
-        help="Let the workers of a Dask cluster do it, such as tcp://127.0.0.1:8786. INPUT is then .parquet, .npy or "
-        ".zarr: a file, a folder, a pattern such as 'rows-*.npy' or a URL, which all workers must reach.",
+        help="Let the workers of a Dask cluster do the work; give its address, such as tcp://127.0.0.1:8786. INPUT is "
+        "then .parquet, .npy or .zarr: a file, a folder, a pattern such as 'rows-*.npy' or a URL, which all workers "
+        "must be able to reach.",
     ),
 ]
 Workers = Annotated[
-    int | None, typer.Option("--workers", "-w", metavar="N", help="Processes; by default one per core.", min=1)
+    int | None,
+    typer.Option("--workers", "-w", metavar="N", help="Number of processes; by default, one per core.", min=1),
 ]
 Port = Annotated[int, typer.Option("--port", "-p", metavar="N", help="The port; 0 takes a free one.", min=0, max=65535)]
 
@@ -39,8 +41,8 @@ Port = Annotated[int, typer.Option("--port", "-p", metavar="N", help="The port; 
 def local(workers: Workers = None, port: Port = 0) -> None:
     """Start a cluster on this machine and print its address.
 
-    Ctrl+C or SIGTERM stops it. It listens to this machine alone. Clusters of several machines are started with Dask's
-    own commands, dask scheduler and dask worker; all of them need starshl of one version.
+    Ctrl+C or SIGTERM stops it. It listens only to this machine. To start a cluster on several machines, use Dask's own
+    commands, dask scheduler and dask worker; all of them need the same version of starshl.
     """
     import signal
     import threading

@@ -16,14 +16,14 @@ __all__ = ["compress", "compress_model"]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the smaller model.")]
 Support = Annotated[
     int | None,
-    typer.Option("--support", "-s", metavar="N", help="Support rows to keep; by default a tenth of them."),
+    typer.Option("--support", "-s", metavar="N", help="Support rows to keep; by default, a tenth of them."),
 ]
 
 
 def compress(model: Model, output: Output, support: Support = None, seed: Seed = 0, as_json: AsJson = False) -> None:
     """Write a smaller model that encodes faster.
 
-    It keeps fewer support rows. Its codes are different ones, so encode your database again.
+    It keeps fewer support rows. Its codes differ from those of the larger model, so encode your database again.
     """
     summary = compress_model(model, output, support, seed)
     if as_json:

@@ -39,16 +39,16 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="CODES",
-        help=".npy (packed bytes), .npz (packed bytes, n_bits and perhaps y) or .csv (one column of 0 and 1 per bit); "
-        "with --cluster a folder.",
+        help=".npy (packed bytes), .npz (packed bytes, n_bits, and y if there are labels) or .csv (one column of 0 "
+        "and 1 per bit); with --cluster, a folder.",
     ),
 ]
 Database = Annotated[
     bool,
     typer.Option(
         "--database",
-        help="Write codes of items to be searched; without it, codes of queries. Items of StarRidge that come with "
-        "a label get the codeword of that label.",
+        help="Write codes for items to be searched, not for queries. With StarRidge, an item that comes with a label "
+        "gets the codeword of that label.",
     ),
 ]
 OneFile = Annotated[
@@ -73,11 +73,11 @@ def encode(
 ) -> None:
     """Write the codes of rows.
 
-    Labels that come with them are kept as y in an .npz. A .npy or .parquet of more than 20,000 rows is read block by
-    block, so it may be larger than memory.
+    Labels that come with the rows are kept as y in an .npz. A .npy or .parquet file with more than 20,000 rows is read
+    block by block, so it may be larger than memory.
 
     With --cluster, the codes go to a folder: packed bytes, one .npy per partition of 65,536 rows, and manifest.json.
-    After an interruption, run the same command again and it continues.
+    After an interruption, run the same command again, and it goes on where it stopped.
 
     Bit j of a code is bit j % 8 of byte j // 8, the least significant first; padding bits are zero.
     """

@@ -23,7 +23,7 @@ Folders = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="[COLLECTION...]",
-        help="Folders of collections. Without any, two of handwritten digits are made in starshl-demo.",
+        help="Folders of collections. Without any, two collections of handwritten digits are made in starshl-demo.",
     ),
 ]
 Port = Annotated[int, typer.Option("--port", "-p", metavar="N", help="The port; 0 takes a free one.", min=0, max=65535)]
@@ -41,7 +41,7 @@ def explore(
 ) -> None:
     """Look at collections in a browser, and teach them labels.
 
-    Everything is served by this process and nothing is loaded from elsewhere. Ctrl+C stops it; what was labeled is
+    This process serves everything, and nothing is loaded from elsewhere. Ctrl+C stops it; what you have labeled is
     stored already.
     """
     from ..web.settings import Settings

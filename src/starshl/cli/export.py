@@ -29,13 +29,15 @@ Outputs = Annotated[
     typer.Option(
         "--outputs",
         metavar="NAME,...",
-        help="Of the .onnx file: codes (default), scores, label, probabilities; separated by commas.",
+        help="Outputs of the .onnx file: codes (default), scores, label, probabilities; separated by commas.",
     ),
 ]
 Precision = Annotated[
     str,
     typer.Option(
-        "--precision", metavar="WORD", help="Of the rows and the arithmetic of the .onnx file: float64 or float32."
+        "--precision",
+        metavar="WORD",
+        help="Precision of the rows and the arithmetic of the .onnx file: float64 or float32.",
     ),
 ]
 
@@ -46,11 +48,11 @@ Page = Annotated[
         "--page",
         metavar="FILE",
         help="Write an .html file that encodes queries and searches the collection in a browser, without a network. "
-        "npm installs onnxruntime-web into the user's cache the first time.",
+        "The first time, npm installs onnxruntime-web into your cache.",
     ),
 ]
 Title = Annotated[
-    str | None, typer.Option("--title", metavar="TEXT", help="Of the page; by default the folder's name.")
+    str | None, typer.Option("--title", metavar="TEXT", help="Title of the page; by default, the name of the folder.")
 ]
 Picture = Annotated[
     str | None,

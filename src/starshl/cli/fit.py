@@ -40,7 +40,7 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="MODEL",
-        help="Model file to write. With several lengths the length goes before the suffix: model.8.star, "
+        help="Model file to write. With several lengths, the length goes before the suffix: model.8.star, "
         "model.16.star, ...",
     ),
 ]
@@ -59,7 +59,7 @@ MethodName = Annotated[
         "--method",
         "-m",
         metavar="NAME",
-        help="A method from `starshl methods`. By default StarRidge, or StarSHL if an option asks for what only "
+        help="A method from `starshl methods`. By default, StarRidge, or StarSHL if you use an option that only "
         "StarSHL has.",
     ),
 ]
@@ -73,7 +73,7 @@ Kernels = Annotated[
     ),
 ]
 Cost = Annotated[
-    float | None, typer.Option("--C", metavar="X", help="Weight of the losses against the norms (StarSHL).")
+    float | None, typer.Option("--C", metavar="X", help="How much the losses count compared with the norms (StarSHL).")
 ]
 Codewords = Annotated[
     int | None, typer.Option("--n-codewords", metavar="N", help="Number of clusters if no row has a label.")
@@ -83,29 +83,32 @@ Unlabeled = Annotated[
     typer.Option(
         "--unlabeled",
         metavar="WORD",
-        help="What rows without a label do if others have one: graph (default; they take part through the neighbor "
-        "graph of all rows, as far as it can be trusted), ignore (StarRidge), or nearest (StarSHL: the paper's mode).",
+        help="How to use rows without a label if others have one: graph (default; through the neighbor graph of all "
+        "rows, as far as it can be trusted), ignore (StarRidge), or nearest (StarSHL: the paper's mode).",
     ),
 ]
-Paper = Annotated[bool, typer.Option("--paper", help="The settings of the paper (StarSHL only).")]
+Paper = Annotated[bool, typer.Option("--paper", help="Use the settings of the paper (StarSHL only).")]
 Setting = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Any other parameter of the method; may be repeated."),
 ]
 Scale = Annotated[
-    bool, typer.Option("--scale", help="Bring every column of numbers to mean 0 and standard deviation 1.")
+    bool, typer.Option("--scale", help="Scale every column of numbers to mean 0 and standard deviation 1.")
 ]
 Impute = Annotated[
     bool,
-    typer.Option("--impute", help="Fill missing numbers with the median of their column, categories with the mode."),
+    typer.Option(
+        "--impute",
+        help="Fill missing numbers with the median of their column, and missing categories with the most frequent one.",
+    ),
 ]
-Categories = Annotated[bool, typer.Option("--categories", help="Make features of columns of text, one per category.")]
+Categories = Annotated[bool, typer.Option("--categories", help="Turn columns of text into features, one per category.")]
 Text = Annotated[
     str | None,
     typer.Option(
         "--text",
         metavar="COLUMN",
-        help="Make features of the words in this column; other columns of text become categories.",
+        help="Turn the words in this column into features; other columns of text become categories.",
     ),
 ]
 
@@ -137,12 +140,12 @@ def fit(
 ) -> None:
     """Learn hash functions from rows and write a model file.
 
-    With several --bits there is one file per length. All rows may be labeled, some, or none. The answer says in one
-    line what the fit chose and why. Preprocessing (--scale, --impute, --categories, --text) is part of the model:
-    later commands take the same kind of table.
+    With several --bits, there is one file per length. All rows may have a label, or some, or none. One line of the
+    output says what the fit chose and why. Preprocessing (--scale, --impute, --categories, --text) is part of the
+    model: later commands take the same kind of table.
 
-    With --cluster, StarRidge of more than 20,000 rows is fitted block by block and StarSHL bit by bit. Any other
-    fit runs on one worker.
+    With --cluster, StarRidge is fitted block by block if there are more than 20,000 rows, and StarSHL bit by bit. Any
+    other fit runs on one worker.
     """
     lengths = parse_lengths(bits)
     files = model_files(output, lengths)

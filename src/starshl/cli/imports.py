@@ -35,8 +35,8 @@ Pictures = Annotated[
     Path,
     typer.Argument(
         metavar="FOLDER",
-        help="A folder of JPEG, PNG and WebP pictures. Those in a subfolder have its name as their label, those at the "
-        "top have none.",
+        help="A folder of JPEG, PNG and WebP pictures. The name of a subfolder is the label of the pictures in it; "
+        "pictures at the top have no label.",
     ),
 ]
 Output = Annotated[
@@ -45,26 +45,27 @@ Output = Annotated[
 Bits = Annotated[
     int | None,
     typer.Option(
-        "--bits", "-b", metavar="N", min=1, help="Length of the codes. By default 32, or as many as the vectors allow."
+        "--bits", "-b", metavar="N", min=1, help="Length of the codes. By default, 32, or as many as the vectors allow."
     ),
 ]
 Network = Annotated[
     bool,
     typer.Option(
         "--network",
-        help="Describe pictures by a network that was trained on photographs, which finds far more of the right kind. "
-        "Needs pip install 'starshl[network]'.",
+        help="Let a neural network trained on photographs describe the pictures, which finds far more of the right "
+        "kind. Needs pip install 'starshl[network]'.",
     ),
 ]
 TextInput = Annotated[
     Path,
     typer.Argument(
-        metavar="FILE", help="Texts to read: a .csv, .tsv, .jsonl or .parquet with --text, or a .txt of one per line."
+        metavar="FILE",
+        help="Texts to read: a .csv, .tsv, .jsonl or .parquet file with --text, or a .txt file with one text per line.",
     ),
 ]
 TextColumn = Annotated[str | None, typer.Option("--text", "-t", metavar="COLUMN", help="The column of texts.")]
 TitleColumn = Annotated[
-    str | None, typer.Option("--title", metavar="COLUMN", help="The column that says what an item is, to show it.")
+    str | None, typer.Option("--title", metavar="COLUMN", help="The column to show as the name of an item.")
 ]
 
 _LINES = ".txt"
@@ -81,8 +82,8 @@ def images(
 ) -> None:
     """Make a collection of the pictures in a folder.
 
-    It gets features, codes and previews; the names of subfolders become labels. Files that cannot be read are skipped
-    and listed at the end.
+    Each item gets features, a code and a preview; the names of subfolders become labels. Files that cannot be read are
+    skipped and listed at the end.
     """
     from ..importing import import_pictures
 
@@ -107,7 +108,7 @@ def texts(
 ) -> None:
     """Make a collection of texts.
 
-    Texts are described by weights of their words. Other columns are kept as metadata.
+    Texts are described by the weights of their words. Other columns are kept as metadata.
     """
     from ..importing import import_texts
 
@@ -136,7 +137,7 @@ def vectors(
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a collection of vectors, codes beside them.
+    """Make a collection of vectors and their codes.
 
     Other columns are kept as metadata.
     """

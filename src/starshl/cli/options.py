@@ -39,8 +39,9 @@ __all__ = [
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by `starshl fit`.")]
 _ROWS = typer.Argument(
     metavar="INPUT",
-    help="Rows to read: .npy (a matrix), .npz (X, perhaps y; or a sparse matrix of SciPy), .csv or .tsv (with a "
-    "header or without), .jsonl (one object per row) or .parquet (one column per feature, or one of lists).",
+    help="Rows to read: .npy (a matrix), .npz (X, and y if there are labels; or a sparse matrix from SciPy), .csv or "
+    ".tsv (with or without a header), .jsonl (one object per row) or .parquet (one column per feature, or one of "
+    "lists).",
 )
 Input = Annotated[Path, _ROWS]
 Source = Annotated[str, _ROWS]  # of commands that also take URLs, in which a path would lose a slash
@@ -50,8 +51,8 @@ Labels = Annotated[
         "--labels",
         "-l",
         metavar="COLUMN|FILE",
-        help="Labels: a column by name (by number without a header), an array of an .npz, or a separate file. "
-        "By default y of an .npz or the column `label`, if there is one.",
+        help="Labels: a column by name (or by number if there is no header), an array in an .npz, or a separate file. "
+        "By default, y in an .npz or the column `label`, if there is one.",
     ),
 ]
 NoLabels = Annotated[bool, typer.Option("--no-labels", help="Ignore labels that come with the rows.")]
@@ -64,11 +65,11 @@ Vectors = Annotated[
     typer.Option(
         "--vectors",
         metavar="COLUMN",
-        help="The column of lists, or .npz array, that holds the vectors. By default X of an .npz, the columns that "
-        "the model was fitted on, or the only column of lists.",
+        help="The column of lists, or the .npz array, that holds the vectors. By default, X in an .npz, the columns "
+        "that the model was fitted on, or the only column of lists.",
     ),
 ]
-Ids = Annotated[str | None, typer.Option("--ids", metavar="COLUMN", help="The column or array of integer ids.")]
+Ids = Annotated[str | None, typer.Option("--ids", metavar="COLUMN", help="The column or array that holds integer ids.")]
 References = Annotated[
     str | None,
     typer.Option("--references", metavar="COLUMN", help="The column or array that says where the picture or text is."),
@@ -77,12 +78,18 @@ Bits = Annotated[int, typer.Option("--bits", "-b", metavar="N", help="Length of 
 MethodName = Annotated[str, typer.Option("--method", "-m", metavar="NAME", help="A method from `starshl methods`.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Same seed, same bytes.")]
 Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", metavar="N", help="Threads; -1 is all. Results do not depend on it.")
+    int | None,
+    typer.Option(
+        "--jobs", "-j", metavar="N", help="Number of threads; -1 is one per core. Results do not depend on it."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Progress = Annotated[
     bool | None,
-    typer.Option("--progress/--no-progress", help="A bar on standard error; by default if that is a terminal."),
+    typer.Option(
+        "--progress/--no-progress",
+        help="Show a progress bar on standard error; by default, only if that is a terminal.",
+    ),
 ]
 
 
@@ -107,7 +114,7 @@ def load_model(path: Path, jobs: int | None = None) -> BaseHasher:
 
 
 def print_json(values: object) -> None:
-    """Print values, NumPy's among them, as JSON on standard output."""
+    """Print values, including NumPy's, as JSON on standard output."""
     typer.echo(json.dumps(values, indent=2, default=_plain, ensure_ascii=False))
 
 

@@ -26,14 +26,14 @@ Output = Annotated[
         "--output",
         "-o",
         metavar="LABELS",
-        help=".npy or .csv (with --proba .csv or .npz); without it labels go to standard output.",
+        help=".npy or .csv (with --proba, .csv or .npz). Without it, labels go to standard output.",
     ),
 ]
 Proba = Annotated[
     bool,
     typer.Option(
         "--proba",
-        help="Probabilities, too (StarRidge): beside each label that of the label, and in a file those of all classes.",
+        help="Add probabilities (StarRidge): that of the label on each line, and those of all classes in a file.",
     ),
 ]
 Reject = Annotated[
@@ -41,8 +41,8 @@ Reject = Annotated[
     typer.Option(
         "--reject",
         metavar="SHARE",
-        help="Leave the label blank where a row looks like none of the classes (StarRidge, StarSHL). Of rows of known "
-        "classes, about this share becomes blank: 0.05 is one in twenty.",
+        help="Leave the label blank if a row looks like none of the classes (StarRidge, StarSHL). About this share of "
+        "the rows of known classes becomes blank, too: 0.05 is one in twenty.",
     ),
 ]
 TrueLabels = Annotated[
@@ -51,7 +51,7 @@ TrueLabels = Annotated[
         "--labels",
         "-l",
         metavar="COLUMN|FILE",
-        help="True labels to compare with, from a column, an array of an .npz or a file. Without it nothing is "
+        help="True labels to compare with, from a column, an array in an .npz, or a file. Without it, nothing is "
         "compared.",
     ),
 ]
@@ -71,11 +71,11 @@ def predict(
 ) -> None:
     """Predict the class of each row.
 
-    With --proba a line on standard output is a label, a tab and its probability. A .csv then has the columns label,
+    With --proba, a line on standard output is a label, a tab and its probability. A .csv then has the columns label,
     confidence (the probability of the label) and one per class, p_CLASS; an .npz has the arrays label, classes and
-    proba, one column per class. With --reject there is also novelty, the share of training rows that look more
-    familiar than the row: the last column of a line or a .csv, and an array of an .npz. A .npy marks rejected rows as
-    unlabeled: -1 among whole numbers, empty among texts.
+    proba, one column per class. With --reject, there is also novelty, the share of training rows that look more
+    familiar than the row: in the last column of a line or a .csv, and in an array of an .npz. A .npy marks rejected
+    rows as unlabeled: -1 for whole numbers, empty for text.
     """
     options = RowOptions(labels, no_labels=labels is None, vectors=vectors, drop=split_names(drop))
     summary = predict_rows(model, input, output, options, proba=proba, reject=reject, jobs=jobs)

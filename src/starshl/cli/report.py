@@ -27,20 +27,20 @@ Summaries = Annotated[
     typer.Option(
         "--summaries",
         metavar="DIR",
-        help="Folder of summaries, which may stand alone; default: that of RECORDS, or without RECORDS in a clone of "
-        "the repository results/summaries.",
+        help="Folder of summaries, which are enough without RECORDS. Default: the folder inside RECORDS; without "
+        "RECORDS, results/summaries in a clone of the repository.",
     ),
 ]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the report.")]
 Markdown = Annotated[
-    Path | None, typer.Option("--markdown", metavar="FILE", help="Write the Markdown version to this file, too.")
+    Path | None, typer.Option("--markdown", metavar="FILE", help="Also write the Markdown version to this file.")
 ]
 Pages = Annotated[
     Path | None,
     typer.Option(
         "--pages",
         metavar="DIR",
-        help="Write results.md, the answer on one page, and results/, its appendix and drawings, to this folder, too.",
+        help="Also write results.md (the answer on one page) and results/ (its appendix and drawings) to this folder.",
     ),
 ]
 

@@ -81,9 +81,9 @@ def reproduce(
 ) -> None:
     """Rerun the experiments of the paper and write one report.
 
-    Every run is recorded when it is done, so you may stop this at any time and call it again. A damaged record is
-    named and its run is done again. Exit code 1 means that a run failed, that a data set was not available or that a
-    record of another run could not be read; all other runs are done. The paper's selection of PASCAL VOC 2007 was
+    Every run is recorded when it is done, so you can stop this at any time and start it again. If a record is damaged,
+    it is named and its run is repeated. Exit code 1 means that a run failed, that a data set was not available or that
+    a record of another run could not be read; all other runs are done. The paper's selection of PASCAL VOC 2007 was
     never published: figure pascal07 uses other rows.
     """
     from ..evaluation import RecordFolder, SummaryFolder, execute

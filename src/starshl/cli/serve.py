@@ -25,7 +25,10 @@ Folders = Annotated[
     typer.Argument(metavar="COLLECTION...", help="Folders of collections; each is served under the folder's name."),
 ]
 Demo = Annotated[
-    bool, typer.Option("--demo", help="Serve handwritten digits from starshl-demo/digits, which is made if missing.")
+    bool,
+    typer.Option(
+        "--demo", help="Serve handwritten digits from starshl-demo/digits; the folder is made if it is missing."
+    ),
 ]
 Host = Annotated[
     str,
@@ -37,19 +40,21 @@ TokenFile = Annotated[
     typer.Option(
         "--tokens",
         metavar="FILE",
-        help="Lines `read TOKEN` or `write TOKEN`, perhaps with a date on which the token expires. The variables "
-        "STARSHL_READ_TOKEN and STARSHL_WRITE_TOKEN work, too.",
+        help="A file with lines `read TOKEN` or `write TOKEN`, each with an optional date on which the token expires. "
+        "The environment variables STARSHL_READ_TOKEN and STARSHL_WRITE_TOKEN work, too.",
     ),
 ]
-ReadOnly = Annotated[bool, typer.Option("--read-only", help="Answer no changes; another process may write.")]
+ReadOnly = Annotated[bool, typer.Option("--read-only", help="Refuse all changes; another process may write.")]
 Snapshots = Annotated[
     Path | None,
-    typer.Option("--snapshots", metavar="DIR", help="Where snapshots go; by default beside each collection."),
+    typer.Option("--snapshots", metavar="DIR", help="Where snapshots go; by default, next to each collection."),
 ]
 MaxBody = Annotated[int, typer.Option("--max-body", metavar="MB", help="Largest body of a request.", min=1)]
 MaxUpload = Annotated[int, typer.Option("--max-upload", metavar="MB", help="Largest snapshot, model or import.", min=1)]
-Rate = Annotated[float, typer.Option("--rate", metavar="N", help="Requests per second and client.", min=0.1)]
-Timeout = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Longest time of a request.", min=0.1)]
+Rate = Annotated[float, typer.Option("--rate", metavar="N", help="Requests per second from one client.", min=0.1)]
+Timeout = Annotated[
+    float, typer.Option("--timeout", metavar="SECONDS", help="Longest time that a request may take.", min=0.1)
+]
 
 
 def serve(
@@ -66,10 +71,10 @@ def serve(
     timeout: Timeout = 60.0,
     jobs: Jobs = None,
 ) -> None:
-    """Serve collections over HTTP until it is told to stop.
+    """Serve collections over HTTP until you stop it.
 
     The addresses begin with /api/v1; GET /api/v1/openapi.json describes them. Logs go to standard error, one JSON
-    object per line. SIGTERM and Ctrl+C finish the requests under way first.
+    object per line. SIGTERM and Ctrl+C stop it after it has finished the requests that it has begun.
     """
     from ..web.settings import Limits, Settings
     from ..web.tokens import read_tokens

@@ -27,8 +27,8 @@ MethodName = Annotated[
         "--method",
         "-m",
         metavar="NAME",
-        help="A method from `starshl methods`; by default HybridHasher with labels, and without them HybridHasher or "
-        "ITQ, whichever measures better.",
+        help="A method from `starshl methods`; by default, HybridHasher if there are labels, and otherwise "
+        "HybridHasher or ITQ, whichever measures better.",
     ),
 ]
 Lengths = Annotated[
@@ -37,14 +37,14 @@ Lengths = Annotated[
         "--bits",
         "-b",
         metavar="N[,N...]",
-        help="Length of the codes; of several lengths, the shortest good one is stored. By default 32, or as many as "
-        "the vectors allow.",
+        help="Length of the codes. If you give several, the shortest good one is stored. By default, 32, or as many "
+        "as the vectors allow.",
     ),
 ]
 Queries = Annotated[
     int | None,
     typer.Option(
-        "--queries", metavar="N", help="Rows to hold out for the comparison; by default a tenth, at most 1,000."
+        "--queries", metavar="N", help="Rows to hold out for the comparison; by default, a tenth, but at most 1,000."
     ),
 ]
 Report = Annotated[
@@ -52,7 +52,7 @@ Report = Annotated[
     typer.Option(
         "--report",
         metavar="FILE",
-        help="An HTML page to write, with real queries and what each method finds; one is also in the folder, as "
+        help="An HTML page to write, with real queries and what each method finds; a copy is in the folder, as "
         "comparison.html.",
     ),
 ]
@@ -61,7 +61,7 @@ Titles = Annotated[
     typer.Option(
         "--title",
         metavar="COLUMN",
-        help="The column of texts that the page shows; by default `title` or a similar one, if there is one.",
+        help="The column of texts that the page shows; by default, `title` or a similar column, if there is one.",
     ),
 ]
 PictureShape = Annotated[
@@ -69,7 +69,8 @@ PictureShape = Annotated[
     typer.Option(
         "--pictures",
         metavar="HEIGHTxWIDTH",
-        help="Rows are gray pictures, which the page shows; by default if they look like square ones.",
+        help="Show rows as gray pictures of this size; by default, rows that look like square pictures are shown as "
+        "such.",
     ),
 ]
 

@@ -42,8 +42,8 @@ Keep = Annotated[
     typer.Option(
         "--keep",
         metavar="float16|int8",
-        help="Keep the vectors as well, two bytes or one per number: searches then order what the codes find by exact "
-        "distance.",
+        help="Keep the vectors, too, with two bytes or one per number: searches then order what the codes find by "
+        "exact distance.",
     ),
 ]
 

@@ -15,10 +15,12 @@ ItemIds = Annotated[list[int], typer.Argument(metavar="ID...", help="Ids of item
 NewLabel = Annotated[
     str | None,
     typer.Option(
-        "--set", metavar="LABEL", help="The new label; a whole number is a number, unless other labels are text."
+        "--set",
+        metavar="LABEL",
+        help="The new label; a whole number is stored as a number, unless other labels are text.",
     ),
 ]
-Clear = Annotated[bool, typer.Option("--clear", help="Take the labels away.")]
+Clear = Annotated[bool, typer.Option("--clear", help="Remove the labels.")]
 
 
 def label(folder: Folder, ids: ItemIds, new: NewLabel = None, clear: Clear = False, as_json: AsJson = False) -> None:

@@ -12,7 +12,7 @@ from .common import Folder, opened, print_answer, unknown_ids_reported
 __all__ = ["remove"]
 
 ItemIds = Annotated[list[int], typer.Argument(metavar="ID...", help="Ids of items; write -- before negative ones.")]
-Compact = Annotated[bool, typer.Option("--compact", help="Shrink the file afterwards.")]
+Compact = Annotated[bool, typer.Option("--compact", help="Shrink the file afterward.")]
 
 
 def remove(folder: Folder, ids: ItemIds, compact: Compact = False, as_json: AsJson = False) -> None:

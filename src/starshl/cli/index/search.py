@@ -27,7 +27,10 @@ StoredItems = Annotated[
     list[int] | None, typer.Option("--item", "-i", metavar="ID", help="Search for a stored item; may be repeated.")
 ]
 Count = Annotated[int, typer.Option("-k", metavar="N", help="How many neighbors.")]
-Radius = Annotated[int | None, typer.Option("--radius", metavar="N", help="All items within this distance, instead.")]
+Radius = Annotated[
+    int | None,
+    typer.Option("--radius", metavar="N", help="Find all items within this distance, instead of the nearest ones."),
+]
 Where = Annotated[
     str | None,
     typer.Option(
@@ -37,7 +40,7 @@ Where = Annotated[
     ),
 ]
 ByScores = Annotated[
-    bool, typer.Option("--by-scores", help="Order equal distances by real-valued scores; not with --radius.")
+    bool, typer.Option("--by-scores", help="Order items at equal distance by real-valued scores; not with --radius.")
 ]
 
 LabelFilter = Annotated[
@@ -47,7 +50,7 @@ Rescore = Annotated[
     bool | None,
     typer.Option(
         "--rescore/--no-rescore",
-        help="Order what the codes find by exact distance; by default if the collection keeps vectors.",
+        help="Order what the codes find by exact distance; by default, if the collection keeps vectors.",
     ),
 ]
 Oversample = Annotated[
@@ -55,14 +58,14 @@ Oversample = Annotated[
 ]
 Metric = Annotated[
     str | None,
-    typer.Option("--metric", metavar="euclidean|cosine", help="The distance of rescoring; euclidean by default."),
+    typer.Option("--metric", metavar="euclidean|cosine", help="The distance used for rescoring; euclidean by default."),
 ]
 ClassFirst = Annotated[
     int | None,
     typer.Option(
         "--class-first",
         metavar="N",
-        help="Rescoring puts N items of the query's class first; by default as many as a hybrid model says.",
+        help="Rescoring puts N items of the query's class first; by default, as many as a hybrid model says.",
     ),
 ]
 Reject = Annotated[
@@ -70,7 +73,8 @@ Reject = Annotated[
     typer.Option(
         "--reject",
         metavar="SHARE",
-        help="Find nothing for vectors unlike all that the model has learned from; of known ones, lose this share.",
+        help="Find nothing for vectors unlike all training rows; this share of the familiar ones finds nothing, "
+        "either.",
     ),
 ]
 Explain = Annotated[bool, typer.Option("--explain", help="Say why each item matches; needs a file of queries.")]
@@ -98,8 +102,8 @@ def search(
 ) -> None:
     """Find the items nearest to vectors in a file, or to stored items.
 
-    A line has the number of the query, the distance of the codes, the exact distance where vectors are kept, the id,
-    and what is known about the item.
+    Each line has the number of the query, the distance between the codes, the exact distance if vectors are kept, the
+    id, and what is known about the item.
     """
     _check_request(input, item, radius, by_scores)
     if explain and input is None:
