@@ -57,9 +57,8 @@ class Job(Protocol):
         """Runs of one group have work in common."""
         ...
 
-    @property
-    def effort(self) -> float:
-        """About how long it takes, in any unit that all jobs share."""
+    def effort(self, *, first: bool) -> float:
+        """About how long it takes, in any unit that all jobs share, as the first of its group or after others."""
         ...
 
     @property
@@ -137,9 +136,7 @@ def execute(
         if not summary.record.ok:
             outcome.failed[job.title] = summary.record.message
     n_workers = min(effective_n_jobs(n_jobs), len(pending))
-    # A method has the same pace at all lengths and in all runs of a protocol.
-    efforts = {job.key.text: ((job.key.protocol, job.key.method), job.effort) for job in pending}
-    clock = Clock(efforts, max(1, n_workers))
+    clock = Clock(_efforts(pending), max(1, n_workers))
     run_pending = _run_here if n_workers <= 1 else _run_in_workers
     for job, summary, seconds in run_pending(pending, folder, n_workers):
         summaries.add(summary)
@@ -189,6 +186,15 @@ def _bytes_to_share(n_workers: int) -> int:
     """Return how much memory each worker may fill with what its runs have in common."""
     free = available_bytes()
     return int(_SHARED_BYTES_ELSEWHERE if free is None else _SHARED_MEMORY * free) // max(1, n_workers)
+
+
+def _efforts(jobs: Sequence[Job]) -> dict[str, tuple[tuple[object, ...], float]]:
+    """Return kind and effort of each job: a method has the same pace at all lengths and in all runs of a protocol."""
+    return {
+        job.key.text: ((job.key.protocol, job.key.method, number == 0), job.effort(first=number == 0))
+        for group in _grouped(jobs)
+        for number, job in enumerate(group)
+    }
 
 
 class _Performer:

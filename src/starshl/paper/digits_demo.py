@@ -126,7 +126,7 @@ class _Progress:
         # Methods with labels are slower on a slower machine by the same factor, so one kind is enough.
         efforts = {("compared", *place): effort for place, effort in _COMPARED.items()}
         efforts |= {("curve", *place): effort for place, effort in _CURVES.items()}
-        self.clock = Clock({str(name): ("fit", effort) for name, effort in efforts.items()})
+        self.clock = Clock({str(name): (("fit",), effort) for name, effort in efforts.items()})
         self.is_calibrated = False
 
     def __call__(self, places: dict[tuple[str, str], float]) -> Iterator[tuple[str, str]]:
