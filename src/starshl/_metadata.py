@@ -57,7 +57,7 @@ def _check_value(value: Any, role: str, depth: int = 1) -> None:
         raise ValueError(f"{role} is nested more than {MAX_DEPTH} deep. Store something flatter.")
     if isinstance(value, str):
         if "\0" in value:
-            raise ValueError(f"{role} holds the character NUL, which ends a text for databases. Leave it out.")
+            raise ValueError(f"{role} contains the NUL character, where a database would end the text. Leave it out.")
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             if not isinstance(key, str):

@@ -189,11 +189,11 @@ def _intended_use(hasher: BaseHasher, inner: Any, record: Mapping[str, Any]) -> 
 
 
 def _limits(inner: Any, record: Mapping[str, Any]) -> list[str]:
-    limits = ["Rows that are unlike those of the fit get codes, too; nothing warns of them unless you ask."]
+    limits = ["Rows that are unlike the training rows get codes, too; you get no warning unless you ask for one."]
     if hasattr(inner, "novelty"):
         limits[0] = (
             "Rows of classes that the fit has not seen get the code of a known class; `novelty` and `predict(X, "
-            "reject=0.05)` tell them apart."
+            "reject=0.05)` point them out."
         )
     if hasattr(inner, "agreement_"):
         limits.append("Compressed: the codes differ a little from those of the model it was made from.")
@@ -204,7 +204,7 @@ def _limits(inner: Any, record: Mapping[str, Any]) -> list[str]:
         )
     if record.get("labeled") and record["labeled"] < record["rows"]:
         limits.append(f"{record['labeled']:,} of {record['rows']:,} rows had a label; the others helped without one.")
-    limits.append("Figures are about rows like those they were measured on, not about fairness or harm in any use.")
+    limits.append("Figures apply to rows like those they were measured on; they say nothing about fairness or harm.")
     return limits
 
 

@@ -357,7 +357,7 @@ def test_postgres_refuses_the_character_nul_before_it_is_sent(postgres, random_c
 
     index = PgvectorIndex(postgres.get_uri(), 11, table="nul")
     for text in ("x\x00y", "\\\x00"):
-        with pytest.raises(ValueError, match=r"metadata\[0\] holds the character NUL"):
+        with pytest.raises(ValueError, match=r"metadata\[0\] contains the NUL character"):
             index.add(random_codes[:1], metadata=[{"a": text}])
     index.add(random_codes[:1], metadata=[{"a": "\\u0000"}])
     assert index.search(random_codes[:1], 1, where={"a": "\\u0000"}).ids.tolist() == [[0]]

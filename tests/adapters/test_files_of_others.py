@@ -38,7 +38,7 @@ def test_faiss_gives_codes_and_ids_back(random_codes):
         from_faiss(plain, 17)
     with pytest.raises(ValueError, match="padding"):
         from_faiss(plain, 9)
-    with pytest.raises(ValueError, match="keeps no codes"):
+    with pytest.raises(ValueError, match="does not keep its codes"):
         from_faiss(faiss.IndexBinaryHash(16, 8), 16)
 
 
@@ -63,7 +63,7 @@ def test_faiss_refuses_codes_that_have_a_distance_of_their_own(tmp_path):
     hasher = HybridHasher(n_bits=8, random_state=0).fit(X, y)
     with Collection.create(tmp_path / "items", hasher) as items:
         items.add(X)
-        with pytest.raises(UnsupportedOperationError, match="HybridHasher are not compared by Hamming distance"):
+        with pytest.raises(UnsupportedOperationError, match="HybridHasher need a special distance"):
             collection_to_faiss(items)
 
 

@@ -135,7 +135,7 @@ def test_small_data_gets_a_comparison_or_a_clear_error(digits):
     assert (result.n_queries, result.n_items) == (6, 54)
     assert [one.recall_10_at_100 for one in result.methods] == [None, None]
     assert compare(X[:11], y[:11], hasher=LSHash(16), rivals=[]).n_queries == 1
-    with pytest.raises(ValueError, match=r"There are 8 rows; .* takes at least 11"):
+    with pytest.raises(ValueError, match=r"There are 8 rows; .* needs at least 11"):
         compare(X[:8], hasher=LSHash(16))
 
 
@@ -161,7 +161,7 @@ def test_items_coded_with_and_without_labels_stand_side_by_side(digits, by_ridge
         assert figures.precision_at_10 == pytest.approx(expected)
         assert figures.n_different_codes == len(np.unique(codes.packed, axis=0))
     assert "| StarRidge, coded from vectors alone | 0." in result.page()
-    assert "the labels of the items are not used" in result.page()
+    assert "without the labels of the items" in result.page()
 
 
 def test_a_hasher_with_an_index_of_its_own_is_measured_by_it(digits):
@@ -368,7 +368,7 @@ def test_bad_input_is_refused_before_anything_is_fitted(digits, tmp_path):
         ((X[0], None), "X has 1 dimension"),
         ((np.where(X > 0.9, np.nan, X), y), "X has NaN or infinite values in .* rows, the first in row"),
         ((X.astype(str), y), "X holds values of type <U32; vectors must be numbers"),
-        ((X[:9], y[:9]), "There are 9 rows; .* takes at least 11"),
+        ((X[:9], y[:9]), "There are 9 rows; .* needs at least 11"),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             binarize(tmp_path / "new", *wrong)
@@ -380,7 +380,7 @@ def test_bad_input_is_refused_before_anything_is_fitted(digits, tmp_path):
     [
         (
             figures("PQ", precision=0.84, recall=0.97),
-            "If the nearest vectors are all you want, PQ finds 97% of them, with 84.0% of the ten first in the class "
+            "If the nearest vectors are all you want, PQ finds 97% of them, with 84.0% of the first ten in the class "
             "of the query, in as many bytes per item.",
         ),
         (figures("PQ", recall=0.88), ""),  # hardly more

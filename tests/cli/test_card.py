@@ -30,7 +30,7 @@ def test_a_measurement_is_kept_in_a_new_model_file(files, blobs, tmp_path, answe
 
 def test_outputs_that_would_lose_something_are_refused(files, starshl):
     model = files / "model.safetensors"
-    assert "Say --held-out" in starshl("card", model, "-o", files / "new.star").stderr
+    assert "Give --held-out" in starshl("card", model, "-o", files / "new.star").stderr
     words = ("card", model, "--held-out", files / "blobs.npz", "-o")
     assert "is the same file as the input" in starshl(*words, model).stderr
     assert not (files / "new.star").exists()

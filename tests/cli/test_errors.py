@@ -103,7 +103,7 @@ BAD_WORDS = {
     "a folder as output": (("fit", "blobs.npz", "-o", "."), "is a folder"),
     "an unknown method": (("fit", "blobs.npz", "--method", "StarSLH"), "Did you mean StarSHL"),
     "a parameter of another method": (("fit", "blobs.npz", "-m", "LSHash", "--C", "3"), "LSHash has no parameter 'C'"),
-    "the paper's settings of another method": (("fit", "blobs.npz", "-m", "LSHash", "--paper"), "--paper names"),
+    "the paper's settings of another method": (("fit", "blobs.npz", "-m", "LSHash", "--paper"), "--paper stands for"),
     "settings of two methods": (
         ("fit", "blobs.npz", "--C", "3", "--unlabeled", "ignore"),
         "Only StarSHL has C, and only StarRidge has unlabeled=ignore. Leave one of them out.",

@@ -39,7 +39,7 @@ def test_the_model_of_a_collection_can_be_exported(blobs, tmp_path, answer):
         (("--onnx", "m.onnx", "--precision", "half"), "float64"),
         (("--onnx", "m.bin"), "it may be .onnx"),
         (("--onnx", "absent/m.onnx"), "There is no folder"),
-        ((), "say --onnx FILE or --page FILE"),
+        ((), "Give --onnx FILE or --page FILE"),
         (("--page", "page.html"), "is not the folder of a collection"),
         (("--page", "page.htm"), "it may be .html"),
         (("--page", "page.html", "--picture", "28"), "give height and width, such as 28x28"),

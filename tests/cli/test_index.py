@@ -91,7 +91,7 @@ def test_export_writes_every_item(built):
         (("search", "items"), 2, "either a file of query vectors or --item"),
         (("search", "items", "queries.npy", "--item", "101"), 2, "either a file of query vectors or --item"),
         (("search", "items", "--item", "7"), 2, "7"),
-        (("search", "items", "queries.npy", "--radius", "2", "--by-scores"), 2, "Leave one out"),
+        (("search", "items", "queries.npy", "--radius", "2", "--by-scores"), 2, "Leave one of them out"),
         (("search", "items", "--item", "101", "--by-scores"), 2, "needs a file of query vectors"),
         (("search", "items", "--item", "101", "--where", "label<=1"), 2, "neither NAME=VALUE nor JSON"),
         (("search", "items", "--item", "101", "--where", '{"label": {"~": 1}}'), 2, "uses '~'"),

@@ -96,7 +96,7 @@ def test_full_codebook_refuses_another_class():
 
 
 def test_label_of_another_type_is_refused(animals):
-    with pytest.raises(ValueError, match="of another type than the classes"):
+    with pytest.raises(ValueError, match="another type than the classes"):
         animals.assign(7)
 
 

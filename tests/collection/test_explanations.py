@@ -132,7 +132,7 @@ def test_views_that_weigh_most_are_named(tmp_path, rows, labels, query):
         why = collection.explain(query, collection.search(query, k=1)[0])[0]
     assert {view for view, _ in why.views} == {"left", "right"}
     assert why.kernels[0][0].startswith(("left: ", "right: "))
-    assert f"Views that weigh most: {why.views[0][0]} (" in str(why)
+    assert f"Views that matter most: {why.views[0][0]} (" in str(why)
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +172,7 @@ def test_hashers_that_cannot_tell_say_so_instead(tmp_path, folder, ridge, rows, 
 @pytest.mark.parametrize(
     ("use", "error", "message"),
     [
-        (lambda c, x: c.explain(np.repeat(x, 2, axis=0), [1]), ValueError, "X has 2 rows; explanations are about one"),
+        (lambda c, x: c.explain(np.repeat(x, 2, axis=0), [1]), ValueError, "X has 2 rows; an explanation is about one"),
         (lambda c, x: c.explain(x, c.search(x)), TypeError, "hits holds a list; it must hold hits or ids of one query"),
         (lambda c, x: c.explain(x, [777]), KeyError, "777 is not in the collection"),
         (lambda c, x: c.search(x, reject=5), ValueError, "reject is 5; it must be a share from 0 to 1"),

@@ -194,7 +194,7 @@ def test_metadata_of_another_type_than_declared_change_nothing(tmp_path, hasher,
         ({"year": "2000"}, "compares 'year' with '2000'; the items have whole numbers there"),
         ({"topic": {"in": ["a", 3]}}, "compares 'topic' with 3; the items have text there"),
         ({"price": {"<": 2**53 + 1}}, "give numbers of that size as floats"),
-        ({"yaer": 3}, "'yaer', and no item has .* Did you mean 'year'"),
+        ({"yaer": 3}, "'yaer', but no item has .* Did you mean 'year'"),
     ],
 )
 def test_filters_that_no_declared_field_can_meet_are_refused(declared, rows, where, message):

@@ -182,7 +182,7 @@ def test_labels_come_back_as_they_were(folder, values):
         (lambda c, X: c.set_labels([3, 4], [True, 5]), ValueError, "labels mix booleans and numbers"),
         (lambda c, X: c.set_labels([3], [2.5]), ValueError, "labels name classes"),
         (lambda c, X: c.set_labels([3], [b"red"]), ValueError, "is a bytes; labels are"),
-        (lambda c, X: c.set_labels([3], ["a\0b"]), ValueError, "the character NUL"),
+        (lambda c, X: c.set_labels([3], ["a\0b"]), ValueError, "the NUL character"),
         (lambda c, X: c.add(X[:2], labels=["red"]), ValueError, "1 label for 2 items"),
         (lambda c, X: c.search(X[:1], where={"label": "red"}), ValueError, "Give labels of items as labels="),
     ],

@@ -64,7 +64,7 @@ def test_bad_encoders_are_refused(folder, hasher, rows, encoder):
     with Collection(folder) as collection:
         with pytest.raises(ValueError, match="16 hexadecimal digits"):
             collection.add(codes=hasher.encode(rows[:1]), encoder=encoder)
-        with pytest.raises(ValueError, match="says who made the codes, and none are given"):
+        with pytest.raises(ValueError, match="says which model made the codes, but there are no codes"):
             collection.add(rows[:1], encoder=OTHER)
         assert len(collection) == 60
 

@@ -104,8 +104,8 @@ def test_a_filter_on_fields_that_are_not_declared_is_answered_with_a_note(ask):
     assert {json.dumps(answer["notes"]) for answer in answers} == {
         json.dumps(
             [
-                "The filter reads the metadata of all 60 items, because 'price' is not declared. With many items, that "
-                "is slow: declare the fields to filter by (PUT .../fields, or declare_fields of the client)."
+                "The filter reads the metadata of all 60 items, because 'price' is not declared. With many items, this "
+                "is slow: declare the fields that you filter by (PUT .../fields, or declare_fields of the client)."
             ]
         )
     }

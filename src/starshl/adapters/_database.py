@@ -80,8 +80,9 @@ def items_of(collection: StoredItems) -> tuple[BinaryCodes, np.ndarray, list[dic
     """
     if hasattr(collection.hasher, "make_index"):
         raise UnsupportedOperationError(
-            f"The codes of this {type(collection.hasher).__name__} are not compared by Hamming distance alone, and "
-            "other systems know no other distance of codes. Search the collection itself, or export another hasher's."
+            f"The codes of this {type(collection.hasher).__name__} need a special distance, and other systems "
+            "compare codes only by Hamming distance. Search the collection itself, or export a collection of another "
+            "hasher."
         )
     rows, n_bits = collection.rows(), collection.n_bits
     packed = np.frombuffer(b"".join(row.code for row in rows), np.uint8).reshape(len(rows), n_bytes(n_bits))

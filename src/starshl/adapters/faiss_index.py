@@ -191,7 +191,7 @@ def from_faiss(index: IndexBinary, n_bits: int, space_id: str | None = None) -> 
         ids = faiss.vector_to_array(inner.id_map)
         inner = faiss.downcast_IndexBinary(inner.index)
     if not hasattr(inner, "xb"):
-        raise ValueError(f"A {type(inner).__name__} keeps no codes in order; make it a flat one.")
+        raise ValueError(f"A {type(inner).__name__} does not keep its codes in order. Use a flat FAISS index.")
     packed = faiss.vector_to_array(inner.xb).reshape(inner.ntotal, n_bytes(n_bits))
     return BinaryCodes(packed, n_bits, space_id), ids.astype(np.int64)
 

@@ -174,7 +174,7 @@ class MilvusIndex(DatabaseIndex):
             pairs = self._ranked(code, 64, condition, lambda pairs: radius)
             if len(pairs) == _MAX_RESULTS and pairs[-1][0] <= radius:
                 raise AdapterError(
-                    f"A ball of radius {radius} holds more items than the {_MAX_RESULTS} that Milvus returns. "
+                    f"More items lie within radius {radius} than the {_MAX_RESULTS} that Milvus returns. "
                     "Use a smaller radius or a filter."
                 )
             rankings.append([pair for pair in pairs if pair[0] <= radius])

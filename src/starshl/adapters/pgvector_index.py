@@ -313,7 +313,7 @@ def _condition(among: np.ndarray | None, where: Mapping[str, Any] | None) -> tup
 def _jsonb_text(entry: Mapping[str, Any], role: str) -> str:
     text = json_text(entry, role)
     if _NUL.search(text):
-        raise ValueError(f"{role} holds the character NUL, which PostgreSQL cannot store in text. Leave it out.")
+        raise ValueError(f"{role} contains the NUL character, which PostgreSQL cannot store in text. Leave it out.")
     return text
 
 

@@ -142,8 +142,8 @@ class RaBitQ(LinearHasher):
         queries = self.decision_function(X)
         if items.codes.n_bits != queries.shape[1]:
             raise ValueError(
-                f"The sketch holds codes of {items.codes.n_bits} bits; this hasher writes "
-                f"{queries.shape[1]}. Sketch items and ask for distances with the same hasher."
+                f"The sketch holds codes of {items.codes.n_bits} bits; this hasher writes {queries.shape[1]}. Use the "
+                "same hasher to sketch items and to estimate distances."
             )
 
         def of(tile: slice) -> np.ndarray:

@@ -14,17 +14,17 @@ __all__ = ["EXPLANATION", "Comparison", "LengthComparison"]
 
 EXPLANATION = (
     "Different codes: how many different codes the searched rows have; rows with the same code are equally near. "
-    "Precision at 10: the share of the query's class among the 10 nearest, averaged over all orders of equal "
+    "Precision at 10: the share of the 10 nearest that have the query's class, averaged over all orders of equal "
     "distances. Recall of 10 in 100: the share of the 10 nearest vectors that are among the 100 nearest codes; equal "
     "distances are ordered by the real-valued scores of the query. Shown only when more than 100 rows are searched. "
     "Model: what turns a query into a code, kept once for all items."
 )
 _ABOUT_VECTORS_ALONE = (
-    "Coded from vectors alone: the same items and queries, but the labels of the items are not used. These items are "
-    "the rows of the fit; new items without labels may lose more."
+    "Coded from vectors alone: the same items and queries, but without the labels of the items. These items are the "
+    "training rows; new items without labels may lose more."
 )
 _ABOUT_FLOAT_QUERIES = (
-    "Float queries: only items are coded; a query keeps its full precision, and distances are estimated."
+    "Float queries: only items become codes; a query keeps its full precision, and distances are estimated."
 )
 # A ceiling that shows as 1.000.
 _NEARLY_ONE = 0.9995
@@ -124,8 +124,8 @@ class Comparison:
         """Return what was compared and chosen, and what it means, one paragraph each."""
         held_out = (
             f"{counted(self.n_queries, 'row')}, drawn at random, "
-            f"{'was held out as a query' if self.n_queries == 1 else 'were held out as queries'}; the other "
-            f"{self.n_items:,} were fitted on and searched."
+            f"{'was held out as a query' if self.n_queries == 1 else 'were held out as queries'}; "
+            f"the other {self.n_items:,} were used to fit, and searched."
         )
         paragraphs = [self.verdict, self.choice, self.length_choice, self._sizes(), held_out + self._about_labels()]
         return [paragraph for paragraph in paragraphs if paragraph]

@@ -69,7 +69,7 @@ def check_picture_shape(shape: tuple[int, int], n_features: int) -> tuple[int, i
     if height * width != n_features:
         raise ValueError(
             f"picture_shape is {height} x {width}, which is {height * width} pixels; rows have {n_features} features. "
-            "Give the height and width of the pictures that the rows are."
+            "Give the height and width of the pictures in the rows."
         )
     return height, width
 

@@ -84,7 +84,7 @@ def hold_out(X: ArrayLike, y: LabelsLike, n_queries: int | None, random_state: S
     _refuse_gaps(rows)
     if len(rows) <= N_NEAREST:
         raise ValueError(
-            f"There are {len(rows)} rows; comparing codes with vectors takes at least {N_NEAREST + 1}: one to hold "
+            f"There are {len(rows)} rows; comparing codes with vectors needs at least {N_NEAREST + 1}: one to hold "
             f"out, and its {N_NEAREST} nearest neighbors. Give more rows, or fit a hasher and fill a collection "
             "yourself."
         )

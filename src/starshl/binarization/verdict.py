@@ -41,7 +41,7 @@ def verdict(
     if own.precision_at_10 is None or n_labeled_queries >= _ENOUGH_QUERIES:
         return judgment
     queries = "query has a label" if n_labeled_queries == 1 else "queries have labels"
-    return f"{judgment} Only {n_labeled_queries} {queries}, so the shares of a class are rough."
+    return f"{judgment} Only {n_labeled_queries} {queries}, so the figures about classes are rough."
 
 
 def about_rivals(own: MethodFigures, rivals: Sequence[MethodFigures]) -> str:
@@ -52,7 +52,7 @@ def about_rivals(own: MethodFigures, rivals: Sequence[MethodFigures]) -> str:
         return ""
     told = f"If the nearest vectors are all you want, {best.name} finds {percent(best.recall_10_at_100 or 0.0)} of them"
     if best.precision_at_10 is not None:
-        told += f", with {best.precision_at_10:.1%} of the ten first in the class of the query"
+        told += f", with {best.precision_at_10:.1%} of the first ten in the class of the query"
     return f"{told}, in as many bytes per item."
 
 

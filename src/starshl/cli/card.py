@@ -42,7 +42,10 @@ def card(
     """
     if output is not None:
         if held_out is None:
-            raise ValueError("--output keeps a measurement in the card. Say --held-out INPUT, or leave it out.")
+            raise ValueError(
+                "--output stores a measurement in the card, and there is none. Give --held-out INPUT, or leave "
+                "--output out."
+            )
         check_output(output, [model, held_out, label_file(labels)])
     from ..cards import card_markdown, measure, model_card
 

@@ -121,6 +121,6 @@ def _refuse_cells(hasher: BaseHasher) -> None:
 
     if any(cells_taken_by(hasher).values()):
         raise ValueError(
-            "This model prepares text or missing values, and on a cluster all rows are finite numbers. "
-            "Encode without --cluster."
+            "This model prepares text or missing values, but on a cluster, rows must be finite numbers. Encode "
+            "without --cluster."
         )

@@ -31,7 +31,7 @@ def compress(model: Model, output: Output, support: Support = None, seed: Seed =
     else:
         typer.echo(
             f"{summary['n_support']:,} support rows instead of {summary['n_support_before']:,}, "
-            f"{summary['agreement']:.1%} of the code bits as before: {output}"
+            f"{summary['agreement']:.1%} of the code bits stay the same: {output}"
         )
 
 

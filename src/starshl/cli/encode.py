@@ -88,7 +88,9 @@ def encode(
             model, input, output, options, cluster, database=database, one_file=one_file, progress=shown
         )
     elif one_file:
-        raise ValueError("--one-file is for --cluster; without it, all codes are in one file anyway. Leave it out.")
+        raise ValueError(
+            "--one-file is for --cluster; without a cluster, all codes are in one file anyway. Leave --one-file out."
+        )
     else:
         summary = encode_rows(model, Path(input), output, options, database=database, jobs=jobs, progress=shown)
     if as_json:

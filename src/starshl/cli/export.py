@@ -85,7 +85,7 @@ def export(
     The ONNX model includes the preprocessing. The page holds a collection and searches it in a browser.
     """
     if onnx is None and page is None:
-        raise ValueError("Nothing to write: say --onnx FILE or --page FILE.")
+        raise ValueError("There is nothing to write. Give --onnx FILE or --page FILE.")
     if page is not None:
         check_output(page, _files_of(source), suffixes=(".html",))
     shape = None if picture is None else _parse_shape(picture)
@@ -116,7 +116,7 @@ def _onnx_sentences(summary: dict[str, Any]) -> str:
 def _page_sentences(page: dict[str, Any]) -> str:
     previews = f", {page['n_previews']:,} previews" if page["n_previews"] else ""
     written = f"{page['n_items']:,} items{previews}, {page['file_bytes']:,} bytes: {page['file']}"
-    return written if page["encodes"] else f"{written}\nIt searches for items only. {page['why_not']}"
+    return written if page["encodes"] else f"{written}\nIt only finds items similar to a given one. {page['why_not']}"
 
 
 def export_page(
@@ -130,7 +130,7 @@ def export_page(
     """Write one page of a collection; return what `--json` prints."""
     if not source.is_dir():
         raise ValueError(
-            f"{str(source)!r} is not the folder of a collection, and --page shows the items of one. Make a collection "
+            f"{str(source)!r} is not the folder of a collection, and --page shows the items of a collection. Make one "
             "with `starshl index build`."
         )
     from ..export import write_search_page

@@ -74,7 +74,7 @@ def make_hasher(
     if not paper:
         return hasher_class(n_bits=n_bits, **params)
     if not hasattr(hasher_class, "paper"):
-        raise ValueError(f"--paper names settings of StarSHL, and the method is {method}. Leave one of them out.")
+        raise ValueError(f"--paper stands for settings of StarSHL, but the method is {method}. Leave one of them out.")
     return hasher_class.paper(n_bits, **params)
 
 

@@ -170,7 +170,7 @@ def _read_texts(file: Path, text: str | None, options: RowOptions) -> tuple[list
 
     if text is None:
         raise ValueError(
-            f"{str(file)!r} is a table, and nothing says which column holds the texts. Name it with --text."
+            f"{str(file)!r} is a table, and it is not clear which column holds the texts. Name it with --text."
         )
     options.check()
     named = options.columns()

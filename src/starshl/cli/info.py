@@ -104,7 +104,7 @@ def _views(fitted: dict[str, Any], arrays: dict[str, np.ndarray], prefix: str) -
 
 def _describe_kernel(spec: dict[str, Any]) -> dict[str, Any]:
     if spec["name"] is None:
-        return {"name": "a function", "settings": {"stored": "no: the command line cannot use this model, Python can"}}
+        return {"name": "a function", "settings": {"stored": "no: this model works in Python only"}}
     settings = {name: _describe_value(value) for name, value in spec["fields"].items()}
     if "kernel" not in spec:
         return {"name": spec["name"], "settings": settings}

@@ -130,7 +130,8 @@ def _check_predicts(hasher: BaseHasher, model: Path, *, proba: bool, reject: flo
         )
     if reject is not None and not hasattr(hasher, "novelty"):
         raise ValueError(
-            f"{str(model)!r} holds {name}, which cannot tell rows of no class. Leave --reject out, or fit a StarRidge."
+            f"{str(model)!r} holds {name}, which cannot tell whether a row belongs to none of the classes. Leave "
+            "--reject out, or fit a StarRidge."
         )
     if reject is not None and not 0 <= reject <= 1:
         raise ValueError(f"--reject is {reject:g}; give a share from 0 to 1, such as 0.05.")

@@ -98,4 +98,4 @@ def tell_damaged(damaged: list[str], records: Path) -> None:
     """Name on standard error what could not be read."""
     for name in damaged:
         where, what = (records / name, "run record") if name.endswith(".run") else (name, "summary")
-        typer.echo(f"Left out: {where} is not a readable {what}. Delete it to have the run repeated.", err=True)
+        typer.echo(f"Left out: {where} is not a readable {what}. Delete it, and the run is repeated.", err=True)

@@ -270,12 +270,12 @@ def _check_classes(classes: ArrayLike) -> np.ndarray:
     read = check_labels(labels, len(labels))
     if not read.labeled.all():
         raise ValueError(
-            f"{labels[~read.labeled].tolist()[0]!r} marks a row without a label, so it cannot be a class. "
-            "Name the class otherwise."
+            f"{labels[~read.labeled].tolist()[0]!r} marks a row without a label, so it cannot be a class. Give the "
+            "class another name."
         )
     if len(read.classes) < len(labels):
         twice = read.classes[np.bincount(read.index) > 1].tolist()[0]
-        raise ValueError(f"The class {twice!r} is there more than once. Give every class one word.")
+        raise ValueError(f"The class {twice!r} appears more than once. Give every class one word.")
     return _frozen(labels.copy())
 
 
@@ -287,9 +287,8 @@ def _check_room(n_words: int, n_bits: int, n_reserved: int) -> None:
         )
     if n_reserved and n_bits < 63 and n_words > 2**n_bits:
         raise ValueError(
-            f"{counted(n_bits, 'bit')} can tell {2**n_bits} words apart, and {n_words} are asked for, {n_reserved} of "
-            "them in reserve. "
-            f"Use at least {(n_words - 1).bit_length()} bits."
+            f"{counted(n_bits, 'bit')} can tell {2**n_bits} words apart, but you asked for {n_words}, {n_reserved} of "
+            f"them in reserve. Use at least {(n_words - 1).bit_length()} bits."
         )
 
 
@@ -299,8 +298,8 @@ def _joined(classes: np.ndarray, new: np.ndarray) -> np.ndarray:
     kinds = {type(_plain(label)) for label in (classes.tolist()[0], new.tolist()[0])}
     if len(kinds) > 1:
         raise ValueError(
-            f"The label {new.tolist()[0]!r} is of another type than the classes, such as {classes.tolist()[0]!r}. "
-            "Give a label of the same type."
+            f"The label {new.tolist()[0]!r} has another type than the classes, such as {classes.tolist()[0]!r}. Give a "
+            "label of the same type."
         )
     if classes.dtype.kind in "iu" and new.dtype.kind == "f":
         new = new.astype(np.int64)

@@ -112,7 +112,8 @@ class BinaryCodes:
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NoReturn:
         raise TypeError(
-            "BinaryCodes can become two arrays: .packed is the bytes, .to_signs() the -1 and +1. Choose one."
+            "BinaryCodes can become two kinds of arrays: .packed gives the bytes, .to_signs() gives -1 and +1. Choose "
+            "one of them."
         )
 
     def __repr__(self) -> str:

@@ -38,16 +38,16 @@ class Samples:
 
     def __post_init__(self) -> None:
         if self.encoder is not None and self.codes is None:
-            raise ValueError("encoder says who made the codes, and none are given. Leave it out.")
+            raise ValueError("encoder says which model made the codes, but there are no codes. Leave it out.")
         if self.encoder is not None and not (isinstance(self.encoder, str) and _ENCODER.fullmatch(self.encoder)):
             raise ValueError(
-                f"The encoder is {self.encoder!r}; it must be 16 hexadecimal digits, as a collection names its own."
+                f"The encoder is {self.encoder!r}; it must be 16 hexadecimal digits, like the encoder of a collection."
             )
 
     def own_codes(self, hasher: BaseHasher, *, keeps_vectors: bool) -> BinaryCodes:
         """Return the codes of the vectors, whatever their labels are."""
         if keeps_vectors and self.X is None:
-            raise ValueError("This collection keeps vectors, so X is needed; codes may be given as well.")
+            raise ValueError("This collection keeps vectors, so X is needed; you may give codes, too.")
         if not keeps_vectors and (self.X is None) == (self.codes is None):
             raise ValueError("Give either X or codes: rows to encode, or codes that you have already.")
         return hasher.encode_database(self.X) if self.codes is None else self.codes

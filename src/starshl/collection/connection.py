@@ -29,8 +29,8 @@ _ADVICE = {
     "database is locked": "Another process is writing; try again when it has finished.",
     "attempt to write a readonly database": "Give write permission to the folder and its files.",
     "unable to open database file": (
-        "Give read permission to all files of the folder; if a writer has died and left its log there, open the "
-        "collection for writing once."
+        "Give read permission to all files of the folder. If a writer has died and left its log there, open the "
+        "collection once for writing."
     ),
     "Expression tree is too large": "Give a filter with fewer conditions.",
     "too many SQL variables": "Give a filter with fewer values.",
@@ -249,8 +249,8 @@ class Connection:
         """Raise :class:`ChangedWhileRead` if the file is read without locks and was written meanwhile."""
         if self._seen is not None and self._state_of_file() != self._seen:
             raise ChangedWhileRead(
-                f"{str(self.path)!r} was written while it was read without write permission to its folder, which "
-                "locks would need. Try again."
+                f"{str(self.path)!r} changed while it was being read. Without write permission to its folder, a reader "
+                "cannot lock it. Try again."
             ) from met
 
     def _has_log(self) -> bool:

@@ -94,10 +94,10 @@ class Explanation:
         if self.rescored is not None:
             parts.append(f"Their vectors are {self.rescored:.4g} apart ({self.metric}).")
         if self.views:
-            parts.append(f"Views that weigh most: {_listed(self.views)}.")
+            parts.append(f"Views that matter most: {_listed(self.views)}.")
         if self.kernels:
-            parts.append(f"Kernels that weigh most: {_listed(self.kernels)}.")
-            parts.append(f"Training rows that weigh most: {_listed(self.training_rows)}.")
+            parts.append(f"Kernels that matter most: {_listed(self.kernels)}.")
+            parts.append(f"Training rows that matter most: {_listed(self.training_rows)}.")
         if self.novelty is not None:
             parts.append(f"Of the training rows, {self.novelty:.0%} look more familiar than the query.")
         return " ".join(parts)
@@ -108,7 +108,7 @@ def explain_hits(snapshot: Snapshot, store: Store, X: SamplesLike, ids: list[int
     check_choice(metric, "metric", METRICS)
     n_queries = np.shape(cast(Any, X))[0]
     if n_queries != 1:
-        raise ValueError(f"X has {n_queries} rows; explanations are about one query. Pass one row, such as X[:1].")
+        raise ValueError(f"X has {n_queries} rows; an explanation is about one query. Pass one row, such as X[:1].")
     file = snapshot.vectors
     vector = None if file is None else dense_rows(X, file.layout.n_columns)[0]
     query = ExplainedQuery.of(snapshot.hasher, X, vector, metric)

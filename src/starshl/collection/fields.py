@@ -33,7 +33,7 @@ def check_fields(fields: Mapping[str, Any]) -> Fields:
             raise ValueError(f"The field {name!r} is declared as {kind!r}; types are int, float, str and bool.")
         if not isinstance(name, str) or not name or '"' in name or "\0" in name:
             raise ValueError(
-                f"{name!r} cannot name a metadata field; use text without double quotes and NUL characters."
+                f"{name!r} cannot name a metadata field; use text without double quotes or NUL characters."
             )
         checked[name] = word
     return checked

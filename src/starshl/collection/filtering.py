@@ -123,7 +123,7 @@ def _check_known(store: Store, names: Sequence[str], declared: Sequence[str]) ->
         close = get_close_matches(field, known, n=1)
         shown = ", ".join(known[:_FIELDS_SHOWN]) + (", ..." if len(known) > _FIELDS_SHOWN else "")
         raise ValueError(
-            f"The filter asks for {field!r}, and no item has metadata of that name."
+            f"The filter asks for {field!r}, but no item has metadata of that name."
             + (f" Did you mean {close[0]!r}?" if close else "")
             + (f" There are: {shown}." if known else " The items have no metadata.")
             + (" Give labels of items as labels=, not as metadata." if field in ("label", "labels") else "")
@@ -134,8 +134,8 @@ def slow_filter_note(names: Sequence[str], n_items: int) -> str:
     """Say that a filter on fields that are not declared is slow, and what to do; how to do it is left to add."""
     return (
         f"The filter reads the metadata of all {n_items:,} items, because {' and '.join(map(repr, names))} "
-        f"{'is' if len(names) == 1 else 'are'} not declared. With many items, that is slow: declare the fields to "
-        "filter by"
+        f"{'is' if len(names) == 1 else 'are'} not declared. With many items, this is slow: declare the fields that "
+        "you filter by"
     )
 
 

@@ -117,12 +117,12 @@ def _check_text(field: str, value: str) -> None:
         ) from error
     if "\0" in value:
         raise ValueError(
-            f"The filter compares {field!r} with {value!r}; metadata holds no NUL characters. Leave them out."
+            f"The filter compares {field!r} with {value!r}; metadata cannot contain NUL characters. Leave them out."
         )
 
 
 def _path(field: str) -> str:
     if not isinstance(field, str) or not field or '"' in field or "\0" in field:
-        raise ValueError(f"{field!r} cannot name a metadata field; use text without double quotes and NUL characters.")
+        raise ValueError(f"{field!r} cannot name a metadata field; use text without double quotes or NUL characters.")
     # SQLite compares the name in a path with the stored JSON letter by letter, so it needs the same escapes.
     return f"$.{json.dumps(field)}"

@@ -24,7 +24,9 @@ _LONGEST_TEXT = 16_777_216  # characters, so that one entry cannot fill the memo
 def check_entry(name: str, text: str) -> None:
     """Refuse an entry that cannot be stored."""
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name[:80]!r} cannot name a journal. Use up to 64 small letters, digits and underscores.")
+        raise ValueError(
+            f"{name[:80]!r} cannot name a journal. Use up to 64 lowercase letters, digits and underscores."
+        )
     if len(text) > _LONGEST_TEXT or "\0" in text:
         raise ValueError(
             f"An entry of a journal has up to {_LONGEST_TEXT:,} characters and no NUL; this one has {len(text):,}."

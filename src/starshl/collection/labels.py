@@ -173,6 +173,8 @@ def _text(value: Any) -> str:
         value = int(value)
     if isinstance(value, bool | int | str):
         if isinstance(value, str) and "\0" in value:
-            raise ValueError(f"The label {value!r} holds the character NUL, which ends a text for databases.")
+            raise ValueError(
+                f"The label {value!r} contains the NUL character, where a database would end the text. Leave it out."
+            )
         return json.dumps(value)
     raise ValueError(f"The label {value!r} is a {type(value).__name__}; labels are whole numbers, strings or booleans.")

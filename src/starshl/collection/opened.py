@@ -141,8 +141,8 @@ class OpenCollection:
         extractor = self.extractor
         if extractor is None:
             raise ValueError(
-                "This collection has no extractor: it takes vectors, not pictures or texts. Make one that has: "
-                "Collection.create(..., extractor=...)."
+                "This collection has no extractor: it takes vectors, not pictures or texts. Make a collection with an "
+                "extractor: Collection.create(..., extractor=...)."
             )
         return extractor.transform(raw)
 

@@ -26,7 +26,7 @@ def check_receipt(key: str, text: str) -> None:
     """Refuse a receipt that cannot be stored."""
     if not key or len(key) > _LONGEST_KEY or not key.isascii() or not key.isprintable():
         raise ValueError(
-            f"The key of a receipt has 1 to {_LONGEST_KEY} printable ASCII characters; {key[:80]!r} has not."
+            f"The key {key[:80]!r} cannot name a receipt. Use 1 to {_LONGEST_KEY} printable ASCII characters."
         )
     if len(text) > _LONGEST_TEXT or "\0" in text:
         raise ValueError(f"A receipt has up to {_LONGEST_TEXT} characters and no NUL; this one has {len(text)}.")

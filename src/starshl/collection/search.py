@@ -128,8 +128,8 @@ def novelty_of(hasher: BaseHasher, X: SamplesLike) -> np.ndarray:
     if not hasattr(hasher, "novelty"):
         inner = getattr(hasher, "hasher_", hasher)
         raise ValueError(
-            f"A {type(inner).__name__} cannot tell whether a query is like what it was fitted on. StarRidge, StarSHL "
-            "and HybridHasher can: fit one of them and call replace_hasher."
+            f"A {type(inner).__name__} cannot tell whether a query is like its training rows. StarRidge, StarSHL and "
+            "HybridHasher can: fit one of them and call replace_hasher."
         )
     return np.asarray(cast(Any, hasher).novelty(X))
 

@@ -265,5 +265,5 @@ class Session:
     def _check_open(self) -> None:
         if not self._is_open:
             raise CollectionError(
-                f"The collection {str(self._folder)!r} was closed here; make a new Collection object to open it again."
+                f"The collection {str(self._folder)!r} was closed. Make a new Collection object to open it again."
             )

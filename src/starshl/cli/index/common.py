@@ -74,7 +74,7 @@ def opened(folder: Path, *, read_only: bool = False, n_jobs: int | None = None) 
             raise
         raise CollectionError(
             f"Another process is writing to {str(folder)!r}. Try again when it is done; `search`, `verify` and "
-            "`export` work meanwhile."
+            "`export` work in the meantime."
         ) from error
     with collection:
         yield collection

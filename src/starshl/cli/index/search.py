@@ -184,7 +184,9 @@ def _check_request(input: Path | None, item: list[int] | None, radius: int | Non
     if (input is None) == (not item):
         raise ValueError("Give either a file of query vectors or --item, the id of a stored item.")
     if by_scores and radius is not None:
-        raise ValueError("--by-scores orders the -k nearest items and does nothing with --radius. Leave one out.")
+        raise ValueError(
+            "--by-scores orders the -k nearest items and does nothing with --radius. Leave one of them out."
+        )
     if by_scores and input is None:
         raise ValueError("--by-scores needs a file of query vectors: a stored item has a code, but no scores.")
 
@@ -193,7 +195,7 @@ def _refuse_with_radius(radius: int | None, options: dict[str, Any]) -> None:
     given = [name for name, value in options.items() if value is not None and value is not False]
     if given and radius is not None:
         option = f"--{given[0].replace('_', '-')}"
-        raise ValueError(f"{option} is for the -k nearest items and does nothing with --radius. Leave one out.")
+        raise ValueError(f"{option} is for the -k nearest items and does nothing with --radius. Leave one of them out.")
 
 
 def _parse_filter(text: str | None) -> Any:
