@@ -202,7 +202,7 @@ def _dtype_of(key: str, spec: dict[str, Any], allowed: re.Pattern[str]) -> np.dt
 def _shape_of(key: str, spec: dict[str, Any]) -> tuple[int, ...]:
     shape = spec["shape"]
     if not isinstance(shape, list) or len(shape) > _MAX_AXES or not all(type(n) is int and n >= 0 for n in shape):
-        raise BundleFormatError(f"The model file announces {key} with shape {str(shape)[:60]}, which is no shape.")
+        raise BundleFormatError(f"The model file announces {key} with shape {str(shape)[:60]}, which is not a shape.")
     return tuple(shape)
 
 

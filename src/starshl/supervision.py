@@ -292,8 +292,8 @@ def require_both_kinds(estimator: BaseEstimator, pairs: Pairs) -> Pairs:
     if len(np.unique(pairs.similarity)) < 2:
         kind = "similar" if pairs.similarity[0] > 0 else "dissimilar"
         raise ValueError(
-            f"pairs holds {kind} pairs only; {type(estimator).__name__} compares similar with dissimilar "
-            "ones. Give both."
+            f"pairs holds only {kind} pairs; {type(estimator).__name__} compares similar with dissimilar ones. Give "
+            "both."
         )
     return pairs
 

@@ -132,7 +132,7 @@ def test_parquet_keeps_the_space_of_codes(random_codes, tmp_path, space_id, metr
 
 def test_faiss_refuses_hybrid_codes_and_takes_the_space_that_it_is_told(random_codes):
     faiss_index = pytest.importorskip("starshl.adapters.faiss_index")
-    with pytest.raises(ValueError, match="FAISS compares all bits alike"):
+    with pytest.raises(ValueError, match="FAISS treats all bits the same"):
         faiss_index.to_faiss(replace(random_codes, metric="hybrid"))
     codes, _ = faiss_index.from_faiss(faiss_index.to_faiss(random_codes), 11, space_id="a" * 16)
     assert codes.space_id == "a" * 16

@@ -127,7 +127,7 @@ def test_pairs_stand_in_for_labels(digits):
 
 
 def test_one_kind_of_pairs_is_refused(digits):
-    with pytest.raises(ValueError, match="pairs holds similar pairs only"):
+    with pytest.raises(ValueError, match="pairs holds only similar pairs"):
         LDAHash(3).fit(digits[0], pairs=([0, 1], [2, 3], [1, 1]))
 
 

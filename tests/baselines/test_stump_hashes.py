@@ -158,7 +158,7 @@ def test_monotone_change_of_a_feature_keeps_the_codes(hasher_class, digits):
 
 @pytest.mark.parametrize("hasher_class", HASHERS)
 def test_one_kind_of_pairs_is_refused(hasher_class, digits):
-    with pytest.raises(ValueError, match="pairs holds dissimilar pairs only"):
+    with pytest.raises(ValueError, match="pairs holds only dissimilar pairs"):
         hasher_class(3).fit(digits[0], pairs=([0, 1], [2, 3], [-1, -1]))
 
 

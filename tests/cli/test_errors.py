@@ -43,7 +43,7 @@ BAD_TABLES = {
     "a short line": ("a,b,k\n1,2,0\n3,4\n", "has 2 cells in line 3 and 3 in the first line"),
     "a long line": ("a,b,k\n1,2,0\n3,4,5,6\n", "has 4 cells in line 3"),
     "rows shorter than the header": ("a,b,k\n1,2\n3,4\n", "has 2 cells in line 2 and 3 in the first line"),
-    "a header alone": ("a,b,k\n", "a header and no rows"),
+    "a header alone": ("a,b,k\n", "a header but no rows"),
     "nothing": ("", "is empty"),
     "one row": ("a,b,k\n1,2,0\n", "minimum of 2"),
     "a name twice": ("a,a,k\n1,2,0\n3,4,1\n", "two columns called 'a'"),

@@ -123,7 +123,7 @@ def test_a_folder_of_another_run_is_refused_and_left_as_it_is(client, files, has
     assert read_manifest(folder) == before
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("keep me")
-    with pytest.raises(ValueError, match="is not empty, and holds no codes"):
+    with pytest.raises(ValueError, match="is not empty, but holds no codes"):
         encode(hasher, files, tmp_path / "mine", client=client)
     assert names(tmp_path / "mine") == ["notes.txt"]
 

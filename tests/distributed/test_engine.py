@@ -91,5 +91,5 @@ def test_without_the_extra_the_line_that_installs_it_is_named(monkeypatch):
 
 @pytest.mark.slow
 def test_a_task_that_kills_every_worker_is_given_up(client):
-    with pytest.raises(ClusterError, match="gave a task up: 4 workers died"):
+    with pytest.raises(ClusterError, match="gave up a task: 4 workers died"):
         list(DaskEngine(client).map(lambda item: os._exit(1), [0]))

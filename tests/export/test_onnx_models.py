@@ -196,7 +196,7 @@ def test_a_model_of_texts_says_how_they_are_split():
     hasher = PreparedHasher([Text(2)], LSHash(2, random_state=0)).fit(TEXTS)
     model = to_onnx(hasher)
     about = {each.key: each.value for each in model.metadata_props}
-    assert r"[\p{L}\p{N}_]{2,} in lower case" in about["starshl.splitting"]
+    assert r"[\p{L}\p{N}_]{2,} in lowercase" in about["starshl.splitting"]
     assert words_of(["", "a"]).tolist() == [[""], [""]]
 
 

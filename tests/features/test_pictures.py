@@ -182,7 +182,7 @@ def test_pictures_of_another_size_or_brighter_than_white_are_refused():
     step = PictureFeatures().fit(pictures(3, 8, 8))
     with pytest.raises(ValueError, match="Resize them"):
         step.transform(pictures(3, 9, 8))
-    with pytest.raises(ValueError, match="to 1 for white"):
+    with pytest.raises(ValueError, match="to at most 1 for white"):
         step.transform(np.full((1, 8, 8), 200.0))
 
 

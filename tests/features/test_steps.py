@@ -135,7 +135,7 @@ def test_number_of_text_features_is_limited_by_the_words():
         (Text(0), TEXTS, "n_components is 0"),
         (Text(), [1, 2], "texts are strings"),
         (Text(), [["a", "b"]], "one column of texts"),
-        (Text(), ["a", "b"], "no word of two letters"),
+        (Text(), ["a", "b"], "no word of two or more letters"),
         (Text(min_count=9), TEXTS, "lower min_count"),
     ],
     ids=str,

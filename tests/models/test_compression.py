@@ -153,7 +153,7 @@ def test_the_share_of_equal_code_bits_is_told_and_a_low_one_is_warned_of(full, s
     assert starshl.load(tmp_path / "small.starshl").agreement_ == small.agreement_
     X, y, X_new, _ = rows
     few = StarSHL(16, random_state=0).fit(X[:60], y[:60])
-    with pytest.warns(UserWarning, match="of the code bits are as before"):
+    with pytest.warns(UserWarning, match="of the code bits stay the same"):
         tiny = few.compress(5)
     assert tiny.agreement_ < 0.95
     assert np.mean(tiny.transform(X_new) == few.transform(X_new)) < 0.9

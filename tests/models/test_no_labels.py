@@ -78,4 +78,4 @@ def test_the_choice_does_not_claim_more_clusters_than_distinct_rows():
     hasher = StarRidge(8, n_codewords=30, random_state=0).fit(X)
     assert len(hasher.classes_) <= 12
     assert "12 clusters of the graph" in hasher.choice_
-    assert "30 were asked for, more than there are distinct rows" in hasher.choice_
+    assert "you asked for 30, more than there are distinct rows" in hasher.choice_

@@ -212,7 +212,7 @@ def test_unlabeled_rows_and_clusters_have_novelty_too(blobs):
             assert method(8, random_state=0, **params).fit(X, labels).novelty(far)[0] > 0.95
 
 
-@pytest.mark.filterwarnings("ignore:y has one class only")
+@pytest.mark.filterwarnings("ignore:y has only one class")
 @pytest.mark.parametrize("method", [StarRidge, StarSHL])
 def test_tiny_fits_reject_nothing_they_cannot_judge(method):
     X = np.array([[0.0, 1.0], [1.0, 0.0]])

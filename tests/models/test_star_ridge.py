@@ -163,7 +163,7 @@ def test_heavier_rows_are_fitted_more_closely(digits):
 
 def test_one_class_warns_and_gives_its_codeword(digits):
     X, _ = digits
-    with pytest.warns(UserWarning, match="one class only"):
+    with pytest.warns(UserWarning, match="only one class"):
         hasher = StarRidge(8, random_state=0).fit(X[:30], np.full(30, 7))
     assert hasher.encode(X[:5]) == BinaryCodes.from_signs(np.repeat(hasher.codewords_, 5, axis=0))
     assert np.array_equal(hasher.predict_proba(X[:5]), np.ones((5, 1)))
@@ -331,7 +331,7 @@ def test_float32_rows_are_fitted_in_float64_where_rounding_exceeds_the_ridge(mon
 
 def test_the_choice_counts_one_of_a_kind_in_the_singular():
     X = np.linspace(0.0, 1.0, 12)[:, None]
-    with pytest.warns(UserWarning, match="one class only"):
+    with pytest.warns(UserWarning, match="only one class"):
         one = StarRidge(8, kernels=[Gaussian(1.0)], random_state=0).fit(X, np.zeros(12, dtype=int)).choice_
     assert one.startswith("12 rows of 1 class; 1 of 1 kernel;")
     pair = StarRidge(8, random_state=0).fit(X[:2]).choice_

@@ -57,7 +57,7 @@ def test_zero_rows_and_constant_columns_work():
 
 
 def test_one_class_works_with_a_warning():
-    with pytest.warns(UserWarning, match="one class only"):
+    with pytest.warns(UserWarning, match="only one class"):
         hasher = StarSHL(4, random_state=0).fit(X3, np.full(36, "only"))
     assert set(hasher.predict(X3)) == {"only"}
     assert hasher.n_constant_bits_ == 4

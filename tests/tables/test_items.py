@@ -139,7 +139,7 @@ def test_labels_with_gaps_are_unlabeled_rows(tmp_path):
 def test_a_column_of_labels_is_no_part_of_the_vectors(tmp_path):
     path = written(tmp_path / "t.parquet", a=X[:, 0], b=X[:, 1], score=X[:, 2])
     assert read_table(path, labels="score").feature_names == ("a", "b")
-    with pytest.raises(ValueError, match="has the column 'a' among its features"):
+    with pytest.raises(ValueError, match="uses the column 'a' as a feature"):
         read_table(path, labels="a", features=["a", "b"])
 
 

@@ -94,7 +94,7 @@ def test_an_import_that_was_cut_short_goes_on_where_it_stopped(ask, rows, monkey
     [
         ("{", "Line 3 is not JSON"),
         ("[1]", "Line 3 has no vector"),
-        ('{"vector": [1, true]}', "numbers only"),
+        ('{"vector": [1, true]}', "entries that are not numbers"),
         ('{"vector": [1], "size": 2}', "field 'size'"),
         ('{"vector": [1], "id": "x"}', "id of the type str"),
         ('{"vector": [1], "metadata": 3}', "metadata of the type int"),
@@ -176,7 +176,7 @@ def test_a_job_that_had_finished_when_the_service_was_killed_is_done(running, fo
 def test_a_job_that_had_changed_nothing_when_the_service_was_killed_says_so(running, folder):
     log_of(folder).write_text(json.dumps(asdict(RunningJob("fit", "things", state="running").now())) + "\n")
     _, job = after_a_kill(running, folder, 1)
-    assert (job["state"], "It has changed nothing" in job["error"]) == ("interrupted", True)
+    assert (job["state"], "The job has changed nothing" in job["error"]) == ("interrupted", True)
 
 
 def test_the_log_of_jobs_forgets_what_is_forgotten(tmp_path, monkeypatch):

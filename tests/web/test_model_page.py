@@ -57,9 +57,8 @@ def test_the_page_of_the_model_tells_given_labels_from_believed_ones(ask):
     ask("PUT", "/collections/things/labels", json={"items": [{"id": item, "label": None} for item in range(9, 60)]})
     ask("POST", "/explore/things/teach/answer", root="", json={"ids": [9], "label": "a"})
     current_codes(ask)
-    assert (
-        "60: 10 with a given label, 50 with a label that the lesson believed" in page(ask, "/explore/things/model").text
-    )
+    text = page(ask, "/explore/things/model").text
+    assert "60: 10 with a label from a person, 50 with a guess of the lesson" in text
 
 
 def test_names_of_codewords_that_coincide_on_the_map_stand_apart(tmp_path, rows):

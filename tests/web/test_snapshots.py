@@ -1,4 +1,4 @@
-"""Snapshots restore what was there, and nothing that is not one of ours gets unpacked."""
+"""Snapshots restore what was there, and nothing that starshl did not make gets unpacked."""
 
 import io
 import shutil

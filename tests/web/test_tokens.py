@@ -108,7 +108,7 @@ def test_tokens_come_from_a_file_and_from_the_environment(tmp_path):
         ("read short", "16 or more"),
         (f"admin {READER}", "is not a token"),
         (READER, "is not a token"),
-        (f"read {READER} tomorrow", "no date"),
+        (f"read {READER} tomorrow", "not a date"),
         (f"read {READER}\nwrite {READER}", "given twice"),
         ("# nothing", "no token"),
     ],

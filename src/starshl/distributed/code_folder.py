@@ -88,7 +88,7 @@ class CodeFolder:
         if not path.exists():
             if any(self.folder.iterdir()):
                 raise ValueError(
-                    f"The folder {str(self.folder)!r} is not empty, and holds no codes. Choose an empty or new folder."
+                    f"The folder {str(self.folder)!r} is not empty, but holds no codes. Choose an empty or new folder."
                 )
             self._write_manifest(self.plan | {"complete": False})
             return
@@ -97,7 +97,7 @@ class CodeFolder:
         if other:
             raise ValueError(
                 f"The folder {str(self.folder)!r} holds codes of another run: its {', '.join(other)} differ. Choose a "
-                "new folder, or repeat the old run to go on with it."
+                "new folder, or repeat the old run to continue it."
             )
         entries = found["partitions"] if found["complete"] else self._read_journal()
         self.done = {entry["partition"]: entry for entry in entries if self._is_intact(entry)}
@@ -149,7 +149,9 @@ def load_codes(folder: str | os.PathLike[str], partition: int | None = None) -> 
     """Return the codes of all rows, or of one partition, of a folder that a run has finished."""
     manifest = read_manifest(folder)
     if not manifest["complete"]:
-        raise ValueError(f"The codes in {os.fspath(folder)!r} are not complete. Repeat the run, and it goes on.")
+        raise ValueError(
+            f"The codes in {os.fspath(folder)!r} are not complete. Repeat the run, and it goes on where it stopped."
+        )
     entries = manifest["partitions"] if partition is None else [manifest["partitions"][partition]]
     for entry in entries:
         path = Path(folder) / entry["file"]

@@ -147,8 +147,9 @@ class DaskEngine:
             yield
         except distributed.KilledWorker as error:
             raise ClusterError(
-                f"The cluster at {self._address()} gave a task up: {error.allowed_failures + 1} workers died while "
-                "they worked on it, most likely for want of memory. Give workers more memory, or make blocks smaller."
+                f"The cluster at {self._address()} gave up a task: {error.allowed_failures + 1} workers died while "
+                "they worked on it, most likely because they ran out of memory. Give workers more memory, or make "
+                "blocks smaller."
             ) from error
         except (distributed.CancelledError, distributed.core.CommClosedError) as error:
             raise ClusterError(

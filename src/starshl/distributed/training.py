@@ -62,8 +62,8 @@ def _is_spread(hasher: Any, rows: Any, y: LabelsLike) -> bool:
         return False
     if hasher.unlabeled == "graph" and not labeled.all():
         raise ValueError(
-            f"{int(np.sum(~labeled)):,} of {len(rows):,} rows have no label. Spreading labels takes the neighbor graph "
-            "of all rows, which does not spread over a cluster. Set unlabeled='ignore', or give these rows labels."
+            f"{int(np.sum(~labeled)):,} of {len(rows):,} rows have no label. Spreading labels needs the neighbor graph "
+            "of all rows, which cannot be spread over a cluster. Set unlabeled='ignore', or give these rows labels."
         )
     return True
 

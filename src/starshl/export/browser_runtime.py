@@ -48,7 +48,7 @@ def _read(folder: Path, name: str) -> BrowserRuntime:
     for file in (_SCRIPT, _WASM):
         if not (folder / file).is_file():
             raise FileNotFoundError(
-                f"{str(folder)!r} has no file {file!r}. Give the folder `dist` of {PACKAGE}, or leave it out: npm then "
+                f"{str(folder)!r} has no file {file!r}. Give the folder `dist` of {PACKAGE}, or leave it out, and npm "
                 "installs it."
             )
     return BrowserRuntime((folder / _SCRIPT).read_bytes(), (folder / _WASM).read_bytes(), name)
@@ -60,7 +60,7 @@ def _install(kept: Path) -> None:
     if npm is None:
         raise MissingExtraError(
             f"A page that encodes needs {PACKAGE}, which npm installs, and there is no npm on this machine. Install "
-            f"Node.js, or copy the folder `dist` of {PACKAGE} here from another machine and name it."
+            f"Node.js, or copy the folder `dist` of {PACKAGE} from another machine and give its path."
         )
     kept.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=kept.parent) as draft:

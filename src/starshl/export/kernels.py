@@ -57,8 +57,8 @@ def _check(kernel: Kernel) -> None:
     if type(inner) not in _FORMULAS and not isinstance(inner, FittedGraphGaussian):
         raise NotExpressibleError(
             f"The kernel {_name(inner)} cannot be written as an ONNX graph; the kernels on vectors of starshl.kernels "
-            "can. Fit the hasher with one of these, for example kernels='rich'; fitted to the codebook of this one, it "
-            "searches the same codes."
+            "can. Fit a hasher with one of these, for example kernels='rich'. If you fit it to the codebook of this "
+            "hasher, it searches the same codes."
         )
 
 

@@ -66,7 +66,7 @@ def _set_shape(operator: Any) -> None:
 def _convert(scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of a hasher to those of the pipeline, under names that are free there."""
     if container.target_opset < OPSET:
-        raise ValueError(f"Codes need opset {OPSET}, and {container.target_opset} is asked for. Raise target_opset.")
+        raise ValueError(f"Codes need opset {OPSET}, but target_opset is {container.target_opset}. Raise target_opset.")
     types = require("skl2onnx.common.data_types", extra="onnx")
     source = operator.inputs[0]
     is_double = isinstance(source.type, types.DoubleTensorType)

@@ -46,8 +46,8 @@ def bit_scores(hasher: BaseHasher, rows: Value) -> Value:
         if isinstance(hasher, hasher_class):
             return scores(hasher, rows)
     raise NotExpressibleError(
-        f"Nobody has written down how a {type(hasher).__name__} scores rows as an ONNX graph. Methods of "
-        "starshl.catalog can be exported, and hashers derived from LinearHasher."
+        f"There is no ONNX graph for the scores of a {type(hasher).__name__}. You can export methods of "
+        "starshl.catalog, and hashers derived from LinearHasher."
     )
 
 

@@ -19,7 +19,7 @@ from .vectors import squared_norms
 
 __all__ = ["SPLITTING", "text_features", "words_of"]
 
-SPLITTING = r"words of a text: its matches of [\p{L}\p{N}_]{2,} in lower case; empty strings fill rows up"
+SPLITTING = r"words of a text: its matches of [\p{L}\p{N}_]{2,} in lowercase; shorter rows end in empty strings"
 
 
 def words_of(texts: Sequence[str]) -> np.ndarray:

@@ -70,7 +70,7 @@ def open_picture(source: Any, *, side: int | None = None, max_pixels: int = LARG
         raise
     except Exception as error:  # a file that anyone may have made can fail anywhere in a decoder
         raise PictureError(
-            f"{name} is not a picture that can be read ({_reason(error)}). Give a JPEG, PNG or WebP file that is whole."
+            f"{name} is not a picture that can be read ({_reason(error)}). Give a complete JPEG, PNG or WebP file."
         ) from error
 
 
@@ -117,7 +117,7 @@ def _check_size(size: tuple[int, int], name: str, max_pixels: int) -> None:
     width, height = size
     if min(size) < SMALLEST:
         raise PictureError(
-            f"{name} has {width} x {height} pixels, too few to see anything. A picture has at least {SMALLEST} x "
+            f"{name} has {width} x {height} pixels, too few to see anything. A picture needs at least {SMALLEST} x "
             f"{SMALLEST}. Give a larger one."
         )
     if width * height > max_pixels:

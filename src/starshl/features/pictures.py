@@ -145,8 +145,8 @@ class PictureFeatures(Step):
         limit = max(_WHITES) if fitting else self.white_
         if least < 0 or largest > limit:
             raise ValueError(
-                f"X has values from {least:g} to {largest:g}; those of pictures go from 0 for black to {limit:,} for "
-                "white at most, the same in all of them. Rescale them."
+                f"X has values from {least:g} to {largest:g}; those of pictures go from 0 for black to at most "
+                f"{limit:,} for white, on one scale for all pictures. Rescale them."
             )
         return rows.reshape(len(rows), *shape)
 

@@ -112,7 +112,9 @@ class TableFeatures(Step):
         else:
             categories = [_position(column, "categories", names, len(columns)) for column in self.categories]
         for j in {*categories} & {*dropped, text}:
-            raise ValueError(f"{_column_name(j, names)} is named twice. Name it in one of categories, text and drop.")
+            raise ValueError(
+                f"{_column_name(j, names)} is named twice. Name it only once, in categories, text or drop."
+            )
         numbers = [j for j in free if j not in categories]
         for j in numbers:
             if not _holds_numbers(columns[j]):

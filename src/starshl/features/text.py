@@ -71,8 +71,8 @@ class Text(Step):
             weights = vectorizer.fit_transform(texts)
         except ValueError as error:
             raise ValueError(
-                f"The {len(texts)} texts hold no word of two letters or more that occurs in at least {min_count} of "
-                "them. Give texts of words, or lower min_count."
+                f"The {len(texts)} texts have no word of two or more letters that occurs in at least {min_count} of "
+                "them. Give texts with words, or lower min_count."
             ) from error
         self.components_ = _main_directions(weights, min(n_components, *weights.shape), self.random_state)
         self.words_ = vectorizer.get_feature_names_out().astype(object)

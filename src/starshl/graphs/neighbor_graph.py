@@ -141,8 +141,8 @@ class NeighborGraph:
         """Refuse rows that are not those of the graph."""
         if n_rows != self.n_rows:
             raise ValueError(
-                f"The graph has {self.n_rows} rows, and X has {n_rows}. Pass the graph of these very rows, labeled and "
-                "unlabeled, in the same order, or no graph: it is then computed."
+                f"The graph has {self.n_rows} rows, and X has {n_rows}. Pass the graph of exactly these rows, labeled "
+                "and unlabeled, in the same order; or pass no graph, and it is computed."
             )
 
     def save(self, path: str | os.PathLike[str]) -> None:

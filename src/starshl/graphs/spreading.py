@@ -131,7 +131,7 @@ def spread_labels(
         plain, graph = _plain_and_graph(X, kernel, graph)
         labels = check_labels(y, graph.n_rows)
         if not labels.labeled.any():
-            raise ValueError("No row has a label, so there is nothing to spread. Label one row of each class at least.")
+            raise ValueError("No row has a label, so there is nothing to spread. Label at least one row of each class.")
         shares = None if class_shares is None else check_class_shares(class_shares, labels.classes)
         spread = spread_index(plain, graph, labels.index, len(labels.classes), shares)
     confidences = spread.probabilities[np.arange(graph.n_rows), spread.index]
@@ -216,7 +216,7 @@ def _ridge_and_evidence(
 def _nothing_to_spread(index: np.ndarray, n_classes: int) -> Spread:
     index = np.where(index >= 0, index, 0)
     certain = np.eye(n_classes)[index]
-    note = "every row has a label" if n_classes > 1 else "there is one class only, and every row got it"
+    note = "every row has a label" if n_classes > 1 else "there is only one class, and every row got it"
     return Spread(index, certain, certain, 1.0, pseudo_label_ridge(1.0), note)
 
 

@@ -222,8 +222,8 @@ class HybridHasher(BaseHasher):
             if "n_bits" not in str(error):
                 raise
             raise ValueError(
-                f"n_bits is {n_bits}; {self.class_bits_} of them hold the class, and {type(template).__name__} does "
-                f"not make the others: {error}"
+                f"n_bits is {n_bits}; {self.class_bits_} of them hold the class, and {type(template).__name__} cannot "
+                f"make the others: {error}"
             ) from error
 
     def _with_threads(self, hasher: Any) -> Any:

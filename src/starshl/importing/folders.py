@@ -43,8 +43,8 @@ def find_pictures(folder: str | os.PathLike[str]) -> tuple[list[PictureFile], in
                 n_others += 1
     if not found:
         raise ValueError(
-            f"There is no picture in {str(root)!r}. Files ending in {', '.join(ENDINGS)} are looked for, there and in "
-            f"its subfolders; {n_others:,} of other kinds were seen."
+            f"There is no picture in {str(root)!r} or its subfolders; {n_others:,} of its files are of other kinds. "
+            f"Pictures are files that end in {', '.join(ENDINGS)}. Give a folder of pictures."
         )
     return found, n_others
 

@@ -16,7 +16,7 @@ def check_metric(codes: BinaryCodes, name: str, metric: str) -> None:
     """Refuse codes that an index of this metric would compare in a way they are not made for."""
     if codes.metric not in ("hamming", metric):
         raise ValueError(
-            f"These are hybrid codes, which begin with a class; {name} compares all bits alike and would rank them "
+            f"These are hybrid codes, which begin with a class; {name} treats all bits the same and would rank them "
             "wrongly. Make their index with hasher.make_index(codes) or make_index(codes, hasher=hasher)."
         )
 
@@ -39,7 +39,7 @@ def warn_of_unknown_space(arriving: str | None, held: str | None) -> None:
         what = f"These codes are of space {arriving}; the index holds codes of an unknown space"
         advice = "Make the index from codes that know theirs, such as hasher.encode(X), or set index.space_id."
     warnings.warn(
-        f"{what}. They are compared as if both were of one space. {advice}",
+        f"{what}. They are compared as if both were of the same space. {advice}",
         UnknownSpaceWarning,
         stacklevel=_CALLER_OF_INDEX,
     )

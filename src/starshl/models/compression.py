@@ -107,8 +107,8 @@ def compress_expansion(
     compressed = Compressed(small, norms, _agreement(expansion, trial, unseen.all, codes_of))
     if compressed.agreement < _WARN_BELOW_AGREEMENT:
         warnings.warn(
-            f"With {len(small.kept)} of {len(expansion.kept)} support rows, only about {compressed.agreement:.1%} "
-            "of the code bits are as before. Keep more rows, or give compress more samples (X) to learn from.",
+            f"With {len(small.kept)} of {len(expansion.kept)} support rows, only about {compressed.agreement:.1%} of "
+            "the code bits stay the same. Keep more rows, or give compress more samples (X) to learn from.",
             UserWarning,
             stacklevel=_CALLER_OF_COMPRESS,
         )
@@ -123,8 +123,8 @@ def _check_n_support(expansion: Expansion, n_support: int | None) -> int:
         )
     if expansion.samples_of is SparseVectors:
         raise ValueError(
-            "This hasher was fitted on sparse rows, which compress cannot move. Fit it on dense rows of fewer columns, "
-            "for example of sklearn.decomposition.TruncatedSVD."
+            "This hasher was fitted on sparse rows, which compress cannot move. Fit it on dense rows with fewer "
+            "columns, for example from sklearn.decomposition.TruncatedSVD."
         )
     n_before = len(expansion.support)
     if n_before < 2:

@@ -20,7 +20,7 @@ def check_codebook(codewords: str | ArrayLike | Codebook, labels: PartialLabels,
         return
     if not labels.labeled.any():
         raise ValueError(
-            "codewords is a Codebook, whose words belong to named classes, and y has no labels: nobody knows which "
+            "codewords is a Codebook, whose words belong to named classes, and y has no labels: it is not known which "
             "cluster is which class. Give some labels, or set codewords='separated'."
         )
     codewords.words_for(labels.classes, n_bits)

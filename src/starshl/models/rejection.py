@@ -85,8 +85,8 @@ class Rejection:
         check_is_fitted(self)
         if not hasattr(self, "novelty_calibration_"):
             raise ValueError(
-                "This hasher was compressed, and novelty compares samples with the training rows, which it no longer "
-                "has. Ask the hasher that it was made from."
+                "This hasher was compressed and no longer has its training rows, which novelty compares samples with. "
+                "Use the hasher that it was made from."
             )
         with using_threads(self.n_jobs):
             return NoveltyRule.of(self).shares(self._read(X), self._class_expansion)

@@ -36,8 +36,8 @@ def read_labels(
     if not given.labeled.any() and hasher.unlabeled == "graph":
         if y is not None and hasher.n_codewords is None:
             raise ValueError(
-                f"All {n_rows} rows of y are unlabeled, and n_codewords is None. Pass y=None to fit clusters of a "
-                "suggested number, set n_codewords to fit so many, or label some rows."
+                f"All {n_rows} rows of y are unlabeled, and n_codewords is None. Pass y=None to let the fit suggest a "
+                "number of clusters, set n_codewords to that number, or label some rows."
             )
         return PartialLabels(given.classes, given.index, np.dtype(np.int64)), weights
     given = require_labels(hasher, y, n_rows, partial=True)
@@ -93,7 +93,7 @@ def row_targets(
     plain = _plain_kernel(samples, kernels, rows, plan)
     graph = graph_of_rows(plain, graph, rows, len(samples))
     if labels_suffice(samples, kernels, alone, n_classes, graph, rows, plan, seed):
-        found = "given labels that are left out are found as well without the graph as with it"
+        found = "given labels that are left out are found just as often without the graph"
         return replace(alone, note=f"{alone.note}: {found}")
     spread = spread_index(plain, graph, given, n_classes)
     index = np.full(len(weights), -1)

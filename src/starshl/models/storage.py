@@ -187,7 +187,7 @@ def _unpack_kernel(spec: dict[str, Any], prefix: str, arrays: Arrays) -> Kernel:
     fields_of_kernel = unpack_values(spec["fields"], arrays, prefix)
     if spec["name"] == OnColumns.__name__:
         if spec["kernel"]["name"] == OnColumns.__name__:  # a file could nest them without end
-            raise BundleFormatError("The model file is damaged: a kernel on columns is inside of another one.")
+            raise BundleFormatError("The model file is damaged: a kernel on columns is inside another one.")
         fields_of_kernel["kernel"] = _unpack_kernel(spec["kernel"], f"{prefix}kernel.", arrays)
     try:
         return BUILT_IN_KERNELS[spec["name"]](**fields_of_kernel)
@@ -205,8 +205,8 @@ def _recognize(kernel: Kernel, spec: dict[str, Any], position: int, support: Row
             values = np.asarray(kernel(support[:1], support[:_N_PROBES]))[0]
         except Exception as error:
             raise ValueError(
-                f"kernels[{position}] fails on the samples of this model ({error!r}). "
-                "Pass the kernels of the fit in their order, those that learn from data fitted."
+                f"kernels[{position}] fails on the samples of this model ({error!r}). Pass the kernels of the fit in "
+                "the same order; those that learn from data must be fitted."
             ) from error
         if not np.allclose(values, expected, rtol=1e-6, atol=1e-9):
             raise ValueError(

@@ -140,10 +140,10 @@ def warn_about_classes(labels: PartialLabels, stacklevel: int = _CALLER_OF_FIT +
         return
     unlabeled = int(np.sum(~labels.labeled))
     is_marked = unlabeled > 0 and labels.dtype.kind in "iu"
-    marked = f" The {unlabeled} rows of y that are -1 count as unlabeled. If -1 is a class, name it otherwise, for "
+    marked = f" The {unlabeled} rows of y that are -1 count as unlabeled. If -1 is a class, give it another name, for "
     marked += "example 0."
     warnings.warn(
-        f"y has one class only ({labels.classes.tolist()[0]!r}), so every code will be that class's codeword. "
+        f"y has only one class ({labels.classes.tolist()[0]!r}), so every code will be that class's codeword. "
         f"Give rows of two classes or more, or no labels and n_codewords.{marked if is_marked else ''}",
         UserWarning,
         stacklevel=stacklevel,
@@ -278,7 +278,7 @@ def _describe_unlabeled(training: TrainingSet) -> str:
     if training.initial_assignments is not None:
         return "unlabeled rows started from the given assignments and moved to their nearest codewords"
     if training.labels.labeled.any():
-        return "unlabeled rows joined the nearest codeword of the functions of the labeled rows"
+        return "unlabeled rows joined the nearest codeword, by hash functions learned from the labeled rows"
     return "rows started from k-means and moved to their nearest codewords"
 
 

@@ -111,12 +111,12 @@ def guess_clusters(plain: PlainKernel, graph: NeighborGraph, n_clusters: int | N
     neighbors = counted(graph.n_neighbors, "neighbor")
     note = f"{counted(n_found, 'cluster')} of the graph of {neighbors}, modularity {reached:.3f}"
     if n_found < n_clusters:
-        note += f"; {n_clusters:,} were asked for, more than there are distinct rows"
+        note += f"; you asked for {n_clusters:,}, more than there are distinct rows"
     probabilities = np.eye(n_clusters)[index]
     if graph.n_rows <= LARGEST_EXACT and n_clusters > 1:
         before, (index, probabilities) = index, _judged_by_others(plain, graph, index, n_clusters)
         n_moved = int(np.sum(before != index))
-        note += f"; {counted(n_moved, 'row')} then moved to where a plain kernel on all other rows says"
+        note += f"; {counted(n_moved, 'row')} then moved to the cluster that a plain kernel on all other rows gives"
     if is_suggested:
         note += f"; the number {n_clusters} is a suggestion: set n_codewords if you know better"
     return Guess(index, probabilities, 1.0, note)

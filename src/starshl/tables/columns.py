@@ -84,7 +84,7 @@ def choose_columns(source: Source, columns: Columns) -> Choice:
     features, is_vectors = _features(source, columns, taken)
     both = [name for name in (columns.labels, columns.ids, columns.references) if name in features]
     if both:
-        problems = [f"has the column {name!r} among its features; it cannot have another use, too" for name in both]
+        problems = [f"uses the column {name!r} as a feature, so it cannot have another use" for name in both]
         raise TableError(source.path, problems, "Name another column.")
     held = {*features, columns.ids, columns.references, *columns.drop}
     metadata = tuple(name for name in source.kinds if name not in held) if columns.others == "metadata" else ()

@@ -76,7 +76,7 @@ def _require_same(file: str, choice: Choice, first_file: str, first: Choice) -> 
     missing = [repr(name) for name in first.features if name not in choice.features]
     further = [repr(name) for name in choice.features if name not in first.features]
     problems = [f"lacks the columns {shortened(missing)}, which {first_file!r} has"] if missing else []
-    problems += [f"has the columns {shortened(further)}, which {first_file!r} has not"] if further else []
+    problems += [f"has the columns {shortened(further)}, which {first_file!r} does not have"] if further else []
     if choice.labels != first.labels:
         problems.append(f"has its labels in {choice.labels!r}, and {first_file!r} in {first.labels!r}")
     if problems:

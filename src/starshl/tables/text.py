@@ -105,7 +105,7 @@ class TextSource:
         except ValueError as error:
             raise self._explained(features, allow_missing, str(error)) from error
         if len(values) == 0:
-            raise TableError(self.path, ["has a header and no rows"], "Give at least one row.")
+            raise TableError(self.path, ["has a header but no rows"], "Give at least one row.")
         if values.shape[1] != len(self._names):  # rows agree among themselves, but not with the header
             raise self._explained(features, allow_missing, "rows and header differ")
         return values

@@ -57,8 +57,8 @@ class LessonItems:
         """Read the kept vectors of a collection and find the neighbors of each."""
         if collection.keeps is None:
             raise ValueError(
-                "This collection keeps no vectors, so nothing is known about how its items resemble each other. "
-                "A lesson needs a collection that keeps them. Make one with Collection.create(..., vectors='float16')."
+                "This collection keeps no vectors, so a lesson cannot tell which items are similar. A lesson needs a "
+                "collection that keeps them. Make one with Collection.create(..., vectors='float16')."
             )
         ids = collection.ids
         if len(ids) < _FEWEST:

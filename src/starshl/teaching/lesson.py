@@ -349,8 +349,8 @@ def _check_label(label: object) -> Label | None:
     if isinstance(value, str) and value.strip():
         return value
     raise ValueError(
-        f"The label is {label!r}; a label is text that is not empty, or a whole number other than -1. Give one of "
-        "them, or None to take labels away."
+        f"The label is {label!r}; a label is text that is not empty, or a whole number other than -1. Give such a "
+        "label, or None to remove labels."
     )
 
 

@@ -54,7 +54,8 @@ def read_archive(source: BinaryIO) -> Iterator[tuple[str, BinaryIO]]:
             return
         if name in checksums or len(checksums) == _MOST_FILES:
             raise ValueError(
-                f"The snapshot holds {name!r} twice, or more than {_MOST_FILES} files. It is not one of ours."
+                f"The snapshot holds {name!r} twice, or more than {_MOST_FILES} files, so it was not made by starshl. "
+                "Send a snapshot of a collection."
             )
         content = _Content(source, size)
         yield name, content  # type: ignore[misc]  # it has what copyfileobj needs of a file
@@ -97,17 +98,22 @@ def _read_header(source: BinaryIO) -> tuple[str, int]:
         raise ValueError(f"The snapshot is incomplete or not a snapshot at all ({error}).") from error
     if header.type != tarfile.REGTYPE or not _FILE_NAME.fullmatch(header.name) or header.size < 0:
         raise ValueError(
-            f"The snapshot holds {header.name[:80]!r}, which no snapshot of ours does. Nothing was unpacked."
+            f"The snapshot holds {header.name[:80]!r}, so it was not made by starshl. Nothing was unpacked."
         )
     return header.name, header.size
 
 
 def _check_manifest(source: BinaryIO, size: int, checksums: dict[str, str]) -> None:
     if size > _LARGEST_MANIFEST:
-        raise ValueError(f"The manifest of the snapshot has {size} bytes. It is not one of ours.")
+        raise ValueError(
+            f"The manifest of the snapshot has {size} bytes, so it was not made by starshl. Send a snapshot of a "
+            "collection."
+        )
     manifest = parse_json(_Content(source, size).read())
     if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
-        raise ValueError("The snapshot has another format than this version of starshl reads. Install a newer starshl.")
+        raise ValueError(
+            "The snapshot has a format that this version of starshl does not read. Install a newer starshl."
+        )
     if manifest.get("sha256") != checksums:
         raise ValueError("The files of the snapshot do not match their checksums: it is damaged. Use another one.")
 

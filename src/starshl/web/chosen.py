@@ -51,7 +51,7 @@ class New:
         held = collection.ids
         first = int(held[-1]) + 1 if len(held) else 0
         if first + self.n_items > 2**63:
-            raise ValueError("The largest id is in use, so there are no further ones. Give ids that are free.")
+            raise ValueError("The largest id is in use, so there are no higher ones. Give ids that are free.")
         return np.arange(first, first + self.n_items, dtype=np.int64)
 
     def written(self, first: int, n_items: int, *, repeated: bool) -> Written:
@@ -87,7 +87,7 @@ def stored_before(collection: Collection, key: WriteKey | None, chosen: Chosen) 
     receipt = json.loads(text)
     if receipt["digest"] != key.digest:
         raise KeyReusedError(
-            "This idempotency key came with another request before. Use a new key for each write, and the same one "
+            "This idempotency key was used for another request before. Use a new key for each write; use the same key "
             "only to send the same write again."
         )
     return chosen.written(receipt["first"], receipt.get("n", 0), repeated=True)

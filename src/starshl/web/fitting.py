@@ -55,8 +55,8 @@ def check_fit(searcher: Searcher, request: FitRequest) -> None:
     with searcher.opened() as collection:
         if collection.keeps is None:
             raise ValueError(
-                "This collection keeps no vectors, so there is nothing to fit a hasher on. Make one that keeps them, "
-                "or send a model that was fitted elsewhere."
+                "This collection keeps no vectors, so there is nothing to fit a hasher on. Make a collection that "
+                "keeps vectors, or send a model that was fitted elsewhere."
             )
         if not len(collection):
             raise ValueError("The collection is empty, so there is nothing to fit a hasher on. Add items first.")
@@ -69,7 +69,7 @@ def fit_again(job: RunningJob, searcher: Searcher, request: FitRequest) -> dict[
         n_labels = _write_task(Path(place), searcher, request)
         job.report("fitting")
         hasher = _fitted(job, Path(place))
-    mode = "supervised" if n_labels else "unsupervised, as no item has a label"
+    mode = "supervised" if n_labels else "unsupervised, because no item has a label"
     return reencode(job, searcher, hasher, {"method": request.method, "labels": n_labels, "mode": mode})
 
 

@@ -73,9 +73,9 @@ def _entry(place: int, line: bytes) -> dict[str, Any]:
     for name, kind in {"id": int, "label": str | int, "metadata": dict, "reference": str}.items():
         value = entry.get(name)
         if value is not None and (not isinstance(value, kind) or (name == "id" and isinstance(value, bool))):
-            raise ValueError(f"Line {place} has a {name} of the type {type(value).__name__}, which it cannot be.")
+            raise ValueError(f"Line {place} has a {name} of the type {type(value).__name__}, which is not allowed.")
     if any(isinstance(value, bool) or not isinstance(value, int | float) for value in entry["vector"]):
-        raise ValueError(f"Line {place} has a vector that does not hold numbers only.")
+        raise ValueError(f"Line {place} has a vector with entries that are not numbers.")
     return entry
 
 

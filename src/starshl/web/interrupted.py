@@ -36,7 +36,9 @@ def _settled(job: Job, collection: Collection) -> Job:
     receipt = collection.receipt(job_receipt(job.id))
     if receipt is not None:
         return replace(over, state="done", result=json.loads(receipt))
-    return replace(over, error="The service ended before this job did. It has changed nothing. Start it again.")
+    return replace(
+        over, error="The service stopped before this job was done. The job has changed nothing. Start it again."
+    )
 
 
 def _settled_import(job: Job, key: str, collection: Collection) -> Job:
@@ -50,7 +52,7 @@ def _settled_import(job: Job, key: str, collection: Collection) -> Job:
         return replace(job, state="done", done=n_stored, result={"stored": n_stored})
     of_all = "" if job.total is None else f" of {job.total}"
     error = (
-        f"The service ended before this job did. {n_stored}{of_all} items are stored. Send the same lines with the "
-        f"header Idempotency-Key: {key} to store the rest."
+        f"The service stopped before this job was done. {n_stored}{of_all} items are stored. Send the same lines "
+        f"with the header Idempotency-Key: {key} to store the rest."
     )
     return replace(job, done=n_stored, error=error)

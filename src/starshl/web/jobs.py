@@ -129,7 +129,9 @@ class Jobs:
         """Ask a job to stop; it ends at its next step, or before it has begun."""
         found = self.get(collection, job)
         if found.ended is not None:
-            raise ConflictError(f"The job is over ({found.state}); only one that waits or runs can be canceled.")
+            raise ConflictError(
+                f"The job is over ({found.state}); you can only cancel a job that is waiting or running."
+            )
         self._jobs[job].stop.set()
         return self._jobs[job].now()
 
@@ -181,4 +183,4 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, ValueError | ServiceError | CollectionError):
         return str(error)
     _log.error("a job failed", exc_info=error)
-    return "Something went wrong that was not expected; the log of the service has the details."
+    return "Something unexpected went wrong; the log of the service has the details."

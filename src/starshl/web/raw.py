@@ -95,7 +95,7 @@ def _extracted(searcher: Searcher, raw: list[Any]) -> np.ndarray:
 
 def _submitted(work: Callable[[], Result]) -> Future[Result]:
     if not _places.acquire(blocking=False):
-        raise BusyError(f"{_MOST_WAITING} pictures or texts wait already. Try again in a moment.")
+        raise BusyError(f"{_MOST_WAITING} pictures or texts are waiting already. Try again in a moment.")
     future = _pool.submit(_explained, work)
     future.add_done_callback(lambda _: _places.release())
     return future

@@ -129,6 +129,6 @@ def _checked_name(folder: Path, taken: dict[str, Searcher]) -> str:
         )
     if name in taken:
         raise ValueError(
-            f"Two of the folders are called {name!r}; each collection needs a name of its own. Rename one."
+            f"Two of the folders are called {name!r}; each collection needs a different name. Rename one of them."
         )
     return name

@@ -97,11 +97,15 @@ def _parsed(line: str, number: int, path: str | Path) -> Token:
     words = line.split()
     where = f"Line {number} of {str(path)!r}"  # the line itself may hold a secret
     if len(words) not in (2, 3) or words[0] not in (READ, WRITE):
-        raise ValueError(f"{where} is not a token. Write: read TOKEN, or: write TOKEN, perhaps with a date behind it.")
+        raise ValueError(
+            f"{where} is not a token. Write: read TOKEN, or: write TOKEN, with a date after it if you like."
+        )
     try:
         expires = _moment(words[2]) if len(words) == 3 else None
     except ValueError as error:
-        raise ValueError(f"{where} has no date that can be read behind its token. Write it as 2027-01-31.") from error
+        raise ValueError(
+            f"{where} has something after its token that is not a date. Write a date as 2027-01-31."
+        ) from error
     try:
         return Token.of(words[1], words[0], expires)
     except ValueError as error:

@@ -68,7 +68,7 @@ def _rows_and_labels(hasher: Any, labeled: np.ndarray) -> str:
     record = getattr(hasher, "fit_record_", {})
     given, believed = record.get("labels_given"), record.get("labels_believed")
     if isinstance(given, int) and isinstance(believed, int):
-        return f"{len(labeled):,}: {given:,} with a given label, {believed:,} with a label that the lesson believed"
+        return f"{len(labeled):,}: {given:,} with a label from a person, {believed:,} with a guess of the lesson"
     return f"{len(labeled):,}, of which {int(labeled.sum()):,} had a label"
 
 

@@ -145,7 +145,9 @@ class Workshop:
         with self._lock:
             found = self._uploads.get(digest)
         if found is None:
-            raise UnknownError("This picture is no longer kept, as uploads are only for a while. Upload it again.")
+            raise UnknownError(
+                "This picture is no longer here, because uploads are kept only for a while. Upload it again."
+            )
         return found
 
     def close(self) -> None:

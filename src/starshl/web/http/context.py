@@ -57,9 +57,7 @@ class RequestContext:
             except Exception as error:
                 _log.error("unexpected error", exc_info=error, extra={"fields": {"request_id": request_id}})
                 if not status:
-                    detail = (
-                        "Something went wrong that was not expected; the log has the details under this request_id."
-                    )
+                    detail = "Something unexpected went wrong; the log has the details under this request_id."
                     await problem(scope, 500, detail)(scope, receive, send_with_id)
             finally:
                 self._record({**asked, "method": scope["method"]}, request_id, status, time.perf_counter() - started)

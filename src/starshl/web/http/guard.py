@@ -82,7 +82,7 @@ class Guard:
         return problem(
             scope,
             429,
-            f"More than {limits.rate:g} requests per second came from here. Wait for {wait:.1f} seconds.",
+            f"More than {limits.rate:g} requests per second came from you. Wait for {wait:.1f} seconds.",
             headers={"Retry-After": str(int(wait) + 1)},
         )
 
@@ -120,7 +120,9 @@ def _refused_page(scope: Scope, headers: dict[str, str], right: str) -> Response
     if right == READ or is_own_page(headers):
         return None
     return problem(
-        scope, 403, "A browser may change something only from a page of this service. Open the page again and retry."
+        scope,
+        403,
+        "A browser may change something only from a page of this service. Open the page again and try once more.",
     )
 
 

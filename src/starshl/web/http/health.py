@@ -23,7 +23,7 @@ async def live() -> Health:
 async def ready(service: TheService) -> Health:
     """Answer 200 if all collections answer, 503 while the service stops or restores one; needs no token."""
     if not service.is_ready:
-        raise BusyError("The service is about to stop, or restores a collection.")
+        raise BusyError("The service is about to stop, or is restoring a collection.")
     return Health(status="ready")
 
 

@@ -30,7 +30,7 @@ class RequestLimits:
             return
         if self._n_requests >= self._limits.requests_at_once:
             busy = problem(
-                scope, 503, f"{self._n_requests} requests are under way. Try again.", headers={"Retry-After": "1"}
+                scope, 503, f"{self._n_requests} requests are running. Try again.", headers={"Retry-After": "1"}
             )
             await busy(scope, receive, send)
             return

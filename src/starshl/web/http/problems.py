@@ -36,11 +36,11 @@ PROBLEM_SCHEMA = {
     "type": "object",
     "required": ["type", "title", "status", "detail", "request_id"],
     "properties": {
-        "type": {"type": "string", "description": "A short name of the kind of problem, relative to this address."},
+        "type": {"type": "string", "description": "A short name for the kind of problem, relative to this address."},
         "title": {"type": "string"},
         "status": {"type": "integer"},
         "detail": {"type": "string", "description": "What arrived, what is allowed, and what to do."},
-        "request_id": {"type": "string", "description": "Find the request in the log by it."},
+        "request_id": {"type": "string", "description": "Use it to find the request in the log."},
         "errors": {
             "type": "array",
             "description": "The parts of a request that are wrong.",
@@ -129,9 +129,7 @@ def problem_of(scope: Scope, error: Exception) -> Response:
     if isinstance(error, ValueError | ServiceError):
         return problem(scope, 422, str(error))
     _log.error("unexpected error", exc_info=error)
-    return problem(
-        scope, 500, "Something went wrong that was not expected; the log has the details under this request_id."
-    )
+    return problem(scope, 500, "Something unexpected went wrong; the log has the details under this request_id.")
 
 
 def add_problem_handlers(app: FastAPI) -> None:

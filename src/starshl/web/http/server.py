@@ -87,7 +87,7 @@ def bound_socket(settings: Settings) -> socket.socket:
     except OSError as error:
         raise ValueError(
             f"The service cannot listen on port {settings.port} of {settings.host!r} ({error.strerror}). Choose "
-            "another port, or end the program that uses this one."
+            "another port, or stop the program that uses this one."
         ) from error
     return listener
 

@@ -26,7 +26,7 @@ class _StrictRequest(Request):
         try:
             return await asyncio.to_thread(parse_json, body) if len(body) > _LARGE else parse_json(body)
         except ValueError as error:
-            raise HTTPException(400, f"The body is not JSON that can be read: {error}. Send valid JSON.") from error
+            raise HTTPException(400, f"The body is not readable JSON: {error}. Send valid JSON.") from error
 
 
 class StrictRoute(APIRoute):

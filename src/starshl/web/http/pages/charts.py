@@ -45,7 +45,7 @@ def agreement_chart(points: Sequence[CurvePoint]) -> Chart | None:
     )
     last = known[-1][1]
     agreement = last.agreement or 0.0
-    words = f"{agreement:.0%} of the guesses were what you answered, and you are asked about the hard ones."
+    words = f"{agreement:.0%} of the guesses matched your answers, and you are asked about the hard items."
     return Chart(words, _path(line), _path([*upper, *reversed(lower)]) + "Z", (), columns, line[-1])
 
 
@@ -65,7 +65,7 @@ def confidence_chart(counts: Sequence[int]) -> Chart | None:
         for place, count in enumerate(counts)
     )
     sure = sum(counts[int(0.9 * len(counts)) :])
-    return Chart(f"{sure:,} of {sum(counts):,} unlabeled items are at least 90% sure.", bars=bars)
+    return Chart(f"{sure:,} of {sum(counts):,} unlabeled items are at least 90% certain.", bars=bars)
 
 
 def _y(share: float) -> float:

@@ -135,4 +135,4 @@ def _value(name: str, kind: str, text: str) -> Any:
     try:
         return _NUMBERS[kind](text) if kind in _NUMBERS else text
     except ValueError as error:
-        raise ValueError(f"{name} is {text[:40]!r}; it holds numbers. Write one.") from error
+        raise ValueError(f"{name} is {text[:40]!r}; the field holds numbers. Write a number.") from error
