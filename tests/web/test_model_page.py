@@ -29,7 +29,7 @@ def test_the_page_of_the_model_tells_what_was_fitted_and_measures_the_search(ask
     text, figures = measured(ask)
     assert set(figures) == {"Codes", "Codes, then vectors", "Vectors", "ITQ", "by chance"}
     assert figures["by chance"] == pytest.approx(1 / 3, abs=1e-3)
-    assert "over 60 queries" in text
+    assert "The 60 queries are items with a given label" in text
     assert "among all 60 items with a given label" in text
     assert "follow from their vectors, not from their labels" in text
 
@@ -49,7 +49,7 @@ def test_codes_that_follow_from_labels_are_measured_without_that_too(running, tm
     text, figures = measured(running(tmp_path / "things"))
     assert figures["Codes of vectors alone"] == pytest.approx(np.mean(list(index.values())), abs=1e-3)
     assert "All of these items are stored under codes that follow from their given labels" in text
-    assert "10 items without a given label took no part" in text
+    assert "10 items without a given label were left out" in text
 
 
 def test_the_page_of_the_model_tells_given_labels_from_believed_ones(ask):

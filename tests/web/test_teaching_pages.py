@@ -101,7 +101,7 @@ def test_a_token_for_reading_sees_pages_and_changes_nothing(running, folder):
     cookie = {"Cookie": f"starshl-token={reader}", **PAGE}
     assert ask("GET", "/explore/things", root="", headers=PAGE).headers["location"].startswith("/login")
     assert ask("GET", "/explore/things?item=1", root="", headers=cookie).status_code == 200
-    assert "Your token allows reading only" in ask("GET", "/explore/things/teach", root="", headers=cookie).text
+    assert "Your token only allows reading" in ask("GET", "/explore/things/teach", root="", headers=cookie).text
     own = {**cookie, "Sec-Fetch-Site": "same-origin"}
     assert ask("POST", "/explore/things/teach/undo", root="", json={}, headers=own).status_code == 403
 

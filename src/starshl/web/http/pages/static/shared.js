@@ -21,7 +21,7 @@ const isLogin = (answer) => answer.status === 401 || (answer.redirected && new U
 function askForLogin() {
   if (document.getElementById("login-needed")) return;
   const link = make("a", { href: `/login?next=${encodeURIComponent(location.pathname + location.search)}`, target: "_blank", class: "button" }, "Log in");
-  const words = make("p", {}, "Your token is no longer valid here. Log in, in another tab, and come back: what you typed and selected stays on this page.");
+  const words = make("p", {}, "Your token is no longer valid here. Log in again in another tab, then come back: what you typed and selected stays on this page.");
   document.getElementById("main").prepend(make("div", { id: "login-needed", class: "panel login-needed", role: "alert" }, words, link));
 }
 
@@ -32,7 +32,7 @@ export async function request(address, options = {}) {
     answer = await fetch(address, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Error("The service does not answer. Check that it runs, and try again.");
+    throw new Error("The service does not answer. Check that it is running, and try again.");
   }
   if (isLogin(answer)) {
     askForLogin();
