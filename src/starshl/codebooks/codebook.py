@@ -1,4 +1,4 @@
-"""Codebook: which class has which codeword, and words kept for classes to come."""
+"""Codebook: which class has which codeword, and words kept for future classes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PREFIX = "codebook."
 @packable
 @dataclass(frozen=True, eq=False, repr=False)
 class Codebook:
-    """Codewords of classes, with words in reserve; hashers fitted to one codebook make codes of one space.
+    """Codewords of classes, with words in reserve; hashers fitted to the same codebook make codes of the same space.
 
     The identity ``space_id`` is fixed at creation: it depends on all words, assigned and reserved, and on the first
     classes. Assigning a reserved word to a new class keeps it, so codes from before and after can be searched together.

@@ -36,8 +36,8 @@ class NeighborGraph:
 
     with :math:`\sigma_i` the distance of row i to the farthest of its neighbors (Zelnik-Manor and Perona 2004,
     "Self-tuning spectral clustering"). Make one with :meth:`of_rows` or :meth:`of_kernel`. It does not depend on
-    labels: compute it once, save it, and pass it to every ``fit(graph=...)`` and :func:`~starshl.spread_labels` on
-    the same rows in the same order. What they compute from the graph alone is kept on it for the next call.
+    labels: compute it once, save it, and pass it to every ``fit(graph=...)`` and :func:`~starshl.spread_labels` on the
+    same rows in the same order. The graph keeps what they compute from it alone, for the next call.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class NeighborGraph:
         n_neighbors : int, default=7
             Neighbors of a row, not counting itself.
         n_components : int, default=50
-            Rows with more features are reduced to so many principal components first.
+            Rows with more features are reduced to this many principal components first.
         n_jobs : int, default=None
             Number of threads; the graph does not depend on it.
         """
@@ -92,8 +92,7 @@ class NeighborGraph:
         Parameters
         ----------
         kernel : array of shape (n_rows, n_rows), or several of them
-            Kernel values between all rows. Of several kernels, each is divided by its mean diagonal, then their mean
-            is taken.
+            Kernel values between all rows. Several kernels are each divided by their mean diagonal and then averaged.
         n_neighbors : int, default=7
         n_jobs : int, default=None
             Number of threads; the graph does not depend on it.
@@ -190,7 +189,7 @@ class NeighborGraph:
 
 
 def check_graph(graph: object, n_rows: int) -> NeighborGraph:
-    """Return the graph that a user gave for so many rows; refuse anything else."""
+    """Return the graph that a user gave for this many rows; refuse anything else."""
     if not isinstance(graph, NeighborGraph):
         raise TypeError(
             f"graph is a {type(graph).__name__}; it must be None or a NeighborGraph of the rows of X. Make one with "

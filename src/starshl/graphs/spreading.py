@@ -46,7 +46,7 @@ class Spread:
     Parameters
     ----------
     index : array of shape (n_rows,), the class of every row; given ones are kept
-    scores : array of shape (n_rows, n_classes), what the other rows say of each row
+    scores : array of shape (n_rows, n_classes), what the other rows suggest for each row
     probabilities : array of shape (n_rows, n_classes)
     agreement : how much neighbors agree beyond chance, 1 at most
     pseudo_ridge : ridge of pseudo-labeled rows where labeled ones have .1
@@ -75,8 +75,8 @@ class SpreadLabels:
     probabilities : array of shape (n_rows, n_classes), in the order of ``classes``
     classes : array of shape (n_classes,)
     agreement : float
-        How much more often than by chance neighbors share a label, 1 at most. Below .6 or so unlabeled rows can
-        hardly help.
+        How much more often than by chance neighbors share a label, at most 1. Below about .6, unlabeled rows can hardly
+        help.
     graph : the NeighborGraph, for the next call
     note : one line that says what was chosen and why
     """
@@ -101,18 +101,18 @@ def spread_labels(
 ) -> SpreadLabels:
     """Return a label and a confidence for every row, from the labels of a few.
 
-    Labels spread over the graph of nearest neighbors. Each unlabeled row is then judged again by all others with a
-    plain kernel, in which spread labels count the less, the less neighbors agree.
+    Labels spread over the graph of nearest neighbors. Then all other rows judge each unlabeled row again with a plain
+    kernel, in which spread labels count less where neighbors disagree.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n_rows, n_features)
         All rows, labeled or not. None if ``kernel`` is given.
     y : array of shape (n_rows,)
-        Labels; unlabeled is -1 in an integer y, NaN in a float y, None or NaN in an object y, and the empty text
-        among strings.
+        Labels; to mark a row as unlabeled, use -1 in an integer y, NaN in a float y, None or NaN in an object y, or
+        empty text.
     graph : NeighborGraph, default=None
-        The graph of these rows, if you have it. New labels on the same graph are answered in a fraction of the time.
+        The graph of these rows, if you have it. With new labels on the same graph, this takes a fraction of the time.
     kernel : array of shape (n_rows, n_rows) or (n_kernels, n_rows, n_rows), default=None
         Kernel values between all rows, for samples that are not vectors.
     class_shares : mapping from class to share, or array in the order of the classes, default=None

@@ -55,13 +55,13 @@ class HybridHasher(BaseHasher):
 
     A supervised code finds items of the right class, but cannot tell them apart. A hybrid code finds the nearest items
     of the right class: the class field is the number of the class in binary, as short as possible, and the other bits
-    are those of a hasher of neighbors. The class field of a query holds the predicted class, that of an item its label
-    where one is given. The distance of two codes is the Hamming distance of the neighbor bits, plus ``class_weight_``
-    if the class fields differ, and more if needed: the ``class_first`` nearest items of the query's class come first.
-    :meth:`make_index` returns the index that computes it, :meth:`encode_queries` what this index searches for.
+    come from a hasher that keeps neighbors near. The class field of a query holds the predicted class, and that of an
+    item its label, if it has one. The distance between two codes is the Hamming distance of the neighbor bits, plus
+    ``class_weight_`` if the class fields differ, or more, so that the ``class_first`` nearest items of the query's
+    class come first. :meth:`make_index` returns an index with this distance, :meth:`encode_queries` queries for it.
 
-    ``form="residual"`` makes more of the same codes: an item stands for a vector, the center of its class plus a step
-    along each direction of the neighbor hasher, and it is compared with the query's own vector.
+    ``form="residual"`` gets more out of the same codes: an item stands for a vector, the center of its class plus a
+    step along each direction of the neighbor hasher, and this is compared with the vector of the query.
 
     Parameters
     ----------
@@ -69,26 +69,26 @@ class HybridHasher(BaseHasher):
         Fitted on a clone. None is :class:`starshl.StarRidge`. If there are no labels, the class field then holds one of
         2^f clusters, f = ceil(log2 k), where k is a suggested number of clusters, or fewer if these part near rows.
     neighbor_hasher : hasher, default=None
-        Fitted on a clone, which gets the bits that the class field leaves. None is :class:`starshl.baselines.ITQ`, with
-        iterations until no code changes.
+        Fitted on a clone, which gets the bits that the class field leaves. None is :class:`starshl.baselines.ITQ`,
+        which then iterates until no code changes.
     n_bits : int, default=32
         Length of the codes, both fields together.
     form : {"hamming", "residual"}, default="hamming"
         How items are compared with queries: by codes, or by the vectors that they stand for. The codes are the same.
         "residual" needs a neighbor hasher with orthonormal directions, such as ITQ.
     class_first : int, default=10
-        So many items of the query's class come before those of all other classes.
+        How many items of the query's class come before those of all other classes.
     class_weight : number, default=None
         What another class adds to the distance: a number of bits or, for "residual", of standard deviations of the
         distances. None chooses the largest weight that costs at most .001 of the recall of near vectors, found by
         searching for training rows among the others. If ``class_first`` is 0, and there are labels, it is instead the
         smallest weight whose precision at 10 is within .003 of the best.
     codewords : Codebook, default=None
-        Fit the class hasher to it. The field is the place of the class there, and reserved words have places, too.
+        Fit the class hasher to it. The class field is the position of the class in it; reserved words have one, too.
     n_jobs : int, default=None
         Threads; None is one, -1 all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
-        Seeds the default hashers, and the choice of the rows that choose the weight.
+        Seeds the default hashers, and the sample of rows on which the weight is chosen.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class HybridHasher(BaseHasher):
     class_weight_ : int, or float for "residual"
     field_holds_ : "classes", or "clusters" if the fit had no labels
     class_centers_, bit_scales_, distance_unit_ : see :class:`starshl.index.Reconstruction`; only for "residual"
-    training_codes_ : codes of the training rows as items; where unlabeled, the class is the one predicted without them
+    training_codes_ : codes of the training rows as items; unlabeled rows have the class predicted without them
 
     Examples
     --------
@@ -268,14 +268,14 @@ class HybridHasher(BaseHasher):
         return make_space_id([type(self).__name__, self.class_bits_, classes, neighbors], {})
 
     def encode_queries(self, X: SamplesLike) -> BinaryCodes | VectorQueries:
-        """Return queries as the index of :meth:`make_index` wants them: codes, with the rows for "residual"."""
+        """Return queries for the index of :meth:`make_index`: codes, and for "residual" also the rows."""
         codes = self.encode(X)
         if self.form == "hamming":
             return codes
         return VectorQueries(codes, check_rows(self, X, fitting=False))
 
     def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
-        """Return the codes of items: with the class of the label where a known one is given, else the predicted one.
+        """Return the codes of items, with the class of the label if it is known, and the predicted class otherwise.
 
         Labels change nothing if the fit had none, because its clusters have no names.
         """
@@ -284,7 +284,7 @@ class HybridHasher(BaseHasher):
 
     @available_if(_knows_labels)
     def relabel(self, codes: BinaryCodes, y: LabelsLike) -> BinaryCodes:
-        """Return the codes with the class fields of these labels; where a label is missing or unknown, as they were."""
+        """Return the codes with the class fields of these labels; without a known label, a code stays as it is."""
         numbers = class_numbers(self.class_hasher_).positions_of(check_labels(y, len(codes)))
         signs = codes.to_signs()
         signs[numbers >= 0, : self.class_bits_] = self._field(numbers[numbers >= 0])
@@ -314,7 +314,7 @@ class HybridHasher(BaseHasher):
     def make_index(
         self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None
     ) -> HybridIndex | ResidualIndex:
-        """Return an index of these codes that compares them as this hasher means it."""
+        """Return an index of these codes that uses the distance of this hasher."""
         check_is_fitted(self)
         rule: dict[str, Any] = {"class_weight": self.class_weight_, "class_first": self.class_first, "n_jobs": n_jobs}
         if self.form == "residual":
@@ -333,7 +333,7 @@ class HybridHasher(BaseHasher):
 
     @available_if(_class_hasher_has("novelty"))
     def novelty(self, X: SamplesLike) -> np.ndarray:
-        """Return how unlike all training rows each row is, from 0 to 1, if the class hasher can tell."""
+        """Return how different each row is from all training rows, from 0 to 1, if the class hasher can tell."""
         return self.class_hasher_.novelty(check_rows(self, X, fitting=False, accept_sparse=True))
 
     @available_if(_class_hasher_has("score"))

@@ -50,17 +50,17 @@ _SEEDS = np.iinfo(np.int32).max
 
 
 class StarRidge(KernelHasher):
-    r"""Learn class scores by kernel ridge regression, and write them as codes of any length.
+    r"""Learn class scores by kernel ridge regression, and turn them into codes of any length.
 
-    Every class has a codeword :math:`\mu_g`, a row of signs. One kernel ridge regression onto the classes gives
-    scores h(x); kernel weights and ridge minimize the log loss of rows that are each scored without themselves, and so
-    do discriminant analysis and calibration of the scores, z. Bit b of a code is the sign of an expected codeword bit
+    Every class has a codeword :math:`\mu_g`, a row of signs. One kernel ridge regression onto the classes gives scores
+    h(x); kernel weights and ridge minimize the leave-one-out log loss, and so do discriminant analysis and calibration,
+    which turn h into z. Bit b of a code is the sign of an expected codeword bit
 
     .. math:: \sum_g \mathrm{softmax}(T z(x))_g\, \mu_{gb},
 
-    with T large for queries and small for items without a label; an item with a label gets its codeword.
-    No step but the last one knows the length of the code, so :meth:`with_bits` gives other lengths at once.
-    Unlabeled is -1 in an integer y, NaN in a float y, None or NaN in an object y, and the empty text among strings.
+    with T large for queries and small for items without a label; an item with a label gets its codeword. Only the last
+    step knows the length of the code, so :meth:`with_bits` gives other lengths at once. To mark a row as unlabeled, use
+    -1 in an integer y, NaN in a float y, None or NaN in an object y, or empty text.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ class StarRidge(KernelHasher):
         (n, n_train) or (n_kernels, n, n_train).
     views : mapping from names to columns, default=None
         Kinds of features that X holds side by side, for example ``{"pixels": slice(0, 784), "hog": slice(784, 2404)}``;
-        columns are slices, lists of numbers, or names if X is a table. Every view gets its own kernels, measured in
-        its own distances, and ``view_weights_`` says how much each one counts. None is one view of all columns.
+        columns are slices, lists of numbers, or names if X is a table. Every view gets its own kernels, scaled to its
+        own distances, and ``view_weights_`` says how much each one counts. None is one view of all columns.
     codewords : {"separated", "random"}, array of shape (n_classes, n_bits) or Codebook, default="separated"
         Codewords far apart, random, or given in the order of the sorted classes. Not every class of a
         :class:`starshl.Codebook` needs rows: ``predict`` returns those that have some.
@@ -85,10 +85,10 @@ class StarRidge(KernelHasher):
     unlabeled : {"graph", "ignore"}, default="graph"
         "graph": they get spread labels (:func:`starshl.spread_labels`), trusted as far as they help; "ignore".
     max_exact_rows : int, default=20000
-        Largest number of rows whose kernel matrix is factorized. Above it, class scores are expansions over landmarks,
+        Largest number of rows whose kernel matrix is factorized. Above it, class scores come from kernels to landmarks,
         rows may stay in a file, and ``choice_`` says so. Precomputed kernels are always solved exactly.
     n_landmarks : int, default=None
-        Number of landmarks above that; None is 3,000. Time grows with its square, and precision with it.
+        Number of landmarks above that; None is 3,000. More give better precision; time grows with the square.
     n_jobs : int, default=None
         Threads; None is one, -1 all. Results do not depend on it.
     max_memory : float, default=None
@@ -191,13 +191,13 @@ class StarRidge(KernelHasher):
         Parameters
         ----------
         X : array or CSR array of shape (n, n_features), list of samples, or kernel values (see ``kernels``)
-            Of more than ``max_exact_rows`` rows, a memory-mapped array or a :class:`starshl.tables.RowSource` is read
+            With more than ``max_exact_rows`` rows, a memory-mapped array or a :class:`starshl.tables.RowSource` is read
             block by block.
         y : array of shape (n,), default=None
-            Labels; unlabeled rows are marked as described above. Without any label, clusters are the classes.
+            Labels; unlabeled rows are marked as described above. Without any label, clusters take the place of classes.
         sample_weight : array of shape (n,), default=None
-            A row of weight w has 1 / w of the ridge and w of the loss; one of weight 0 is absent. Leaving it out leaves
-            out all of it, where each of two equal rows would keep the other, and the neighbor graph has it once.
+            A row of weight w has 1 / w of the ridge and w of the loss; a row of weight 0 is not used. Unlike two equal
+            rows, it is left out as a whole, and is in the neighbor graph once.
         graph : NeighborGraph, default=None
             The graph of the rows of X, for unlabeled rows, if you have it.
         """
@@ -290,8 +290,8 @@ class StarRidge(KernelHasher):
         """Return a fitted hasher that encodes faster, because it has fewer support rows; this one stays as it is.
 
         The class scores are learned anew over fewer rows; see :meth:`starshl.StarSHL.compress` for how, and for the
-        parameters. Classes, codewords, temperatures and everything about the training rows are kept.
-        ``agreement_`` estimates the share of code bits that are as before.
+        parameters. Classes, codewords, temperatures and everything about the training rows are kept. ``agreement_``
+        estimates the share of code bits that stay the same.
         """
         check_is_fitted(self)
         further = None if X is None else self._read(X)

@@ -39,37 +39,37 @@ __all__ = ["StarSHL"]
 class StarSHL(KernelHasher):
     """Learn a B-bit code for every sample and a B-bit codeword for every class (*SHL).
 
-    Bit b is the sign of a kernel SVM whose kernel is a learned mixture. Training alternates between SVMs,
-    kernel weights (closed form) and codewords, and never raises the objective [1]_. The labels decide the mode:
-    complete ``y`` is supervised; some rows unlabeled is semi-supervised (transductive, if those rows are what you
-    want labeled: ``transduction_``); no labels is unsupervised with ``n_codewords`` clusters. Unlabeled rows get
-    their class from the graph of their neighbors. Unlabeled is -1 in an integer y, NaN in a float y, None or NaN in
-    an object y, and the empty text among strings.
+    Bit b is the sign of a kernel SVM whose kernel is a learned mixture. Training alternates between SVMs, kernel
+    weights (closed form) and codewords, and never raises the objective [1]_. The labels decide the mode: if all rows
+    have one, it is supervised; if some do, semi-supervised (or transductive, if you want labels for the others:
+    ``transduction_``); if none do, unsupervised with ``n_codewords`` clusters. Unlabeled rows get their class from the
+    graph of their neighbors. To mark them, use -1 in an integer y, NaN in a float y, None or NaN in an object y, or
+    empty text.
 
     Parameters
     ----------
     n_bits : int, default=32
         Length of the codes.
     kernels : {"scaled", "paper", "graph", "precomputed"} or list, default="scaled"
-        "scaled": normalized linear and polynomial, and Gaussians of 0.35, 0.5, 0.7 and 1 median distances
-        between training rows; "paper": the eleven kernels of the paper, whose bandwidths are absolute; "graph": one
-        Gaussian bent along the neighbor graph of all rows, of use where ``unlabeled`` is "nearest"; a list of
-        kernel objects of :mod:`starshl.kernels` or functions of two samples of any type; "precomputed": X
-        holds kernel values, (n, n_train) or (n_kernels, n, n_train).
+        "scaled": normalized linear and polynomial, and Gaussians of 0.35, 0.5, 0.7 and 1 median distances between
+        training rows; "paper": the eleven kernels of the paper, whose bandwidths are absolute; "graph": one Gaussian
+        bent along the neighbor graph of all rows, useful if ``unlabeled`` is "nearest"; a list of kernel objects of
+        :mod:`starshl.kernels` or functions of two samples of any type; "precomputed": X holds kernel values, (n,
+        n_train) or (n_kernels, n, n_train).
     views : mapping from names to columns, default=None
         Kinds of features that X holds side by side, for example ``{"pixels": slice(0, 784), "hog": slice(784, 2404)}``;
-        columns are slices, lists of numbers, or names if X is a table. Every view gets its own kernels, measured in
-        its own distances, and ``view_weights_`` says how much each one counts. None is one view of all columns.
+        columns are slices, lists of numbers, or names if X is a table. Every view gets its own kernels, scaled to its
+        own distances, and ``view_weights_`` says how much each one counts. None is one view of all columns.
     C : float, default=10.0
-        Weight of the hinge losses against the norms.
+        How much the hinge losses count compared with the norms.
     kernel_norm : float, default=2.0
         The p of the kernel weights' p-norm, at least 1; large p gives equal weights, p near 1 sparse ones.
     codewords : {"separated", "random"}, array of shape (n_codewords, n_bits) or Codebook, default="separated"
         Codewords to start from: far apart, random, or given in the order of the sorted classes. Those of a
         :class:`starshl.Codebook` never change, and not every class of it needs rows.
     n_codewords : int, default=None
-        Number of clusters if no row has a label; None suggests one, which is no more than a suggestion. With labels it
-        is the number of classes, which may be left out.
+        Number of clusters if no row has a label; None lets the fit suggest one. With labels, it is the number of
+        classes, and you may leave it out.
     kernel_weights : None, "random" or array of shape (n_bits, n_kernels), default=None
         Kernel weights to start from: equal, random (summing to one), or given. With more than 1,500 rows, all labeled,
         bits after the first start from what the first one learned on a sample; the SVMs then use all rows.
@@ -79,12 +79,12 @@ class StarSHL(KernelHasher):
         What an update must keep: codewords pairwise distinct and no bit equal in all of them, only the
         latter, or nothing (the paper; codewords may then collapse).
     keep_clusters : bool, default=True
-        Never let the last row of a codeword move away. False is the paper: clusters may empty.
+        Never let the last row of a codeword move away. False is as in the paper: clusters may become empty.
     unlabeled : {"graph", "nearest"}, default="graph"
-        Where unlabeled rows belong. "graph": labels spread over the graph of nearest neighbors and weigh the less, the
-        less neighbors agree (:func:`starshl.spread_labels`); without any label, rows belong to clusters of the graph.
-        "nearest" is the paper: rows join the nearest codeword of the functions of the labeled rows, and move on in
-        every sweep; without any label they start from k-means.
+        Where unlabeled rows belong. "graph": labels spread over the graph of nearest neighbors, and count less where
+        neighbors disagree (:func:`starshl.spread_labels`); without any label, rows belong to clusters of the graph.
+        "nearest" is as in the paper: rows join the nearest codeword, by functions learned from the labeled rows, and
+        may move in every sweep; without any label, they start from k-means.
     unlabeled_weight : float, default=1.0
         Weight of an unlabeled row's loss, times the trust in its spread label; 0 leaves unlabeled rows to kernels that
         learn from them.
@@ -93,7 +93,7 @@ class StarSHL(KernelHasher):
     max_iter : int, default=20
         Largest number of sweeps over the bits.
     tol : float, default=1e-3
-        Stop when in a sweep no codeword and no assignment changed and no kernel weight moved by more.
+        Stop after a sweep in which no codeword and no assignment changed and no kernel weight moved by more.
     svm_tol : float, default=1e-3
         Largest KKT violation of a bit's SVM, at least 1e-8. If this or ``tol`` is below 1e-4, kernels on float32 rows
         are computed in float64.
@@ -127,7 +127,7 @@ class StarSHL(KernelHasher):
     surrogate_history_ : the hinge part of J (paper Eq. 2) at the same points
     distortion_history_ : the Hamming distortion (paper Eq. 1) at the same points
     n_iter_ : number of sweeps after sweep 0
-    transduction_ : label of every training row; given labels are kept, others are what the other rows say of the row
+    transduction_ : label of every training row; given labels are kept, others are what the other rows suggest
     assignments_ : codeword index of every training row
     training_codes_ : codes of the training rows as items of a database
     choice_ : one line that says what the fit chose for unlabeled rows, and why
@@ -241,8 +241,8 @@ class StarSHL(KernelHasher):
         y : array of shape (n,), default=None
             Labels; unlabeled rows are marked as described above.
         sample_weight : array of shape (n,), default=None
-            A row of weight 2 counts as two equal rows, one of weight 0 as absent. The neighbor graph has every row of
-            positive weight once.
+            A row of weight 2 counts as two equal rows; a row of weight 0 is not used. The neighbor graph has every row
+            of positive weight once.
         initial_assignments : array of shape (n,), default=None
             Codeword index that each unlabeled row starts from; entries of labeled rows are ignored. Rows then move to
             their nearest codeword. None is the choice of ``unlabeled``.
@@ -285,7 +285,7 @@ class StarSHL(KernelHasher):
 
     @property
     def training_codes_(self) -> BinaryCodes:
-        """Codes of the training rows as items: the codeword of the label, or what the other rows say of the row."""
+        """Codes of the training rows as items: the codeword of the label, or the code that the other rows suggest."""
         check_is_fitted(self)
         return BinaryCodes(self.training_packed_, self.n_bits_, self.space_id_)
 
@@ -303,16 +303,16 @@ class StarSHL(KernelHasher):
 
         Rows of numbers are replaced by new rows under one Gaussian kernel. Gradient descent places them so that the
         squared error against the scores of this hasher, cut to [-1, 1], is small. Other samples, and rows with kernels
-        given as functions, cannot move: the best of the support are chosen, and the kernels stay. Classes and codewords
-        are kept; the codes are not the same ones, so encode a database again.
+        given as functions, cannot move: the best of the support rows are kept, and the kernels stay. Classes and
+        codewords are kept; the codes change, so encode a database again.
 
         Parameters
         ----------
         n_support : int, default=None
             Number of support rows, fewer than there are; None is a tenth. Encoding time is nearly proportional to it.
         X : rows or list of samples, default=None
-            Further samples, without labels, on which to come near to the scores of this hasher; its support rows
-            always serve. Worth giving if they are few.
+            More samples, without labels, on which the new scores should match those of this hasher, in addition to its
+            support rows. Give some if support rows are few.
         random_state : int, RandomState or None, default=0
             Seeds the rows that the descent starts from, and the order in which it sees them.
 
@@ -321,8 +321,8 @@ class StarSHL(KernelHasher):
         hasher : StarSHL
             With the parameters of this one. ``dual_coef_``, ``support_``, ``assignments_`` and ``transduction_`` are
             about its own support rows, ``norms_`` about its own functions; histories are those of the fit.
-            ``agreement_`` estimates the share of code bits that are as before, from a second compression that does
-            not see a fifth of the rows: bits are compared on these. Rows unlike those of the fit agree less.
+            ``agreement_`` estimates the share of code bits that stay the same: a second compression does not see a
+            fifth of the rows, and bits are compared on these. On rows unlike the training rows, fewer bits agree.
 
         Examples
         --------

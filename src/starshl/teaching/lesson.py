@@ -31,24 +31,24 @@ __all__ = ["Lesson"]
 class Lesson:
     """Teach a collection by labeling a few of its items.
 
-    Labels are those of the collection. What else a lesson knows, such as the order of the answers, is stored in the
-    same transaction as the label: nothing is lost if the process ends, and a new object on the same collection goes
-    on where the last one was. Labels that come from elsewhere count, too. Any number of threads may use one object;
-    one at a time changes it.
+    Labels are those of the collection. Everything else that a lesson knows, such as the order of the answers, is stored
+    in the same transaction as the label: nothing is lost if the process ends, and a new object on the same collection
+    goes on where the last one stopped. Labels that come from elsewhere count, too. Any number of threads may use one
+    object; one at a time changes it.
 
-    Items that were added to the collection since are not part of the lesson: make a new one.
+    Items that are added to the collection later are not part of the lesson: make a new one.
 
     Parameters
     ----------
     collection : Collection
         Keeps vectors, and is open for writing.
     follow : bool, default=False
-        Let the codes follow in the background: after each change of the labels, a hybrid hasher is fitted to what is
-        believed of all items, and replaces the hasher of the collection. See :meth:`refit`.
+        Let the codes follow in the background: after each change of the labels, a hybrid hasher is fitted to the given
+        and guessed labels, and replaces the hasher of the collection. See :meth:`refit`.
     n_jobs : int, default=None
         Threads for finding neighbors.
     progress : callable (stage, done, total), default=None
-        Told how far the preparation is.
+        Called with how far along the preparation is.
     changing : callable, default=None
         Called with a function that changes the codes of the collection, and calls it when nothing else is written; for
         a service whose changes take turns. It is called at once if None.
@@ -111,9 +111,9 @@ class Lesson:
         return list(self._current().classes)
 
     def answer(self, ids: ArrayLike, label: Label | None) -> Update:
-        """Give items a label, a known one or a new one; None takes their labels away.
+        """Give items a label, a known one or a new one; None removes their labels.
 
-        The labels are stored, and all predictions updated, when it returns.
+        When this returns, the labels are stored and all predictions are updated.
         """
         started = time.perf_counter()
         chosen, label = _check_some(ids), _check_label(label)
@@ -146,7 +146,7 @@ class Lesson:
             return Update(self._moment.version, event.ids, 0, time.perf_counter() - started)
 
     def undo(self) -> Update | None:
-        """Take the last answer or skip back that was not undone yet; None if there is none."""
+        """Undo the last answer or skip that was not undone yet; return None if there is none."""
         started = time.perf_counter()
         with self._lock:
             moment = self._current()
@@ -166,15 +166,15 @@ class Lesson:
             return Update(self._moment.version, list(event.ids), n_changed(moment, successor), seconds)
 
     def propose(self, n: int = 9, *, n_random: int = 0) -> list[Proposal]:
-        """Return items that are worth a label, the most useful one first.
+        """Return items that are worth labeling, the most useful one first.
 
         Parameters
         ----------
         n : int, default=9
             Fewer come back if fewer have no label.
         n_random : int, default=0
-            So many of them, at the end, are drawn at random. They are of less use, but what they say about the
-            accuracy holds for all items: ``curve(only_random=True)``.
+            How many of them, at the end of the list, are drawn at random. These are less useful, but they show the
+            accuracy on all items: ``curve(only_random=True)``.
         """
         n = check_integer(n, "n", low=1)
         n_random = check_integer(n_random, "n_random", low=0, high=n)
@@ -207,16 +207,16 @@ class Lesson:
         return self._current().state()
 
     def curve(self, *, only_random: bool = False) -> list[CurvePoint]:
-        """Return how well predictions agreed with the labels given since, one point per answer.
+        """Return how well predictions agreed with the labels that were then given, one point per answer.
 
-        Proposed items are harder than others, so that the agreement is lower than the accuracy on all items. With
+        Proposed items are harder than others, so the agreement is lower than the accuracy on all items. With
         ``only_random``, only items that were proposed at random are compared: see :meth:`propose`.
         """
         answers = [event for _, event in open_events(self._current().events) if isinstance(event, Answer)]
         return agreement_curve(answers, only_random=only_random)
 
     def suspects(self, n: int = 20) -> list[Suspect]:
-        """Return items whose given label looks wrong to the other labels, the most doubtful one first."""
+        """Return items whose given label does not fit the other labels, the most doubtful one first."""
         return self._current().suspects(self._items.ids, check_integer(n, "n", low=1))
 
     def map(self) -> ItemMap:
@@ -235,22 +235,22 @@ class Lesson:
     def refit(self) -> None:
         """Let the codes follow the labels, in the background; one fit at a time, and the newest labels win.
 
-        A hybrid hasher of as many bits is fitted to given and predicted labels, in which predicted ones weigh less, and
-        all items get its codes, with the class that is believed of each, in one change. With fewer than two classes
-        nothing happens.
+        A hybrid hasher with the same number of bits is fitted to given and predicted labels; predicted ones count less.
+        All items get its codes in one change, each with its most likely class. With fewer than two classes, nothing
+        happens.
         """
         self._follower.request()
 
     def cancel_refit(self) -> None:
-        """Give up a refit that waits or runs; the codes stay as they are."""
+        """Cancel a refit that is waiting or running; the codes stay as they are."""
         self._follower.cancel()
 
     def wait_for_codes(self, seconds: float | None = None) -> bool:
-        """Wait until no refit waits or runs; False if that took longer."""
+        """Wait until no refit is waiting or running; return False if that took longer."""
         return self._follower.wait(seconds)
 
     def close(self) -> None:
-        """End what runs in the background; the collection stays open."""
+        """Stop what is running in the background; the collection stays open."""
         self._follower.close()
 
     def __enter__(self) -> Self:
