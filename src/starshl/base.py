@@ -1,4 +1,4 @@
-"""BaseHasher: the contract of every hashing method in this package, StarSHL and its competitors alike."""
+"""BaseHasher: the contract that every hashing method in this package keeps, from StarSHL to its competitors."""
 
 from __future__ import annotations
 
@@ -82,13 +82,13 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     Attributes
     ----------
     facts : Facts
-        Declared by each class: where the method comes from and what it asks for, in its default setting.
+        Declared by each class: where the method comes from and what it needs, in its default setting.
     variants : tuple of Variant
         Settings that papers list as separate methods.
     n_bits_ : int
         Length of the codes; learned by ``fit``.
     codebook_ : Codebook
-        Only of methods whose codes are codewords of classes.
+        Only for methods whose codes are codewords of classes.
     fit_record_ : dict
         What ``fit`` was given: sizes, hashes, label counts and versions, for the card of the model
         (:func:`starshl.model_card`).
@@ -165,8 +165,8 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def space_id_(self) -> str:
         """The identity of the space of the codes: that of the codebook, or a digest of what this hasher has learned.
 
-        Codes of equal identity can be searched together, whichever hasher made them. A hasher of your own has none, and
-        its codes are of unknown space, if it has learned what a model file cannot hold.
+        Codes of equal identity can be searched together, whichever hasher made them. If your own hasher has learned
+        something that a model file cannot hold, it has no identity, and its codes are of unknown space.
         """
         check_is_fitted(self)
         state = self._learned_state()

@@ -32,7 +32,7 @@ def model_card(hasher: BaseHasher) -> dict[str, Any]:
     Parameters
     ----------
     hasher : fitted hasher
-        One that was fitted or saved before there were cards has nothing to say about its data.
+        A hasher that was fitted or saved before there were cards knows nothing about its data.
 
     Returns
     -------
@@ -68,8 +68,8 @@ def model_card(hasher: BaseHasher) -> dict[str, Any]:
 def measure(hasher: BaseHasher, X: SamplesLike, y: LabelsLike) -> dict[str, Any]:
     """Measure a fitted hasher on labeled rows that its fit has not seen, and add the result to its card.
 
-    Every second row is an item without a label, the others are queries. A measurement of the same rows replaces the
-    earlier one; ``save`` writes it.
+    Every second row becomes an item without a label, the others become queries. A new measurement on the same rows
+    replaces the earlier one; ``save`` writes it.
 
     Returns
     -------

@@ -83,7 +83,7 @@ class Configuration:
 
     @property
     def title(self) -> str:
-        """The name with the note that belongs beside it in a table."""
+        """The name, with the note that follows it in a table."""
         return f"{self.name}, {self.facts.note}" if self.facts.note else self.name
 
 

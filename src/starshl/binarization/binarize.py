@@ -50,9 +50,9 @@ def binarize(
 ) -> Comparison:
     """Turn vectors into a searchable collection and compare its codes with the vectors themselves.
 
-    The hasher is compared on held-out queries with float search and with the plain binarizers of the catalog
-    at equal length (:func:`compare`), then fitted on all rows, and the collection of all rows is written. It
-    appears complete, or not at all.
+    The hasher is compared on held-out queries with float search and with the plain binarizers of the catalog at equal
+    length (:func:`compare`), then fitted on all rows, and the collection of all rows is written, completely or not at
+    all.
 
     Parameters
     ----------
@@ -66,9 +66,9 @@ def binarize(
         Not fitted. None is HybridHasher if a row has a label. Without labels it is HybridHasher with clusters or ITQ,
         whichever measures better on held-out rows; ``choice`` of the result says why.
     n_bits : int or sequence of int, default=None
-        Length of the codes of all methods compared. With several lengths, all are compared, and the collection gets
-        the shortest one that is good enough; ``length_choice`` says why. None is the length of the hasher given, or
-        32, or as many as the rows allow if that is less.
+        Length of the codes of all methods compared. With several lengths, all are compared, and the collection gets the
+        shortest one that is good enough; ``length_choice`` says why. None is the length of the given hasher, or 32, or
+        fewer if the rows do not allow that many.
     ids, metadata, references : as in :meth:`starshl.Collection.add`
     n_queries : int, default=None
         Rows to hold out: a tenth, at most 1,000, by default.

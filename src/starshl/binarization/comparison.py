@@ -57,13 +57,13 @@ class Comparison:
     ----------
     choice : which method was chosen and why, in plain words
     n_queries, n_items : rows held out, and rows that were fitted on and searched
-    n_labeled_queries, n_labeled_items : how many of them have labels; precision is about these alone
+    n_labeled_queries, n_labeled_items : how many of them have labels; precision is measured only on these
     precision_ceiling : the precision at 10 of a perfect ranking; below 1 if a class has fewer than 10 labeled items.
         None if precision was not measured
     exact : the figures of float search
     lengths : one comparison per code length
     n_bits : the length to use, which :func:`binarize` stores
-    length_choice : why this length, in plain words; empty if there is one only
+    length_choice : why this length, in plain words; empty if there is only one
     questions : some of the queries, and what each method finds for them with codes of this length
     """
 

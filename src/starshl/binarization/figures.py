@@ -23,8 +23,8 @@ class MethodFigures:
     """One line of the comparison.
 
     ``precision_at_10`` is None without labels, ``recall_10_at_100`` if at most 100 rows are searched, and
-    ``n_different_codes`` for a search by float numbers. ``model_bytes`` is what a query needs beside the items, once
-    for all of them; it and ``fit_seconds`` are None for float search.
+    ``n_different_codes`` for a search by float numbers. ``model_bytes`` is what a query needs in addition to the items,
+    once for all of them; it and ``fit_seconds`` are None for float search.
     """
 
     name: str

@@ -158,7 +158,7 @@ class RemoteCollection:
         return self._client.send(self._calls.preview(item))
 
     def search_together(self, searches: Sequence[Mapping[str, Any]]) -> list[list[Found]]:
-        """Do several searches with options of their own in one request.
+        """Do several searches, each with its own options, in one request.
 
         Each is a dictionary with the arguments of :meth:`search`, such as ``{"items": [3], "k": 5}``.
         """
@@ -304,7 +304,7 @@ class RemoteCollection:
         return self._client.send(self._calls.cancel(job))
 
     def wait(self, job: str, *, seconds: float = float("inf")) -> Job:
-        """Return a job once it is over, or as it is after so many seconds."""
+        """Return a job once it is over, or as it is after this many seconds."""
         end, pause = time.monotonic() + seconds, 0.05
         while (now := self.job(job)).ended is None and time.monotonic() < end:
             time.sleep(min(pause, max(0.0, end - time.monotonic())))

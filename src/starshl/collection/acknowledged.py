@@ -1,7 +1,7 @@
 """The number of the last acknowledged change, kept in a small file next to the database.
 
 If a frame of its write-ahead log is damaged, SQLite drops it and all later ones and reports nothing: an older state
-then looks like a sound database. This file exposes that. It is written after a change is committed and before the
+then looks like an intact database. This file reveals that. It is written after a change is committed and before the
 method returns, so the database may be one change ahead of it (if the writer died in between), but never behind.
 
 The file has two slots, each in its own sector, written alternately and in place: a power cut during a write spoils

@@ -37,14 +37,14 @@ __all__ = ["Collection", "Hit", "Item"]
 class Collection(RecordedCollection):
     """A durable set of items with codes, searched exactly.
 
-    A batch is stored completely or not at all, and once a method has returned, its change survives a crash
-    of the process or the machine. One process may write at a time; any number may read meanwhile, and each
-    search sees one unchanging state. A damaged file is refused, never searched.
+    A batch is stored completely or not at all, and once a method has returned, its change survives a crash of the
+    process or the machine. One process may write at a time; any number may read at the same time, and each search sees
+    one unchanging state. A damaged file is refused, never searched.
 
     An item may have a label, which can change at any time (:meth:`set_labels`). Hashers that give each class a codeword
-    give labeled items that codeword; without its label, an item has the code of its vector again. A newly fitted hasher
-    has different hash functions and needs every item encoded again: :meth:`replace_hasher`, which needs nothing else if
-    the collection keeps the vectors. Kept vectors also make searches more exact.
+    give labeled items that codeword; if the label is removed, the item has the code of its vector again. A newly fitted
+    hasher has different hash functions, so every item must be encoded again: use :meth:`replace_hasher`, which needs
+    nothing else if the collection keeps the vectors. Kept vectors also make searches more exact.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ class Collection(RecordedCollection):
             Labels of the items: strings, whole numbers or booleans; -1, NaN, None or empty text where there is none.
             If the hasher has a codeword for the class of a label, it becomes the code of the item.
         codes : BinaryCodes, default=None
-            The codes of the vectors, if you have them already: instead of X, or besides X if vectors are kept.
+            The codes of the vectors, if you have them already: instead of X, or in addition to X if vectors are kept.
         encoder : str, default=None
             Which model made ``codes``, as :attr:`encoder` of a collection names it; None if that is not known.
         ids : array of int, default=None
@@ -184,7 +184,7 @@ class Collection(RecordedCollection):
         ids : array of int
         labels : array of shape (n_items,), or None
             As in :meth:`add`. An item without a label, or with one that the hasher does not know, has the code of its
-            vector; None takes the labels of all these items away.
+            vector; None removes the labels of all these items.
         warn_unknown : bool, default=True
             Warn if the hasher does not know a label.
         """
@@ -248,8 +248,8 @@ class Collection(RecordedCollection):
             If the collection has an extractor, it stays, and the hasher takes what it makes.
         ids, X : default=None
             All items and their samples. A collection that keeps vectors encodes these if X is None; otherwise it keeps
-            X from then on, which may have other columns. If the new hasher is of the same space, fitted to the same
-            :class:`starshl.Codebook`, neither is needed: items keep the codes of their vectors and their encoders.
+            X from then on, which may have other columns. If the new hasher is of the same space (fitted to the same
+            :class:`starshl.Codebook`), you need neither: items keep the codes of their vectors and their encoders.
         codes : BinaryCodes, default=None
             The new codes of the vectors of ``ids``, if you have them already, instead of X: the change then takes no
             longer than storing them.

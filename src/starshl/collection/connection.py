@@ -246,7 +246,7 @@ class Connection:
         self.check_unchanged()
 
     def check_unchanged(self, met: Exception | None = None) -> None:
-        """Raise :class:`ChangedWhileRead` if the file is read without locks and was written meanwhile."""
+        """Raise :class:`ChangedWhileRead` if the file is read without locks and has been written since."""
         if self._seen is not None and self._state_of_file() != self._seen:
             raise ChangedWhileRead(
                 f"{str(self.path)!r} changed while it was being read. Without write permission to its folder, a reader "

@@ -1,4 +1,4 @@
-"""Why an item matches a query: bits, classes, vectors, and what weighed most in the hash functions."""
+"""Why an item matches a query: bits, classes, vectors, and what mattered most in the hash functions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Explanation:
         else for the item's code; largest first. Empty if the hasher has no kernels.
     views : pairs of a view and its part of the same score, largest first; empty without views
     training_rows : pairs of the number of a training row and its part of the same score, largest first
-    novelty : how unlike the training rows the query is, from 0 to 1; None if the hasher cannot tell
+    novelty : how different the query is from the training rows, from 0 to 1; None if the hasher cannot tell
     """
 
     id: int

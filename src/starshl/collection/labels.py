@@ -78,7 +78,7 @@ def kind_of(texts: Sequence[str | None]) -> str:
 
 
 def check_kind(texts: Sequence[str | None], expected: str, whose: str) -> None:
-    """Refuse labels of another type than those that they would stand beside."""
+    """Refuse labels whose type differs from that of the labels already stored."""
     given = kind_of(texts)
     if given and expected and given != expected:
         example = next(text for text in texts if text is not None)

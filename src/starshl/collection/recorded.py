@@ -1,4 +1,4 @@
-"""What a caller stores beside the items: receipts and journals, in the transactions of changes."""
+"""What a caller stores in addition to the items: receipts and journals, in the transactions of changes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class RecordedCollection(SearchableCollection):
     def receipting(self, key: str, text: str) -> AbstractContextManager[None]:
         """Store a text under a key together with the next change that this thread makes inside the block, or neither.
 
-        A caller that lost the answer to a change, in a crash or with a connection, asks :meth:`receipt` whether it was
-        stored before trying again. The newest 100,000 receipts are kept.
+        If you lost the answer to a change, in a crash or with a connection, ask :meth:`receipt` whether it was stored
+        before you try again. The newest 100,000 receipts are kept.
         """
         check_receipt(key, text)
         return self._session.receipting(key, text)

@@ -137,7 +137,7 @@ def rescored_neighbors(
 def exact_distances(query: np.ndarray, vectors: np.ndarray, metric: str) -> np.ndarray:
     """Return the Euclidean distances between a query and vectors, or 1 minus the cosines; a zero vector has cosine 0.
 
-    Equal vectors get exactly equal distances, whatever stands beside them.
+    Equal vectors get exactly equal distances, whatever other vectors are compared in the same call.
     """
     if metric == "euclidean":
         return np.sqrt(((vectors - query) ** 2).sum(axis=1))

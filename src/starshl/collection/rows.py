@@ -18,9 +18,9 @@ class Row(NamedTuple):
     """One item as it is stored.
 
     ``code`` is what a search compares. If it follows from the label, ``own_code`` is the code of the vector, which
-    comes back when the label goes; otherwise it is None. ``encoder`` names the model that made the code of the vector,
-    None if that is not known. ``label`` and ``metadata`` are JSON texts. If vectors are kept, ``slot`` is the place of
-    this one in their file, and ``vector_sum`` its checksum.
+    comes back when the label is removed; otherwise it is None. ``encoder`` names the model that made the code of the
+    vector, None if that is not known. ``label`` and ``metadata`` are JSON texts. If vectors are kept, ``slot`` is the
+    place of this one in their file, and ``vector_sum`` its checksum.
     """
 
     id: int
@@ -46,7 +46,7 @@ class Row(NamedTuple):
 
     @property
     def vector_code(self) -> bytes:
-        """The code of the vector, also where a label has replaced it."""
+        """The code of the vector, even where a label has replaced it."""
         return self.code if self.own_code is None else self.own_code
 
     @property

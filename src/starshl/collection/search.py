@@ -124,7 +124,7 @@ def search_within(snapshot: Snapshot, store: Store, queries: Queries, radius: An
 
 
 def novelty_of(hasher: BaseHasher, X: SamplesLike) -> np.ndarray:
-    """Return how unlike the training rows of the hasher each query is, or say which hashers can tell."""
+    """Return how different each query is from the training rows of the hasher, or say which hashers can tell."""
     if not hasattr(hasher, "novelty"):
         inner = getattr(hasher, "hasher_", hasher)
         raise ValueError(

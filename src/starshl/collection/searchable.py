@@ -48,8 +48,8 @@ class SearchableCollection(OpenCollection):
         items : array of int, default=None
             Ids of stored items to search for, instead of X; an item is its own nearest neighbor.
         where : dict, default=None
-            A filter on metadata, such as ``{"shop": "a", "price": {"<": 10}}``. Other fields than declared ones are
-            slow, and a warning says so.
+            A filter on metadata, such as ``{"shop": "a", "price": {"<": 10}}``. Fields that are not declared are slow,
+            and a warning says so.
         among : array of int, default=None
             Ids of the items that may be returned; unknown ids are ignored.
         labels : list of labels, default=None
@@ -66,11 +66,11 @@ class SearchableCollection(OpenCollection):
         metric : {"euclidean", "cosine"}, default=None
             The distance that rescoring compares; "cosine" is 1 minus the cosine. None is "euclidean".
         class_first : int, default=None
-            Rescoring puts so many items of the query's class before all others. None is the setting of the
-            :class:`starshl.HybridHasher`, 10 by default; 0 compares vectors whatever the class.
+            Rescoring puts this many items of the query's class before all others. None is the setting of the
+            :class:`starshl.HybridHasher`, 10 by default; 0 compares vectors regardless of class.
         reject : float, default=None
-            Answer "none of these", an empty list, where :meth:`novelty` is at least 1 - reject; needs X. Of queries
-            like the training rows of the hasher, about this share is rejected.
+            Answer "none of these", an empty list, where :meth:`novelty` is at least 1 - reject; needs X. About this
+            share of the queries that are like the training rows is rejected, too.
         """
         if reject is not None:
             reject = check_reject(reject)
@@ -101,14 +101,14 @@ class SearchableCollection(OpenCollection):
         """Return all items within ``radius`` of each query; the other arguments are those of :meth:`search`.
 
         The radius is a Hamming distance or, for a :class:`starshl.HybridHasher`, a distance of its index. Kept vectors
-        play no part in it.
+        are not used.
         """
         with self._session.reading() as (snapshot, store):
             queries = Queries.of(snapshot, X, items, with_scores=False)
             return search_within(snapshot, store, queries, radius, Filters(where, among, labels))
 
     def novelty(self, X: SamplesLike) -> np.ndarray:
-        """Return how unlike the training rows of the hasher each query is, from 0 to 1, shape (n,).
+        """Return how different each query is from the training rows of the hasher, from 0 to 1, shape (n,).
 
         Near 1, the nearest items are probably not what the query is about. It costs about as much as encoding the
         queries; :class:`starshl.StarRidge`, :class:`starshl.StarSHL` and :class:`starshl.HybridHasher` have it.

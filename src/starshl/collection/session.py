@@ -35,7 +35,7 @@ _LOCK = "writer.lock"
 
 @dataclass(slots=True)
 class Change:
-    """A change under way: where it is stored, the state that it starts from, and the next one, once that is known."""
+    """A change in progress: where it is stored, the state that it starts from, and the next one, once that is known."""
 
     folder: Path
     store: Store

@@ -1,4 +1,4 @@
-"""What a collection holds in memory: the hasher and the index of one state of the file, never changed afterwards."""
+"""What a collection holds in memory: the hasher and the index of one state of the file, never changed afterward."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file of kept vectors: records that are appended before a change is committed, and never changed afterwards.
+"""The file of kept vectors: records that are appended before a change is committed, and never changed afterward.
 
 The database says which file is in use, how many of its slots are taken, and which slot and checksum each item has.
 A slot is taken once its change is committed. What a failed change has left behind the last taken slot is overwritten by
@@ -59,7 +59,7 @@ def create_vectors(folder: Path, kind: str, hasher: BaseHasher) -> dict[str, str
 
 
 class VectorsGone(CollectionFormatError):
-    """The file of vectors that a state names is missing: it was compacted meanwhile, or lost."""
+    """The file of vectors that a state names is missing: it was compacted in the meantime, or lost."""
 
 
 class VectorFile:
@@ -95,7 +95,7 @@ class VectorFile:
         return records
 
     def check_length(self, n_slots: int) -> None:
-        """Refuse a file that does not hold so many slots."""
+        """Refuse a file that does not hold this many slots."""
         size, needed = os.fstat(self._handle).st_size, n_slots * self.layout.dtype.itemsize
         if size < needed:
             raise CollectionFormatError(
@@ -104,7 +104,7 @@ class VectorFile:
             )
 
     def _mapping(self, n_slots: int) -> np.ndarray:
-        """Return at least so many records of the file, whose length was checked."""
+        """Return at least this many records of the file, whose length was checked."""
         mapped = self._mapped
         if len(mapped) < n_slots:
             length = n_slots * self.layout.dtype.itemsize

@@ -45,23 +45,23 @@ def encode(
 ) -> dict[str, Any]:
     """Write the packed codes of all rows of a source to a folder, one file per partition; return its manifest.
 
-    Run again after any interruption, it goes on where it was: partitions that are done stay as they are. The codes are
-    those that ``hasher.encode`` gives for each file, byte for byte.
+    After any interruption, run it again, and it goes on where it stopped: partitions that are done stay as they are.
+    The codes are those that ``hasher.encode`` gives for each file, byte for byte.
 
     Parameters
     ----------
     hasher : fitted hasher
     source : path, pattern, folder or URL of .parquet, .npy or .zarr, or RowSource
-        Workers read the rows themselves, so all of them must reach it.
+        Workers read the rows themselves, so all of them must be able to reach it.
     folder : path
         New, empty, or that of the same run. Only the client writes to it.
     client : distributed.Client, or the address of a scheduler
     labels : array of shape (n_rows,), default=None
         Labels of the rows, which ``database`` may use.
     database : bool, default=False
-        Write codes of items to be searched; by default those of queries.
+        Write codes for items to be searched; by default, codes for queries.
     partition_rows : int, default=65536
-        Rows of a partition at most, a multiple of 8192: then partitions change no byte of the codes.
+        Largest number of rows in a partition, a multiple of 8192, so that partitions change no byte of the codes.
     one_file : bool, default=False
         Also write ``codes.npy`` with all codes.
     progress : bool, default=False

@@ -65,7 +65,7 @@ class DaskEngine:
             yield self.fetch(waiting.popleft())
 
     def unordered(self, function: Callable[..., Any], items: Iterable[Any], *placed: Any) -> Iterator[tuple[Any, Any]]:
-        """Yield each item with its result as soon as there is one: a slow task keeps no other waiting."""
+        """Yield each item with its result as soon as there is one: a slow task does not keep others waiting."""
         running: dict[Any, Any] = {}
         n_ahead = self._n_ahead()
         for item in items:

@@ -27,7 +27,8 @@ class ShardedCollection:
     Parameters
     ----------
     folders : sequence of paths
-        Collections of one hasher, whose ids do not meet. Workers open them themselves, so all must reach them.
+        Collections of the same hasher, without common ids. Workers open them themselves, so all must be able to reach
+        them.
     client : distributed.Client
     """
 

@@ -61,8 +61,8 @@ class ShardedIndex(HammingIndex):
     def open(cls, folder: str | os.PathLike[str], client: Any, *, shard_partitions: int = 16) -> Self:
         """Return an index of the codes that :func:`starshl.distributed.encode` wrote; ids are the numbers of the rows.
 
-        Workers read the files themselves, so all of them must reach the folder. ``shard_partitions`` of them make up
-        a shard.
+        Workers read the files themselves, so all of them must be able to reach the folder. ``shard_partitions`` of them
+        make up a shard.
         """
         manifest = read_manifest(folder)
         step = check_integer(shard_partitions, "shard_partitions", low=1)

@@ -21,7 +21,7 @@ Hasher = TypeVar("Hasher", bound=BaseHasher)
 
 
 def fit(hasher: Hasher, source: Location | RowSource | np.ndarray, y: LabelsLike = None, *, client: Any) -> Hasher:
-    """Fit a hasher on a cluster and return it; a worker that dies costs the tasks it was on, not the fit.
+    """Fit a hasher on a cluster and return it; if a worker dies, its tasks run again, and the fit goes on.
 
     What becomes a task depends on the method:
 
@@ -35,7 +35,7 @@ def fit(hasher: Hasher, source: Location | RowSource | np.ndarray, y: LabelsLike
     ----------
     hasher : BaseHasher
     source : path, pattern, folder or URL of .parquet, .npy or .zarr, RowSource, or array
-        Of StarRidge with many rows, workers read the rows themselves, so all of them must reach it.
+        For StarRidge with many rows, workers read the rows themselves, so all of them must be able to reach it.
     y : array of shape (n_rows,), default=None
     client : distributed.Client, or the address of a scheduler
     """
