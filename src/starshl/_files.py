@@ -19,7 +19,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 
 @contextmanager
 def replacing_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file beside ``path`` for writing and rename it to ``path`` at the end.
+    """Open a file next to ``path`` for writing and rename it to ``path`` at the end.
 
     A crash or an error, such as a full disk, leaves the old file or none, never half of the new one.
     """
@@ -54,7 +54,7 @@ def sync_folder(folder: str | os.PathLike[str]) -> None:
 
 
 def draft_folder(folder: Path) -> Path:
-    """Make an empty hidden folder beside ``folder``, to be filled and then renamed to it."""
+    """Make an empty hidden folder next to ``folder``, to be filled and then renamed to it."""
     while True:
         draft = _draft_name(folder)
         try:

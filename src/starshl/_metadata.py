@@ -1,4 +1,4 @@
-"""Metadata of items: dictionaries that JSON can hold, checked alike by collections and by adapters to databases."""
+"""Metadata of items: dictionaries that JSON can hold, with the same checks for collections and for adapters."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class SpaceMismatchError(ValueError):
 
 
 class UnknownSpaceWarning(UserWarning):
-    """Codes whose space is not known met codes whose space is, so that nobody can tell whether they belong together."""
+    """Codes of an unknown space were compared with codes of a known one; they may not belong together."""
 
 
 class UnsupportedOperationError(NotImplementedError):

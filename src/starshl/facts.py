@@ -30,7 +30,7 @@ class Facts:
     samples : what ``fit`` takes
     max_bits : "any", or what limits the code length
     bits_multiple_of : n_bits must be a multiple of this
-    note : what a table says beside the name, for example that a method is a reconstruction
+    note : what a table adds to the name, for example that a method is a reconstruction
     sparse : ``fit`` takes sparse rows
     full_length : made for one bit per feature: shorter codes only keep the leading features or coordinates, so tables
         of one code length show the method apart

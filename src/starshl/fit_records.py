@@ -28,7 +28,7 @@ _INSIDE_A_FIT: ContextVar[bool] = ContextVar("inside_a_fit", default=False)
 
 @contextmanager
 def outermost_fit() -> Iterator[bool]:
-    """Tell whether no other fit is under way: only that one saw what the user gave."""
+    """Tell whether no other fit is running: only the outermost one saw what the user gave."""
     is_outermost = not _INSIDE_A_FIT.get()
     token = _INSIDE_A_FIT.set(True)
     try:

@@ -1,4 +1,4 @@
-"""Labels, pairs and triplets, which methods learn from besides the rows: checked, or drawn from labels.
+"""Labels, pairs and triplets, which methods learn from in addition to the rows: checked, or drawn from labels.
 
 Pairs are three arrays ``(first, second, similarity)``: row indices, and +1 for similar, -1 for dissimilar.
 Triplets are an array of shape (n_triplets, 3): anchor, a similar row, a dissimilar row.
@@ -50,7 +50,7 @@ PairsLike: TypeAlias = np.ndarray | Sequence[ArrayLike]
 def require_labels(
     estimator: BaseEstimator, y: LabelsLike, n_samples: int, *, partial: bool = False, n_classes: int = 1
 ) -> PartialLabels:
-    """Return the labels, or say which methods do without.
+    """Return the labels, or say which methods need none.
 
     Parameters
     ----------

@@ -144,8 +144,8 @@ class FaissIndex(HammingIndex):
 def to_faiss(codes: BinaryCodes, ids: ArrayLike | None = None) -> IndexBinaryIDMap2:
     """Return a ``faiss.IndexBinaryIDMap2`` of an ``IndexBinaryFlat`` with these codes.
 
-    Queries are ``codes.packed`` as well. Note that ``range_search`` of FAISS finds distances *below* its
-    radius, and that FAISS leaves the order of equal distances open.
+    Queries are ``codes.packed``, too. Note that ``range_search`` of FAISS finds distances *below* its radius, and that
+    FAISS leaves the order of equal distances open.
 
     Examples
     --------

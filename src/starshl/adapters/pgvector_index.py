@@ -40,10 +40,9 @@ class PgvectorIndex(DatabaseIndex):
     """A table ``(id bigint, code bit(n), metadata jsonb)`` searched by Hamming distance ``<~>``.
 
     Each addition or removal is one transaction, and each search reads one state of the table. If the connection is
-    lost, the call raises :class:`~starshl.exceptions.AdapterError` and the next call connects again. The server
-    undoes the change that was under way. If the connection was lost during the commit, the change may or may not
-    be stored, and the error says so. The comment of the table holds the
-    space of the codes, unless you gave it another comment.
+    lost, the call raises :class:`~starshl.exceptions.AdapterError` and the next call connects again. The server rolls
+    back the unfinished change. If the connection was lost during the commit, the change may or may not be stored, and
+    the error says so. The comment of the table holds the space of the codes, unless you gave it another comment.
 
     Parameters
     ----------

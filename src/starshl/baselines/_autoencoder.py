@@ -96,7 +96,7 @@ def train_rbm(
 def unroll(machines: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[tuple[int, ...], np.ndarray]:
     """Return sizes and parameters of the autoencoder that starts as a stack of (weights, visible, hidden).
 
-    The decoder starts as the transposed encoder and is free to leave it afterwards.
+    The decoder starts as the transposed encoder and may differ from it afterward.
     """
     up = [(weights, hidden) for weights, _, hidden in machines]
     down = [(weights.T, visible) for weights, visible, _ in reversed(machines)]

@@ -65,8 +65,8 @@ class CodewordSVM(BaseHasher):
 
     Notes
     -----
-    The kernel of all training rows is held in memory: 0.8 GB at 10,000 rows of float64. Bits that split the
-    classes alike, up to sign, share one SVM.
+    The kernel of all training rows is held in memory: 0.8 GB at 10,000 rows of float64. Bits that split the classes the
+    same way, up to sign, share one SVM.
 
     Examples
     --------

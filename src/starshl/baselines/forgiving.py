@@ -30,11 +30,10 @@ _MAX_LISTED_LABELINGS = 20_000
 class ForgivingHash(BaseHasher):
     r"""Learn bits on which groups agree, with targets made up and then moved to where groups fall.
 
-    Only groups of rows that belong together are known (here: classes). A bit starts from a random labeling
-    of the groups, half of them +1. Stumps are boosted (AdaBoost) towards it; every few rounds the groups are
-    labeled anew, the half with the larger mean output +1, so a group that cannot be kept on its side may
-    change over while the labeling stays balanced. Out of a pool of such bits, trained on random rows and
-    features, n_bits are selected one by one by
+    Only groups of rows that belong together are known (here: classes). A bit starts from a random labeling of the
+    groups, half of them +1. Stumps are boosted (AdaBoost) toward it; every few rounds the groups are labeled anew, the
+    half with the larger mean output +1, so a group that cannot be kept on its side may change over while the labeling
+    stays balanced. Out of a pool of such bits, trained on random rows and features, n_bits are selected one by one by
 
     .. math:: \text{quality}(b) - \lambda\, \overline{|\text{corr}(b, \text{selected})|}.
 

@@ -40,7 +40,7 @@ class KMeansHash(BaseHasher):
     never raises the objective either. Centers start at the corners :math:`\pm s/2` of a hypercube along the
     leading principal directions of the subspace, s twice the mean magnitude of the projections.
 
-    Principal directions are dealt out to the subspaces so that the products of their variances are alike.
+    Principal directions are dealt out to the subspaces so that the products of their variances are similar.
 
     Parameters
     ----------

@@ -47,9 +47,9 @@ class RaBitQ(LinearHasher):
     .. math:: \langle x - m, q - m\rangle \approx \frac{\|x - m\|^2}{\|z\|_1} \sum_b c_b u_b
 
     (Gao and Long 2024). The estimate is unbiased over random rotations, and its error falls like
-    :math:`1/\sqrt{n\_bits}`. It needs two numbers per row beside the code (:meth:`sketch`), so it does not belong in
-    a table of Hamming distances: ``benchmarks/rabitq_table.py`` compares both rankings at full length, where the
-    method is meant to be used.
+    :math:`1/\sqrt{n\_bits}`. It needs two numbers per row in addition to the code (:meth:`sketch`), so it does not
+    belong in a table of Hamming distances: ``benchmarks/rabitq_table.py`` compares both rankings at full length, where
+    the method is meant to be used.
 
     Hamming distances of these codes, above all of fewer bits than features, are those of super-bit LSH
     (``LSHash(variant="super_bit")``).

@@ -20,8 +20,8 @@ class Predictions:
     labels : array of shape (n_rows,), the predicted label, also where it was rejected
     rejected : bool array of shape (n_rows,)
     classes : array of shape (n_classes,)
-    proba : array of shape (n_rows, n_classes) of probabilities, None if nobody asked
-    novelty : array of shape (n_rows,), None if nobody asked to reject rows
+    proba : array of shape (n_rows, n_classes) of probabilities, None if they were not asked for
+    novelty : array of shape (n_rows,), None if rows are not to be rejected
     """
 
     labels: np.ndarray

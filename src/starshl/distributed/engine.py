@@ -112,7 +112,7 @@ class DaskEngine:
             return max(_N_AHEAD, _N_AHEAD * sum(self.client.nthreads().values()))
 
     def _wait_for_some(self, futures: list[Any]) -> set[Any]:
-        """Return the futures that are done once there is one, in any state; raise if nobody is left to work on them."""
+        """Return the futures that are done once there is one, in any state; raise if no worker is left."""
         while True:
             with self._failures():
                 done = {future for future in futures if future.done()}

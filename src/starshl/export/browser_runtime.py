@@ -55,7 +55,7 @@ def _read(folder: Path, name: str) -> BrowserRuntime:
 
 
 def _install(kept: Path) -> None:
-    """Let npm install the package into a folder of its own, and keep the two files of it that a page needs."""
+    """Let npm install the package into a separate folder, and keep the two files of it that a page needs."""
     npm = shutil.which("npm")
     if npm is None:
         raise MissingExtraError(

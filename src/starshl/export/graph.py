@@ -76,7 +76,7 @@ class Graph:
 
 
 class Value:
-    """The result of a node, with the operators of NumPy; numbers and arrays beside it take its type."""
+    """The result of a node, with the operators of NumPy; numbers and arrays combined with it take its type."""
 
     __array_ufunc__ = None  # or an array before an operator would take a value for a number
 

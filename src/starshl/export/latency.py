@@ -24,7 +24,7 @@ class Latency(NamedTuple):
 
 
 def open_session(model: Any, *, n_threads: int = 1) -> Any:
-    """Return an onnxruntime session on the processor, with so many threads (0: all)."""
+    """Return an onnxruntime session on the processor, with this many threads (0: all)."""
     runtime = require("onnxruntime", extra="onnx")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = n_threads

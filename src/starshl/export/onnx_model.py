@@ -34,12 +34,11 @@ def to_onnx(
     outputs: Sequence[str] | None = None,
     precision: str = "float64",
 ) -> Any:
-    """Return a fitted hasher as an ONNX model, preprocessing included, and perhaps write it to a file.
+    """Return a fitted hasher as an ONNX model, including its preprocessing, and write it to a file if you give a path.
 
     The model has one input, ``X``: rows of numbers of shape (N, n_features), as ``encode`` takes them; pictures are
-    flat rows. Where the first step is :class:`starshl.features.Text`, the input is ``words``, strings of shape
-    (N, n_words), as :func:`starshl.export.words_of` makes them of texts. The outputs, the first
-    dimension of which is N, are
+    flat rows. If the first step is :class:`starshl.features.Text`, the input is ``words``, strings of shape (N,
+    n_words), as :func:`starshl.export.words_of` makes them from texts. The outputs, whose first dimension is N, are
 
     - ``codes``: uint8 of shape (N, ceil(n_bits / 8)), the bytes of ``hasher.encode(X).packed``;
     - ``scores``: of shape (N, n_bits), what ``decision_function`` returns;
@@ -54,7 +53,7 @@ def to_onnx(
     hasher : fitted hasher
         Of any method of the catalog, a :class:`starshl.HybridHasher` or a :class:`starshl.features.PreparedHasher`.
     path : path, default=None
-        Where to write the model; the file is complete or absent.
+        Where to write the model, completely or not at all.
     outputs : sequence of {"codes", "scores", "label", "probabilities"}, default=None
         None is "codes".
     precision : {"float64", "float32"}, default="float64"

@@ -47,7 +47,7 @@ class PageItems:
 
 
 def read_items(collection: Collection, max_preview_bytes: int, track: Track | None = None) -> PageItems:
-    """Read all items of a collection, which must not change meanwhile.
+    """Read all items of a collection, which must not change in the meantime.
 
     Previews that take more than ``max_preview_bytes`` together are all left out.
     """

@@ -46,8 +46,8 @@ def write_search_page(
 
     It holds the codes, labels, titles and previews of all items, the model as an ONNX graph and onnxruntime-web, which
     npm installs into the user's cache when it is first needed. A query is an item, a vector, a picture or a drawing,
-    whatever the model takes. Items are ordered by their codes, as in an index: by Hamming distance, or by that of a
-    :class:`starshl.HybridHasher`. Kept vectors are not part of the page.
+    depending on what the model takes. Items are ordered by their codes, as in an index: by Hamming distance, or by that
+    of a :class:`starshl.HybridHasher`. Kept vectors are not part of the page.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ def write_search_page(
     title : str, default=None
         None is the name of the collection's folder.
     picture : (height, width) or (height, width, 3), default=None
-        The shape of the pictures whose pixels the vectors are, if they are pixels; then queries can be drawn. It is
-        known where the model or the extractor of the collection has a PictureFeatures step.
+        If the vectors are pixels: the shape of the pictures, so that queries can be drawn. You need not give it if the
+        model or the extractor of the collection has a PictureFeatures step.
     runtime : path, default=None
         A folder with the files of onnxruntime-web, for machines without npm.
     track : function, default=None
@@ -66,8 +66,8 @@ def write_search_page(
     Returns
     -------
     facts : dict
-        What the page holds. ``encodes`` tells whether it encodes queries; if an ONNX graph cannot express the model,
-        ``why_not`` says so, and items can be searched for all the same.
+        What the page holds. ``encodes`` tells whether it encodes queries; if the model cannot be exported to ONNX,
+        ``why_not`` says so, and the page can still find items similar to a given one.
     """
     hasher = collection.hasher
     if len(collection) == 0:

@@ -1,8 +1,8 @@
 """Texts as words, and the step Text on words as part of a graph.
 
-ONNX has operators that count words, and none that splits texts as Python does: ``StringNormalizer`` lowers letters by
-the language of the machine, ``StringSplit`` knows no patterns. So a graph takes words, and whoever runs it splits
-texts: lower case, then all matches of ``[\\p{L}\\p{N}_]{2,}`` (letters, digits and underscores, two or more).
+ONNX has operators that count words, and none that splits texts as Python does: ``StringNormalizer`` converts letters to
+lowercase by the language of the machine, ``StringSplit`` knows no patterns. So a graph takes words, and the caller
+splits texts: lowercase, then all matches of ``[\\p{L}\\p{N}_]{2,}`` (letters, digits and underscores, two or more).
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ RAW_KINDS = ("pictures", "texts")
 class Extractor:
     """Fitted steps that turn raw pictures or texts into vectors, one after the other.
 
-    A :class:`starshl.Collection` keeps it beside its hasher, so that a picture or a text can be searched for as it is.
+    A :class:`starshl.Collection` keeps it together with its hasher, so that you can search with a picture or a text.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ _TILE = 256  # pictures that one thread does at a time
 
 
 def n_hog_features(height: int, width: int, cell: int, *, signed: bool = False) -> int:
-    """Return how many features a picture has in cells of so many pixels; none if it has fewer than 2 x 2 cells.
+    """Return how many features a picture has in cells of this size; none if it has fewer than 2 x 2 cells.
 
     Examples
     --------

@@ -42,8 +42,8 @@ def with_none(cells: np.ndarray) -> np.ndarray:
 class Impute(Step):
     """Replace missing values by a value of their column, as scikit-learn's SimpleImputer does.
 
-    Missing is NaN among numbers, and None or NaN among text. A column without any value is filled with zeros, or with
-    empty text.
+    In columns of numbers, NaN is missing; in text, None and NaN are. A column without any value is filled with zeros,
+    or with empty text.
 
     Parameters
     ----------

@@ -133,7 +133,7 @@ class PreparedHasher(BaseHasher):
 
     @available_if(_hasher_has("encode_queries"))
     def encode_queries(self, X: SamplesLike) -> Any:
-        """Return queries as the index of :meth:`make_index` wants them."""
+        """Return queries for the index of :meth:`make_index`."""
         queries = self._classifier.encode_queries(self.prepare(X))
         if isinstance(queries, BinaryCodes):
             return replace(queries, space_id=self.space_id_)
@@ -159,7 +159,7 @@ class PreparedHasher(BaseHasher):
 
     @available_if(_hasher_has("novelty"))
     def novelty(self, X: SamplesLike) -> np.ndarray:
-        """Return how unlike all training rows each row is, from 0 to 1, if the hasher inside can tell."""
+        """Return how different each row is from all training rows, from 0 to 1, if the hasher inside can tell."""
         return self._classifier.novelty(self.prepare(X))
 
     @available_if(_hasher_has("with_bits"))
@@ -170,7 +170,7 @@ class PreparedHasher(BaseHasher):
 
     @available_if(_hasher_has("compress"))
     def compress(self, n_support: int | None = None, X: SamplesLike | None = None, **params: Any) -> Self:
-        """Return a fitted hasher that encodes faster, if the hasher inside can; X are further raw rows."""
+        """Return a fitted hasher that encodes faster, if the hasher inside can; X are more raw rows."""
         check_is_fitted(self)
         rows = None if X is None else self.prepare(X)
         return self.with_hasher(self._classifier.compress(n_support, rows, **params))
@@ -185,7 +185,7 @@ class PreparedHasher(BaseHasher):
 
     @available_if(_hasher_has("make_index"))
     def make_index(self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None) -> Any:
-        """Return an index of these codes that compares them as the hasher inside means it."""
+        """Return an index of these codes that uses the distance of the hasher inside."""
         return self._classifier.make_index(codes, ids, n_jobs=n_jobs)
 
     @available_if(_hasher_has("score"))

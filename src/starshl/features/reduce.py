@@ -30,7 +30,7 @@ class Reduce(Step):
     view_sizes : list of int, default=None
         How many columns each view has, in their order; None is one view.
     max_rows : int, default=2000
-        Learn from so many rows at most, chosen at random.
+        Learn from at most this many rows, chosen at random.
     random_state : int, default=0
         Chooses these rows.
 

@@ -14,7 +14,7 @@ __all__ = ["class_numbers", "field_signs", "n_class_bits", "n_digits"]
 
 
 def n_digits(n_values: int) -> int:
-    """Return how many binary digits count so many values: ceil(log2 n).
+    """Return how many binary digits count this many values: ceil(log2 n).
 
     >>> [n_digits(n) for n in (1, 2, 3, 4, 5)]
     [0, 1, 2, 2, 3]

@@ -1,4 +1,4 @@
-"""A new collection, filled in portions while nobody sees it yet."""
+"""A new collection, filled in portions before anyone can see it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def fill_collection(
     references: Sequence[str | None] | None = None,
     previews: Sequence[bytes | None] | None = None,
 ) -> None:
-    """Write a collection of all items, which appears complete or not at all."""
+    """Write a collection of all items, completely or not at all."""
     codes = codes_of_vectors(learned.hasher, X, learned.taught_by)
     columns = {"ids": ids, "metadata": metadata, "references": references, "previews": previews}
     given = None if labels is None else as_label_array(labels)

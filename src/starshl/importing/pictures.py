@@ -37,10 +37,10 @@ def import_pictures(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> ImportSummary:
-    """Make a collection of all pictures in a folder; it appears complete, or not at all.
+    """Make a collection of all pictures in a folder, completely or not at all.
 
-    JPEG, PNG and WebP files are read. Those in a subfolder have its name as their label, those at the top have none.
-    Files that cannot be read are skipped and listed.
+    JPEG, PNG and WebP files are read. The name of a subfolder is the label of the pictures in it; pictures at the top
+    have none. Files that cannot be read are skipped and listed.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def import_pictures(
     n_bits : int, default=None
         Length of the codes; None is 32, or as many as the vectors allow.
     network : bool, default=False
-        Describe pictures by a network that was trained on photographs (:class:`starshl.features.NetworkFeatures`)
-        instead of by pixels, gradients and colors.
+        Describe pictures with a neural network trained on photographs (:class:`starshl.features.NetworkFeatures`)
+        instead of with pixels, gradients and colors.
     n_jobs : int, default=None
         Threads; None is one, -1 all. The collection does not depend on it.
     progress : bool, default=False

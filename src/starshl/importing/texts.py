@@ -34,7 +34,7 @@ def import_texts(
     metadata: Sequence[Mapping[str, Any]] | None = None,
     references: Sequence[str | None] | None = None,
 ) -> ImportSummary:
-    """Make a collection of texts; it appears complete, or not at all.
+    """Make a collection of texts, completely or not at all.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""From vectors to a collection: codes beside the vectors themselves."""
+"""From vectors to a collection: codes, and the vectors themselves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def import_vectors(
     references: Sequence[str | None] | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> ImportSummary:
-    """Make a collection of vectors; it appears complete, or not at all.
+    """Make a collection of vectors, completely or not at all.
 
     Parameters
     ----------

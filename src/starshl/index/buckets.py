@@ -205,13 +205,13 @@ class BucketItems(Snapshot):
 
 
 class BucketIndex(ScanIndex):
-    """Search among the different codes only: the index for learned codes, of which few differ.
+    """Search only among the distinct codes: the index for learned codes, of which few are distinct.
 
-    A supervised hasher gives thousands of items the same code. They are kept as one bucket, so a search
-    costs O(different codes), and a query that equals a code with at least k items costs one look-up. If
-    codes have at most 64 bits and buckets hold hundreds of items, tables make the search of the different codes
-    three times as fast as a scan. Adding and removing cost O(len) per call: do both in batches. If most codes
-    are different, items are not grouped: that would take more memory and save little time.
+    A supervised hasher gives thousands of items the same code. They are kept as one bucket, so a search costs
+    O(distinct codes), and a query that equals a code with at least k items costs one lookup. If codes have at most 64
+    bits and buckets hold hundreds of items, tables make the search of the different codes three times as fast as a
+    scan. Adding and removing cost O(len) per call: do both in batches. If most codes are different, items are not
+    grouped: that would take more memory and save little time.
 
     Parameters
     ----------

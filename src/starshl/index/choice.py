@@ -76,8 +76,8 @@ def load_index(
         addition or removal copies the index into memory. Do not overwrite the file in place while it is mapped;
         ``save`` never does, because it renames a new file.
     verify : bool, default=True
-        Compare the contents with their checksum. Without it, damage that leaves a well-formed index goes unnoticed;
-        a file that could make a search read outside of its arrays is refused either way.
+        Compare the contents with their checksum. Without it, damage that leaves a well-formed index goes unnoticed; a
+        file that could make a search read outside its arrays is refused either way.
     n_jobs : int, default=None
         Threads of a search.
     """

@@ -28,11 +28,11 @@ class Candidates(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClassRule(ABC):
-    """What another class costs: ``class_weight``, and at least so much that ``class_first`` items of the class precede.
+    """What another class costs: ``class_weight``, or more, so that ``class_first`` items of the class come first.
 
-    If an item without regard to classes is at distance d, it stays there if it is of the query's class. Otherwise it is
-    at ``pushed(d, t)``, t being the distance of the ``class_first``-th nearest item of the class, or of the last one if
-    there are fewer.
+    Let d be the distance of an item without regard to classes. If it is of the query's class, it stays at d. Otherwise
+    it is at ``pushed(d, t)``, t being the distance of the ``class_first``-th nearest item of the class, or of the last
+    one if there are fewer.
     """
 
     class_bits: int

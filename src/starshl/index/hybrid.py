@@ -88,9 +88,9 @@ class HybridIndex(ScanIndex):
 
     The distance is the Hamming distance of the neighbor bits, plus ``class_weight`` if the class fields differ in any
     bit. So items of the query's class come first, unless others are nearer by more than the weight. With
-    ``class_first``, items of other classes are also at least one bit farther than so many items of the query's class
-    (all of them, if there are fewer): these come first, however near others are. Filters count: the first items are
-    those that pass.
+    ``class_first``, items of other classes are also at least one bit farther away than this many items of the query's
+    class (all of them, if there are fewer): these come first, however near others are. Filters count: the first items
+    are those that pass.
 
     So with ``class_first`` the distance of an item of another class depends on the other items, too: it is
     max(d + ``class_weight``, t + 1), where d is the number of differing neighbor bits and t the distance of the last

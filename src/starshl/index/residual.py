@@ -148,10 +148,11 @@ class ResidualItems(HeldItems):
 class ResidualIndex(ScanIndex):
     """Search items by the vectors that their codes stand for.
 
-    The distance is the squared distance of the query's vector from an item's reconstructed one, divided by the unit of
-    the reconstruction, plus ``class_weight`` if the class fields differ. With ``class_first``, items of other classes
-    are also farther than so many items of the query's class, by a thousandth: these come first, and the others follow
-    in their order. Distances are floats. They are sums of single-precision numbers, and equal codes have equal ones.
+    The distance is the squared distance between the query's vector and an item's reconstructed one, divided by the unit
+    of the reconstruction, plus ``class_weight`` if the class fields differ. With ``class_first``, items of other
+    classes are also farther away than this many items of the query's class, by a thousandth: these come first, and the
+    others follow in their order. Distances are floats. They are sums of single-precision numbers, and equal codes have
+    equal ones.
 
     Queries are :class:`VectorQueries`, as ``hasher.encode_queries`` makes them. A query that is a code stands for its
     own reconstructed vector.

@@ -164,7 +164,8 @@ def by_columns(kernels: Sequence[Kernel]) -> list[ColumnGroup]:
 def balance_columns(rows: Rows, kernels: Sequence[Kernel]) -> Rows:
     """Return the columns of all views side by side, each view in units of its median distance between rows.
 
-    Views count alike in distances between these rows, whatever their units are. Rows without views stay as they are.
+    All views count the same in distances between these rows, whatever their units are. Rows without views stay as they
+    are.
     """
     if not reads_columns(kernels):
         return rows

@@ -27,9 +27,9 @@ _NOT_KEPT = -1
 class KeptDistances:
     """Distances between whole tiles of samples and whole pieces of support rows.
 
-    BLAS rounds alike wherever a row stands in a product of two matrices of the same shapes, so distances from here are
-    the same bytes as those of a tile and a piece that are multiplied anew. Products of other shapes, at the end of the
-    samples and of the support, may be rounded differently: they are not kept.
+    BLAS rounds the same way wherever a row is in a product of two matrices of the same shapes, so distances from here
+    are the same bytes as those of a tile and a piece that are multiplied anew. Products of other shapes, at the end of
+    the samples and of the support, may be rounded differently: they are not kept.
 
     Parameters
     ----------

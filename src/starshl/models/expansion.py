@@ -49,7 +49,7 @@ class Expansion:
 
     @property
     def _functions(self) -> tuple[object, ...]:
-        """All that scores depend on, beside the samples."""
+        """Everything that scores depend on, except the samples."""
         return self.kernels, self.weights, self.support, self.kept, self.coefficients, self.intercept
 
     @property

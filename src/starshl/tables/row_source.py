@@ -230,7 +230,7 @@ def regrouped(blocks: Iterable[np.ndarray], size: int) -> Iterator[np.ndarray]:
 
 
 def _release_pages(array: np.ndarray) -> None:
-    """Give back the memory of pages that were read through a map; whoever needs them again reads them again.
+    """Give back the memory of pages that were read through a map; they are read again when they are needed.
 
     Without it, they count as memory of the process until other processes ask for it.
     """

@@ -26,7 +26,7 @@ class CodesState(NamedTuple):
 
 
 class Overtaken(Exception):
-    """Ends a run whose result nobody wants any more."""
+    """Ends a run whose result is no longer needed."""
 
 
 class Follower:
@@ -48,7 +48,7 @@ class Follower:
         return self._state
 
     def request(self) -> None:
-        """Run once more, as soon as the run under way has ended; that one goes on to its end."""
+        """Run once more, as soon as the current run has ended, which is not cut short."""
         with self._changed:
             if self._is_closed:
                 return
@@ -61,7 +61,7 @@ class Follower:
             self._changed.notify_all()
 
     def cancel(self) -> None:
-        """Give up what waits, and what runs at its next stage."""
+        """Cancel what is waiting, and what is running at its next stage."""
         with self._changed:
             self._is_wanted, self._is_canceled = False, True
             if self._state.state == "waiting":
@@ -69,7 +69,7 @@ class Follower:
             self._changed.notify_all()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until nothing waits or runs; False if that took longer."""
+        """Wait until nothing is waiting or running; return False if that took longer."""
         with self._changed:
             return self._changed.wait_for(lambda: self._state.state not in ("waiting", "running"), seconds)
 

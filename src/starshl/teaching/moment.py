@@ -20,7 +20,7 @@ _SUSPICION = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Never changed afterwards, so that threads may read it while others make the next one.
+    """Never changed afterward, so that threads may read it while others make the next one.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Moment:
         )
 
     def suspects(self, ids: np.ndarray, n: int) -> list[Suspect]:
-        """Return items whose given label the others speak against; the only label of a class is not suspected."""
+        """Return items whose given label does not fit the others; the only label of a class is not suspected."""
         without, labeled = self.beliefs.without_own, np.flatnonzero(self.given >= 0)
         if without.shape[1] < 2:
             return []

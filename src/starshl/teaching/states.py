@@ -51,7 +51,7 @@ class Suspect(NamedTuple):
 
 
 class ItemMap(NamedTuple):
-    """Places of items in the unit square, float32; those near each other are alike."""
+    """Places of items in the unit square, float32; items near each other are similar."""
 
     ids: np.ndarray
     x: np.ndarray

@@ -31,7 +31,7 @@ _NOT_PART = re.compile(r"writer\.lock|.*-shm|.*\.draft|\..*")
 
 
 def write_archive(target: BinaryIO, folder: Path) -> None:
-    """Write all files of a collection that nobody changes meanwhile."""
+    """Write all files of a collection, which must not change in the meantime."""
     checksums = {}
     for path in sorted(folder.iterdir()):
         if path.is_file() and not _NOT_PART.fullmatch(path.name):

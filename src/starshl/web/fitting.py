@@ -1,4 +1,4 @@
-"""Fits in a process of their own: they leave the service responsive, and can be ended at any moment."""
+"""Fits in a separate process: the service stays responsive, and a fit can be stopped at any moment."""
 
 from __future__ import annotations
 

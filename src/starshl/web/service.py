@@ -33,7 +33,7 @@ class Service:
     n_jobs : int, default=None
         Threads of one search.
     snapshots : path, default=None
-        Where snapshots go, in a folder per collection; beside each collection if None.
+        Where snapshots go, in a folder per collection; next to each collection if None.
     observer : Observer, default=None
         Gets told about batches and changes.
     """

@@ -25,7 +25,7 @@ _ENDING = ".starsnap"
 
 
 class SnapshotFolder:
-    """The snapshots of one collection, in a folder of their own."""
+    """The snapshots of one collection, in a separate folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -48,7 +48,7 @@ class SnapshotFolder:
         return path
 
     def make(self, searcher: Searcher, name: str | None = None) -> Snapshot:
-        """Write a snapshot of the present state; changes wait meanwhile, searches do not."""
+        """Write a snapshot of the current state; in the meantime, changes wait, but searches do not."""
         target = self._new_place(name or time.strftime("%Y%m%d-%H%M%S", time.gmtime()))
 
         def write() -> None:

@@ -30,7 +30,7 @@ class Writer:
     """The one thread that changes a collection.
 
     ``opened`` gives the collection, for the length of a block. A write with a key leaves a receipt in its transaction.
-    A second write with the same key finds the receipt and changes nothing, also if the service crashed in between.
+    A second write with the same key finds the receipt and changes nothing, even if the service crashed in between.
     """
 
     def __init__(

@@ -44,7 +44,7 @@ def create_app(open_service: Callable[[Observer], Service], settings: Settings |
     Parameters
     ----------
     open_service : function of an observer that returns a service
-        Called now, so that whoever starts the app learns what is wrong with a collection.
+        Called now, so that you learn at the start what is wrong with a collection.
     settings : Settings, default=None
         Tokens and limits; without tokens, only requests to localhost are answered.
     """

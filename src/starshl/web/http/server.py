@@ -26,7 +26,7 @@ _CONNECTIONS_PER_REQUEST = 8
 
 
 def run(app: ASGIApp, settings: Settings, listener: socket.socket) -> None:
-    """Serve until SIGTERM or SIGINT; then finish the requests under way and close the service."""
+    """Serve until SIGTERM or SIGINT; then finish the running requests and close the service."""
     # uvicorn handles it, and raises it again at the end, when everything is done.
     signal.signal(signal.SIGTERM, lambda *_: None)
     _server(app, settings).run(sockets=[listener])
@@ -59,7 +59,7 @@ class BackgroundServer:
             time.sleep(0.01)
 
     def close(self) -> None:
-        """Finish the requests under way, close the service, and stop."""
+        """Finish the running requests, close the service, and stop."""
         self._server.should_exit = True
         self._thread.join()
 
