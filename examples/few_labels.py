@@ -1,4 +1,4 @@
-"""Few labels: how far do five labels per class go? Prints accuracy on the rows without one."""
+"""Few labels: how far do five labels per class go? Prints the accuracy on the rows without a label."""
 
 import numpy as np
 from sklearn.datasets import load_digits

@@ -1,4 +1,4 @@
-"""A class that nobody knew at first: its items get a reserved codeword, and no stored code changes."""
+"""A class that was unknown at first: its items get a reserved codeword, and no stored code changes."""
 
 import numpy as np
 from sklearn.datasets import load_digits

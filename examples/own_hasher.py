@@ -1,4 +1,4 @@
-"""A hashing method of your own: declare facts, write fit, and check the contract that all methods here obey."""
+"""Your own hashing method: declare facts, write fit, and check the contract that all methods here obey."""
 
 import numpy as np
 from sklearn.datasets import load_digits

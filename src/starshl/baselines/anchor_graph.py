@@ -51,7 +51,7 @@ class AnchorGraphHash(BaseHasher):
         None: the mean distance to the n_neighbors-th nearest anchor.
     drop_tol : float, default=1e-3
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes

@@ -39,7 +39,7 @@ class BoostSSC(WeightedBits, StumpHasher):
     ranks by ``weighted_distances``, in which a differing bit counts by its weight in ``bit_weights_``; indexes
     compare codes by plain Hamming distance.
 
-    Decided here: :math:`\alpha` is capped at 10. When no stump is left with r > 0, the remaining bits are the
+    A choice made here: :math:`\alpha` is capped at 10. When no stump is left with r > 0, the remaining bits are the
     best of the remaining stumps, with weight 0.
 
     Parameters
@@ -55,7 +55,7 @@ class BoostSSC(WeightedBits, StumpHasher):
     unique : bool, default=True
         Take no stump twice: AdaBoost may, but a repeated bit tells nothing new.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes

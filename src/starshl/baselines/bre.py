@@ -52,7 +52,7 @@ class BRE(BaseHasher):
     tol : float, default=1e-4
         Stop when ten sweeps together lower the objective by less than tol times its start.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes

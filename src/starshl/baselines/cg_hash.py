@@ -20,7 +20,7 @@ __all__ = ["CGHash"]
 
 
 class CGHash(WeightedBits, LinearHasher):
-    r"""Add one bit at a time, the one that the triplets not yet satisfied ask for most.
+    r"""Add one bit at a time, always the one that helps the unsatisfied triplets most.
 
     Triplets (i, j, k) want row i nearer to row j than to row k in the weighted Hamming distance with weights
     w of the bits. With :math:`a_t(h) = [h_i \ne h_k] - [h_i \ne h_j]` the margins that a bit h gives,
@@ -32,10 +32,10 @@ class CGHash(WeightedBits, LinearHasher):
     lowers the objective. That search is not convex: the best random plane and a spectral relaxation are
     improved by L-BFGS on tanh in place of the sign, and the winner under the sign is taken.
 
-    Decided here: C is per triplet set (divided by their number T); the l1 norm of w is used; bits that
-    the linear program does not ask for any more (no value above 1) are still filled with the best
-    planes of the search. Indexes compare codes by plain Hamming distance; ``weighted_distances`` is the distance of
-    the paper, with w in ``bit_weights_``.
+    Choices made here: C is per triplet set (divided by their number T); the l1 norm of w is used; bits that the linear
+    program does not ask for any more (no value above 1) are still filled with the best planes of the search. Indexes
+    compare codes by plain Hamming distance; ``weighted_distances`` is the distance of the paper, with w in
+    ``bit_weights_``.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class CGHash(WeightedBits, LinearHasher):
     n_starts : int, default=100
         Random planes tried for each bit.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes

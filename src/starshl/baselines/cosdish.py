@@ -63,7 +63,7 @@ class COSDISH(BaseHasher):
         Penalty of the regression, as a share of the mean diagonal of :math:`\Phi^\top\Phi` (the features
         :math:`\Phi` of all training rows, without the constant). None is 0.1 for "linear", 1e-4 for "kernel".
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes

@@ -58,7 +58,7 @@ class ForgivingHash(BaseHasher):
     max_features : int, default=100
         Features drawn for the stumps of one bit.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes

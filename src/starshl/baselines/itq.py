@@ -47,7 +47,7 @@ class ITQ(LinearHasher):
         codes do not depend on the unit of X; "cca" only. (An absolute 1e-4 on MNIST rows of unit length is a
         share of 0.13.)
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
         Draws the first rotation.
 

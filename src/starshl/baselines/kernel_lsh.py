@@ -48,7 +48,7 @@ class KernelLSH(BaseHasher):
         Width of the Gaussian :math:`\exp(-\|x - a\|^2 / 2\sigma^2)`; "rms" is the root mean squared distance to the
         anchors.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes

@@ -53,7 +53,7 @@ class KMeansHash(BaseHasher):
     max_iter : int, default=50
         Most rounds of assigning and moving; they end earlier when no row changes its center.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
 
     Attributes
     ----------

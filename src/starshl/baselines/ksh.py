@@ -59,7 +59,7 @@ class KSH(BaseHasher):
     tol : float, default=0.01
         Stop when a step changes the smooth objective by less than tol times l.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes

@@ -60,7 +60,7 @@ class LAMP(BaseHasher):
     reweight : bool, default=True
         Give pairs that earlier bits got wrong more weight; without it bits differ by their start only.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes

@@ -36,9 +36,9 @@ class LDAHash(LinearHasher):
 
     Labels of G classes make only G - 1 eigenvalues small, so codes much longer than that get worse.
 
-    Decided here, where the paper is silent: both matrices are taken in the principal components of X and,
-    for LDA, get a small multiple of the identity, because constant features make them singular. Among
-    equally good thresholds the one nearest the median is taken.
+    A choice made here, because the paper does not say: both matrices are taken in the principal components of X and,
+    for LDA, get a small multiple of the identity, because constant features make them singular. Among equally good
+    thresholds the one nearest the median is taken.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class LDAHash(LinearHasher):
     regularization : float, default=1e-3
         Share of the mean eigenvalue (the mean diagonal) that is added to all eigenvalues of both matrices (LDA).
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes

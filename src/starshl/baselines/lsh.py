@@ -37,7 +37,7 @@ class LSHash(BaseHasher):
         Subtract the training mean. Without it, non-negative data (pixels) get nearly equal codes. Thresholds
         of "bit_sampling" move with the data, so it makes no difference there.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes

@@ -61,7 +61,7 @@ class MetricLSH(LinearHasher):
     tol : float, default=1e-3
         Stop when a sweep over the constraints changes the multipliers by less than this share of them.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes

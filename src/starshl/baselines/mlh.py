@@ -62,7 +62,7 @@ class MLH(LinearHasher):
     momentum : float, default=0.9
     regularization : float, default=1e-4
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes

@@ -29,7 +29,7 @@ class PCAHash(LinearHasher):
     overflow : {"raise", "random"}, default="raise"
         What to do when n_bits exceeds the rank of the centered rows: refuse, or add random directions.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
         Draws the random directions.
 

@@ -30,10 +30,9 @@ class ParamSensitiveHash(StumpHasher):
     thresholds of a feature are judged in one pass over the pairs. n_bits candidates are drawn without
     replacement.
 
-    Decided here: neighboring thresholds of a feature are nearly the same bit, so only the best few of each
-    feature are looked at, as few as give 5 n_bits stumps (one where there are that many features). If fewer
-    than that qualify, both shares are relaxed by the same amount, the smallest that admits so many
-    (``relaxation_``).
+    A choice made here: neighboring thresholds of a feature are nearly the same bit, so only the best few of each
+    feature are looked at, as few as give 5 n_bits stumps (one where there are that many features). If fewer than that
+    qualify, both shares are relaxed by the same amount, the smallest that admits so many (``relaxation_``).
 
     Parameters
     ----------
@@ -50,7 +49,7 @@ class ParamSensitiveHash(StumpHasher):
     n_pairs : int, default=20000
         Pairs drawn from the labels, half of them similar. Ignored when ``fit`` is given pairs.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes

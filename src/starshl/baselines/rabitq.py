@@ -62,7 +62,7 @@ class RaBitQ(LinearHasher):
         A uniformly random rotation, or random sign flips and a Walsh-Hadamard matrix over features padded to a power
         of two.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes

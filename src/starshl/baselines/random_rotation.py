@@ -26,7 +26,7 @@ class RandomRotation(LinearHasher):
     n_bits : int, default=32
         At most the rank of the centered rows.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes

@@ -72,7 +72,7 @@ class SDH(BaseHasher):
     max_inner_iter : int, default=10
         Most sweeps over the columns of H per iteration, "sdh" only; they end when no sign changes.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes

@@ -55,7 +55,7 @@ class SemanticHashing(BaseHasher):
         Map each feature from its range over the training rows to [0, 1] (new rows are clipped to it), or
         take features that are in [0, 1] as they are.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes

@@ -30,7 +30,7 @@ class SignBinarizer(BaseHasher):
     threshold : {"mean", "median", "zero"}, default="mean"
         "median" balances every bit on the training rows; "zero" is what databases do without training.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ class SpectralHash(BaseHasher):
     ranges : {"minmax", "percentile"}, default="minmax"
         The sides of the box: from smallest to largest projection, or between the percentiles 2.5 and 97.5.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Spherical hashing (Heo, Lee, He, Chang and Yoon 2012): inside or outside of hyperspheres."""
+"""Spherical hashing (Heo, Lee, He, Chang and Yoon 2012): inside or outside hyperspheres."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SphericalHash(BaseHasher):
     tol_std : float, default=0.15
     max_iter : int, default=100
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
         Draws the rows that the centers start from: each is the mean of five.
 

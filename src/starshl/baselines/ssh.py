@@ -59,7 +59,7 @@ class SSH(LinearHasher):
     threshold : {"zero", "median"}, default="zero"
         Where to cut the projections of the centered rows.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
 
     Attributes

@@ -37,7 +37,7 @@ class SelfTaughtHash(LinearHasher):
     SVM with squared hinge loss to each bit, so that new rows get codes too. Training rows that should be
     searched are encoded like queries, by the SVMs; the stage-1 codes are kept in ``spectral_codes_``.
 
-    Decided here, because the paper is silent:
+    Choices made here, because the paper does not say:
 
     - A graph of several components has one zero eigenvalue per component. Their indicator vectors come first, in the
       order they would have if all rows were coupled by an infinitely weak uniform weight.
@@ -56,7 +56,7 @@ class SelfTaughtHash(LinearHasher):
     C : float, default=1.0
         Cost of the SVMs.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
         Starting vector of the eigensolver.
 

@@ -39,7 +39,7 @@ class NetworkFeatures(Step):
     Parameters
     ----------
     n_jobs : int, default=None
-        Threads; None is one, -1 all.
+        Number of threads; None means one, -1 means all.
 
     Attributes
     ----------

@@ -45,7 +45,7 @@ class PictureFeatures(Step):
         Sides of the cells of "hog" in pixels, each of which is a separate view; the largest of several also tells
         bright on dark from dark on bright. None takes a seventh and a quarter of the shorter side of a picture.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Results do not depend on it.
+        Number of threads; None means one, -1 means all. Results do not depend on it.
 
     Attributes
     ----------

@@ -86,7 +86,7 @@ class HybridHasher(BaseHasher):
     codewords : Codebook, default=None
         Fit the class hasher to it. The class field is the position of the class in it; reserved words have one, too.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Codes do not depend on it.
+        Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
         Seeds the default hashers, and the sample of rows on which the weight is chosen.
 

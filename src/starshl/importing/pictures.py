@@ -52,7 +52,7 @@ def import_pictures(
         Describe pictures with a neural network trained on photographs (:class:`starshl.features.NetworkFeatures`)
         instead of with pixels, gradients and colors.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. The collection does not depend on it.
+        Number of threads; None means one, -1 means all. The collection does not depend on it.
     progress : bool, default=False
         Show a bar on standard error.
     """

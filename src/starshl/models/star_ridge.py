@@ -90,7 +90,7 @@ class StarRidge(KernelHasher):
     n_landmarks : int, default=None
         Number of landmarks above that; None is 3,000. More give better precision; time grows with the square.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Results do not depend on it.
+        Number of threads; None means one, -1 means all. Results do not depend on it.
     max_memory : float, default=None
         GiB that kernels may take during a fit; None is three quarters of what is free.
     random_state : int, RandomState or None, default=None

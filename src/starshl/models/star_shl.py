@@ -98,7 +98,7 @@ class StarSHL(KernelHasher):
         Largest KKT violation of a bit's SVM, at least 1e-8. If this or ``tol`` is below 1e-4, kernels on float32 rows
         are computed in float64.
     n_jobs : int, default=None
-        Threads; None is one, -1 all. Results do not depend on it.
+        Number of threads; None means one, -1 means all. Results do not depend on it.
     max_memory : float, default=None
         GiB that kernels may take during a fit; None is three quarters of what is free. Distances between training
         rows are stored if they fit, and otherwise computed whenever they are needed, which takes longer.
