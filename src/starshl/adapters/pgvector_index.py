@@ -227,7 +227,7 @@ class PgvectorIndex(DatabaseIndex):
         cursor.execute("SET LOCAL enable_indexscan = on")
         cursor.execute("SELECT set_config('hnsw.ef_search', %s, true)", [str(max(k, _DEFAULT_EF_SEARCH))])
         if self._scans_on:
-            # Continue until k items have passed the filter; their order is restored afterwards.
+            # Continue until k items have passed the filter; their order is restored afterward.
             cursor.execute("SET LOCAL hnsw.iterative_scan = relaxed_order")
 
     def _connect(self) -> Connection[Any]:

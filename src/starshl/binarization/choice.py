@@ -24,7 +24,7 @@ from .verdict import percent
 __all__ = ["Choice", "choose_hasher", "default_hasher"]
 
 _N_BITS = 32  # docs/choose.md compares lengths
-# Codes are compared without labels on so many rows at most, whatever the size of the data.
+# Without labels, codes are compared on at most this many rows, whatever the size of the data.
 _MOST_ROWS = 3000
 # Clusters of fewer rows were not tried, and a list of 100 would hold much of them.
 _LEAST_ROWS = 500

@@ -20,7 +20,7 @@ _CROWDED = 10
 _ENOUGH_QUERIES = 50
 # A difference in precision that is worth a sentence.
 _WORTH_TELLING = 0.005
-# A rival that finds so many more of the nearest vectors is better for those who want these.
+# If a rival finds this many more of the nearest vectors, people who want these should use it.
 _MUCH_MORE = 0.05
 
 

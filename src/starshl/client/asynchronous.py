@@ -43,7 +43,7 @@ class AsyncClient:
     Attributes
     ----------
     http : httpx client
-        Sends what has no method here; with the token, without further attempts.
+        Sends requests that have no method here, with the token and without retries.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class AsyncClient:
         return await self.send(list_collections())
 
     def collection(self, name: str) -> AsyncCollection:
-        """Return a collection to ask; whether it exists shows with the first question."""
+        """Return a collection to use; the first request shows whether it exists."""
         return AsyncCollection(self, name)
 
     async def send(self, call: Call[Result]) -> Result:
@@ -175,7 +175,7 @@ class AsyncCollection:
         among: Sequence[int] | None = None,
         **options: Any,
     ) -> list[Hit]:
-        """Return what is like some stored items and unlike others, by their kept vectors, without these items.
+        """Return items like some stored items and unlike others, by their kept vectors; these items are left out.
 
         Further options are those of :meth:`search`.
         """
@@ -225,7 +225,7 @@ class AsyncCollection:
         return await self._client.send(self._calls.update(ids, metadata))
 
     async def set_labels(self, ids: Sequence[int], labels: Sequence[Label | None]) -> Written:
-        """Set labels of items, or take them away where a label is None."""
+        """Set the labels of items; None removes a label."""
         return await self._client.send(self._calls.set_labels(ids, labels))
 
     async def remove(self, ids: Sequence[int]) -> Written:
@@ -235,11 +235,11 @@ class AsyncCollection:
     async def remove_matching(
         self, *, where: Mapping[str, Any] | None = None, labels: Sequence[Label] | None = None
     ) -> Written:
-        """Remove all items that pass a filter, of which there must be one."""
+        """Remove all items that pass a filter; a filter is required."""
         return await self._client.send(self._calls.remove_matching({"where": where, "labels": labels}))
 
     async def get(self, ids: Sequence[int], *, vectors: bool = False) -> list[Item]:
-        """Return items by id, perhaps with their kept vectors."""
+        """Return items by id, with their kept vectors if asked for."""
         return await self._client.send(self._calls.get(ids, vectors))
 
     async def list_items(
@@ -278,8 +278,8 @@ class AsyncCollection:
     async def import_file(self, path: PathLike, *, key: str | None = None) -> Job:
         """Begin to add items from a file of JSON lines, each an object with a vector.
 
-        It may have id, label, metadata and reference, too. If the import is cut short, the same file with the same key
-        goes on where it stopped; ``key`` of a job tells the key that was chosen here.
+        It may have id, label, metadata and reference, too. If the import is cut short, import the same file with the
+        same key, and it goes on where it stopped; ``key`` of a job is the key that was chosen here.
         """
         return await self._client.send(self._calls.import_file(path, key))
 
@@ -296,7 +296,7 @@ class AsyncCollection:
         return await self._client.send(self._calls.jobs())
 
     async def job(self, job: str) -> Job:
-        """Say how far a job is."""
+        """Say how far along a job is."""
         return await self._client.send(self._calls.job(job))
 
     async def cancel(self, job: str) -> Job:
@@ -316,7 +316,7 @@ class AsyncCollection:
         return await self._client.send(self._calls.list_snapshots())
 
     async def make_snapshot(self, name: str | None = None) -> Snapshot:
-        """Write a snapshot of the present state."""
+        """Write a snapshot of the current state."""
         return await self._client.send(self._calls.make_snapshot(name))
 
     async def save_snapshot(self, snapshot: str, path: PathLike) -> None:

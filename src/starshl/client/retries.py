@@ -28,7 +28,7 @@ class Retries:
     def wait_after(
         self, attempt: int, outcome: httpx.Response | httpx.TransportError, *, harmless: bool
     ) -> float | None:
-        """Return how many seconds to wait before another attempt, None after an answer that none could better."""
+        """Return how many seconds to wait before another attempt, None if another attempt would not help."""
         if attempt >= self.attempts or not _is_worth_it(outcome, harmless):
             return None
         wait = self.first_wait * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)

@@ -41,7 +41,7 @@ def put_items(
     session.check_writable()
     with session.reading() as (snapshot, _):
         pass
-    # Encoded before the change begins: other threads may write meanwhile.
+    # Encoded before the change begins, so that other threads can write in the meantime.
     items = EncodedItems.of(samples, snapshot)
     with session.writing() as change:
         if change.snapshot.model != items.model:

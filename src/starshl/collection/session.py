@@ -247,7 +247,7 @@ class Session:
         if known is None or known.generation != generation:
             fresh = known.caught_up(store) if known is not None else None
             fresh = fresh or self._read(store)
-            # What was read without locks is kept only if it was not written meanwhile.
+            # What was read without locks is kept only if the file has not been written since.
             store.check_unchanged()
             self._snapshot = known = fresh
         return known

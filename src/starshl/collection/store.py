@@ -37,7 +37,7 @@ class Store:
     def __init__(self, path: Path, *, writable: bool) -> None:
         self.path = path
         self._counter = path.with_name(acknowledged.FILE_NAME)
-        # What the transaction under way has done: ids to log, and what changes in blocks.
+        # What the current transaction has done: ids to log, and what changes in blocks.
         self._changed: list[int] = []
         self._leaving: list[int] = []
         self._arriving: list[BlockItems] = []

@@ -21,7 +21,7 @@ from .snapshot import Hits
 
 __all__ = ["MAX_CLASS_BITS", "HybridIndex", "HybridItems"]
 
-#: A class field lies in the first word of a code, also where words are narrow.
+#: A class field lies in the first word of a code, even if words are narrow.
 MAX_CLASS_BITS = 16
 # Distances are 32-bit numbers.
 _MAX_WEIGHT = 1 << 20

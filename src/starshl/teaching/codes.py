@@ -45,7 +45,7 @@ def fit_codes(
     hybrid = HybridHasher(ridge, n_bits=n_bits, codewords=codebook, random_state=0)
     hybrid.fit(items.rows[rows], labels, sample_weight=trust)
     fitted = current.with_hasher(hybrid) if isinstance(current, PreparedHasher) else hybrid
-    # The labels of the fit are not all a person's: whoever reads its record must be able to tell.
+    # Not all labels of the fit come from a person, and its record must say so.
     n_given = int((given[rows] >= 0).sum())
     origin = {"labels_given": n_given, "labels_believed": len(rows) - n_given}
     fitted.fit_record_ = hybrid.fit_record_ | origin

@@ -25,7 +25,7 @@ class BusyError(ServiceError):
 
 
 class ConflictError(ServiceError):
-    """The request does not fit the present state."""
+    """The request does not fit the current state."""
 
 
 class NotWritableError(ServiceError):
@@ -37,7 +37,7 @@ class NotInstalledError(ServiceError):
 
 
 class KeyReusedError(ServiceError):
-    """An idempotency key came with another request than before."""
+    """An idempotency key was used for another request before."""
 
 
 class TooLargeError(ServiceError):

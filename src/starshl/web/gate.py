@@ -10,7 +10,7 @@ __all__ = ["Gate"]
 
 
 class Gate:
-    """A lock that any number of threads share, or that one thread has alone; whoever wants it alone goes first."""
+    """A lock that any number of threads share, or that one thread has alone; one that wants it alone goes first."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()

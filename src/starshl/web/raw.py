@@ -66,7 +66,7 @@ def preview(searcher: Searcher, item: int) -> Preview:
 
 
 def warm_up(searcher: Searcher) -> None:
-    """Extract the features of an example, so that nobody waits for a network that is loaded on first use."""
+    """Extract the features of an example, so that no request waits for a network that is loaded on first use."""
     with searcher.opened() as collection:
         examples = {"pictures": np.zeros((8, 8, 3), np.uint8), "texts": "text"}
         # A library that is missing, or a step that must be passed again, is told to whoever needs it.
@@ -102,7 +102,7 @@ def _submitted(work: Callable[[], Result]) -> Future[Result]:
 
 
 def _explained(work: Callable[[], Result]) -> Result:
-    """Do the work; a missing library is no fault of whoever asked."""
+    """Do the work; a missing library is not the fault of the request."""
     try:
         return work()
     except MissingExtraError as error:

@@ -138,7 +138,7 @@ class Searcher:
             return len(collection)
 
     def warm_up(self) -> None:
-        """Search for, encode and classify a vector, so that nobody waits for loops that are compiled on first use."""
+        """Search for, encode and classify a vector, so that no request waits for loops that compile on first use."""
         with self.opened() as collection:
             hasher, has_items = collection.hasher, len(collection) > 0
         width = n_columns(hasher)
@@ -289,7 +289,7 @@ class Searcher:
         return self._writer.submit(action)
 
     def replace_folder(self, replace: Any) -> Future[None]:
-        """Call a function that replaces the folder, while nobody uses it, and open the collection again."""
+        """Call a function that replaces the folder while it is not in use, and open the collection again."""
 
         def swap() -> None:
             with self._gate.alone():

@@ -37,7 +37,7 @@ class Token:
         return cls(_digest(text), right, expires)
 
     def allows(self, right: str) -> bool:
-        """Return whether this token suffices; whoever may write may read."""
+        """Return whether this token is enough; a write token may also read."""
         return self.right in (right, WRITE)
 
     @property

@@ -61,7 +61,8 @@ class Writer:
         """Store items, given as checked rows and what the hasher made of them."""
 
         def store(collection: Collection, ids: np.ndarray) -> None:
-            # If the hasher was replaced since, the codes are worth nothing; here nobody can replace it again.
+            # If the hasher has been replaced since, the codes are worthless; while this runs, it cannot be replaced
+            # again.
             fresh = encoded if encoded.hasher is collection.hasher else Encoded.of(collection.hasher, "database", rows)
             method = collection.upsert if replace else collection.add
             method(

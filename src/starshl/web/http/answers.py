@@ -1,4 +1,4 @@
-"""Answers that HTTP gives a form of its own, and how to get there from what the library returns.
+"""Answers that have a different form in HTTP, and how to make them from what the library returns.
 
 All others are the values in :mod:`starshl.answers`, as they are.
 """
@@ -43,7 +43,7 @@ class Collections:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many items pass the filters; ``notes`` say what could be asked better."""
+    """How many items pass the filters; ``notes`` say how to ask more efficiently."""
 
     count: int
     notes: list[str]
@@ -51,7 +51,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """One result per query; ``notes`` say what could be asked better."""
+    """One result per query; ``notes`` say how to ask more efficiently."""
 
     results: list[answers.Found]
     notes: list[str] = field(default_factory=list)

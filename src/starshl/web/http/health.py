@@ -1,4 +1,4 @@
-"""Routes for those who watch the service."""
+"""Routes for monitoring the service."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ routes = router("health")
 
 @routes.get("/health/live")
 async def live() -> Health:
-    """Answer as long as the process does; needs no token."""
+    """Answer as long as the process is alive; needs no token."""
     return Health(status="live")
 
 
 @routes.get("/health/ready")
 async def ready(service: TheService) -> Health:
-    """Answer 200 if all collections answer, 503 while the service stops or restores one; needs no token."""
+    """Answer 200 if all collections answer, 503 while the service is stopping or restoring one; needs no token."""
     if not service.is_ready:
         raise BusyError("The service is about to stop, or is restoring a collection.")
     return Health(status="ready")

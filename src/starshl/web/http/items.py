@@ -64,7 +64,7 @@ async def list_items(
 
 @routes.post("/items/list")
 async def list_matching(body: ListRequest, collection: InCollection) -> ItemPage:
-    """List the items that pass filters by id."""
+    """List the items that pass filters, by id."""
     page: ItemPage = await in_thread(_page, collection, body.after, body.limit, body.to_filters())
     return page
 
@@ -105,7 +105,7 @@ async def remove_item(item: ItemId, collection: InCollection, key: Key) -> Writt
 
 @routes.put("/labels")
 async def set_labels(body: LabelsRequest, collection: InCollection, key: Key) -> Written:
-    """Set or take away labels of items; their codes follow."""
+    """Set or remove labels of items; their codes follow."""
     ids, labels = [item.id for item in body.items], [item.label for item in body.items]
     return await answer(collection.set_labels(ids, labels, key))
 

@@ -51,7 +51,7 @@ async def fit(body: FitRequest, collection: InCollection, service: TheService) -
 
 @routes.post("/import", status_code=202, openapi_extra={"requestBody": {"required": True, **_LINES}})
 async def import_items(request: Request, collection: InCollection, service: TheService, key: ImportKey = None) -> Job:
-    """Add items from JSON lines, one object with a vector per line, perhaps with id, label, metadata and reference."""
+    """Add items from JSON lines, one object per line: a vector, and id, label, metadata and reference if known."""
     collection.check_writable()
     file = await _received(request, collection)
     chosen = key or uuid.uuid4().hex
@@ -87,13 +87,13 @@ async def list_jobs(collection: InCollection, service: TheService) -> JobList:
 
 @routes.get("/jobs/{job}")
 async def get_job(job: JobId, name: CollectionName, service: TheService) -> Job:
-    """Say how far a job is."""
+    """Say how far along a job is."""
     return service.jobs.get(name, job)
 
 
 @routes.post("/jobs/{job}/cancel")
 async def cancel_job(job: JobId, name: CollectionName, service: TheService) -> Job:
-    """Ask a job to stop; batches that it has stored stay."""
+    """Ask a job to stop; batches that are already stored stay."""
     return service.jobs.cancel(name, job)
 
 

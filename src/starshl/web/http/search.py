@@ -24,7 +24,7 @@ async def search(body: SearchRequest, collection: InCollection) -> SearchAnswer:
 
 @routes.post("/search/batch")
 async def search_together(body: SearchesRequest, collection: InCollection) -> SearchAnswers:
-    """Do several searches with options of their own; if one of them cannot be done, none is answered."""
+    """Do several searches, each with its own options; if one of them cannot be done, none is answered."""
     return SearchAnswers(list(await asyncio.gather(*(_searched(each, collection) for each in body.searches))))
 
 

@@ -13,7 +13,7 @@ from ...workshop import Upload
 
 __all__ = ["Card", "cards_of", "picture_of_upload"]
 
-# Small pictures stand in the page itself: a request for each would take longer than all the rest.
+# Small pictures are part of the page itself: a request for each would take longer than everything else.
 _LARGEST_INLINE = 3000
 
 

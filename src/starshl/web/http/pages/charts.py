@@ -25,7 +25,7 @@ class Chart:
 
 
 def agreement_chart(points: Sequence[CurvePoint]) -> Chart | None:
-    """Draw how often predictions agreed with the labels given since, and behind it how many items each one changed."""
+    """Draw how often predictions agreed with the next labels, and behind it how many items each label changed."""
     known = [(place, point) for place, point in enumerate(points) if point.agreement is not None]
     if not known:
         return None
@@ -50,7 +50,7 @@ def agreement_chart(points: Sequence[CurvePoint]) -> Chart | None:
 
 
 def confidence_chart(counts: Sequence[int]) -> Chart | None:
-    """Draw how many items are how sure."""
+    """Draw how many items have which confidence."""
     most = max(counts, default=0)
     if not most:
         return None

@@ -33,7 +33,7 @@ Order = Annotated[Literal["least", "most"], Query()]
 
 
 class Answered(BaseModel):
-    """Items and the label that they get; no label takes theirs away."""
+    """Items and the label that they get; None removes their labels."""
 
     model_config = ConfigDict(extra="forbid")
     ids: Ids
@@ -112,7 +112,7 @@ async def give_label(body: Answered, request: Request, collection: InCollection,
 
 @routes.post("/explore/{name}/teach/skip")
 async def skip(body: Chosen, request: Request, collection: InCollection, service: TheService) -> Response:
-    """Propose some items no more."""
+    """Do not propose some items any more."""
 
     def change(lesson: Lesson) -> str:
         change_lesson(collection, lambda: lesson.skip(body.ids))
@@ -123,7 +123,7 @@ async def skip(body: Chosen, request: Request, collection: InCollection, service
 
 @routes.post("/explore/{name}/teach/undo")
 async def undo(body: Chosen, request: Request, collection: InCollection, service: TheService) -> Response:
-    """Take the last answer or skip back."""
+    """Undo the last answer or skip."""
 
     restored: list[int] = []
 
