@@ -102,7 +102,7 @@ def outcome_of(path: Path, memory_map: bool, verify: bool, queries, rng, expecte
         if "this index holds codes of" in str(error):
             return f"loads with another code length, {how}"
         # An edit may have set the last id to the largest there is, which leaves none to add.
-        if "ids left above" in str(error):
+        if "ids are left above" in str(error):
             return f"loads searched safely, {how}"
         return f"WRONG: {type(error).__name__} in a search, {how}"
     if expected is None or not verify:

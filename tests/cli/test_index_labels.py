@@ -165,7 +165,7 @@ def test_a_field_can_be_declared_later(place):
     np.savez(place / "years.npz", X=np.load(place / "rows.npz")["X"], year=1990 + numbers)
     answer_of(place, "build", "items", "model.star", "years.npz", "--no-labels")
     where = ("items", "--item", "0", "--where", '{"year": 1990}')
-    assert "declare the fields to filter by with `starshl index declare`." in run(place, "search", *where).stderr
+    assert "declare the fields that you filter by with `starshl index declare`." in run(place, "search", *where).stderr
     assert answer_of(place, "declare", "items", "year=int") == {"fields": {"year": "int"}}
     assert run(place, "search", *where).stderr == ""
 

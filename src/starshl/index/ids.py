@@ -50,5 +50,5 @@ def next_ids(n: int, last: int | None) -> np.ndarray:
     """Return the n ids after ``last`` (from 0 if there is none)."""
     first = 0 if last is None else max(int(last) + 1, 0)
     if first + n - 1 > _LARGEST:
-        raise ValueError(f"There are no {n} ids left above {last}. Give the ids yourself.")
+        raise ValueError(f"Not enough ids are left above {last} for {n} new items. Give the ids yourself.")
     return np.arange(first, first + n, dtype=np.int64)
