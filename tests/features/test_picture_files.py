@@ -122,7 +122,10 @@ def test_a_large_jpeg_gives_nearly_the_same_picture_as_when_it_is_decoded_comple
     ("content", "message"),
     [
         (b"", "not a picture"),
-        (b"plain text, no picture", "not a picture that can be read .it is of another kind.. Give a complete JPEG, PNG or WebP"),
+        (
+            b"plain text, no picture",
+            "not a picture that can be read .it is of another kind.. Give a complete JPEG, PNG or WebP",
+        ),
         (_encoded(_half_and_half())[:60], "not a picture"),
         (_encoded(_half_and_half(), "JPEG")[:300], "not a picture"),
         (_encoded(_half_and_half(), "GIF"), "of another kind"),
