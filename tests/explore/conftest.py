@@ -14,7 +14,7 @@ from starshl.web.http import BackgroundServer, create_app
 
 KINDS = ("circle", "cross", "square")
 N_PICTURES, N_LABELED = 240, 160
-COPIES = ("album", "lesson", "shared", "fresh", "careful", "idle", "quick")
+COPIES = ("album", "lesson", "shared", "fresh", "careful", "twice", "brushed", "idle", "quick")
 
 
 def draw(kind, rng, side=24):

@@ -79,16 +79,16 @@ def test_several_items_are_labeled_at_once_and_skipped_ones_do_not_come_back(vis
 
 
 def test_an_item_that_is_proposed_and_also_a_member_of_its_class_is_labeled_once(visit, site):
-    page = visit("/explore/careful/teach")
+    page = visit("/explore/twice/teach")
     lesson(page)
     name_by_typing(page, "ring")
-    before, item = labels(page, site, "careful"), focused(page)
+    before, item = labels(page, site, "twice"), focused(page)
     # A board that is shown again selects both places of an item that was selected.
     proposed = "document.querySelector('#proposals > li')"
     page.evaluate(f"() => document.querySelector('.small-options').append({proposed}.cloneNode(true))")
     assert page.locator(f'[data-id="{item}"][aria-selected="true"]').count() == 2
     press(page, "1")
-    assert labels(page, site, "careful") == before | {item: "ring"}
+    assert labels(page, site, "twice") == before | {item: "ring"}
 
 
 def test_keys_that_are_pressed_before_an_answer_arrives_are_about_the_next_item(visit, site):
@@ -206,7 +206,7 @@ def test_a_mistaken_address_leads_to_a_page_that_helps(visit, path):
 
 
 def test_items_are_selected_on_the_map_and_labeled(visit, site):
-    page = visit("/explore/shared/map")
+    page = visit("/explore/brushed/map")
     page.wait_for_selector("#map", timeout=30_000)
     until(page, "document.documentElement.dataset.ready === 'map'")
     page.click('[data-mode="select"]')
@@ -220,7 +220,7 @@ def test_items_are_selected_on_the_map_and_labeled(visit, site):
     page.fill("#label", "drawing")
     page.keyboard.press("Enter")
     until(page, "document.querySelector('#legend').textContent.includes('drawing')")
-    assert set(labels(page, site, "shared").values()) == {"drawing"}
+    assert set(labels(page, site, "brushed").values()) == {"drawing"}
     page.focus("#map")
     for key in ("+", "+", "ArrowLeft", "Escape"):
         page.keyboard.press(key)
