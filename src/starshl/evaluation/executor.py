@@ -4,7 +4,7 @@ Runs of one group, such as the code lengths of one method on the same rows, are 
 process, which computes what they have in common once.
 
 Every run goes to its own record, which is complete or absent, and then to a line of the summaries; a kill at any
-point loses no more than the runs under way. Workers are processes: if the system ends one, for example for lack of
+point loses no more than the runs it is doing. Workers are processes: if the system ends one, for example for lack of
 memory, only its run is lost.
 """
 
@@ -253,7 +253,7 @@ class _Worker:
         theirs.close()
 
     def give(self, queue: list[list[Job]]) -> None:
-        """Start the next run of the group under way or else of the next group in the queue, if there is one."""
+        """Start the next run of its group or else of the next group in the queue, if there is one."""
         if not self.rest_of_group and queue:
             self.rest_of_group = queue.pop(0)
         self.job = self.rest_of_group.pop(0) if self.rest_of_group else None

@@ -110,7 +110,7 @@ def claims_section(verdicts: list[Verdict]) -> Section:
             "best only if it is also ahead of KSH with all labels.",
             "Transduction is judged with both modes decoded by Hamming distance, ties at random; it has merit across a "
             "range of lengths if it is clearly ahead at more than half of them and clearly behind at none. Accuracies "
-            "by hinge distance are given as well.",
+            "by hinge distance are given, too.",
         )
     )
     table = Table("Claims", ("claim", "protocol", "verdict", "figures"), tuple(rows), n_text_columns=4, tones=_TONES)

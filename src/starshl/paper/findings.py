@@ -112,7 +112,7 @@ def _with_interval(gap: Paired) -> str:
 def transduction_findings(
     n_bits: int, before: Mapping[int, float], after: Mapping[int, float], decoding: str, setting: str
 ) -> list[str]:
-    """Say what transduction gains if both modes are decoded alike, from run -> accuracy of each."""
+    """Say what transduction gains if both modes are decoded the same way, from run -> accuracy of each."""
     gain = paired(after, before)
     if gain is None:
         return []

@@ -143,7 +143,7 @@ def _transduction(results: Results) -> list[str]:
             gap = paired(protocol.values(after, n_bits, metric_after), protocol.values(star, n_bits, metric_before))
             if gap is not None:
                 parts.append(f"{protocol.dataset} by {decoding} {_written(gap)}")
-    return [f"Transduction, decoded alike, changes the accuracy at 15 bits: {listed(parts)}."] if parts else []
+    return [f"Transduction, decoded the same way, changes the accuracy at 15 bits: {listed(parts)}."] if parts else []
 
 
 def _few_labels(results: Results, n_labels: int = 5) -> list[str]:

@@ -1,4 +1,4 @@
-"""A small table for each printed figure of the paper, beside what the paper says about it."""
+"""A small table for each printed figure of the paper, next to what the paper says about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The section of a transductive protocol: accuracy over code length, both modes decoded alike."""
+"""The section of a transductive protocol: accuracy over code length, both modes decoded the same way."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def _row(mode: str, decoding: str, setting: str) -> str:
 def _sentences(protocol: ProtocolResults, values: ByLength) -> list[str]:
     n_bits = protocol.lengths[-1]
     sentences = [
-        "Both modes are decoded alike. By Hamming distance, a query has the class of the nearest codeword, and the "
-        "expected accuracy of a random pick if several are equally near; by hinge distance there are no ties.",
+        "Both modes are decoded the same way. By Hamming distance, a query has the class of the nearest codeword, and "
+        "the expected accuracy of a random pick if several are equally near; by hinge distance there are no ties.",
         "The paper assigns unlabeled rows by hinge distance. To compare that with ties at random would count a finer "
         "decoding as a gain of transduction. With the default settings, labels spread over the neighbor graph of all "
         "rows.",

@@ -6,8 +6,8 @@ were left out reads them together (flexible discriminant analysis, Hastie, Tibsh
 
 .. math:: z_g = m_g^\top \Sigma^{-1} h - \tfrac12 m_g^\top \Sigma^{-1} m_g
 
-with the mean scores m of each class and their covariance within classes, both drawn toward those of classes that are
-all alike, by a share that cross-validation chooses. A share of one keeps the order of the scores.
+with the mean scores m of each class and their covariance within classes, both drawn toward those of classes that
+look the same, by a share that cross-validation chooses. A share of one keeps the order of the scores.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Discriminant:
 
     Parameters
     ----------
-    shrinkage : how far means and covariance are those of classes that are all alike
+    shrinkage : how far means and covariance are those of classes that look the same
     matrix : array of shape (n_classes, n_classes)
     shift : array of shape (n_classes,)
     crossed : array of shape (n_rows, n_classes), z of the rows it was learned from, each by the map of other rows

@@ -113,7 +113,7 @@ def _at_the_end(state: State, attempt: Attempt) -> Attempt:
 def _learn_on_sample(problem: Problem, state: State, rows: np.ndarray, attempts: Sequence[Attempt]) -> list[Attempt]:
     """Start all bits from kernel weights and coefficients of a sample of the rows, where both are cheap to learn.
 
-    The weights of different bits are much alike, so that those of the first are a good start for the others.
+    The weights of different bits are similar, so those of the first are a good start for the others.
     """
     chosen = sample_of(state.assignments[rows])
     if chosen is None or not attempts:

@@ -1,4 +1,4 @@
-"""How the tasks of a descent, one per bit, are run: on threads here, or by whoever else has the kernels."""
+"""How the tasks of a descent, one per bit, are run: on threads here, or elsewhere, wherever the kernels are."""
 
 from __future__ import annotations
 
