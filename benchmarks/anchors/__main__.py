@@ -3,7 +3,7 @@
     STARSHL_DATA=DIR python benchmarks/anchors --features gist            # computes GIST-512 once, into --cache
     STARSHL_DATA=DIR python benchmarks/anchors --features network --pictures FILE.npz      # color.py makes the file
     STARSHL_DATA=DIR python benchmarks/anchors --features FILE.npy        # your own: a vector for each of 60,000 rows
-    python benchmarks/anchors --table                                     # print the table of docs/anchors.md
+    python benchmarks/anchors --table                                     # print the tables of docs/anchors.md
 
 The rows are those of `cifar10-1000q-5000t`: 100 queries per class, the other 59,000 rows are the database, and 500 per
 class of them train; with `--protocol cifar10-1000q-59000t` the whole database trains. Results are lines of JSON in
@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "defaults"))
 from gist import gist
 from network import features_of_all, read_pictures
 from store import Store
-from table import table
+from table import gaps, table
 
 from starshl import StarRidge, StarSHL, datasets
 from starshl._shared_work import SharedWork, sharing_work
@@ -68,7 +68,7 @@ def main() -> None:
     given = parser.parse_args()
     store = Store("anchors")
     if given.table:
-        print(table(store.lines, LENGTHS))
+        print(table(store.lines, LENGTHS), gaps(store.lines, LENGTHS), sep="\n\n")
         return
     methods = given.methods.split(",")
     if unknown := set(methods) - set(METHODS):

@@ -1,4 +1,4 @@
-"""The table of docs/anchors.md: what was measured, mean and deviation over runs, beside what is published."""
+"""The tables of docs/anchors.md: what was measured, next to what is published, and how far StarRidge is ahead."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from statistics import mean, stdev
 
 from published import PUBLISHED
 
-__all__ = ["table"]
+from starshl.reports.document import difference, interval
+from starshl.reports.statistics import paired
+
+__all__ = ["gaps", "table"]
 
 _CODES = {"map": "out of sample", "map_known_labels": "known labels where given"}
 
@@ -52,3 +55,26 @@ def _cell(values: list[float]) -> str:
 
 def _row(features: str, method: str, codes: str, cells: list[str], runs: str, source: str) -> str:
     return f"| {features} | {method} | {codes} | {' | '.join(cells)} | {runs} | {source} |"
+
+
+def gaps(lines: list[dict], lengths: Sequence[int], first: str = "StarRidge") -> str:
+    """Return, as Markdown, how far one method is ahead of every other on the same rows, out of sample."""
+    bits = " | ".join(f"{n} bits" for n in lengths)
+    text = [f"| features | {first} minus | {bits} |", "|" + "---|" * (len(lengths) + 2)]
+    by_method: dict[tuple[str, str, str], dict[int, list[dict]]] = {}
+    for line in lines:
+        by_method.setdefault((line["protocol"], line["features"], line["work"]), {})[line["run"]] = line["rows"]
+    for (protocol, features, method), runs in sorted(
+        by_method.items(), key=lambda item: tuple(map(str.lower, item[0]))
+    ):
+        own = by_method.get((protocol, features, first), {})
+        if method != first:
+            cells = [_gap(own, runs, place) for place in range(len(lengths))]
+            text.append(f"| {features} | {method} | {' | '.join(cells)} |")
+    return "\n".join(text)
+
+
+def _gap(first: dict[int, list[dict]], second: dict[int, list[dict]], place: int) -> str:
+    """Write a mean difference with its 95% interval over the runs that both have."""
+    gap = paired(*({run: rows[place]["map"] for run, rows in runs.items()} for runs in (first, second)))
+    return "-" if gap is None else f"{difference(gap)} ({interval(gap)})"

@@ -72,3 +72,20 @@ def test_the_table_gives_mean_and_deviation_over_runs_and_marks_the_codes(part):
     text = part("table").table(lines, (12,))
     assert "| gist | SDH | out of sample | 0.450 ± 0.071 | 2 | measured here |" in text
     assert "| gist | SDH | known labels where given | 0.600 ± 0.000 | 2 | measured here |" in text
+
+
+def test_the_gap_to_another_method_is_that_of_the_runs_they_share(part):
+    def line(method, run, value):
+        return {
+            "protocol": "rows",
+            "features": "gist",
+            "run": run,
+            "work": method,
+            "rows": [{"bits": 12, "map": value}],
+        }
+
+    lines = [line("StarRidge", run, 0.5 + run / 100) for run in range(4)]
+    lines += [line("SDH", run, 0.4 + run / 100) for run in range(3)] + [line("ITQ", 9, 0.1)]
+    text = part("table").gaps(lines, (12,)).splitlines()
+    assert text[0] == "| features | StarRidge minus | 12 bits |"
+    assert text[2:] == ["| gist | ITQ | - |", "| gist | SDH | +0.100 (+0.100 to +0.100) |"]
