@@ -1,5 +1,6 @@
-"""What ``import starshl`` offers, and where its version stands."""
+"""What ``import starshl`` offers, where its version is, and how its layers are listed."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -50,3 +51,12 @@ def test_the_version_is_written_once():
     assert project["project"]["dynamic"] == ["version"]
     assert project["tool"]["hatch"]["version"]["path"] == "src/starshl/_version.py"
     assert "\nversion:" not in (ROOT / "CITATION.cff").read_text()
+
+
+def test_contributing_lists_the_layers_that_the_contract_checks():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    checked = [set(re.findall(r"\w+", layer)) for layer in project["tool"]["importlinter"]["contracts"][0]["layers"]]
+    table = (ROOT / "CONTRIBUTING.md").read_text().partition("| layer | what it holds |")[2].partition("\n\n")[0]
+    listed = [set(re.findall(r"`(\w+)`", row.split("|")[1])) for row in table.splitlines() if row.startswith("| `")]
+    assert listed[:-1] == checked[:-1]
+    assert listed[-1] <= checked[-1]  # the helpers at the bottom are only named as examples
