@@ -167,10 +167,6 @@ class ScanIndex(HammingIndex):
         header = {"kind": self.kind, "n_bits": self.n_bits, "space_id": self.space_id}
         write_index_file(path, header, self._items.arrays())
 
-    def _find(self, ids: np.ndarray) -> np.ndarray:
-        """Return the position of each id, -1 where there is none."""
-        return self._items.find(ids)
-
 
 def _check_new(items: Snapshot, ids: np.ndarray) -> None:
     last = items.last_id
