@@ -33,7 +33,9 @@ def test_without_labels_clusters_are_chosen_where_rows_have_clusters(digits):
     split = hold_out(X, hidden, None, 0)
     choice = choose_hasher(split, None, 16)
     assert isinstance(choice.hasher, HybridHasher)
-    assert choice.reason.startswith("HybridHasher with clusters was chosen, because no row has a label, and on 57 held")
+    assert choice.reason.startswith(
+        "HybridHasher with clusters was chosen, because there are no labels to learn from, and on 57"
+    )
     # The labels, which the choice did not see, agree with it.
     own, plain = (hasher.fit(split.items) for hasher in (choice.hasher, ITQ(16, random_state=0)))
     index = own.make_index(own.encode(split.items))
@@ -74,7 +76,7 @@ def test_a_gain_must_be_larger_than_chance(gain, is_better):
 def test_few_rows_without_labels_get_itq(digits):
     choice = choose_hasher(hold_out(digits[0][:200], None, None, 0), None, [8, 16])
     assert (type(choice.hasher), choice.lengths) == (ITQ, (8, 16))
-    assert choice.reason.endswith("no row has a label and there are too few rows to look for clusters.")
+    assert choice.reason.endswith("there are no labels to learn from and too few rows to look for clusters.")
 
 
 def test_a_hasher_that_was_named_is_used_at_its_own_length_or_at_those_named(digits):

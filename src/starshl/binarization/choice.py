@@ -135,7 +135,7 @@ def _choose_without_labels(split: Split, lengths: tuple[int, ...]) -> Choice:
     """
     itq = ITQ(lengths[0], random_state=0)
     if len(split.base) < _LEAST_ROWS:
-        reason = "ITQ was chosen, because no row has a label and there are too few rows to look for clusters."
+        reason = "ITQ was chosen, because there are no labels to learn from and too few rows to look for clusters."
         return Choice(itq, lengths, reason)
     sample = split.X[split.base[:_MOST_ROWS]]
     trial = hold_out(sample, None, None, 0)
@@ -149,7 +149,7 @@ def _choose_without_labels(split: Split, lengths: tuple[int, ...]) -> Choice:
         f"{percent(clustered.recall)} of the nearest vectors are among its 100 nearest codes "
         f"(ITQ: {percent(plain.recall)})"
     )
-    no_label = f"because no row has a label, and on {len(trial.query)} held-out rows"
+    no_label = f"because there are no labels to learn from, and on {len(trial.query)} held-out rows"
     if clustered.recall < plain.recall - _ALLOWED_LOSS:
         reason = f"ITQ was chosen, {no_label} HybridHasher with clusters loses too many neighbors: only {neighbors}."
         return Choice(itq, lengths, reason)
