@@ -64,8 +64,9 @@ def test_drawings_have_colors_for_light_and_dark_pages(results, tmp_path):
 def test_the_answer_names_the_winner_and_the_interval(made):
     results = made("paper-usps", figures())
     text, table, *_ = answer_section(results, check_claims(results)).blocks
-    assert text.lines[0].endswith("ahead of all other methods of the paper on usps: on every data set run so far.")
-    assert text.lines[1].endswith("the best is StarRidge on 1 of 1 data set.")
+    assert text.lines[0].startswith("By P@10 at 45 bits, *SHL with the paper's settings is clearly ahead of all other ")
+    assert text.lines[0].endswith(" methods of the paper on usps.")
+    assert text.lines[1].endswith("the best by P@10 is StarRidge on 1 of 1 data set.")
     (row,) = table.rows
     assert row[:4] == ("usps", "45", "3", "0.901")
     assert row[4:6] == ("KSH, all labels 0.851", "+0.050 (+0.050 to +0.050)")
@@ -77,7 +78,24 @@ def test_the_answer_says_where_starshl_is_not_ahead(made):
     values["ksh", 45] = [{"P@10": 0.99}] * 3
     results = made("paper-usps", values)
     text = answer_section(results, check_claims(results)).blocks[0]
-    assert text.lines[0].endswith("ahead of all other methods of the paper on no data set, not on usps.")
+    assert text.lines[0].endswith("clearly ahead of all other methods of the paper on no data set; behind on usps.")
+
+
+def test_the_answer_claims_no_lead_that_a_single_run_shows(made):
+    results = made("paper-usps", figures(n_runs=1))
+    text = answer_section(results, check_claims(results)).blocks[0]
+    assert text.lines[0].endswith("on no data set; not clear on usps.")
+
+
+def test_a_column_with_fewer_runs_than_the_caption_says_tells_how_many(made):
+    values = figures() | {("ksh", 15): [{"P@10": 0.8, "P@50": 0.8, "PR area": 0.8}]}
+    values = {(method, n_bits): runs[:1] if n_bits == 15 else runs for (method, n_bits), runs in values.items()}
+    results = made("paper-usps", values)
+    (table,) = (b for s in printed_sections(results, check_claims(results)) for b in s.blocks if isinstance(b, Table))
+    row = next(row for row in table.rows if row[0] == "KSH")
+    column = table.columns.index("P@10, 15 bits")
+    assert "over 3 runs" in table.caption
+    assert row[column].endswith("(1 run)")
 
 
 def test_each_printed_figure_has_what_the_paper_says_and_a_table(made):
@@ -106,6 +124,7 @@ def test_the_extent_counts_fits_done_and_planned_of_every_figure(made):
     section = extent_section(made("paper-usps", figures(bits=(5, 15), n_runs=1)), [])
     assert "usps 12 of 550" in section.blocks[0].lines[0]
     assert "mnist 0 of 550" in section.blocks[0].lines[0]
+    assert section.blocks[0].lines[0].endswith("The command starshl reproduce does those that are missing.")
 
 
 def test_a_typical_query_is_nearest_to_the_means_of_all_methods():
@@ -120,6 +139,8 @@ def test_the_committed_pages_are_those_of_the_committed_summaries(tmp_path):
     # Retrieved pictures are drawn from records, which are not committed; the drawing is.
     (tmp_path / "results").mkdir()
     shutil.copy(root / "docs" / "results" / "retrieved-pictures.svg", tmp_path / "results")
+    for linked in ("reproduce.md", "anchors.md"):
+        shutil.copy(root / "docs" / linked, tmp_path)
     write_pages(results, tmp_path)
     for page in ("results.md", "results/who-wins.svg", "results/claims.md"):
         assert (tmp_path / page).read_bytes() == (root / "docs" / page).read_bytes(), (

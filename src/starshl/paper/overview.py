@@ -75,16 +75,23 @@ def _contest(protocol: ProtocolResults) -> _Contest | None:
 def _in_short(contests: Sequence[_Contest]) -> list[str]:
     if not contests:
         return []
-    ahead = [contest.dataset for contest in contests if contest.lead.difference > 0]
-    behind = [contest.dataset for contest in contests if contest.lead.difference <= 0]
+    clear = [contest.dataset for contest in contests if contest.lead.clear and contest.lead.difference > 0]
+    not_clear = [contest.dataset for contest in contests if not contest.lead.clear]
+    behind = [contest.dataset for contest in contests if contest.lead.clear and contest.lead.difference < 0]
+    lengths = listed(sorted({contest.n_bits for contest in contests}))
     line = (
-        f"*SHL with the paper's settings is ahead of all other methods of the paper on {listed(ahead) or 'no data set'}"
+        f"By P@10 at {lengths} bits, *SHL with the paper's settings is clearly ahead of all other methods of the paper "
+        f"on {listed(clear) or 'no data set'}"
     )
-    line += f", not on {listed(behind)}." if behind else ": on every data set run so far."
+    line += f"; not clear on {listed(not_clear)}" if not_clear else ""
+    line += f"; behind on {listed(behind)}." if behind else "."
     winners = [contest.best for contest in contests]
     wins = {title_of(method): winners.count(method) for method in dict.fromkeys(winners)}
     best = listed(f"{title} on {n}" for title, n in wins.items())
-    return [line, f"Of all rows, newer methods included, the best is {best} of {counted(len(contests), 'data set')}."]
+    return [
+        line,
+        f"Of all rows, newer methods included, the best by P@10 is {best} of {counted(len(contests), 'data set')}.",
+    ]
 
 
 def _winners(contests: Sequence[_Contest]) -> Table:
@@ -102,7 +109,10 @@ def _winners(contests: Sequence[_Contest]) -> Table:
         for contest in contests
     ]
     columns = ("data set", "bits", "runs", "*SHL", "best other of the paper", "*SHL ahead by", "best of all", "by")
-    caption = "P@10, and paired differences with 95% intervals; *SHL has the paper's settings"
+    caption = (
+        "P@10, and paired differences with 95% intervals, over the runs that all methods have; *SHL has the paper's "
+        "settings"
+    )
     return Table(caption, columns, tuple(rows))
 
 
@@ -131,7 +141,7 @@ def _differences(protocols: Sequence[ProtocolResults], n_bits: int) -> Chart:
 
 
 def _transduction(results: Results) -> list[str]:
-    parts = []
+    parts, lengths = [], set()
     for protocol in results.of_task("transductive"):
         star, after = CLAIMED_ENTRY, f"{CLAIMED_ENTRY}-transductive"
         n_bits = max(protocol.lengths, key=lambda n: (len(protocol.values(after, n, "accuracy")), n), default=0)
@@ -143,7 +153,9 @@ def _transduction(results: Results) -> list[str]:
             gap = paired(protocol.values(after, n_bits, metric_after), protocol.values(star, n_bits, metric_before))
             if gap is not None:
                 parts.append(f"{protocol.dataset} by {decoding} {_written(gap)}")
-    return [f"Transduction, decoded the same way, changes the accuracy at 15 bits: {listed(parts)}."] if parts else []
+                lengths.add(n_bits)
+    at = f"at {listed(sorted(lengths))} bits"
+    return [f"Transduction, decoded the same way, changes the accuracy {at}: {listed(parts)}."] if parts else []
 
 
 def _few_labels(results: Results, n_labels: int = 5) -> list[str]:
@@ -156,8 +168,8 @@ def _few_labels(results: Results, n_labels: int = 5) -> list[str]:
         if "starridge" in means and "svc" in means:
             best = max(means, key=means.__getitem__)
             parts.append(
-                f"{protocol.dataset} {means['starridge']:.3f} (SVC {means['svc']:.3f}, best {title_of(best)} "
-                f"{means[best]:.3f})"
+                f"{protocol.dataset} {means['starridge']:.3f} (SVC {means['svc']:.3f}; best of all: "
+                f"{title_of(best)} {means[best]:.3f})"
             )
     return [f"With {n_labels} labels per class StarRidge has an accuracy of {listed(parts)}."] if parts else []
 
@@ -168,7 +180,7 @@ def _accuracy(protocol: ProtocolResults, method: str) -> dict[int, float]:
 
 
 def _no_labels(results: Results) -> list[str]:
-    parts = []
+    parts, lengths = [], set()
     for protocol in results.of_task("unsupervised"):
         if protocol.reduced or not protocol.lengths:
             continue
@@ -177,7 +189,9 @@ def _no_labels(results: Results) -> list[str]:
         if means:
             best = max(means, key=means.__getitem__)
             parts.append(f"{protocol.dataset} {title_of(best)} {means[best]:.3f}")
-    return [f"Without labels the best P@10 at 32 bits is that of {listed(parts)}."] if parts else []
+            lengths.add(protocol.lengths[-1])
+    at = f"at {listed(sorted(lengths))} bits"
+    return [f"Without labels, the best P@10 of the study's methods {at}: {listed(parts)}."] if parts else []
 
 
 def _claims_line(verdicts: Sequence[Verdict]) -> str:
@@ -209,12 +223,14 @@ def claims_in_short(verdicts: Sequence[Verdict]) -> Section:
 def extent_section(results: Results, pages: Sequence[tuple[str, str]]) -> Section:
     """Return how much was run, figure by figure, and where the rest is told."""
     known = {protocol.name: protocol for protocol in results.protocols}
-    parts = []
+    parts, n_missing = [], 0
     for figure in FIGURES.values():
         names = {protocol.name for protocol in figure.protocols}
         planned = sum(len(planned_cells(figure, name)) for name in names)
         done = sum(len(extent_of(known[name]).done & planned_cells(figure, name)) for name in names & known.keys())
         parts.append(f"{figure.name} {done:,} of {planned:,}")
+        n_missing += planned - done
     failed = f" {counted(len(results.failures), 'run')} failed." if results.failures else ""
-    line = f"Fits done (one per method, length and run): {listed(parts)}.{failed} `starshl reproduce` continues."
+    missing = " The command starshl reproduce does those that are missing." if n_missing else ""
+    line = f"Fits done (one per method, length and run): {listed(parts)}.{failed}{missing}"
     return Section("How much was run, and more", "more", [Text((line,)), Links(tuple(pages))])

@@ -33,6 +33,11 @@ _FOLDER = "results"
 _RETRIEVED = "retrieved-pictures.svg"
 _RETRIEVED_TITLE = "The query, and the nearest codes by each method; pale in dashed frames: another class"
 _TITLE = "Results: the experiments of the paper, rerun"
+# Linked where they are, next to results.md in the docs.
+_OTHER_PAGES = [
+    ("How to rerun all this, and what it costs", "reproduce.md"),
+    ("Figures that other papers print, next to ours on the same protocol", "anchors.md"),
+]
 
 
 def write_pages(results: Results, target: str | os.PathLike[str], records: RecordFolder | None = None) -> Path:
@@ -50,7 +55,8 @@ def write_pages(results: Results, target: str | os.PathLike[str], records: Recor
     retrieved = f"{_FOLDER}/{_RETRIEVED}" if (folder / _RETRIEVED).is_file() else None
     printed = printed_sections(results, verdicts, retrieved)
     front = [answer_section(results, verdicts), *printed, claims_in_short(verdicts)]
-    front.append(extent_section(results, pages))
+    others = [(title, name) for title, name in _OTHER_PAGES if (Path(target) / name).is_file()]
+    front.append(extent_section(results, pages + others))
     main = Path(target) / "results.md"
     written = {_write(main, _TITLE, results, front, {"answer": ("who-wins", "Who wins where, and by how much")})}
     for name, (title, sections) in appendix.items():

@@ -127,7 +127,8 @@ def _retrieval_table(protocol: ProtocolResults) -> Table | None:
         ]
     caption = f"Mean and deviation over {counted(protocol.n_runs, 'run')}; columns without a length: {lengths[-1]} bits"
     skip = (title_of("float"), RANDOM, MAJORITY)
-    return _without_empty(table_of_means(caption, ("method", *(name for name, _, _ in columns)), cells, skip=skip))
+    names = ("method", *(name for name, _, _ in columns))
+    return _without_empty(table_of_means(caption, names, cells, skip=skip, n_runs=protocol.n_runs))
 
 
 def _class_table(protocol: ProtocolResults) -> Table | None:

@@ -34,11 +34,12 @@ def table_of_means(
     *,
     skip: tuple[str, ...] = (),
     notes: Mapping[str, str] | None = None,
+    n_runs: int | None = None,
 ) -> Table:
     """Return a table of means and deviations.
 
     Bold marks the best mean over the runs that all rows of a column share. A cell with fewer runs than others of its
-    column says how many it has.
+    column, or than the caption says, says how many it has.
 
     Parameters
     ----------
@@ -50,12 +51,14 @@ def table_of_means(
         Rows that are never bold.
     notes : mapping of a row's name to a text, default=None
         Shown as the second column.
+    n_runs : int, default=None
+        The number of runs that the caption gives; None if it gives none.
     """
     first = 1 if notes is None else 2
     n_columns = len(columns) - first
     summaries = {name: [summarize(runs.values()) for runs in row] for name, row in cells.items()}
     by_column = [[row[place] for row in summaries.values()] for place in range(n_columns)]
-    most = [max((summary.n for summary in column if summary is not None), default=0) for column in by_column]
+    most = [n_runs or max((found.n for found in column if found is not None), default=0) for column in by_column]
     rows = []
     for name, row in summaries.items():
         note = () if notes is None else (notes.get(name, "-"),)
