@@ -32,14 +32,15 @@ def open_index(request):
 
     def open_one(n_bits, name=name, **options):
         if request.param == "pgvector":
+            uri = request.getfixturevalue("postgres").get_uri()
             from starshl.adapters.pgvector_index import PgvectorIndex
 
-            uri = request.getfixturevalue("postgres").get_uri()
             opened.append(PgvectorIndex(uri, n_bits, table=name, **options))
         else:
+            file = request.getfixturevalue("milvus_file")
             from starshl.adapters.milvus_index import MilvusIndex
 
-            opened.append(MilvusIndex(request.getfixturevalue("milvus_file"), n_bits, name=name, **options))
+            opened.append(MilvusIndex(file, n_bits, name=name, **options))
         return opened[-1]
 
     yield open_one

@@ -122,6 +122,7 @@ def test_the_page_tells_how_many_codes_are_different(digits):
 
 
 def test_the_page_says_why_a_rival_is_left_out(digits):
+    pytest.importorskip("faiss")  # without it, PQ is left out, too
     X, y = digits
     result = compare(X[:, :20], y, hasher=LSHash(32), n_queries=50)
     assert sorted(result.left_out) == ["ITQ", "RaBitQ", "SignBinarizer"]
@@ -334,6 +335,7 @@ def test_the_page_says_what_vectors_codes_and_the_model_take(default_items):
 
 
 def test_estimates_and_products_take_as_many_bytes_as_they_can(digits):
+    pytest.importorskip("faiss")
     X, y = digits
     result = compare(X, y, hasher=LSHash(32), rivals=["RaBitQ", "PQ"], n_bits=[32, 64], n_queries=60)
     short, long = ([one.bytes_per_item for one in length.methods] for length in result.lengths)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import csr_array, random
 from scipy.spatial.distance import cdist
 
 from starshl import NeighborGraph
@@ -71,7 +71,7 @@ def test_more_features_than_components_are_reduced_to_the_principal_ones():
 @pytest.mark.parametrize("n_features", [60, 3000])
 def test_sparse_rows_have_the_neighbors_of_the_same_rows_made_dense(n_features):
     rng = np.random.default_rng(4)
-    topics = random_array((12, n_features), density=0.1, rng=rng).toarray() * np.geomspace(1, 9, 12)[:, None]
+    topics = random(12, n_features, density=0.1, random_state=rng).toarray() * np.geomspace(1, 9, 12)[:, None]
     rows = topics[rng.integers(12, size=150)] * (rng.random((150, 1)) + 0.5)
     dense, sparse = NeighborGraph.of_rows(rows), NeighborGraph.of_rows(csr_array(rows))
     assert np.allclose(dense.weights.toarray(), sparse.weights.toarray(), atol=1e-5)
