@@ -87,7 +87,7 @@ def _angle(down: Value, across: Value) -> Value:
 def _arctangent(slope: Value) -> Value:
     """Return the arctangent in double precision: runtimes know it in single precision, and one step mends that."""
     first = slope.cast(np.float32).apply("Atan").cast(np.float64)
-    sine, cosine = first.apply("Sin"), first.apply("Cos")
+    sine, cosine = first.apply("Sin"), first.cosine()
     return first + (slope * cosine - sine) / (slope * sine + cosine)
 
 

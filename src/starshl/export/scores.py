@@ -119,7 +119,7 @@ def _spheres(hasher: Any, rows: Value) -> Value:
 
 def _eigenfunctions(hasher: Any, rows: Value) -> Value:
     phases = (project(rows, hasher.components_) - hasher.lows_) * (np.pi / hasher.sides_)
-    return (phases.take(hasher.directions_) * hasher.modes_).apply("Cos")
+    return (phases.take(hasher.directions_) * hasher.modes_).cosine()
 
 
 def _nearest_anchors(hasher: Any, rows: Value) -> Value:
