@@ -121,7 +121,9 @@ def _colors(pictures: Value, shape: tuple[int, int, int]) -> Value:
     hues, saturations, values = (_members(part, n_bins) for part, n_bins in zip(_hsv(pixels), COLOR_BINS, strict=True))
     n_others = COLOR_BINS[1] * COLOR_BINS[2]
     others = saturations.reshape(-1, n_pixels, COLOR_BINS[1], 1) * values.reshape(-1, n_pixels, 1, COLOR_BINS[2])
-    counts = hues.transpose(0, 2, 1) @ others.reshape(-1, n_pixels, n_others)
+    # Counts are exact in single precision; in double, some versions of ONNX Runtime fuse this into what they lack.
+    hues, others = hues.cast(np.float32), others.cast(np.float32)
+    counts = (hues.transpose(0, 2, 1) @ others.reshape(-1, n_pixels, n_others)).cast(np.float64)
     return (counts.reshape(-1, COLOR_BINS[0] * n_others) / float(n_pixels)).apply("Sqrt")
 
 
