@@ -4,7 +4,7 @@ Runs of one group, such as the code lengths of one method on the same rows, are 
 process, which computes what they have in common once.
 
 Every run goes to its own record, which is complete or absent, and then to a line of the summaries; a kill at any
-point loses no more than the runs it is doing. Workers are processes: if the system ends one, for example for lack of
+point loses no more than the runs in progress. Workers are processes: if the system ends one, for example for lack of
 memory, only its run is lost.
 """
 
@@ -32,8 +32,8 @@ from .summaries import RunSummary, SummaryFolder, summarize_record
 
 __all__ = ["Job", "Outcome", "Progress", "execute"]
 
-# The kernels of 10,000 training rows and 60,000 others take 4.4 GiB. With less room, lengths after lengths push out
-# what the next one needs first.
+# The kernels of 10,000 training rows and 60,000 others take 4.4 GiB. With less room, each code length would push out
+# what the next one needs.
 _SHARED_MEMORY = 0.5  # of what is free, for all workers together
 _SHARED_BYTES_ELSEWHERE = 4 << 30  # where the system does not tell what is free
 
