@@ -38,8 +38,10 @@ def page(browser, guarded):
 
 
 def log_in(page):
+    """Give the token, and wait until the page that was asked for has loaded, scripts included."""
     page.fill("#token", WRITER)
     page.click("text=Continue")
+    page.wait_for_url(lambda address: "/login" not in address)
 
 
 def lose_token(page, guarded, how):
@@ -54,7 +56,6 @@ def log_in_elsewhere(page):
     with page.context.expect_page() as opened:
         page.click("#login-needed a")
     log_in(opened.value)
-    opened.value.wait_for_selector("#main")
     opened.value.close()
     page.bring_to_front()
 
