@@ -14,6 +14,8 @@ from starshl.web import Service
 from starshl.web.http import create_app
 from starshl.web.settings import Settings
 
+from .drawn import import_raw
+
 N_ITEMS, N_COLUMNS = 60, 8
 
 
@@ -63,6 +65,14 @@ def template(tmp_path_factory, rows):
             references=[f"{i}.png" for i in range(N_ITEMS)],
         )
     return folder
+
+
+@pytest.fixture(scope="session")
+def raw_collections(tmp_path_factory):
+    """A folder with two closed collections: "pictures", of 24 pictures, and "texts", of 24 texts."""
+    root = tmp_path_factory.mktemp("raw")
+    import_raw(root)
+    return root
 
 
 @pytest.fixture

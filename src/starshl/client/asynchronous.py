@@ -153,6 +153,27 @@ class AsyncCollection:
         """
         return await self._client.send(self._calls.search_picture(picture, {"k": k, "labels": labels} | options))
 
+    async def encode_picture(self, picture: bytes | PathLike) -> str:
+        """Return the code of a picture in hexadecimal."""
+        return await self._client.send(self._calls.encode_picture(picture))
+
+    async def predict_picture(self, picture: bytes | PathLike, *, probabilities: bool = False) -> Prediction:
+        """Predict the label of a picture."""
+        return await self._client.send(self._calls.predict_picture(picture, probabilities))
+
+    async def add_picture(
+        self,
+        picture: bytes | PathLike,
+        *,
+        id: int | None = None,
+        label: Label | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        reference: str | None = None,
+    ) -> Written:
+        """Store a picture as a new item, together with its preview."""
+        options = {"id": id, "label": label, "metadata": metadata, "reference": reference}
+        return await self._client.send(self._calls.add_picture(picture, options))
+
     async def preview(self, item: int) -> bytes:
         """Return the small picture of an item, as the bytes of a file."""
         return await self._client.send(self._calls.preview(item))
@@ -198,27 +219,31 @@ class AsyncCollection:
 
     async def add(
         self,
-        vectors: ArrayLike,
+        vectors: ArrayLike | None = None,
         *,
+        texts: Sequence[str] | None = None,
         ids: Sequence[int] | None = None,
         labels: Sequence[Label | None] | None = None,
         metadata: Sequence[Mapping[str, Any]] | None = None,
         references: Sequence[str | None] | None = None,
     ) -> Written:
-        """Store new items, all of them or none."""
-        return await self._client.send(self._calls.add(vectors, ids, labels, metadata, references, replace=False))
+        """Store new items, given as vectors or as texts, all of them or none."""
+        call = self._calls.add(vectors, texts, ids, labels, metadata, references, replace=False)
+        return await self._client.send(call)
 
     async def upsert(
         self,
-        vectors: ArrayLike,
+        vectors: ArrayLike | None = None,
         *,
         ids: Sequence[int],
+        texts: Sequence[str] | None = None,
         labels: Sequence[Label | None] | None = None,
         metadata: Sequence[Mapping[str, Any]] | None = None,
         references: Sequence[str | None] | None = None,
     ) -> Written:
-        """Store items under given ids, replacing those that exist."""
-        return await self._client.send(self._calls.add(vectors, ids, labels, metadata, references, replace=True))
+        """Store items, given as vectors or as texts, under given ids, replacing those that exist."""
+        call = self._calls.add(vectors, texts, ids, labels, metadata, references, replace=True)
+        return await self._client.send(call)
 
     async def update(self, ids: Sequence[int], metadata: Sequence[Mapping[str, Any]]) -> Written:
         """Replace the metadata of items."""

@@ -73,16 +73,16 @@ class CollectionCalls:
         return Call("POST", self._path("search"), _read_found, body if texts is None else body | {"texts": list(texts)})
 
     def search_picture(self, picture: bytes | PathLike, options: dict[str, Any]) -> Call[list[Hit]]:
-        content = picture if isinstance(picture, bytes) else Path(picture).read_bytes()
-        params = {name: _parameter(value) for name, value in _given(options).items()}
-        return Call(
-            "POST",
-            self._path("search/picture"),
-            lambda answer: _read_found(answer)[0].hits,
-            params=params,
-            headers={"Content-Type": _media_type(content)},
-            content=content,
-        )
+        return self._with_picture("search", lambda answer: _read_found(answer)[0].hits, picture, options)
+
+    def encode_picture(self, picture: bytes | PathLike) -> Call[str]:
+        return self._with_picture("encode", lambda answer: str(answer["codes"][0]), picture, {})
+
+    def predict_picture(self, picture: bytes | PathLike, probabilities: bool) -> Call[Prediction]:
+        return self._with_picture("predict", Prediction.of, picture, {"probabilities": probabilities})
+
+    def add_picture(self, picture: bytes | PathLike, options: dict[str, Any]) -> Call[Written]:
+        return self._with_picture("items", Written.of, picture, options, {"Idempotency-Key": uuid.uuid4().hex})
 
     def preview(self, item: int) -> Call[bytes]:
         return Call(
@@ -111,7 +111,8 @@ class CollectionCalls:
 
     def add(
         self,
-        vectors: ArrayLike,
+        vectors: ArrayLike | None,
+        texts: Sequence[str] | None,
         ids: Sequence[int] | None,
         labels: Sequence[Label | None] | None,
         metadata: Sequence[Mapping[str, Any]] | None,
@@ -119,20 +120,23 @@ class CollectionCalls:
         *,
         replace: bool,
     ) -> Call[Written]:
-        rows = _rows(vectors)
-        columns = {
-            "vector": rows,
+        if (vectors is None) == (texts is None):
+            raise ValueError("Give either vectors or texts.")
+        columns: dict[str, list[Any] | None] = {
+            "vector": None if vectors is None else _rows(vectors),
+            "text": None if texts is None else list(texts),
             "id": None if ids is None else _ids(ids),
             "label": None if labels is None else _plain(labels),
             "metadata": None if metadata is None else [dict(entry) for entry in metadata],
             "reference": None if references is None else list(references),
         }
-        for name, column in columns.items():
-            if column is not None and len(column) != len(rows):
-                raise ValueError(
-                    f"There are {len(column)} values of {name} for {len(rows)} vectors; give one per vector."
-                )
         given = {name: column for name, column in columns.items() if column is not None}
+        kind, rows = next(iter(given.items()))
+        for name, column in given.items():
+            if len(column) != len(rows):
+                raise ValueError(
+                    f"There are {len(column)} values of {name} for {len(rows)} {kind}s; give one per {kind}."
+                )
         body = {"items": [dict(zip(given, values, strict=True)) for values in zip(*given.values(), strict=True)]}
         return self._write("PUT" if replace else "POST", "items", body)
 
@@ -213,6 +217,25 @@ class CollectionCalls:
 
     def _write(self, method: str, what: str, body: Mapping[str, Any]) -> Call[Written]:
         return Call(method, self._path(what), Written.of, body, headers={"Idempotency-Key": uuid.uuid4().hex})
+
+    def _with_picture(
+        self,
+        what: str,
+        read: Callable[[Any], Result],
+        picture: bytes | PathLike,
+        options: dict[str, Any],
+        headers: Mapping[str, str] | None = None,
+    ) -> Call[Result]:
+        """Return a request whose body is a picture, so that its options are parameters of the address."""
+        content = picture if isinstance(picture, bytes) else Path(picture).read_bytes()
+        return Call(
+            "POST",
+            self._path(f"{what}/picture"),
+            read,
+            params={name: _parameter(value) for name, value in _given(options).items()},
+            headers={"Content-Type": _media_type(content)} | dict(headers or {}),
+            content=content,
+        )
 
     def _path(self, what: str = "") -> str:
         return f"{_ROOT}/{quote(self.name, safe='')}" + (f"/{what}" if what else "")

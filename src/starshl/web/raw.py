@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,9 +15,11 @@ from ..collection import Preview
 from ..exceptions import MissingExtraError
 from ..features import open_picture, preview_of
 from .errors import BusyError, NotInstalledError, UnknownError
+from .futures import mapped
+from .requests import NewItems
 from .searcher import Searcher
 
-__all__ = ["picture_and_preview", "picture_vector", "preview", "text_vectors", "warm_up"]
+__all__ = ["picture_and_preview", "picture_vector", "preview", "text_items", "text_vectors", "warm_up"]
 
 Result = TypeVar("Result")
 
@@ -53,6 +56,20 @@ def text_vectors(searcher: Searcher, texts: Sequence[str]) -> Future[np.ndarray]
     return _submitted(lambda: _extracted(searcher, list(texts)))
 
 
+def text_items(searcher: Searcher, texts: Sequence[str], items: NewItems) -> Future[NewItems]:
+    """Return items with the vectors of their texts; a text becomes the title of its item, unless it has one."""
+
+    def complete(vectors: np.ndarray) -> NewItems:
+        with searcher.opened() as collection:
+            title = collection.title
+        metadata = items.metadata or [{}] * len(texts)
+        if title is not None:
+            metadata = [{title: text, **entry} for text, entry in zip(texts, metadata, strict=True)]
+        return replace(items, vectors=vectors, metadata=metadata)
+
+    return mapped(text_vectors(searcher, texts), complete)
+
+
 def preview(searcher: Searcher, item: int) -> Preview:
     """Return the small picture of an item."""
     with searcher.opened() as collection:
@@ -79,7 +96,7 @@ def _check_kind(searcher: Searcher, kind: str) -> None:
     with searcher.opened() as collection:
         if collection.kind != kind:
             raise ValueError(
-                f"The items of this collection are {collection.kind}, so it cannot be searched by {kind}. Search it by "
+                f"The items of this collection are {collection.kind}, so it takes no {kind}. Send "
                 f"{'vectors' if collection.kind == 'vectors' else f'{collection.kind} or vectors'}."
             )
 

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
+
 from ..answers import Label
 from ..collection import Explanation, Hit
 
@@ -75,11 +77,12 @@ class Found:
 class NewItems:
     """Items to store; lists have one entry per item."""
 
-    vectors: Sequence[Sequence[float]]
+    vectors: Sequence[Sequence[float]] | np.ndarray
     ids: Sequence[int] | None = None
     labels: Sequence[Label | None] | None = None
     metadata: Sequence[Mapping[str, Any]] | None = None
     references: Sequence[str | None] | None = None
+    previews: Sequence[bytes | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ class Writer:
                 labels=_labels(items.labels),
                 metadata=items.metadata,
                 references=items.references,
+                previews=items.previews,
             )
 
         return self._change(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ... import answers
 from ...answers import CollectionInfo, Explanation, Job, Snapshot
+from ...codes import BinaryCodes
 from ...collection import Explanation as Reasons
 from ...collection import Hit, Item
 from ..requests import Found
@@ -24,6 +25,7 @@ __all__ = [
     "SearchAnswer",
     "SearchAnswers",
     "SnapshotList",
+    "encoded_answer",
     "explanation_answer",
     "item_answer",
     "search_answer",
@@ -85,6 +87,10 @@ class Restored:
 @dataclass(frozen=True, slots=True)
 class JobList:
     jobs: list[Job]
+
+
+def encoded_answer(codes: BinaryCodes) -> Encoded:
+    return Encoded(n_bits=codes.n_bits, codes=[row.tobytes().hex() for row in codes.packed])
 
 
 def item_answer(item: Item, vector: list[float] | None = None) -> answers.Item:

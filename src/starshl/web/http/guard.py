@@ -25,7 +25,7 @@ _READING = {"GET", "HEAD", "OPTIONS"}
 _OPEN = re.compile(r"/api/v1/health/(live|ready)|/static/.+")
 # These send a body to ask a question, and change nothing.
 _QUESTIONS = re.compile(
-    r"/api/v1/collections/[^/]+/(search|search/batch|search/picture|recommend|encode|predict)"
+    r"/api/v1/collections/[^/]+/((search|encode|predict)(/picture)?|search/batch|recommend)"
     r"|/api/v1/collections/[^/]+/items/(get|list|count)"
     r"|/explore/[^/]+/search"
 )

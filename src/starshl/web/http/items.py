@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from fastapi import Path, Query
 
 from ...answers import Item, ItemPage, Written
-from ..requests import Filters
+from ..raw import text_items
+from ..requests import Filters, NewItems
 from ..searcher import Searcher
 from .answers import Count, item_answer
 from .parts import InCollection, Key, answer, in_thread, router
@@ -33,14 +34,14 @@ WithVectors = Annotated[bool, Query(description="Return the kept vectors, too.")
 @routes.post("/items", status_code=201)
 async def add_items(body: AddRequest, collection: InCollection, key: Key) -> Written:
     """Store new items, all of them or none."""
-    items = body.to_items(ids_required=False)
+    items = await _new_items(body, collection, ids_required=False)
     return await answer(await in_thread(collection.add, items, key))
 
 
 @routes.put("/items")
 async def put_items(body: AddRequest, collection: InCollection, key: Key) -> Written:
     """Store items under given ids; nothing of an item that is replaced stays."""
-    items = body.to_items(ids_required=True)
+    items = await _new_items(body, collection, ids_required=True)
     return await answer(await in_thread(collection.upsert, items, key))
 
 
@@ -108,6 +109,12 @@ async def set_labels(body: LabelsRequest, collection: InCollection, key: Key) ->
     """Set or remove labels of items; their codes follow."""
     ids, labels = [item.id for item in body.items], [item.label for item in body.items]
     return await answer(collection.set_labels(ids, labels, key))
+
+
+async def _new_items(body: AddRequest, collection: Searcher, *, ids_required: bool) -> NewItems:
+    collection.check_writable()
+    items = body.to_items(ids_required=ids_required)
+    return await answer(text_items(collection, body.texts, items)) if body.texts else items
 
 
 def _page(collection: Searcher, after: int | None, limit: int, filters: Filters | None = None) -> ItemPage:

@@ -70,7 +70,8 @@ async def _key(
 ) -> WriteKey | None:
     if idempotency_key is None:
         return None
-    what = f"{request.method} {request.url.path}\n".encode()
+    query = f"?{request.url.query}" if request.url.query else ""
+    what = f"{request.method} {request.url.path}{query}\n".encode()
     return WriteKey(f"request/{idempotency_key}", hashlib.sha256(what + await request.body()).hexdigest())
 
 

@@ -49,9 +49,10 @@ class Strict(BaseModel):
 
 
 class NewItem(Strict):
-    """An item to store; without an id, it gets the next free one."""
+    """An item to store, as a vector or as a text; without an id, it gets the next free one."""
 
-    vector: Vector
+    vector: Vector | None = None
+    text: Text | None = None
     id: Id | None = None
     label: Label | None = None
     metadata: Metadata = Field(default_factory=dict)
@@ -63,6 +64,17 @@ class AddRequest(Strict):
 
     items: Annotated[list[NewItem], Field(min_length=1, max_length=MOST_ROWS)]
 
+    @model_validator(mode="after")
+    def check(self) -> Self:
+        if {(item.vector is None, item.text is None) for item in self.items} not in ({(True, False)}, {(False, True)}):
+            raise ValueError("give every item a vector, or every item a text")
+        return self
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of the items; none if they are vectors."""
+        return [item.text for item in self.items if item.text is not None]
+
     def to_items(self, *, ids_required: bool) -> NewItems:
         ids = [item.id for item in self.items]
         given = [number for number in ids if number is not None]
@@ -72,7 +84,7 @@ class AddRequest(Strict):
                 + ("Replacing items needs the id of each." if ids_required else "Give all of them ids, or none.")
             )
         return NewItems(
-            vectors=[item.vector for item in self.items],
+            vectors=[item.vector for item in self.items if item.vector is not None],
             ids=given or None,
             labels=[item.label for item in self.items],
             metadata=[item.metadata for item in self.items],

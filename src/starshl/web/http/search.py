@@ -7,7 +7,7 @@ import asyncio
 from ...answers import Prediction
 from ..raw import text_vectors
 from ..searcher import Rows, Searcher
-from .answers import Encoded, SearchAnswer, SearchAnswers, search_answer
+from .answers import Encoded, SearchAnswer, SearchAnswers, encoded_answer, search_answer
 from .parts import InCollection, answer, in_thread, router
 from .schemas import PredictRequest, RecommendRequest, SearchesRequest, SearchRequest, VectorsRequest
 
@@ -39,8 +39,7 @@ async def recommend(body: RecommendRequest, collection: InCollection) -> SearchA
 @routes.post("/encode")
 async def encode(body: VectorsRequest, collection: InCollection) -> Encoded:
     """Encode vectors or texts as queries."""
-    codes = await answer(collection.encode(await _vectors(body, collection)))
-    return Encoded(n_bits=codes.n_bits, codes=[row.tobytes().hex() for row in codes.packed])
+    return encoded_answer(await answer(collection.encode(await _vectors(body, collection))))
 
 
 @routes.post("/predict")
