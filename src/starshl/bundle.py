@@ -19,7 +19,7 @@ from ._digest import array_digest
 from ._files import write_atomically
 from ._json import parse_json
 from .exceptions import BundleFormatError
-from .packing import pack_values, unpack_values
+from .stored_values import pack_values, unpack_values
 
 __all__ = ["FORMAT", "pack_values", "read_bundle", "read_checksum", "unpack_values", "write_bundle"]
 

@@ -17,7 +17,7 @@ from .._words import counted
 from ..bundle import pack_values, read_bundle, unpack_values, write_bundle
 from ..codes import BinaryCodes, make_space_id
 from ..exceptions import BundleFormatError
-from ..packing import packable
+from ..stored_values import packable
 from .separated import separated_codewords
 
 __all__ = ["Codebook"]

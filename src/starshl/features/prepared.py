@@ -21,7 +21,7 @@ from ..codebooks import Codebook
 from ..codes import BinaryCodes, make_space_id
 from ..exceptions import BundleFormatError
 from ..facts import Facts
-from ..packing import pack_values, unpack_values
+from ..stored_values import pack_values, unpack_values
 from .prepared_files import HASHER_PREFIX, check_arrays_have_owners
 from .probes import Probe
 from .step_lists import pack_steps, take_probes, unpack_steps

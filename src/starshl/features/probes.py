@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..packing import pack_values, unpack_values
+from ..stored_values import pack_values, unpack_values
 
 __all__ = ["check_transformer", "pack_probe", "take_probe"]
 

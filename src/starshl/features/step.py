@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from .._types import LabelsLike, Rows, SamplesLike
 from ..exceptions import BundleFormatError
-from ..packing import pack_values, unpack_values
+from ..stored_values import pack_values, unpack_values
 
 __all__ = ["Step"]
 

@@ -12,7 +12,7 @@ from ..catalog import pack_inner, unpack_inner
 from ..codes import BinaryCodes
 from ..exceptions import BundleFormatError
 from ..index.hybrid import MAX_CLASS_BITS
-from ..packing import pack_values, unpack_values
+from ..stored_values import pack_values, unpack_values
 
 if TYPE_CHECKING:
     from .hasher import HybridHasher
