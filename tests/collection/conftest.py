@@ -23,3 +23,18 @@ def folder(tmp_path, hasher, rows):
         metadata = [{"label": i % 3, "price": i, "name": f"no {i}"} for i in range(60)]
         collection.add(rows, metadata=metadata, references=[f"images/{i}.png" for i in range(60)])
     return path
+
+
+@pytest.fixture
+def kind():
+    """How vectors are kept, unless a test tries both ways."""
+    return "float16"
+
+
+@pytest.fixture
+def kept(tmp_path, hasher, rows, kind):
+    """A closed collection of 60 items that keeps their vectors."""
+    path = tmp_path / "kept"
+    with Collection.create(path, hasher, vectors=kind) as collection:
+        collection.add(rows, metadata=[{"price": number} for number in range(60)])
+    return path

@@ -1,0 +1,185 @@
+"""What is wrong, or fails in the middle, is refused and leaves nothing half done."""
+
+import resource
+import signal
+import sqlite3
+
+import numpy as np
+import pytest
+
+from starshl.collection import Collection
+from starshl.collection.store import Store
+from starshl.exceptions import CollectionError, CollectionFormatError
+
+from .states import assert_reads_like_a_new_reader, die, state_of
+
+
+def nested(depth):
+    """A dictionary with lists in it, so deep in all."""
+    inner = 1
+    for _ in range(depth - 1):
+        inner = [inner]
+    return {"a": inner}
+
+
+def test_a_second_writer_is_refused(folder):
+    with Collection(folder), pytest.raises(CollectionError, match="Another process is writing"):
+        Collection(folder)
+    Collection(folder).close()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda c, X: c.add(X[:2], ids=[100, 3]), ValueError, "3 is already in the collection"),
+        (lambda c, X: c.add(X[:2], ids=[100, 100]), ValueError, "more than once"),
+        (lambda c, X: c.add(X[:2], metadata=[{}]), ValueError, "1 dictionaries of metadata for 2 items"),
+        (lambda c, X: c.add(X[:1], metadata=[{"a": object()}]), ValueError, "cannot be stored"),
+        (lambda c, X: c.add(X[:1], metadata=[{"a": float("nan")}]), ValueError, "cannot be stored"),
+        (lambda c, X: c.add(X[:1], metadata=[{"a\0b": 1}]), ValueError, "the NUL character"),
+        (lambda c, X: c.update([1], [{"a": ["b\0"]}]), ValueError, "the NUL character"),
+        (lambda c, X: c.update([1], [{"a": "\\\0"}]), ValueError, "the NUL character"),
+        (lambda c, X: c.add(X[:1], references=[3]), ValueError, "references must hold 1 strings"),
+        (lambda c, X: c.add(), ValueError, "either X or codes"),
+        (lambda c, X: c.add(X[:1, :5]), ValueError, "5 features"),
+        (lambda c, X: c.remove([1, 777]), KeyError, "777 is not in the collection; nothing was removed"),
+        (lambda c, X: c.update([777], [{}]), KeyError, "777 is not in the collection"),
+        (lambda c, X: c.search(X[:1], k=0), ValueError, "k is 0"),
+        (lambda c, X: c.add(X[:1], metadata=[nested(101)]), ValueError, "nested more than 100 deep"),
+        (lambda c, X: c.update([1], [nested(100_000)]), ValueError, "nested more than 100 deep"),
+        (lambda c, X: c.search_radius(X[:1], -1), ValueError, "radius is -1"),
+        (lambda c, X: c.search(items=[777]), KeyError, "777"),
+        (lambda c, X: c.export("items.txt"), ValueError, r"ends in '.txt'"),
+    ],
+)
+def test_bad_input_changes_nothing(folder, rows, change, error, message):
+    with Collection(folder) as collection:
+        before = state_of(collection)
+        with pytest.raises(error, match=message):
+            change(collection, rows)
+        assert state_of(collection) == before
+        assert collection.verify() == 60
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda c, X: len(c),
+        lambda c, X: c.hasher,
+        lambda c, X: c.get([1]),
+        lambda c, X: c.search(X[:1]),
+        lambda c, X: c.add(X[:1]),
+        lambda c, X: c.update([1], [{}]),
+        lambda c, X: c.remove([1]),
+        lambda c, X: c.verify(),
+        lambda c, X: c.compact(),
+        lambda c, X: c.rows(),
+    ],
+)
+def test_a_closed_collection_says_so(folder, rows, use):
+    collection = Collection(folder)
+    collection.close()
+    collection.close()
+    with pytest.raises(CollectionError, match=r"was closed\. Make a new Collection object"):
+        use(collection, rows)
+
+
+def test_a_full_disk_loses_nothing_and_says_so(folder, rows):
+    with Collection(folder) as collection:
+        before = state_of(collection)
+        connection = collection._session._writer.connection
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages + 2}")
+        with pytest.raises(CollectionError, match=r"disk is full\. Free some space\. Nothing of this"):
+            collection.add(np.repeat(rows, 40, axis=0), metadata=[{"text": "x" * 500}] * 2400)
+        assert state_of(collection) == before
+        assert collection.verify() == 60
+
+
+def test_an_error_in_the_middle_of_a_batch_leaves_nothing_of_it(folder, rows, monkeypatch):
+    with Collection(folder) as collection:
+        before = state_of(collection)
+        monkeypatch.setattr(Store, "_count", die)
+        with pytest.raises(KeyboardInterrupt):
+            collection.add(rows)
+        monkeypatch.undo()
+        assert state_of(collection) == before
+
+
+@pytest.mark.parametrize("step", ["acknowledge", "checkpoint"])
+def test_a_change_interrupted_once_it_is_stored_is_not_forgotten(folder, rows, monkeypatch, step):
+    with Collection(folder) as collection:
+        owner = "acknowledged" if step == "acknowledge" else "connection.Connection"
+        monkeypatch.setattr(f"starshl.collection.{owner}.{step}", die)
+        with pytest.raises(KeyboardInterrupt):
+            collection.upsert(rows[50:51], ids=[0])
+        monkeypatch.undo()
+        collection.upsert(rows[51:52], ids=[1])
+        assert collection.codes([0, 1]) == collection.codes([50, 51])
+        assert_reads_like_a_new_reader(folder, collection, rows)
+
+
+def test_an_interrupted_removal_is_not_forgotten(folder, rows, monkeypatch):
+    with Collection(folder) as collection:
+        monkeypatch.setattr("starshl.collection.connection.Connection.checkpoint", die)
+        with pytest.raises(KeyboardInterrupt):
+            collection.remove([59])
+        monkeypatch.undo()
+        assert collection.add(rows[:1]).tolist() == [59]
+        assert_reads_like_a_new_reader(folder, collection, rows)
+
+
+def test_creating_over_something_is_refused(folder, hasher):
+    with pytest.raises(FileExistsError, match="exists already"):
+        Collection.create(folder, hasher)
+
+
+def test_a_failed_creation_leaves_no_folder(tmp_path, hasher, monkeypatch):
+    monkeypatch.setattr(type(hasher), "save", lambda *arguments: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        Collection.create(tmp_path / "items", hasher)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_is_full_at_creation_is_told_and_nothing_is_left(tmp_path, hasher):
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, limits[1]))
+    try:
+        with pytest.raises(CollectionError, match=r"The disk may be full or failing\. The collection was not made\."):
+            Collection.create(tmp_path / "items", hasher)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (3, "format 3; this version of starshl reads up to 2"),
+        (1, "tables of a collection"),
+        (0, "format 0, and formats begin with 1"),
+        (-1, "-1"),
+    ],
+)
+def test_another_format_is_refused(folder, found, message):
+    connection = sqlite3.connect(folder / "items.sqlite")
+    connection.execute("UPDATE facts SET value = ? WHERE name = 'format'", [found])
+    connection.commit()
+    connection.close()
+    with pytest.raises(CollectionFormatError, match=message):
+        Collection(folder)
+
+
+def test_a_changed_or_missing_model_is_refused(folder):
+    model = next(folder.glob("hasher-*.star"))
+    content = model.read_bytes()
+    model.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(CollectionFormatError, match="was changed"):
+        Collection(folder)
+    model.unlink()
+    with pytest.raises(CollectionFormatError, match="is missing"):
+        Collection(folder)
+    with pytest.raises(FileNotFoundError, match="no collection"):
+        Collection(folder / "nowhere")

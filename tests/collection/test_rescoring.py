@@ -1,0 +1,193 @@
+"""Rescoring: candidates by their codes, the order by kept vectors, the class of the query first."""
+
+import numpy as np
+import pytest
+
+from starshl import HybridHasher, StarRidge
+from starshl.baselines import ITQ, LSHash
+from starshl.collection import Collection
+
+from .kept_vectors import KINDS, brute_force
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_rescoring_all_items_is_brute_force_over_the_vectors(kept, rows, metric, kind):
+    queries = np.random.default_rng(1).standard_normal((7, 8))
+    with Collection(kept) as collection:
+        stored = collection.vectors(np.arange(60))
+        found = collection.search(queries, k=6, oversample=10, metric=metric)
+        for query, hits in zip(queries, found, strict=True):
+            ids, distances = brute_force(query, stored, np.arange(60), 6, metric)
+            assert [hit.id for hit in hits] == ids
+            np.testing.assert_allclose([hit.rescored for hit in hits], distances, atol=1e-12)
+        codes, items = collection.hasher.encode(queries), collection.codes(np.arange(60))
+        hamming = codes.distances(items)
+        assert all(hit.distance == hamming[q, hit.id] for q, hits in enumerate(found) for hit in hits)
+
+
+def test_rescoring_chooses_candidates_by_scores_and_then_by_vectors(tmp_path):
+    X = np.random.default_rng(0).standard_normal((3000, 16))
+    hasher = ITQ(12, random_state=0).fit(X)
+    queries = X[:20] + 0.3
+    with Collection.create(tmp_path / "items", hasher, vectors="float16") as collection:
+        collection.add(X)
+        found = collection.search(queries, k=3, oversample=5)
+        stored = collection.vectors(np.arange(3000))
+    signs, scores = hasher.encode_database(X).to_signs(), hasher.decision_function(queries)
+    hamming = hasher.encode(queries).distances(hasher.encode_database(X))
+    for q, hits in enumerate(found):
+        shortlist = np.lexsort((np.arange(3000), hamming[q]))[:150]
+        # Rounded: sums of the same numbers in another order.
+        products = np.round(signs[shortlist] @ scores[q], 9)
+        candidates = shortlist[np.lexsort((shortlist, -products))[:15]]
+        assert [hit.id for hit in hits] == brute_force(queries[q], stored[candidates], candidates, 3)[0]
+
+
+@pytest.fixture(scope="module", params=["hamming", "residual"])
+def hybrid(request, rows):
+    y = (rows[:, 0] > 0).astype(int)
+    return HybridHasher(StarRidge(random_state=0), n_bits=6, form=request.param, class_first=4, random_state=0).fit(
+        rows, y
+    )
+
+
+@pytest.fixture
+def classes(tmp_path, hybrid, rows):
+    """An open collection of hybrid codes, of which every third item has a label that contradicts its vector."""
+    labels = (rows[:, 0] > 0) ^ (np.arange(60) % 3 == 0)
+    with Collection.create(tmp_path / "classes", hybrid, vectors="float16") as collection:
+        collection.add(rows, labels=labels.astype(int))
+        yield collection
+
+
+@pytest.mark.parametrize(("given", "n_first"), [(None, 4), (0, 0), (1, 1), (100, 100)])
+def test_the_nearest_vectors_of_the_querys_class_come_first(classes, rows, given, n_first):
+    queries = rows[:12] + 0.3
+    stored, labels = classes.vectors(np.arange(60)), np.array([item.label for item in classes.get(np.arange(60))])
+    found = classes.search(queries, k=7, oversample=60, class_first=given)
+    for query, predicted, hits in zip(queries, classes.hasher.predict(queries), found, strict=True):
+        exact = np.linalg.norm(stored - query, axis=1)
+        by_distance = sorted(range(60), key=lambda item: (exact[item], item))
+        first = [item for item in by_distance if labels[item] == predicted][:n_first]
+        assert [hit.id for hit in hits] == [*first, *(item for item in by_distance if item not in first)][:7]
+        assert [hit.rescored for hit in hits] == pytest.approx([exact[hit.id] for hit in hits])
+
+
+def test_few_candidates_are_enough_of_the_querys_class(classes, rows):
+    labels = np.array([item.label for item in classes.get(np.arange(60))])
+    for query, predicted in zip(rows[:12] + 0.3, classes.hasher.predict(rows[:12] + 0.3), strict=True):
+        hits = classes.search(query[None], k=6, oversample=1)[0]
+        assert [labels[hit.id] == predicted for hit in hits[:4]] == [True] * 4
+
+
+def test_filters_count_before_the_class_does(classes, rows):
+    labels = np.array([item.label for item in classes.get(np.arange(60))])
+    predicted = classes.hasher.predict(rows[:1])[0]
+    of_class, others = np.flatnonzero(labels == predicted)[:2], np.flatnonzero(labels != predicted)[:10]
+    hits = classes.search(rows[:1], k=5, among=[*of_class, *others])[0]
+    assert {hit.id for hit in hits[:2]} == set(of_class)
+    assert {hit.id for hit in hits[2:]} <= set(others)
+
+
+def test_a_stored_item_finds_itself_first(classes):
+    assert [hits[0].id for hits in classes.search(items=[5, 6], k=3)] == [5, 6]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"oversample": 5}, r"oversample is 5, and this collection keeps no vectors\. .* make one that does"),
+        ({"metric": "cosine"}, "metric is 'cosine', and this collection keeps no vectors"),
+        ({"class_first": 0}, "class_first is 0, and this collection keeps no vectors"),
+        ({"rescore": True}, r"keeps no vectors\. Make one that does: Collection\.create"),
+    ],
+)
+def test_without_vectors_nothing_about_rescoring_is_ignored(folder, rows, options, message):
+    with Collection(folder) as collection, pytest.raises(ValueError, match=message):
+        collection.search(rows[:1], **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rescore": False, "oversample": 5}, r"oversample is 5, and rescore is False\..*leave out rescore=False"),
+        ({"oversample": 0}, "oversample is 0; it must be an integer of at least 1"),
+        ({"metric": "hamming"}, "metric is 'hamming'; choose one of 'euclidean', 'cosine'"),
+        ({"class_first": -1}, "class_first is -1; it must be an integer of at least 0"),
+        ({"class_first": 3}, r"class_first is 3, and the codes of a LSHash do not begin with a class"),
+    ],
+)
+def test_options_of_rescoring_that_cannot_be_meant_are_refused(kept, rows, options, message):
+    with Collection(kept) as collection:
+        with pytest.raises(ValueError, match=message):
+            collection.search(rows[:1], **options)
+        assert collection.search(rows[:1], class_first=0) == collection.search(rows[:1])
+
+
+def test_more_candidates_find_more_of_the_nearest_vectors(tmp_path):
+    X = np.random.default_rng(0).standard_normal((3000, 16))
+    queries = np.random.default_rng(1).standard_normal((30, 16))
+    true = np.argsort(np.linalg.norm(queries[:, None] - X, axis=2), axis=1)[:, :10]
+
+    def recall(**options):
+        found = collection.search(queries, k=10, **options)
+        return np.mean([len({hit.id for hit in hits} & set(ids)) / 10 for hits, ids in zip(found, true, strict=True)])
+
+    with Collection.create(tmp_path / "items", ITQ(16, random_state=0).fit(X), vectors="float16") as collection:
+        collection.add(X)
+        plain, few, many = recall(rescore=False), recall(oversample=2), recall(oversample=20)
+    assert plain < few < many
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_equal_vectors_are_ordered_by_id(tmp_path, hasher, rows, kind):
+    with Collection.create(tmp_path / "items", hasher, vectors=kind) as collection:
+        collection.add(np.repeat(rows[:2], 20, axis=0), ids=np.arange(40)[::-1])
+        hits = collection.search(rows[:1], k=15)[0]
+        assert [hit.id for hit in hits] == list(range(20, 35))
+        assert len({hit.rescored for hit in hits}) == 1
+
+
+def test_filters_apply_before_rescoring(kept, rows):
+    with Collection(kept) as collection:
+        stored = collection.vectors(np.arange(60))
+        hits = collection.search(rows[:1], k=3, oversample=1000, where={"price": {">=": 40}}, among=np.arange(50))[0]
+        assert [hit.id for hit in hits] == brute_force(rows[0], stored[40:50], np.arange(40, 50), 3)[0]
+        collection.set_labels([7, 9], ["a", "a"])
+        assert {hit.id for hit in collection.search(rows[:1], labels=["a"])[0]} == {7, 9}
+        assert collection.search(rows[:1], among=[]) == [[]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_item_is_its_own_nearest_neighbor(kept, kind):
+    with Collection(kept) as collection:
+        for item, hits in zip([3, 9], collection.search(items=[3, 9], k=5), strict=True):
+            assert (hits[0].id, hits[0].rescored) == (item, 0.0)
+
+
+def test_answers_do_not_depend_on_how_many_queries_come_at_once(kept, rows, monkeypatch):
+    with Collection(kept) as collection:
+        together = collection.search(rows, k=5, oversample=3)
+        assert together == [collection.search(rows[q : q + 1], k=5, oversample=3)[0] for q in range(60)]
+
+
+def test_without_rescoring_the_codes_decide(kept, folder, rows):
+    def plain(hits):
+        return [[(hit.id, hit.distance, hit.rescored) for hit in found] for found in hits]
+
+    with Collection(kept) as with_vectors, Collection(folder) as without:
+        expected = plain(without.search(rows[:5], k=7))
+        assert plain(with_vectors.search(rows[:5], k=7, rescore=False)) == expected
+
+
+def test_rescoring_without_vectors_is_refused(folder, rows):
+    with Collection(folder) as collection:
+        for use in (
+            lambda: collection.search(rows[:1], rescore=True),
+            lambda: collection.vectors([1]),
+        ):
+            with pytest.raises(ValueError, match=r"keeps no vectors\. Make one that does"):
+                use()
+        with pytest.raises(ValueError, match="keeps no vectors: a new hasher needs every item exactly once"):
+            collection.replace_hasher(LSHash(24, random_state=5).fit(rows))

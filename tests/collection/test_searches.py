@@ -1,0 +1,162 @@
+"""Searches over codes: what they find, in which order, and among which items."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from starshl.baselines import LSHash
+from starshl.collection import Collection
+from starshl.exceptions import CollectionError
+
+
+def test_search_agrees_with_brute_force_over_codes(folder, hasher, rows):
+    with Collection(folder) as collection:
+        found = collection.search(rows[:5], k=7)
+        distances = hasher.encode(rows[:5]).distances(hasher.encode(rows))
+        for q, hits in enumerate(found):
+            order = np.argsort(distances[q], kind="stable")[:7]
+            assert [(hit.id, hit.distance) for hit in hits] == [(i, distances[q, i]) for i in order]
+        metadata = {"label": 0, "price": 0, "name": "no 0"}
+        assert found[0][0] == (0, 0, "images/0.png", metadata, None, "vector", None)
+
+
+def test_search_by_item_is_search_by_its_vector(folder, rows):
+    with Collection(folder) as collection:
+        assert collection.search(items=[3, 9], k=5) == collection.search(rows[[3, 9]], k=5)
+        assert collection.search_radius(items=[3], radius=6) == collection.search_radius(rows[[3]], 6)
+
+
+def test_scores_order_items_at_equal_distance(folder, hasher, rows):
+    with Collection(folder) as collection:
+        hits = collection.search(rows[:1], k=60, by_scores=True)[0]
+    similarity = hasher.transform(rows) @ hasher.decision_function(rows[:1])[0]
+    keys = [(hit.distance, -similarity[hit.id]) for hit in hits]
+    assert all(a[0] < b[0] or a[1] <= b[1] + 1e-9 for a, b in pairwise(keys))
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ({"label": 1}, [i for i in range(60) if i % 3 == 1]),
+        ({"label": {"!=": 1}, "price": {">=": 50}}, [i for i in range(50, 60) if i % 3 != 1]),
+        ({"price": {">": 5, "<": 8}}, [6, 7]),
+        ({"name": {"in": ["no 4", "no 40"]}}, [4, 40]),
+        ({"name": {">": 5}}, []),
+        ({"name": "x' OR 1=1 --"}, []),
+    ],
+)
+def test_filters_choose_by_metadata(folder, rows, where, expected):
+    with Collection(folder) as collection:
+        hits = collection.search(rows[:1], k=60, where=where)[0]
+        assert sorted(hit.id for hit in hits) == expected
+        near = collection.search_radius(rows[:1], 24, where=where)[0]
+        assert near == hits
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({"lable": 1}, r"'lable', but no item has .* Did you mean 'label'\? There are: label, name, price\."),
+        ({"label": 1, "x') OR 1=1 --": 1}, "no item has metadata of that name. There are: label, name, price"),
+        ({"missing": {"!=": 1}}, "'missing', but no item has metadata of that name"),
+    ],
+)
+def test_a_filter_on_an_unknown_name_is_refused(folder, rows, where, message):
+    with Collection(folder) as collection:
+        with pytest.raises(ValueError, match=message):
+            collection.search(rows[:1], where=where)
+        with pytest.raises(ValueError, match=message):
+            collection.search_radius(rows[:1], 24, where=where)
+
+
+def test_a_filter_on_a_known_name_may_find_nothing(folder, tmp_path, hasher, rows):
+    with Collection(folder) as collection:
+        assert collection.search(rows[:2], where={"label": 77}) == [[], []]
+    with Collection.create(tmp_path / "empty", hasher) as collection:
+        assert collection.search(rows[:2], where={"label": 77}) == [[], []]
+
+
+def test_among_and_where_combine(folder, rows):
+    def ids(collection, **filters):
+        hits = collection.search(rows[:1], k=60, **filters)[0]
+        assert collection.search_radius(rows[:1], 24, **filters)[0] == hits
+        return sorted(hit.id for hit in hits)
+
+    with Collection(folder) as collection:
+        assert ids(collection, among=[5, 3, 3, 9]) == [3, 5, 9]
+        assert ids(collection, among=[5, 3, 9], where={"label": 0}) == [3, 9]
+        assert ids(collection, among=[]) == []
+        assert ids(collection, among=[3, 777]) == [3]
+
+
+def test_a_search_for_more_items_than_there_are_returns_them_all(folder, tmp_path, hasher, rows):
+    with Collection(folder) as collection:
+        assert collection.search(rows[:2], k=1000) == collection.search(rows[:2], k=60)
+    with Collection.create(tmp_path / "empty", hasher) as collection:
+        assert collection.search(rows[:2], k=3) == [[], []]
+        assert collection.search_radius(rows[:2], 3) == [[], []]
+
+
+def test_a_search_by_scores_encodes_once(folder, rows, monkeypatch):
+    calls = []
+    real = LSHash.decision_function
+    monkeypatch.setattr(LSHash, "decision_function", lambda self, X: calls.append(len(X)) or real(self, X))
+    with Collection(folder) as collection:
+        calls.clear()
+        collection.search(rows[:4], by_scores=True)
+    assert calls == [4]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["é", "日本", "🙂", "a\\b", "\\u00e9", "a\nb", "\t", "\x7f", "a/b", "a.b", "[0]", "$", "a'b", "half \ud800"],
+)
+def test_filters_find_every_name_that_metadata_can_have(folder, rows, name):
+    def found(collection, where):
+        return sorted(hit.id for hit in collection.search(rows[:1], k=60, where=where)[0])
+
+    with Collection(folder) as collection:
+        collection.update([4, 5, 6], [{name: 1, "other": 0}, {name: 2}, {"other": 1}])
+        assert found(collection, {name: 1}) == [4]
+        assert found(collection, {name: {"!=": 1}}) == [5]
+        assert found(collection, {name: {">": 0}}) == [4, 5]
+        assert found(collection, {name: {"in": [2, 3]}}) == [5]
+
+
+def test_text_that_looks_like_an_escaped_nul_is_no_nul(folder, rows):
+    metadata = {"a": r"\u0000", r"\u0000": r"\\u0000"}
+    with Collection(folder) as collection:
+        collection.update([4], [metadata])
+        assert collection.get([4])[0].metadata == metadata
+        assert [hit.id for hit in collection.search(rows[:1], where={"a": r"\u0000"})[0]] == [4]
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ({}, "it must be a dictionary"),
+        ("label = 1", "it must be a dictionary"),
+        ({"label": {"like": 1}}, "uses 'like'; comparisons are =, !="),
+        ({"label": {}}, "is empty"),
+        ({"label": {"in": []}}, "give a list of values"),
+        ({"label": None}, "with a NoneType"),
+        ({'la"bel': 1}, "cannot name a metadata field"),
+        ({"label": 2**70}, "does not fit in 64 bits"),
+        ({"la\0bel": 1}, "without double quotes or NUL"),
+        ({"label": "a\0b"}, "cannot contain NUL characters"),
+        ({"label": {"in": ["a", "\0"]}}, "cannot contain NUL characters"),
+        ({"label": "\ud800"}, "half of a surrogate pair"),
+    ],
+)
+def test_bad_filters_are_refused(folder, rows, where, message):
+    with Collection(folder) as collection, pytest.raises(ValueError, match=message):
+        collection.search(rows[:1], where=where)
+
+
+def test_a_search_that_fails_does_not_speak_of_changes(folder, rows):
+    where = {f"field {number}": 1 for number in range(1500)}
+    with Collection(folder) as collection:
+        with pytest.raises(CollectionError, match=r"Give a filter with fewer conditions\. Nothing was read\."):
+            collection.search(rows[:1], where=where)
+        assert len(collection.search(rows[:1], k=3)[0]) == 3
