@@ -5,7 +5,7 @@ DONE = "addEventListener('settled', resolve, {once: true})"
 
 def lesson(page):
     """Wait until a lesson is prepared."""
-    page.wait_for_selector("#proposals", timeout=30_000)
+    page.wait_for_selector("#proposals", timeout=60_000)
     until(page, "document.activeElement.matches('[role=option]')")
 
 
@@ -19,7 +19,7 @@ def press(page, *keys):
 
 def until(page, expression):
     """Wait until an expression is true; the pages forbid what wait_for_function does."""
-    for _ in range(300):
+    for _ in range(600):
         if page.evaluate(expression):
             return
         page.wait_for_timeout(100)

@@ -98,7 +98,7 @@ def visit(browser, site):
 
     def open_page(path, **settings):
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | settings)
-        context.set_default_timeout(30_000)
+        context.set_default_timeout(60_000)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))

@@ -149,7 +149,7 @@ def test_a_click_shows_neighbors_and_the_address_can_be_shared(visit):
     page.wait_for_selector("#asked")
     title = page.text_content("#asked")
     assert re.search(r"\?item=3$", page.url)
-    page.wait_for_selector('[aria-label="ITQ"]', timeout=30_000)
+    page.wait_for_selector('[aria-label="ITQ"]', timeout=60_000)
     assert page.locator('[aria-label="Codes"] .hit').count() == 10
     assert page.locator('[aria-label="Vectors"] .right').count() >= 5
     other = visit(page.url.removeprefix(page.url.split("/explore")[0]))
@@ -207,7 +207,7 @@ def test_a_mistaken_address_leads_to_a_page_that_helps(visit, path):
 
 def test_items_are_selected_on_the_map_and_labeled(visit, site):
     page = visit("/explore/brushed/map")
-    page.wait_for_selector("#map", timeout=30_000)
+    page.wait_for_selector("#map", timeout=60_000)
     until(page, "document.documentElement.dataset.ready === 'map'")
     page.click('[data-mode="select"]')
     box = page.locator("#map").bounding_box()
@@ -255,7 +255,7 @@ def settle(page, path):
     if path.endswith("teach"):
         lesson(page)
     if path.endswith("map"):
-        page.wait_for_selector("#map", timeout=30_000)
+        page.wait_for_selector("#map", timeout=60_000)
 
 
 @pytest.mark.parametrize("path", PAGES)

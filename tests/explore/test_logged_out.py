@@ -29,7 +29,7 @@ def guarded(template, tmp_path_factory):
 def page(browser, guarded):
     """A page of somebody who has logged in."""
     with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
-        context.set_default_timeout(30_000)
+        context.set_default_timeout(60_000)
         opened = context.new_page()
         opened.goto(f"{guarded}/explore/album?item=3")
         log_in(opened)

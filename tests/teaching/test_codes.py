@@ -91,25 +91,25 @@ def test_a_follower_runs_once_for_many_requests_and_gives_up_when_canceled():
     def work(report):
         runs.append(len(runs))
         begun.set()
-        assert go_on.wait(30)
+        assert go_on.wait(60)
         report("next")
         return 7
 
     follower = Follower(work)
     follower.request()
-    assert begun.wait(30)
+    assert begun.wait(60)
     for _ in range(5):
         follower.request()
     go_on.set()
-    assert follower.wait(30)
+    assert follower.wait(60)
     assert (len(runs), follower.state.state, follower.state.version) == (2, "current", 7)
     begun.clear()
     go_on.clear()
     follower.request()
-    assert begun.wait(30)
+    assert begun.wait(60)
     follower.cancel()
     go_on.set()
-    assert follower.wait(30)
+    assert follower.wait(60)
     assert follower.state.state == "canceled"
     follower.close()
 
@@ -120,7 +120,7 @@ def test_what_went_wrong_is_told():
 
     follower = Follower(work)
     follower.request()
-    assert follower.wait(30)
+    assert follower.wait(60)
     assert follower.state[:1] + follower.state[3:] == ("failed", "no room")
     follower.close()
 

@@ -10,19 +10,21 @@ def page(ask, path, **settings):
     return ask("GET", path, root="", headers=PAGE, **settings)
 
 
+def waited(ask_once, is_there, seconds=60):
+    """Ask until what is waited for is there; return that answer."""
+    end = time.monotonic() + seconds
+    while not is_there(found := ask_once()):
+        assert time.monotonic() < end, found
+        time.sleep(0.02)
+    return found
+
+
 def lesson(ask):
     """Wait until the lesson is prepared; return its first page."""
-    for _ in range(500):
-        found = page(ask, "/explore/things/teach")
-        if "data-version" in found.text:
-            return found.text
-    raise AssertionError(found.text)
+    return waited(lambda: page(ask, "/explore/things/teach").text, lambda text: "data-version" in text)
 
 
 def current_codes(ask):
     """Wait until the codes follow the labels of the lesson."""
-    for _ in range(1000):
-        if ask("GET", "/explore/things/teach/state", root="").json()["codes"] == "current":
-            return
-        time.sleep(0.02)
-    raise AssertionError("The codes did not follow in time.")
+    state = "/explore/things/teach/state"
+    waited(lambda: ask("GET", state, root="").json(), lambda state: state["codes"] == "current")

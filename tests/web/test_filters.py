@@ -77,7 +77,7 @@ def test_a_recommendation_is_a_search_for_the_middle_without_the_given_items(sha
     assert ids == [item for item in expected if item not in (3, 8, 5)][:6]
     assert (len(ids), found["total"]) == (6, 6)
     assert found["hits"][0]["explanation"]["text"].startswith(f"Item {ids[0]} ")
-    plain = shared.app.state.service.searcher("things").recommend([4], options=SearchOptions(k=2)).result(10)[0]
+    plain = shared.app.state.service.searcher("things").recommend([4], options=SearchOptions(k=2)).result(60)[0]
     assert 4 not in [hit.id for hit in plain.hits]
 
 

@@ -9,16 +9,14 @@ from starshl import Collection, StarRidge
 from starshl.codebooks import Codebook
 from starshl.web.places import codeword_places
 
-from .asking import current_codes, lesson, page
+from .asking import current_codes, lesson, page, waited
 
 
 def measured(ask):
     """What the page of the model shows once the search was measured: its text, and a figure per method."""
     ask("POST", "/explore/things/model/quality", root="")
-    for _ in range(500):
-        text = ask("GET", "/explore/things/model?part=quality", root="").text
-        if "data-poll" not in text:
-            break
+    part = "/explore/things/model?part=quality"
+    text = waited(lambda: ask("GET", part, root="").text, lambda text: "data-poll" not in text)
     return re.sub(r"\s+", " ", text), {
         method: float(number) for method, number in re.findall(r"<td>([^<]+)</td><td[^>]*>([\d.]+)", text)
     }

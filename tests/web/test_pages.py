@@ -1,6 +1,7 @@
 """Pages without a browser: what they say, that every search is an address, and who may change something."""
 
 import re
+import threading
 from urllib.parse import parse_qs
 
 import numpy as np
@@ -13,9 +14,10 @@ from starshl.web.http.guard import needed_right
 from starshl.web.http.pages.question import Question
 from starshl.web.http.pages.teach import keys_of
 from starshl.web.portraits import portrait_of
+from starshl.web.side_by_side import SideBySide
 from starshl.web.tokens import READ
 
-from .asking import PAGE, lesson, page
+from .asking import PAGE, lesson, page, waited
 
 
 def test_the_first_page_names_the_collections_and_how_many_items_have_labels(ask):
@@ -43,12 +45,13 @@ def test_the_fast_part_of_a_page_leaves_the_other_methods_out(ask):
     assert "<html" not in text
 
 
-def test_exact_search_and_a_baseline_appear_beside_the_codes_once_they_are_prepared(ask):
+def test_exact_search_and_a_baseline_appear_beside_the_codes_once_they_are_prepared(ask, monkeypatch):
+    go_on, prepare = threading.Event(), SideBySide.prepare
+    monkeypatch.setattr(SideBySide, "prepare", lambda self, job: go_on.wait(60) and prepare(self, job))
     assert "being prepared" in page(ask, "/explore/things?item=0").text
-    for _ in range(200):
-        text = page(ask, "/explore/things?item=0&part=rest").text
-        if "being prepared" not in text:
-            break
+    go_on.set()
+    rest = "/explore/things?item=0&part=rest"
+    text = waited(lambda: page(ask, rest).text, lambda text: "being prepared" not in text)
     assert 'aria-label="Vectors"' in text
     assert 'aria-label="ITQ"' in text
     assert "Why 0.png?" in page(ask, "/explore/things?item=3&hit=0").text
@@ -162,10 +165,7 @@ def test_only_a_search_with_a_picture_needs_no_right_to_write():
 
 def test_the_map_places_every_item_once_it_is_prepared(ask):
     assert ask("GET", "/explore/things/map/items", root="").status_code == 409
-    for _ in range(500):
-        text = page(ask, "/explore/things/map").text
-        if "<canvas" in text:
-            break
+    waited(lambda: page(ask, "/explore/things/map").text, lambda text: "<canvas" in text)
     found = ask("GET", "/explore/things/map/items", root="").json()
     assert found["ids"] == [str(item) for item in range(60)]
     assert all(0 <= place <= 10_000 for place in found["x"] + found["y"])

@@ -51,7 +51,7 @@ class Served:
 
 def write_until_it_fails(address, rows, acknowledged, begun):
     """Add items with keys, one request at a time; note the batches that were sent and those that were acknowledged."""
-    with httpx.Client(base_url=address, timeout=20) as http:
+    with httpx.Client(base_url=address, timeout=60) as http:
         while True:
             key = uuid.uuid4().hex
             body = {
@@ -121,7 +121,7 @@ def test_a_kill_in_the_middle_of_snapshots_and_restores_leaves_a_whole_collectio
 
     def snapshot():
         with (
-            httpx.Client(base_url=f"{served.address}/api/v1/collections/things", timeout=20) as http,
+            httpx.Client(base_url=f"{served.address}/api/v1/collections/things", timeout=60) as http,
             suppress(httpx.TransportError),
         ):
             for name in range(1000):

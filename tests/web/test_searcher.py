@@ -47,16 +47,16 @@ def test_searches_of_many_threads_give_what_the_collection_gives(searcher, templ
         ]
     futures = [[searcher.search([row], options=each) for row in rows[:15]] for each in options]
     for found, wanted in zip(futures, expected, strict=True):
-        assert [future.result(30)[0].hits for future in found] == wanted
+        assert [future.result(60)[0].hits for future in found] == wanted
 
 
 def test_a_search_by_radius_counts_what_it_leaves_out(searcher):
-    (found,) = searcher.search(items=[3], options=SearchOptions(k=2, radius=24)).result(10)
+    (found,) = searcher.search(items=[3], options=SearchOptions(k=2, radius=24)).result(60)
     assert (len(found.hits), found.total, found.hits[0].id) == (2, 60, 3)
 
 
 def test_stored_items_may_be_asked_for_twice_and_explained(searcher):
-    first, second = searcher.search(items=[7, 7], options=SearchOptions(k=2, explain=True)).result(10)
+    first, second = searcher.search(items=[7, 7], options=SearchOptions(k=2, explain=True)).result(60)
     assert first == second
     assert first.explanations[0].distance == 0
 
@@ -67,15 +67,15 @@ def test_labels_that_are_equal_in_python_are_not_searched_together():
 
 def test_a_search_for_an_unknown_item_fails_alone(searcher):
     good, bad = searcher.search(items=[1]), searcher.search(items=[999])
-    assert good.result(10)[0].hits[0].id == 1
+    assert good.result(60)[0].hits[0].id == 1
     with pytest.raises(UnknownError, match="999"):
-        bad.result(10)
+        bad.result(60)
 
 
 def test_codes_are_those_of_the_hasher(searcher, rows):
     with searcher.opened() as collection:
         expected = collection.hasher.encode(rows[:4])
-    assert searcher.encode(rows[:4].tolist()).result(10) == expected
+    assert searcher.encode(rows[:4].tolist()).result(60) == expected
 
 
 @pytest.mark.parametrize(
@@ -96,30 +96,30 @@ def test_vectors_that_cannot_be_encoded_are_refused_before_they_meet_others(sear
 def test_a_write_with_a_key_is_stored_once_also_after_opening_again(folder, rows):
     items, key = NewItems(rows[:2].tolist()), WriteKey("k", "digest")
     first = Searcher(folder)
-    assert (first.add(items, key).result(10).ids, first.add(items, key).result(10).repeated) == ([60, 61], True)
+    assert (first.add(items, key).result(60).ids, first.add(items, key).result(60).repeated) == ([60, 61], True)
     first.close()
     second = Searcher(folder)
-    again = second.add(items, key).result(10)
+    again = second.add(items, key).result(60)
     assert (again.ids, again.repeated, len(second)) == ([60, 61], True, 62)
     with pytest.raises(KeyReusedError):
-        second.remove([60], WriteKey("k", "another digest")).result(10)
+        second.remove([60], WriteKey("k", "another digest")).result(60)
     second.close()
 
 
 def test_a_write_that_failed_may_be_sent_again_with_its_key(searcher, rows):
     key = WriteKey("k", "digest")
     with pytest.raises(UnknownError):
-        searcher.remove([100], key).result(10)
-    searcher.add(NewItems(rows[:1].tolist(), ids=[100])).result(10)
-    assert searcher.remove([100], key).result(10).repeated is False
+        searcher.remove([100], key).result(60)
+    searcher.add(NewItems(rows[:1].tolist(), ids=[100])).result(60)
+    assert searcher.remove([100], key).result(60).repeated is False
 
 
 def test_items_encoded_before_the_hasher_was_replaced_are_encoded_again(searcher, rows):
     """The codes of the old hasher have the same length, so nothing else would notice."""
     other = LSHash(24, random_state=9).fit(rows)
     stale = searcher._encode_group("database", [rows[:1]])[0]
-    searcher.replace_hasher(other).result(30)
-    searcher._writer.put(NewItems(rows[:1].tolist()), rows[:1], stale, None, replace=False).result(10)
+    searcher.replace_hasher(other).result(60)
+    searcher._writer.put(NewItems(rows[:1].tolist()), rows[:1], stale, None, replace=False).result(60)
     with searcher.opened() as collection:
         assert collection.codes([60]) == collection.hasher.encode_database(rows[:1])
         assert collection.codes([60]) == collection.codes([0])
@@ -130,7 +130,7 @@ def test_every_write_of_many_threads_gets_its_own_ids(searcher, rows):
     written = []
 
     def add():
-        written.extend(searcher.add(NewItems(rows[:3].tolist())).result(30).ids)
+        written.extend(searcher.add(NewItems(rows[:3].tolist())).result(60).ids)
 
     threads = [threading.Thread(target=add) for _ in range(8)]
     for thread in threads:
@@ -141,7 +141,7 @@ def test_every_write_of_many_threads_gets_its_own_ids(searcher, rows):
 
 
 def test_items_are_listed_in_pages(searcher):
-    searcher.remove([2]).result(10)
+    searcher.remove([2]).result(60)
     assert [item.id for item in searcher.list_items(limit=3)] == [0, 1, 3]
     assert [item.id for item in searcher.list_items(after=57, limit=3)] == [58, 59]
 
@@ -153,7 +153,7 @@ def test_a_collection_served_for_reading_takes_no_changes(folder, rows):
             reader.add(NewItems(rows[:1].tolist()))
         with pytest.raises(NotWritableError):
             reader.remove([1])
-        assert reader.search(rows[:1].tolist()).result(10)[0].hits[0].id == 0
+        assert reader.search(rows[:1].tolist()).result(60)[0].hits[0].id == 0
         reader.close()
 
 
@@ -173,7 +173,7 @@ def test_a_reader_follows_a_hasher_that_another_process_replaces(folder, rows):
     with Collection(folder) as collection:
         narrow = rows[:, :5]
         collection.replace_hasher(LSHash(16, random_state=0).fit(narrow), collection.ids, narrow)
-    assert reader.search(narrow[:1].tolist()).result(10)[0].hits[0].id == 0
+    assert reader.search(narrow[:1].tolist()).result(60)[0].hits[0].id == 0
     with pytest.raises(ValueError, match="have 5"):
         reader.search(rows[:1].tolist())
     reader.close()

@@ -37,12 +37,12 @@ def unpacked(content):
 def test_a_snapshot_brings_a_state_back(service, rows):
     searcher, snapshots = service.searcher("things"), service.snapshots("things")
     made = snapshots.make(searcher, "monday")
-    searcher.remove(range(30)).result(10)
-    searcher.add(NewItems(rows[:1].tolist())).result(10)
+    searcher.remove(range(30)).result(60)
+    searcher.add(NewItems(rows[:1].tolist())).result(60)
     assert snapshots.restore(searcher, "monday") == 60
     assert len(searcher) == 60
-    assert searcher.search(rows[:1].tolist()).result(10)[0].hits[0].id == 0
-    assert searcher.add(NewItems(rows[:1].tolist())).result(10).ids == [60]
+    assert searcher.search(rows[:1].tolist()).result(60)[0].hits[0].id == 0
+    assert searcher.add(NewItems(rows[:1].tolist())).result(60).ids == [60]
     assert [info.name for info in snapshots.list()] == [made.name]
 
 
@@ -184,8 +184,8 @@ def test_nothing_but_the_batches_waits_while_a_collection_is_swapped(folder, row
     """A route that waited itself would keep all other requests waiting."""
     searcher = Searcher(folder)
     entered, leave = threading.Event(), threading.Event()
-    swap = searcher.replace_folder(lambda: entered.set() or leave.wait(10))
-    assert entered.wait(10)
+    swap = searcher.replace_folder(lambda: entered.set() or leave.wait(60))
+    assert entered.wait(60)
     vector = rows[:1].tolist()
     futures = [searcher.search(vector), searcher.encode(vector), searcher.add(NewItems(vector)), searcher.remove([5])]
     with pytest.raises(ValueError, match="7 numbers"):
@@ -193,8 +193,8 @@ def test_nothing_but_the_batches_waits_while_a_collection_is_swapped(folder, row
     assert not searcher.is_ready
     assert not any(future.done() for future in futures)
     leave.set()
-    swap.result(10)
-    assert [future.result(10) is not None for future in futures] == [True] * 4
+    swap.result(60)
+    assert [future.result(60) is not None for future in futures] == [True] * 4
     searcher.close()
 
 
@@ -206,5 +206,5 @@ def test_searches_go_on_while_a_collection_is_restored(folder, rows):
     for _ in range(3):
         futures += [searcher.search(rows[:1].tolist()) for _ in range(5)]
         snapshots.restore(searcher, "one")
-    assert {future.result(10)[0].hits[0].id for future in futures} == {0}
+    assert {future.result(60)[0].hits[0].id for future in futures} == {0}
     searcher.close()

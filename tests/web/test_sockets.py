@@ -43,7 +43,7 @@ def impatient(folder):
 
 
 def connect(port):
-    return socket.create_connection(("127.0.0.1", port), timeout=10)
+    return socket.create_connection(("127.0.0.1", port), timeout=60)
 
 
 def read_all(connection):
@@ -72,7 +72,7 @@ def head(length, path=SEARCH, more=""):
 
 
 def assert_alive(port):
-    assert httpx.get(f"http://127.0.0.1:{port}/api/v1/health/ready", timeout=30).status_code == 200
+    assert httpx.get(f"http://127.0.0.1:{port}/api/v1/health/ready", timeout=60).status_code == 200
 
 
 def test_clients_that_send_nothing_or_half_a_head_are_dropped(impatient):
@@ -160,9 +160,9 @@ def test_a_body_that_grows_too_large_is_refused_on_the_way(port):
 
 def test_uploads_have_a_limit_of_their_own(port):
     url = f"http://127.0.0.1:{port}/api/v1/collections/things"
-    assert httpx.post(f"{url}/import", content=b"\n" * 30_000, timeout=30).status_code == 202
-    assert httpx.post(f"{url}/import", content=b"\n" * 500_000, timeout=30).status_code == 413
-    assert httpx.put(f"{url}/model", content=b"x" * 30_000, timeout=30).status_code == 422
+    assert httpx.post(f"{url}/import", content=b"\n" * 30_000, timeout=60).status_code == 202
+    assert httpx.post(f"{url}/import", content=b"\n" * 500_000, timeout=60).status_code == 413
+    assert httpx.put(f"{url}/model", content=b"x" * 30_000, timeout=60).status_code == 422
 
 
 @pytest.mark.parametrize("sent", [b"\x00\x01\x02\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/1.1\r\nbad header\r\n\r\n"])
@@ -186,12 +186,12 @@ def test_a_request_that_takes_too_long_is_answered_and_others_are_too_many(folde
     limits = Limits(request_seconds=0.5, requests_at_once=2)
     with served(folder, limits) as port:
         release = threading.Event()
-        monkeypatch.setattr("starshl.web.searcher.searched", lambda *_: release.wait(10) and [])
+        monkeypatch.setattr("starshl.web.searcher.searched", lambda *_: release.wait(60) and [])
         url = f"http://127.0.0.1:{port}"
         statuses = []
 
         def search():
-            statuses.append(httpx.post(f"{url}{SEARCH}", json={"items": [1]}, timeout=20).json()["type"])
+            statuses.append(httpx.post(f"{url}{SEARCH}", json={"items": [1]}, timeout=60).json()["type"])
 
         threads = [threading.Thread(target=search) for _ in range(6)]
         for thread in threads:

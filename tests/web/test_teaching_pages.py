@@ -10,7 +10,7 @@ from starshl.web.settings import Settings
 from starshl.web.tokens import READ, WRITE, Token, Tokens
 from starshl.web.workshop import Workshop
 
-from .asking import PAGE, current_codes, lesson, page
+from .asking import PAGE, current_codes, lesson, page, waited
 
 
 def test_a_preparation_that_was_canceled_begins_again_with_the_page_and_not_while_one_looks(ask, monkeypatch):
@@ -18,21 +18,19 @@ def test_a_preparation_that_was_canceled_begins_again_with_the_page_and_not_whil
 
     def wait_for_cancel(_, job):
         begun.set()
-        go_on.wait(20)
+        assert go_on.wait(60)
         job.check()
         raise AssertionError("It was not canceled.")
 
     monkeypatch.setattr(Workshop, "_prepare_lesson", wait_for_cancel)
     assert "<progress" in page(ask, "/explore/things/teach").text
-    begun.wait(20)
+    assert begun.wait(60)
     ask("POST", "/explore/things/teach/cancel", root="", json={})
     go_on.set()
-    for _ in range(500):
-        text = ask("GET", "/explore/things/teach?part=board", root="").text
-        if "<progress" not in text:
-            break
+    board = "/explore/things/teach?part=board"
+    text = waited(lambda: ask("GET", board, root="").text, lambda text: "<progress" not in text)
     assert "The preparation was canceled" in text
-    assert "The preparation was canceled" in ask("GET", "/explore/things/teach?part=board", root="").text
+    assert "The preparation was canceled" in ask("GET", board, root="").text
     monkeypatch.undo()
     lesson(ask)
 
@@ -112,13 +110,13 @@ def test_items_that_are_added_while_the_codes_are_replaced_are_all_stored(ask, r
 
     def wait(collection, *given, **named):
         replacing.set()
-        assert go_on.wait(30)
+        assert go_on.wait(60)
         replace(collection, *given, **named)
 
     monkeypatch.setattr(Collection, "replace_hasher", wait)
     lesson(ask)
     ask("POST", "/explore/things/teach/answer", root="", json={"ids": [0], "label": "a"})
-    assert replacing.wait(30)
+    assert replacing.wait(60)
     added = [("POST", "/collections/things/items", {"items": [{"vector": rows[0].tolist()}]}) for _ in range(8)]
     threading.Timer(0.3, go_on.set).start()
     assert [sent.status_code for sent in ask.together(*added)] == [201] * 8
@@ -146,9 +144,7 @@ def test_ids_that_are_too_large_for_numbers_of_scripts_keep_their_digits(running
     answer = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [str(ids[0])], "label": "a"})
     assert answer.status_code == 200
     assert ask("GET", f"/collections/things/items/{ids[0]}").json()["label"] == "a"
-    for _ in range(500):
-        if page(ask, "/explore/things/map").text.count("<canvas"):
-            break
+    waited(lambda: page(ask, "/explore/things/map").text, lambda text: "<canvas" in text)
     assert ask("GET", "/explore/things/map/items", root="").json()["ids"] == [str(item) for item in ids]
 
 
