@@ -6,7 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from sklearn.datasets import load_digits
+
+# The same examples on every machine, however slow it is: what fails for one person fails for all.
+settings.register_profile("suite", deadline=None, derandomize=True)
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")
