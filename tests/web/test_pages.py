@@ -105,7 +105,7 @@ def test_what_items_say_about_themselves_is_shown_and_never_run(running, folder,
 def test_a_picture_for_a_collection_of_vectors_is_refused_with_a_reason(ask):
     sent = ask("POST", "/explore/things/search", root="", headers=PAGE, files={"picture": ("a.png", b"no picture")})
     assert sent.status_code == 422
-    assert "was not made from pictures" in sent.text
+    assert "so it takes no pictures" in sent.text
 
 
 def test_a_question_survives_its_own_address():

@@ -10,10 +10,14 @@ __all__ = ["Gate"]
 
 
 class Gate:
-    """A lock that any number of threads share, or that one thread has alone; one that wants it alone goes first."""
+    """A lock that any number of threads share, or that one thread has alone; one that wants it alone goes first.
+
+    A thread that shares it may share it once more inside.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
+        self._of_thread = threading.local()
         self._n_inside = 0
         self._is_closed = False
 
@@ -24,15 +28,29 @@ class Gate:
 
     @contextmanager
     def shared(self) -> Iterator[None]:
-        with self._changed:
-            self._changed.wait_for(lambda: not self._is_closed)
-            self._n_inside += 1
+        if not self._depth:
+            # Only at first: one that is inside must not wait for somebody who waits until it has left.
+            with self._changed:
+                self._changed.wait_for(lambda: not self._is_closed)
+                self._n_inside += 1
+        self._depth += 1
         try:
             yield
         finally:
-            with self._changed:
-                self._n_inside -= 1
-                self._changed.notify_all()
+            self._depth -= 1
+            if not self._depth:
+                with self._changed:
+                    self._n_inside -= 1
+                    self._changed.notify_all()
+
+    @property
+    def _depth(self) -> int:
+        """How often this thread is inside."""
+        return getattr(self._of_thread, "depth", 0)
+
+    @_depth.setter
+    def _depth(self, depth: int) -> None:
+        self._of_thread.depth = depth
 
     @contextmanager
     def alone(self) -> Iterator[None]:

@@ -27,6 +27,11 @@ Result = TypeVar("Result")
 LARGEST = 40_000_000
 _DECODED_SIDE = 512  # enough for every extractor here: JPEG files are decoded at about twice this size
 
+_COMMANDS = {
+    "pictures": "starshl images FOLDER -o COLLECTION",
+    "texts": "starshl texts FILE --text COLUMN -o COLLECTION",
+}
+
 # Few at a time: each may take much memory, and a queue of them must not keep other requests from their threads.
 _AT_ONCE, _MOST_WAITING = 2, 64
 _pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="extract")
@@ -35,8 +40,7 @@ _places = threading.BoundedSemaphore(_AT_ONCE + _MOST_WAITING)
 
 def picture_vector(searcher: Searcher, content: bytes) -> Future[np.ndarray]:
     """Return the vector of a picture, given as the bytes of a JPEG, PNG or WebP file; shape (1, n_columns)."""
-    _check_kind(searcher, "pictures")
-    return _submitted(lambda: _extracted(searcher, [_decoded(content)]))
+    return _submitted(searcher, "pictures", lambda: _extracted(searcher, [_decoded(content)]))
 
 
 def picture_and_preview(searcher: Searcher, content: bytes) -> Future[tuple[np.ndarray, bytes]]:
@@ -46,14 +50,12 @@ def picture_and_preview(searcher: Searcher, content: bytes) -> Future[tuple[np.n
         picture = _decoded(content)
         return _extracted(searcher, [picture]), preview_of(picture)
 
-    _check_kind(searcher, "pictures")
-    return _submitted(extract)
+    return _submitted(searcher, "pictures", extract)
 
 
 def text_vectors(searcher: Searcher, texts: Sequence[str]) -> Future[np.ndarray]:
     """Return the vectors of texts."""
-    _check_kind(searcher, "texts")
-    return _submitted(lambda: _extracted(searcher, list(texts)))
+    return _submitted(searcher, "texts", lambda: _extracted(searcher, list(texts)))
 
 
 def text_items(searcher: Searcher, texts: Sequence[str], items: NewItems) -> Future[NewItems]:
@@ -92,15 +94,6 @@ def warm_up(searcher: Searcher) -> None:
                 collection.extract([examples[collection.kind]])
 
 
-def _check_kind(searcher: Searcher, kind: str) -> None:
-    with searcher.opened() as collection:
-        if collection.kind != kind:
-            raise ValueError(
-                f"The items of this collection are {collection.kind}, so it takes no {kind}. Send "
-                f"{'vectors' if collection.kind == 'vectors' else f'{collection.kind} or vectors'}."
-            )
-
-
 def _decoded(content: bytes) -> Any:
     return open_picture(content, side=_DECODED_SIDE, max_pixels=LARGEST)
 
@@ -110,12 +103,28 @@ def _extracted(searcher: Searcher, raw: list[Any]) -> np.ndarray:
         return collection.extract(raw)
 
 
-def _submitted(work: Callable[[], Result]) -> Future[Result]:
+def _submitted(searcher: Searcher, kind: str, work: Callable[[], Result]) -> Future[Result]:
+    """Do the work in a thread, which waits instead of the caller while a collection is swapped."""
     if not _places.acquire(blocking=False):
         raise BusyError(f"{_MOST_WAITING} pictures or texts are waiting already. Try again in a moment.")
-    future = _pool.submit(_explained, work)
+
+    def check_and_work() -> Result:
+        _check_kind(searcher, kind)
+        return _explained(work)
+
+    future = _pool.submit(check_and_work)
     future.add_done_callback(lambda _: _places.release())
     return future
+
+
+def _check_kind(searcher: Searcher, kind: str) -> None:
+    with searcher.opened() as collection:
+        if collection.kind != kind:
+            raise ValueError(
+                f"The items of this collection are {collection.kind}, so it takes no {kind}. Send "
+                f"{'vectors' if collection.kind == 'vectors' else f'{collection.kind} or vectors'}, or make a "
+                f"collection of {kind} with: {_COMMANDS[kind]}."
+            )
 
 
 def _explained(work: Callable[[], Result]) -> Result:

@@ -16,10 +16,4 @@ def read_upload(searcher: Searcher, content: bytes, name: str) -> Future[Upload]
     """Return the vector of a picture file and a small picture of it, or say why it cannot be used."""
     if not content:
         raise ValueError("No picture arrived. Choose a JPEG, PNG or WebP file.")
-    with searcher.opened() as collection:
-        if collection.kind != "pictures":
-            raise ValueError(
-                "This collection was not made from pictures, so it cannot be searched with one. Search by id, or make "
-                "a collection with: starshl images FOLDER -o COLLECTION."
-            )
     return mapped(picture_and_preview(searcher, content), lambda found: Upload(found[0][0], found[1], name))
