@@ -36,8 +36,12 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
+    """Vectors of one state of a collection, centered, so that single precision does for rows far from zero."""
+
+    source: Collection
     state: tuple[str, int, int]
     ids: np.ndarray
+    center: np.ndarray
     vectors: np.ndarray
     squared_norms: np.ndarray
     baseline: ByCodes
@@ -62,7 +66,8 @@ class SideBySide:
         """Whether all is prepared for the vectors as they are now."""
         prepared = self._prepared
         with self._searcher.opened() as collection:
-            return prepared is not None and prepared.state == collection.vectors_state
+            # A restored snapshot is another collection, whose state may look the same.
+            return prepared is not None and prepared.source is collection and prepared.state == collection.vectors_state
 
     def prepare(self, job: RunningJob) -> dict[str, Any]:
         """Read all vectors, and fit the baseline on some of them."""
@@ -70,14 +75,16 @@ class SideBySide:
             if self.is_ready:
                 return {}
             with self._searcher.opened() as collection:
-                state, ids, n_bits = collection.vectors_state, collection.ids, collection.n_bits
+                source, state, ids, n_bits = collection, collection.vectors_state, collection.ids, collection.n_bits
                 vectors = _read(job, collection, ids)
+            center = vectors.mean(axis=0, dtype=np.float64)
+            vectors -= center.astype(np.float32)
             job.report("fitting ITQ")
             hasher = _baseline(vectors, n_bits)
             job.report("encoding")
             search = ByCodes(hasher, hasher.encode_database(vectors))
             norms = np.einsum("ij,ij->i", vectors, vectors)
-            self._prepared = _Prepared(state, ids, vectors, norms, search)
+            self._prepared = _Prepared(source, state, ids, center, vectors, norms, search)
         return {"baseline": "ITQ", "n_bits": hasher.n_bits_}
 
     def search(self, vector: np.ndarray, k: int, among: np.ndarray | None = None) -> list[Ranking]:
@@ -89,7 +96,7 @@ class SideBySide:
         if places is not None and not len(places):
             return []
         k = min(k, len(prepared.ids) if places is None else len(places))
-        baseline = prepared.baseline
+        baseline, vector = prepared.baseline, vector - prepared.center
         about = f"{baseline.hasher.n_bits_} bits, learned without labels"
         return [
             _timed("Vectors", "exact search, no codes", prepared.ids, lambda: _nearest(prepared, vector, k, places)),
