@@ -8,11 +8,15 @@ import threading
 import pytest
 
 from starshl.collection import Collection
+from starshl.exceptions import CollectionError
+from starshl.importing import import_texts
 from starshl.web import Searcher, Service
 from starshl.web.archive import read_archive, write_archive
 from starshl.web.errors import ConflictError, UnknownError
+from starshl.web.gate import Gate
+from starshl.web.raw import picture_and_preview, picture_vector, text_vectors
 from starshl.web.requests import NewItems
-from starshl.web.snapshots import SnapshotFolder, recover_folder
+from starshl.web.snapshots import SnapshotFolder
 
 THINGS = "/collections/things"
 
@@ -168,16 +172,30 @@ def test_what_a_crash_left_of_a_snapshot_is_cleared(folder):
     assert [path.name for path in place.iterdir()] == ["monday.starsnap"]
 
 
+DRAFT, JOB = ".things.0123456789ab.partial", ".things.job-abcd_123"
+
+
 def test_a_crash_in_the_middle_of_a_restore_is_put_right(folder, tmp_path):
-    aside = tmp_path / ".things.before-restore"
+    aside, others = tmp_path / ".things.before-restore", tmp_path / ".things.more.0123456789ab.partial"
+    others.mkdir()
     folder.rename(aside)
-    (tmp_path / ".things.abc.partial").mkdir()
-    recover_folder(folder)
-    with Collection(folder) as collection:
-        assert len(collection) == 60
-    shutil.copytree(folder, aside)  # a crash after the new one was in place
-    recover_folder(folder)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["things"]
+    for left in (DRAFT, JOB):
+        (tmp_path / left).mkdir()
+    for _ in range(2):
+        service = Service([folder])
+        assert len(service.searcher("things")) == 60
+        service.close()
+        left = sorted(path.name for path in tmp_path.iterdir())
+        assert left == [others.name, "things"], "what belongs to a collection of another name stays"
+        shutil.copytree(folder, aside)  # a crash after the new one was in place
+
+
+def test_a_second_service_is_refused_and_touches_nothing_of_the_first(service, folder):
+    for left in (DRAFT, JOB):
+        (folder.parent / left).mkdir()
+    with pytest.raises(CollectionError, match="Another process is writing"):
+        Service([folder])
+    assert all((folder.parent / left).exists() for left in (DRAFT, JOB))
 
 
 def test_nothing_but_the_batches_waits_while_a_collection_is_swapped(folder, rows):
@@ -196,6 +214,44 @@ def test_nothing_but_the_batches_waits_while_a_collection_is_swapped(folder, row
     swap.result(60)
     assert [future.result(60) is not None for future in futures] == [True] * 4
     searcher.close()
+
+
+def test_pictures_and_texts_wait_elsewhere_while_a_collection_is_swapped(tmp_path):
+    import_texts(["bread and soup", "engine of a car"] * 6, tmp_path / "texts")
+    searcher = Searcher(tmp_path / "texts")
+    entered, leave = threading.Event(), threading.Event()
+    swap = searcher.replace_folder(lambda: entered.set() or leave.wait(60))
+    assert entered.wait(60)
+    futures = [text_vectors(searcher, ["soup"]), picture_vector(searcher, b""), picture_and_preview(searcher, b"")]
+    leave.set()
+    swap.result(60)
+    assert futures[0].result(60).shape == (1, searcher.info().n_columns)
+    for future in futures[1:]:
+        with pytest.raises(ValueError, match="picture"):
+            future.result(60)
+    searcher.close()
+
+
+def test_a_thread_inside_the_gate_may_enter_again_while_another_waits_to_have_it_alone():
+    gate, order = Gate(), []
+
+    def have_alone():
+        with gate.alone():
+            order.append("alone")
+
+    waiting = threading.Thread(target=have_alone)
+    with gate.shared():
+        waiting.start()
+        while not gate.is_closed:
+            waiting.join(0.001)
+        with gate.shared():
+            order.append("inside twice")
+        order.append("inside")
+    waiting.join(60)
+    assert order == ["inside twice", "inside", "alone"]
+    with gate.shared():
+        order.append("again")
+    assert order[-1] == "again"
 
 
 def test_searches_go_on_while_a_collection_is_restored(folder, rows):

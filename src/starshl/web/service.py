@@ -14,7 +14,7 @@ from .interrupted import settled
 from .job_log import JobLog
 from .jobs import Jobs
 from .searcher import Searcher
-from .snapshots import SnapshotFolder, recover_folder
+from .snapshots import SnapshotFolder, clear_leftovers, put_back
 from .workshop import Workshop
 
 __all__ = ["Service"]
@@ -56,7 +56,7 @@ class Service:
             for folder in map(Path, folders):
                 name = _checked_name(folder, self.searchers)
                 if not read_only:
-                    recover_folder(folder.resolve())
+                    put_back(folder.resolve())
                 self.searchers[name] = Searcher(
                     folder.resolve(), name=name, read_only=read_only, n_jobs=n_jobs, observer=observer
                 )
@@ -64,6 +64,8 @@ class Service:
                 self._snapshots[name] = SnapshotFolder(place)
                 self._workshops[name] = Workshop(self.searchers[name], self.jobs)
                 if not read_only:
+                    # Nobody else writes to the collection now, so nothing of this is in use.
+                    clear_leftovers(folder.resolve())
                     self._snapshots[name].clear_drafts()
                     self._recall_jobs(name)
         except BaseException:

@@ -18,7 +18,7 @@ from .archive import read_archive, write_archive
 from .errors import ConflictError, UnknownError
 from .searcher import Searcher
 
-__all__ = ["SnapshotFolder", "recover_folder"]
+__all__ = ["SnapshotFolder", "clear_leftovers", "put_back"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _ENDING = ".starsnap"
@@ -112,22 +112,24 @@ class SnapshotFolder:
         return place
 
 
-def recover_folder(folder: Path) -> None:
-    """Put a collection back that a crash in the middle of a restore has left aside; clear up after other crashes."""
-    for pattern in (f".{folder.name}.job-*", f".{folder.name}.*.partial"):
-        for left in folder.parent.glob(pattern):
-            if left.is_dir():
-                shutil.rmtree(left, ignore_errors=True)
-            else:
-                left.unlink(missing_ok=True)
-    aside = _aside(folder)
-    if not aside.exists():
-        return
-    if folder.exists():
-        shutil.rmtree(aside)
-    else:
-        aside.rename(folder)
-    sync_folder(folder.parent)
+def put_back(folder: Path) -> None:
+    """Put a collection back that a crash in the middle of a restore has left aside."""
+    if _aside(folder).exists() and not folder.exists():
+        _aside(folder).rename(folder)
+        sync_folder(folder.parent)
+
+
+def clear_leftovers(folder: Path) -> None:
+    """Delete what crashes have left beside a collection; only for the one who may write to it."""
+    name = re.escape(folder.name)
+    left_by_crash = re.compile(rf"\.{name}\.(job-\w{{8}}|[0-9a-f]{{12}}\.partial|before-restore)")
+    for left in folder.parent.iterdir():
+        if not left_by_crash.fullmatch(left.name):
+            continue
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
 
 
 def _replace(folder: Path, new: Path) -> None:
