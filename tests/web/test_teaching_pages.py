@@ -67,6 +67,30 @@ def test_the_service_predicts_as_soon_as_the_codes_follow_from_labels(ask, rows)
     assert ask("POST", "/collections/things/predict", json=asked).status_code == 200
 
 
+def test_a_collection_is_exported_with_the_codes_that_follow_from_its_labels(ask):
+    lesson(ask)
+    for item, label in ((0, "b"), (1, "a")):
+        answer = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [str(item)], "label": label})
+        assert answer.status_code == 200
+    exported = ask("GET", "/explore/things/export/collection.tar", root="")
+    assert exported.status_code == 200
+    assert ask("GET", "/explore/things/teach/state", root="").json()["codes"] == "current"
+
+
+def test_an_answer_about_an_item_that_was_removed_can_be_undone(ask):
+    lesson(ask)
+    for ids, label in ((["3"], "a"), (["4", "5"], "b"), (["6"], "c")):
+        ask("POST", "/explore/things/teach/answer", root="", json={"ids": ids, "label": label})
+    before = ask("GET", "/collections/things/items/4").json()["label"]
+    assert before == "b"
+    ask("POST", "/collections/things/items/remove", json={"ids": [5, 6]})
+    lesson(ask)
+    for expected in ("Undone: 0 items as before", "Undone: 1 item as before"):
+        undone = ask("POST", "/explore/things/teach/undo", root="", json={"ids": []})
+        assert (undone.status_code, expected in undone.text) == (200, True), undone.text
+    assert ask("GET", "/collections/things/items/4").json()["label"] == "abc"[4 % 3]
+
+
 def test_a_change_by_somebody_else_shows_in_the_state_of_the_lesson(ask):
     lesson(ask)
     before = ask("GET", "/explore/things/teach/state", root="").json()["version"]

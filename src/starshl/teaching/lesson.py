@@ -155,15 +155,18 @@ class Lesson:
                 return None
             number, event = opened[-1]
             undo = Undo(number)
-            if isinstance(event, Answer):
-                ids = np.array(event.ids, np.int64)
-                successor = self._relabeled(moment, undo, self._items.places(ids), event.before)
-                self._store(successor, undo, ids, event.before)
+            # Items that were removed since then have nothing left to undo.
+            is_here = np.isin(event.ids, self._items.ids)
+            ids = np.array(event.ids, np.int64)[is_here]
+            if isinstance(event, Answer) and len(ids):
+                before = [label for label, here in zip(event.before, is_here, strict=True) if here]
+                successor = self._relabeled(moment, undo, self._items.places(ids), before)
+                self._store(successor, undo, ids, before)
             else:
                 successor = moment.after(undo, self._items.ids)
                 self._store(successor, undo)
             seconds = time.perf_counter() - started
-            return Update(self._moment.version, list(event.ids), n_changed(moment, successor), seconds)
+            return Update(self._moment.version, ids.tolist(), n_changed(moment, successor), seconds)
 
     def propose(self, n: int = 9, *, n_random: int = 0) -> list[Proposal]:
         """Return items that are worth labeling, the most useful one first.

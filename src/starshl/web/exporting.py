@@ -37,11 +37,12 @@ def _model(workshop: Workshop, path: Path) -> None:
 
 
 def _collection(workshop: Workshop, path: Path) -> None:
+    lesson = workshop.lesson()
+    if lesson is not None:
+        # Before it is this one's turn to write: the codes that follow the labels wait for their turn, too.
+        lesson.wait_for_codes(_SECONDS_TO_FOLLOW)
+
     def write() -> None:
-        lesson = workshop.lesson()
-        if lesson is not None:
-            # Another thread writes the codes that follow the labels.
-            lesson.wait_for_codes(_SECONDS_TO_FOLLOW)
         with workshop.searcher.opened() as collection, path.open("xb") as file:
             write_archive(file, collection.folder)
 
