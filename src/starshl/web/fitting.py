@@ -126,7 +126,9 @@ def _fit(place: Path) -> None:
 
 def _end_with_parent() -> None:
     """End this process when the other end of its input is closed, which happens however the parent ends."""
-    sys.stdin.buffer.read()
+    # Not by sys.stdin: a thread that waits inside of it makes Python abort when the process ends.
+    while os.read(0, 1):
+        pass
     os._exit(1)
 
 
