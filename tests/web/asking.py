@@ -28,3 +28,10 @@ def current_codes(ask):
     """Wait until the codes follow the labels of the lesson."""
     state = "/explore/things/teach/state"
     waited(lambda: ask("GET", state, root="").json(), lambda state: state["codes"] == "current")
+
+
+def ended(ask, response, seconds=60):
+    """Wait until a job of the collection things is over; return it."""
+    assert response.status_code == 202, response.text
+    path = f"/collections/things/jobs/{response.json()['id']}"
+    return waited(lambda: ask("GET", path).json(), lambda job: job["state"] not in ("waiting", "running"), seconds)

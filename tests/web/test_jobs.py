@@ -1,6 +1,8 @@
 """Jobs report, fail with words, and stop when asked; imports store each batch once."""
 
 import json
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import asdict
@@ -16,19 +18,10 @@ from starshl.web.job_log import JobLog
 from starshl.web.jobs import Jobs, RunningJob
 from starshl.web.searcher import Searcher
 
+from .asking import ended
+
 THINGS = "/collections/things"
 KEY = {"Idempotency-Key": "file"}
-
-
-def ended(ask, response, seconds=60):
-    assert response.status_code == 202, response.text
-    job = response.json()
-    limit = time.monotonic() + seconds
-    while job["state"] in ("waiting", "running"):
-        assert time.monotonic() < limit
-        time.sleep(0.05)
-        job = ask("GET", f"{THINGS}/jobs/{job['id']}").json()
-    return job
 
 
 def lines_of(rows, **fields):
@@ -87,25 +80,6 @@ def test_an_import_that_was_cut_short_goes_on_where_it_stopped(ask, rows, monkey
     ended(ask, ask("POST", f"{THINGS}/import", content=lines_of(rows[:20]), headers=key))
     job = ended(ask, ask("POST", f"{THINGS}/import", content=lines_of(rows), headers=key))
     assert job["result"] == {"stored": 40, "repeated": 20}
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("{", "Line 3 is not JSON"),
-        ("[1]", "Line 3 has no vector"),
-        ('{"vector": [1, true]}', "entries that are not numbers"),
-        ('{"vector": [1], "size": 2}', "field 'size'"),
-        ('{"vector": [1], "id": "x"}', "id of the type str"),
-        ('{"vector": [1], "metadata": 3}', "metadata of the type int"),
-        ('{"vector": [1]}', "has 1 numbers"),
-    ],
-)
-def test_a_bad_line_fails_an_import_before_anything_is_stored(ask, rows, line, words):
-    job = ended(ask, ask("POST", f"{THINGS}/import", content=lines_of(rows[:2]) + line))
-    assert job["state"] == "failed"
-    assert words in job["error"]
-    assert ask("GET", THINGS).json()["n_items"] == 60
 
 
 def log_of(folder):
@@ -224,6 +198,16 @@ def test_a_fit_gives_the_hasher_that_the_library_gives(ask, rows, monkeypatch):
 @pytest.mark.slow
 def test_a_fit_in_another_process_gives_the_same(ask, rows):
     check_fit(ask, rows)
+
+
+def test_the_process_of_a_fit_ends_without_a_crash(rows, tmp_path):
+    np.save(tmp_path / "rows.npy", rows)
+    (tmp_path / "labels.json").write_text(json.dumps([None] * len(rows)))
+    (tmp_path / "request.json").write_text(json.dumps(["LSHash", 8, 0, {}]))
+    command = [sys.executable, "-m", "starshl.web.fitting", str(tmp_path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert (process.wait(60), process.stderr.read()) == (0, b"")
+    assert (tmp_path / "hasher.star").exists()
 
 
 def check_fit(ask, rows):

@@ -10,7 +10,7 @@ from ..exceptions import CollectionFormatError
 from .entries import metadata_of
 from .rows import Row
 
-__all__ = ["Fields", "Value", "check_fields", "fields_text", "read_fields", "value_in", "values_of"]
+__all__ = ["Fields", "Value", "check_fields", "check_values", "fields_text", "read_fields", "value_in", "values_of"]
 
 #: What an item can have in a declared field.
 Value: TypeAlias = str | int | float | bool
@@ -62,7 +62,7 @@ def values_of(rows: Iterable[Row], fields: Fields) -> dict[str, list[Value | Non
     for row in rows:
         metadata = metadata_of(row)
         for name, kind in fields.items():
-            values[name].append(_checked(metadata.get(name), name, kind, row.id))
+            values[name].append(_checked(metadata.get(name), name, kind, f"The item {row.id}"))
     return values
 
 
@@ -78,14 +78,20 @@ def value_in(name: str, kind: str, value: Value) -> Value:
     return value
 
 
-def _checked(value: Any, name: str, kind: str, item: int) -> Value | None:
+def check_values(metadata: Mapping[str, Any], fields: Fields, whose: str) -> None:
+    """Refuse metadata that do not fit the declared fields; ``whose`` they are begins the sentence."""
+    for name, kind in fields.items():
+        _checked(metadata.get(name), name, kind, whose)
+
+
+def _checked(value: Any, name: str, kind: str, whose: str) -> Value | None:
     if value is None:
         return None
     if kind == "float" and type(value) is int and abs(value) <= _EXACT:
         return float(value)
     if type(value).__name__ != kind or (kind == "int" and not -(2**63) <= value < 2**63):
         raise ValueError(
-            f"The item {item} has {value!r} as {name!r}, which is declared to hold {_WORDS[kind]} of type {kind}. Give "
+            f"{whose} has {value!r} as {name!r}, which is declared to hold {_WORDS[kind]} of type {kind}. Give "
             "such a value, None, or leave the field out. Nothing was changed."
         )
     return value

@@ -26,6 +26,7 @@ __all__ = [
     "item_codes",
     "kind_of",
     "label_of",
+    "label_text",
     "label_texts",
 ]
 
@@ -50,7 +51,7 @@ def label_texts(labels: LabelsLike, n_items: int) -> list[str | None]:
             "none."
         )
     given = check_labels(labels, n_items)
-    texts = [_text(value) for value in given.classes.tolist()]
+    texts = [label_text(value) for value in given.classes.tolist()]
     return [None if number < 0 else texts[number] for number in given.index.tolist()]
 
 
@@ -107,7 +108,7 @@ def item_codes(
     inner: Any = getattr(hasher, "hasher_", hasher)
     if not _labels_give_codes(inner):
         return ItemCodes(own, np.zeros(len(own), bool))
-    class_of = {_text(value): place for place, value in enumerate(np.asarray(inner.classes_).tolist())}
+    class_of = {label_text(value): place for place, value in enumerate(np.asarray(inner.classes_).tolist())}
     places = np.array([-1 if text is None else class_of.get(text, -1) for text in labels], np.int64)
     from_label = places >= 0
     if warn_unknown:
@@ -135,7 +136,7 @@ def _codes_of_classes(hasher: Any, own: BinaryCodes, places: np.ndarray) -> Bina
 def class_kind(hasher: BaseHasher) -> str:
     """Return what the labels of the classes are that give items their codes, "" if none do."""
     inner: Any = getattr(hasher, "hasher_", hasher)
-    return kind_of([_text(np.asarray(inner.classes_).tolist()[0])]) if _labels_give_codes(inner) else ""
+    return kind_of([label_text(np.asarray(inner.classes_).tolist()[0])]) if _labels_give_codes(inner) else ""
 
 
 def check_class_kind(hasher: BaseHasher, texts: Sequence[str | None]) -> None:
@@ -167,7 +168,7 @@ def _refuse_mixture(labels: Sequence[Any]) -> None:
         raise ValueError(f"The labels mix {' and '.join(sorted(kinds))}. Give labels of the same type.")
 
 
-def _text(value: Any) -> str:
+def label_text(value: Any) -> str:
     """Return a label as JSON; a whole number is one number, however it arrived."""
     if isinstance(value, float):
         value = int(value)

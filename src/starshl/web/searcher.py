@@ -234,10 +234,6 @@ class Searcher:
         """Store new items."""
         return self._put(items, key, replace=False)
 
-    def check(self, items: NewItems) -> None:
-        """Refuse items whose vectors cannot be encoded."""
-        self._checked(items.vectors, "items")
-
     def check_writable(self) -> None:
         """Refuse a change of a collection that is served for reading only."""
         self._writer.check_writable()

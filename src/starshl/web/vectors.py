@@ -9,10 +9,10 @@ import numpy as np
 
 from ..base import BaseHasher
 
-__all__ = ["check_vectors", "n_columns"]
+__all__ = ["LARGEST", "check_vectors", "n_columns", "wrong_length"]
 
 # Squares of larger numbers, and their sums over many columns, might be infinite.
-_LARGEST = 1e100
+LARGEST = 1e100
 
 
 def n_columns(hasher: BaseHasher) -> int | None:
@@ -28,15 +28,20 @@ def check_vectors(vectors: Sequence[Sequence[float]] | np.ndarray, hasher: BaseH
         raise ValueError("The hasher of this collection was not fitted on vectors, so it cannot encode these.")
     for number, vector in enumerate(vectors):
         if len(vector) != width:
-            raise ValueError(
-                f"{name}[{number}] has {len(vector)} numbers; the vectors of this collection have {width}. "
-                "Send vectors made in the same way as those it was built with."
-            )
+            raise wrong_length(f"{name}[{number}]", len(vector), width)
     rows = np.asarray(cast(Any, vectors), np.float64).reshape(len(vectors), width)
-    wrong = ~(np.abs(rows) <= _LARGEST).all(axis=1)
+    wrong = ~(np.abs(rows) <= LARGEST).all(axis=1)
     if wrong.any():
         raise ValueError(
-            f"{name}[{int(wrong.argmax())}] holds a number that is not finite or above {_LARGEST:g} in size. Send "
+            f"{name}[{int(wrong.argmax())}] holds a number that is not finite or above {LARGEST:g} in size. Send "
             "finite numbers of ordinary size."
         )
     return rows
+
+
+def wrong_length(name: str, length: int, width: int) -> ValueError:
+    """Return the error for a vector that has more or fewer numbers than those of a collection."""
+    return ValueError(
+        f"{name} has {length} numbers; the vectors of this collection have {width}. Send vectors made in the same way "
+        "as those it was built with."
+    )
