@@ -128,6 +128,13 @@ def test_a_folder_of_another_run_is_refused_and_left_as_it_is(client, files, has
     assert names(tmp_path / "mine") == ["notes.txt"]
 
 
+def test_a_folder_with_half_of_its_first_manifest_can_be_used(client, files, hasher, X, tmp_path):
+    (tmp_path / "codes").mkdir()
+    (tmp_path / "codes" / ".manifest.json.0123456789ab.partial").write_text('{"complete"')
+    encode(hasher, files, tmp_path / "codes", client=client, partition_rows=PARTITION)
+    assert load_codes(tmp_path / "codes") == hasher.encode(X)
+
+
 def test_a_bad_row_is_named_and_what_was_done_before_stays(client, hasher, X, tmp_path):
     damaged = X.copy()
     damaged[25_112, 3] = np.nan

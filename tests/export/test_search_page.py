@@ -203,6 +203,33 @@ def test_an_installation_that_fails_leaves_no_runtime(tmp_path, monkeypatch):
     assert list((tmp_path / "cache").iterdir()) == []
 
 
+def test_a_runtime_that_lacks_a_file_is_completed(tmp_path, monkeypatch):
+    kept = tmp_path / "cache" / f"{browser_runtime.PACKAGE}-{browser_runtime.VERSION}"
+    kept.mkdir(parents=True)
+    (kept / "ort.wasm.bundle.min.mjs").write_bytes(b"old")
+    npm = tmp_path / "npm"
+    npm.write_text(
+        f'#!/bin/sh\ndist="$3/node_modules/{browser_runtime.PACKAGE}/dist"\nmkdir -p "$dist"\n'
+        'printf new > "$dist/ort.wasm.bundle.min.mjs"\nprintf wasm > "$dist/ort-wasm-simd-threaded.wasm"\n'
+    )
+    npm.chmod(0o755)
+    monkeypatch.setattr(browser_runtime, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    found = browser_runtime.browser_runtime()
+    assert (found.script, found.wasm) == (b"new", b"wasm")
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == [kept.name]
+
+
+@pytest.mark.parametrize(("largest", "expected"), [(2**53, 2**53), (2**53 + 1, str(2**53 + 1))])
+def test_ids_keep_all_their_digits_in_a_page(digits, runtime, tmp_path, largest, expected):
+    X, _ = digits
+    with Collection.create(tmp_path / "items", LSHash(16, random_state=0).fit(X)) as items:
+        items.add(X[:2], ids=[3, largest])
+        write_search_page(items, tmp_path / "page.html", runtime=runtime)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert json.loads(embedded(page, "items"))["ids"][1] == expected
+
+
 @pytest.mark.skipif(shutil.which("node") is None, reason="node runs the script of the page")
 @pytest.mark.parametrize("n_bits", [20, 32, 75])
 def test_the_search_of_the_page_is_that_of_the_indexes(n_bits, tmp_path):

@@ -204,6 +204,15 @@ def test_a_request_that_takes_too_long_is_answered_and_others_are_too_many(folde
         assert_alive(port)
 
 
+def test_a_service_that_cannot_start_says_so():
+    async def app(scope, receive, send):
+        await receive()
+        await send({"type": "lifespan.startup.failed", "message": "no"})
+
+    with pytest.raises(RuntimeError, match="did not start"):
+        server.BackgroundServer(app)
+
+
 def test_a_port_in_use_is_reported():
     with server.bound_socket(Settings(port=0)) as taken:
         taken.listen()

@@ -86,7 +86,8 @@ class CodeFolder:
     def _begin(self) -> None:
         path = self.folder / MANIFEST
         if not path.exists():
-            if any(self.folder.iterdir()):
+            # A crash may have left a manifest that was not finished.
+            if any(not path.match(f".{MANIFEST}.*.partial") for path in self.folder.iterdir()):
                 raise ValueError(
                     f"The folder {str(self.folder)!r} is not empty, but holds no codes. Choose an empty or new folder."
                 )

@@ -79,5 +79,6 @@ def _install(kept: Path) -> None:
         chosen.mkdir()
         for file in (_SCRIPT, _WASM):
             shutil.copyfile(dist / file, chosen / file)
-        if not kept.exists():  # another process may have been faster
-            os.replace(chosen, kept)
+        kept.mkdir(exist_ok=True)  # it may be there without one of the files, or another process may have been faster
+        for file in (_SCRIPT, _WASM):
+            os.replace(chosen / file, kept / file)

@@ -90,7 +90,9 @@ class _Reader:
         self.n_bytes += len(self.contents[-1])
 
     def result(self, ids: np.ndarray) -> PageItems:
-        items: dict[str, Any] = {"ids": ids.tolist()}
+        # Numbers of scripts are exact up to 2**53; the page only shows and compares ids, so text serves as well.
+        is_exact = not len(ids) or max(abs(int(ids.min())), int(ids.max())) <= 2**53
+        items: dict[str, Any] = {"ids": ids.tolist() if is_exact else [str(number) for number in ids.tolist()]}
         if self.has_titles:
             items["titles"] = self.titles
         names = sorted({label for label in self.labels if label is not None}, key=str)

@@ -57,6 +57,8 @@ class BackgroundServer:
         self._thread.start()
         while not self._server.started and self._thread.is_alive():
             time.sleep(0.01)
+        if not self._server.started:
+            raise RuntimeError("The service did not start; the log says why.")
 
     def close(self) -> None:
         """Finish the running requests, close the service, and stop."""
