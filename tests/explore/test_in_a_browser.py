@@ -227,6 +227,37 @@ def test_items_are_selected_on_the_map_and_labeled(visit, site):
     assert page.text_content("#count") == "none"
 
 
+def test_a_late_answer_about_an_earlier_selection_is_not_shown(visit):
+    page = visit("/explore/brushed/map")
+    page.wait_for_selector("#map", timeout=60_000)
+    until(page, "document.documentElement.dataset.ready === 'map'")
+    held = []
+    page.route("**/cards?*", lambda route: held.append(route))
+    page.click('[data-mode="select"]')
+    box = page.locator("#map").bounding_box()
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 5, box["y"] + box["height"] - 5, steps=4)
+    page.mouse.up()
+    until(page, "document.querySelector('#count').textContent === '240'")
+    page.focus("#map")
+    page.keyboard.press("Escape")
+    with page.expect_response("**/cards?*"):
+        held.pop().continue_()
+    page.wait_for_load_state("networkidle")
+    assert page.text_content("#count") == "none"
+    assert page.locator("#chosen li").count() == 0
+
+
+def test_a_part_that_cannot_be_had_does_not_stay_gray(visit):
+    page = visit("/explore/album")
+    page.route("**/*part=rest*", lambda route: route.abort())
+    page.click(".grid .tile >> nth=3")
+    page.wait_for_selector("#status:not(:empty)")
+    until(page, "!document.getElementById('rest').classList.contains('busy')")
+    assert page.text_content("#asked")
+
+
 def test_a_preparation_can_be_canceled_and_begun_again(visit, site):
     page = visit("/")
     page.request.get(f"{site}/explore/idle/teach")

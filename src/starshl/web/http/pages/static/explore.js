@@ -45,8 +45,11 @@ async function part(address, name, signal) {
 
 async function showRest(asked, signal) {
   rest.classList.add("busy");
-  rest.innerHTML = await part(asked, "rest", signal);
-  rest.classList.remove("busy");
+  try {
+    rest.innerHTML = await part(asked, "rest", signal);
+  } finally {
+    if (!signal.aborted) rest.classList.remove("busy");
+  }
   const portrait = document.getElementById("portrait-part");
   if (portrait) {
     document.getElementById("portrait").replaceChildren(portrait.content);

@@ -139,8 +139,11 @@ async function choose(ids) {
   document.getElementById("hint").hidden = ids.length > 0;
   const list = document.getElementById("chosen");
   if (!ids.length) { list.replaceChildren(); return; }
+  const selection = chosen;
   try {
-    list.innerHTML = await (await request(`${address}/cards?ids=${ids.slice(0, MOST_SHOWN).join(",")}`)).text();
+    const cards = await (await request(`${address}/cards?ids=${ids.slice(0, MOST_SHOWN).join(",")}`)).text();
+    if (selection !== chosen) return; // something else has been selected since
+    list.innerHTML = cards;
     if (ids.length > MOST_SHOWN) list.append(`and ${(ids.length - MOST_SHOWN).toLocaleString("en")} more`);
   } catch (error) {
     tell(error.message, { bad: true });
