@@ -41,12 +41,17 @@ class FitRequest:
     def hasher(self) -> BaseHasher:
         """Return the hasher, not fitted yet; refuse a method or a setting that does not exist."""
         kind = get_class(self.method)
-        known = list(signature(kind).parameters)
+        known = [name for name in signature(kind).parameters if name != "n_bits"]
+        if "n_bits" in self.settings:
+            raise ValueError("The settings hold 'n_bits', which is given next to them. Leave it out of the settings.")
         unknown = sorted(set(self.settings) - set(known))
         if unknown:
             raise ValueError(f"{self.method} has no setting {unknown[0]!r}; it has {', '.join(known)}.")
         seed = {"random_state": self.seed} if "random_state" in known else {}
-        return kind(self.n_bits, **(seed | dict(self.settings)))
+        try:
+            return kind(self.n_bits, **(seed | dict(self.settings)))
+        except TypeError as error:
+            raise ValueError(f"{self.method} cannot be made with these settings ({error}). Correct them.") from error
 
 
 def check_fit(searcher: Searcher, request: FitRequest) -> None:

@@ -17,6 +17,7 @@ __all__ = ["MOST_NEIGHBORS", "Question"]
 MOST_NEIGHBORS = 100
 _USUAL_NEIGHBORS = 10
 _FIELD = "field."
+_BOUNDS = {None: "=", "min": ">=", "max": "<="}
 _NUMBERS = {"int": int, "float": float}
 _LARGEST_ID = 2**63 - 1
 
@@ -98,11 +99,13 @@ class Question:
             if kind is None:
                 known = ", ".join(info.fields) or "none"
                 raise ValueError(f"This collection has no field {name[:80]!r} to filter by; it has: {known}.")
-            value = _value(name, kind, text)
-            if bound is None:
-                found[name] = value
-            else:
-                found.setdefault(name, {})[{"min": ">=", "max": "<="}[bound]] = value
+            conditions = found.setdefault(name, {})
+            conditions[_BOUNDS[bound]] = _value(name, kind, text)
+            if "=" in conditions and len(conditions) > 1:
+                raise ValueError(
+                    f"The field {name[:80]!r} is to have one value and to lie in a range. Give the value, or the "
+                    "ends of the range."
+                )
         return found
 
     def field_value(self, parameter: str) -> str:
