@@ -2,6 +2,7 @@
 
 import re
 import threading
+import time
 
 from starshl.baselines import LSHash
 from starshl.collection import Collection
@@ -75,6 +76,25 @@ def test_a_collection_is_exported_with_the_codes_that_follow_from_its_labels(ask
     exported = ask("GET", "/explore/things/export/collection.tar", root="")
     assert exported.status_code == 200
     assert ask("GET", "/explore/things/teach/state", root="").json()["codes"] == "current"
+
+
+def test_a_restore_does_not_wait_for_what_is_being_prepared(ask, monkeypatch):
+    begun = threading.Event()
+
+    def prepare_for_ever(self, job):
+        with self.searcher.opened():
+            begun.set()
+            while True:
+                job.report("preparing")
+                time.sleep(0.01)
+
+    monkeypatch.setattr(Workshop, "_prepare_lesson", prepare_for_ever)
+    assert ask("POST", "/collections/things/snapshots", json={"name": "now"}).status_code == 201
+    page(ask, "/explore/things/teach")
+    assert begun.wait(60)
+    assert ask("POST", "/collections/things/snapshots/now/restore").json() == {"n_items": 60}
+    monkeypatch.undo()
+    assert "data-version" in lesson(ask)
 
 
 def test_an_answer_about_an_item_that_was_removed_can_be_undone(ask):

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -75,8 +75,11 @@ class SnapshotFolder:
         """Delete a snapshot."""
         self.path(name).unlink()
 
-    def restore(self, searcher: Searcher, name: str) -> int:
-        """Replace a collection by a snapshot, once that is known to be intact; return the number of items."""
+    def restore(self, searcher: Searcher, name: str, *, before: Callable[[], None] | None = None) -> int:
+        """Replace a collection by a snapshot, once that is known to be intact; return the number of items.
+
+        ``before`` is called when nothing but the replacement is left to do.
+        """
         path = self.path(name)
         draft = draft_folder(searcher.folder)
         try:
@@ -91,6 +94,8 @@ class SnapshotFolder:
             with Collection(draft, read_only=True) as collection:
                 n_items = collection.verify()
             sync_folder(draft)
+            if before is not None:
+                before()
             searcher.replace_folder(lambda: _replace(searcher.folder, draft)).result()
         finally:
             shutil.rmtree(draft, ignore_errors=True)

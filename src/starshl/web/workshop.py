@@ -6,6 +6,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from ..answers import Job
 from ..teaching import Lesson
-from .errors import UnknownError
+from .errors import ConflictError, UnknownError
 from .jobs import Jobs, RunningJob
 from .quality import Quality, measure_quality
 from .searcher import Searcher
@@ -129,6 +130,15 @@ class Workshop:
             return self._jobs.get(self.searcher.name, self._started.get(kind, ""))
         except UnknownError:
             return None
+
+    def abandon(self) -> None:
+        """Stop what is being prepared: the collection is about to be replaced, and would have to wait for it."""
+        for kind in list(self._started):
+            job = self.job(kind)
+            if job is not None:
+                # It may just have ended.
+                with suppress(ConflictError):
+                    self._jobs.cancel(self.searcher.name, job.id)
 
     def keep(self, upload: Upload) -> str:
         """Keep an upload for as long as it is among the last ones; return its name in addresses."""

@@ -72,4 +72,5 @@ async def restore_snapshot(
     name: CollectionName, snapshot: SnapshotName, service: TheService, collection: InCollection
 ) -> Restored:
     """Replace the collection by a snapshot, once that is known to be intact. Later changes are lost."""
-    return Restored(n_items=await in_thread(service.snapshots(name).restore, collection, snapshot))
+    abandon = service.workshop(name).abandon
+    return Restored(n_items=await in_thread(service.snapshots(name).restore, collection, snapshot, before=abandon))
