@@ -2,8 +2,7 @@
 
 import os
 import signal
-import threading
-import time
+from contextlib import suppress
 
 import pytest
 
@@ -23,39 +22,32 @@ def client(cluster):
     from distributed import Client
 
     with Client(cluster, set_as_default=False) as connected:
-        connected.wait_for_workers(2, timeout=60)
+        connected.wait_for_workers(2, timeout=120)
         yield connected
 
 
 @pytest.fixture
-def kill_a_worker(client):
-    """A function that kills one worker, as the system does when memory runs out, once a task of some name is under way.
+def kill_a_worker(client, tmp_path, monkeypatch):
+    """A function of a name: the first task of that name kills its worker, as the system does when memory runs out.
 
-    What it returns waits for that, and tells whether a worker was killed.
+    What it returns tells whether a worker was killed.
     """
-    threads, killed, over = [], [], threading.Event()
+    submit, marker = client.submit, tmp_path / "killed"
 
-    def kill(name):
-        while not over.is_set():
-            addresses = client.run_on_scheduler(_busy_workers, name=name)
-            if addresses:
-                process = client.run(os.getpid, workers=addresses[:1])[addresses[0]]
-                os.kill(process, signal.SIGKILL)
-                killed.append(process)
-                return
-            time.sleep(0.005)
+    # Functions inside of functions travel by value: workers cannot import this file.
+    def die_once(path, function, *arguments):
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL))
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*arguments)
 
-    def kill_soon(name):
-        threads.append(threading.Thread(target=kill, args=(name,)))
-        threads[-1].start()
-        return lambda: (over.set(), threads[-1].join(), len(killed) == 1)[-1]
+    def kill_within(name):
+        def submit_some_to_die(function, *arguments, key, **settings):
+            if key.startswith(name):
+                function, arguments = die_once, (str(marker), function, *arguments)
+            return submit(function, *arguments, key=key, **settings)
 
-    yield kill_soon
-    over.set()
-    for thread in threads:
-        thread.join()
+        monkeypatch.setattr(client, "submit", submit_some_to_die)
+        return marker.exists
 
-
-def _busy_workers(dask_scheduler, name):
-    workers = dask_scheduler.workers.values()
-    return [worker.address for worker in workers if any(task.key.startswith(name) for task in worker.processing)]
+    return kill_within
