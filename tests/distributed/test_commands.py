@@ -34,7 +34,7 @@ def address():
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     yield process.stdout.readline().strip()
     process.send_signal(signal.SIGTERM)
-    _, told = process.communicate(timeout=60)
+    _, told = process.communicate(timeout=180)
     assert process.returncode == 0, told
     assert "1 worker; Ctrl+C stops the cluster" in told
 

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra dask is not installed")
 
-from distributed import Client, LocalCluster
+from distributed import Client, Event, LocalCluster, secede
 
 from starshl.distributed.connection import connected
 from starshl.distributed.engine import DaskEngine
@@ -28,14 +28,26 @@ def fail():
 
 
 def test_results_come_in_the_order_of_the_items_or_as_they_are_done(client):
-    def slow_first(item, shared):
-        time.sleep(0.3 if item == 0 else 0)
+    # A task that waits gives its thread back, so that the others are done whichever worker they are on.
+    def first_waits(item, shared, other_is_done):
+        if item == 0:
+            secede()
+            other_is_done.wait(timeout=120)
         return item + shared
 
-    engine = DaskEngine(client)
+    def first_waits_for_a_task(item, shared, other_is_done):
+        result = first_waits(item, shared, other_is_done)
+        other_is_done.set()
+        return result
+
+    engine, other_is_done, other_is_here = DaskEngine(client), Event(client=client), Event(client=client)
     shared = engine.place(operator.add, 90, 10)
-    assert list(engine.map(slow_first, range(20), shared)) == list(range(100, 120))
-    items = [item for item, result in engine.unordered(slow_first, range(20), shared) if result == item + 100]
+    assert list(engine.map(first_waits_for_a_task, range(20), shared, other_is_done)) == list(range(100, 120))
+    items = []
+    for item, result in engine.unordered(first_waits, range(20), shared, other_is_here):
+        assert result == item + 100
+        items.append(item)
+        other_is_here.set()
     assert sorted(items) == list(range(20))
     assert items[0] != 0
 
@@ -63,12 +75,14 @@ def test_a_cluster_that_fails_is_one_kind_of_error(fail):
         client = Client(cluster, set_as_default=False)
         engine = DaskEngine(client, patience=0.5)
         cluster.scale(0)
+        while client.nthreads():  # no task may find the worker that is about to go
+            time.sleep(0.05)
         with pytest.raises(ClusterError, match=r"has had no worker for 0\.5 seconds\. Start workers"):
             engine.fetch(engine.place(fail, 1))
         waiting = engine.place(time.sleep, 60)
     with pytest.raises(ClusterError, match="is gone: its scheduler does not answer"):
         engine.fetch(waiting)
-    client.close(timeout=1)
+    client.close()
 
 
 def test_a_scheduler_that_goes_is_one_error_and_no_log(caplog, capfd):
