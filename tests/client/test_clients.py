@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 from starshl.baselines import LSHash
-from starshl.client import AsyncClient, AsyncCollection, Client, RemoteCollection, Retries, ServiceProblem
+from starshl.client import (
+    AsyncClient,
+    AsyncCollection,
+    Client,
+    RemoteCollection,
+    Retries,
+    ServiceProblem,
+    ServiceUnreachable,
+)
 from starshl.collection import Collection
 from starshl.web import Service
 from starshl.web.http import create_app
@@ -193,10 +201,16 @@ def test_two_equal_writes_are_two(things, rows):
     assert [things.add(rows[:1]).ids for _ in range(2)] == [[20], [21]]
 
 
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_an_address_without_its_beginning_is_refused(kind):
+    with pytest.raises(ValueError, match=r"must begin with http:// or https://, such as 'http://127.0.0.1:8000'"):
+        kind("127.0.0.1:8000")
+
+
 def test_after_the_last_attempt_the_error_arrives(app, rows):
     transport = Lossy(app, *["before"] * 10)
     with Client("http://localhost", transport=Blocking(transport), retries=QUICK) as client:
-        with pytest.raises(httpx.ConnectError):
+        with pytest.raises(ServiceUnreachable, match=r"http://localhost.* cannot be reached \(lost\)\. Check"):
             client.collection("things").add(rows[:1])
         assert len(transport.sent) == 4
         transport.faults = ["503"] * 10

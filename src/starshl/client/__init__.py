@@ -6,7 +6,7 @@ from ..answers import CollectionInfo, Explanation, Found, Hit, Item, ItemPage, J
 require("httpx", extra="serve")
 
 from .asynchronous import AsyncClient, AsyncCollection  # noqa: E402  # after the check for what it needs
-from .problems import ServiceProblem  # noqa: E402
+from .problems import ServiceProblem, ServiceUnreachable  # noqa: E402
 from .retries import Retries  # noqa: E402
 from .synchronous import Client, RemoteCollection  # noqa: E402
 
@@ -25,6 +25,7 @@ __all__ = [
     "RemoteCollection",
     "Retries",
     "ServiceProblem",
+    "ServiceUnreachable",
     "Snapshot",
     "Written",
 ]

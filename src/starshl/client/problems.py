@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-__all__ = ["ServiceProblem", "read_answer"]
+__all__ = ["ServiceProblem", "ServiceUnreachable", "checked_address", "read_answer", "unreachable"]
 
 
 class ServiceProblem(RuntimeError):
@@ -29,6 +29,28 @@ class ServiceProblem(RuntimeError):
         self.request_id = str(problem.get("request_id", ""))
         self.errors = list(problem.get("errors", ()))
         super().__init__(f"{self.detail} (status {status}, request {self.request_id or 'unknown'})")
+
+
+class ServiceUnreachable(ConnectionError):
+    """No answer came from the service."""
+
+
+def checked_address(address: str) -> str:
+    """Return the address of a service, or say what it lacks."""
+    if not address.startswith(("http://", "https://")):
+        raise ValueError(
+            f"The address is {address!r}; it must begin with http:// or https://, such as 'http://{address or 'host'}'."
+        )
+    return address
+
+
+def unreachable(address: object, error: httpx.TransportError) -> ServiceUnreachable:
+    """Return the error to raise if no attempt got an answer."""
+    reason = "no answer came in time" if isinstance(error, httpx.TimeoutException) else str(error) or "no reason given"
+    return ServiceUnreachable(
+        f"The service at {address} cannot be reached ({reason}). Check the address, or start a service with: starshl "
+        "serve COLLECTION."
+    )
 
 
 def read_answer(response: httpx.Response, *, as_json: bool = True) -> Any:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from ..answers import CollectionInfo, Found, Hit, Item, ItemPage, Job, Label, Prediction, Snapshot, Written
 from .calls import Call, CollectionCalls, PathLike, list_collections
 from .files import save_answer
-from .problems import read_answer
+from .problems import checked_address, read_answer, unreachable
 from .retries import Retries
 
 __all__ = ["Client", "RemoteCollection"]
@@ -57,7 +57,9 @@ class Client:
     ) -> None:
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._retries = Retries() if retries is None else retries
-        self.http = httpx.Client(base_url=address, headers=headers, timeout=timeout, transport=transport)
+        self.http = httpx.Client(
+            base_url=checked_address(address), headers=headers, timeout=timeout, transport=transport
+        )
 
     def collections(self) -> list[CollectionInfo]:
         """Return what the service holds."""
@@ -78,7 +80,7 @@ class Client:
                 break
             time.sleep(wait)
         if isinstance(outcome, httpx.TransportError):
-            raise outcome
+            raise unreachable(self.http.base_url, outcome) from outcome
         return call.read(read_answer(outcome, as_json=call.as_json))
 
     def save(self, address: str, path: PathLike) -> None:
