@@ -49,8 +49,8 @@ def unreachable(address: object, error: httpx.TransportError) -> ServiceUnreacha
     reason = "too late" if isinstance(error, httpx.TimeoutException) else str(error) or "no reason given"
     if not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
         return ServiceUnreachable(
-            f"No answer came from the service at {address} ({reason}). It may have done what was asked: look before you "
-            "ask again."
+            f"No answer came from the service at {address} ({reason}). It may have done what was asked: look before "
+            "you ask again."
         )
     return ServiceUnreachable(
         f"The service at {address} cannot be reached ({reason}). Check the address, or start a service with: starshl "
