@@ -2,6 +2,7 @@
 
 import getpass
 import platform
+import time
 import warnings
 
 import numpy as np
@@ -380,10 +381,13 @@ def test_compiling_is_not_counted_as_fitting():
     def cube(x):
         return x**3
 
+    start = time.perf_counter()
     with stopwatch.stage("fit"):
         cube(2.0)
+    elapsed, compiling = time.perf_counter() - start, stopwatch.seconds["compile"]
     assert set(stopwatch.seconds) == {"fit", "compile"}
-    assert stopwatch.seconds["compile"] > stopwatch.seconds["fit"]
+    assert compiling > 0
+    assert stopwatch.seconds["fit"] + compiling <= elapsed
     with stopwatch.stage("fit"):
         cube(3.0)
-    assert stopwatch.seconds["fit"] < stopwatch.seconds["compile"]
+    assert stopwatch.seconds["compile"] == compiling
