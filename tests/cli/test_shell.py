@@ -52,7 +52,7 @@ def test_ctrl_c_exits_130_without_a_traceback():
     assert process.stderr.readline().startswith("compiling")
     assert process.stderr.readline().startswith("learning:")
     process.send_signal(signal.SIGINT)
-    out, errors = process.communicate(timeout=60)
+    out, errors = process.communicate(timeout=180)
     assert process.returncode == 130
     assert out == ""
     assert "Traceback" not in errors
@@ -63,7 +63,7 @@ def test_a_reader_that_leaves_early_causes_no_traceback():
     process = subprocess.Popen([*STARSHL, "methods"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process.stdout.close()
     errors = process.stderr.read()
-    process.wait(timeout=60)
+    process.wait(timeout=180)
     process.stderr.close()
     assert (process.returncode, errors) == (1, "")
 
