@@ -35,9 +35,9 @@ def refused(starshl, tmp_path):
 
 
 BAD_TABLES = {
-    "NaN in a named column": ("a,b,k\n1,2,0\n3,nan,1\n", "column 'b', first in row 1"),
-    "infinity in a named column": ("a,b,k\n1,2,0\ninf,2,1\n", "infinity in column 'a'"),
-    "NaN without a header": ("1,2,0\n3,nan,1\n", "column 1, first in row 1"),
+    "NaN in a named column": ("a,b,k\n1,2,0\n3,nan,1\n", r"a missing value \('nan'\) in column 'b', line 3.* --impute"),
+    "infinity in a named column": ("a,b,k\n1,2,0\ninf,2,1\n", r"infinity \('inf'\) in column 'a', line 3"),
+    "NaN without a header": ("1,2,0\n3,nan,1\n", "column 1, line 2"),
     "an empty cell": ("a,b,k\n1,2,0\n3,,1\n", "an empty cell in column 'b', line 3"),
     "text among numbers": ("a,b,k\n1,two,0\n3,4,1\n", "'two' in column 'b', line 2"),
     "a short line": ("a,b,k\n1,2,0\n3,4\n", "has 2 cells in line 3 and 3 in the first line"),

@@ -183,7 +183,7 @@ def test_all_columns_with_bad_cells_are_named_at_once(tmp_path):
     assert "'x' in column 'a', line 4" in str(caught.value)
     assert sorted(caught.value.droppable) == ["a", "b", "c"]
     missing = write(tmp_path / "u.csv", "a,b,c\n1,nan,2\n3,4,inf\n")
-    with pytest.raises(TableError, match=r"\(NaN\) in column 'b', first in row 0; it holds infinity in column 'c'"):
+    with pytest.raises(TableError, match=r"\('nan'\) in column 'b', line 2; it has infinity \('inf'\) in column 'c'"):
         read_table(missing)
     parquet.write_table(arrow.table({"a": [1.0], "s": ["x"], "t": ["y"]}), tmp_path / "t.parquet")
     with pytest.raises(TableError, match=r"not numbers: 's' \(string\), 't' \(string\)"):

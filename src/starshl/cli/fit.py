@@ -157,7 +157,9 @@ def fit(
     if steps.read_text and vectors is not None:
         option = "--categories" if text is None else "--text"
         raise ValueError(f"{option} and --vectors contradict each other. Leave one of them out.")
-    options = RowOptions(labels, no_labels, vectors, drop=split_names(drop), raw=steps.read_text, allow_missing=impute)
+    options = RowOptions(
+        labels, no_labels, vectors, drop=split_names(drop), raw=steps.read_text, allow_missing=impute, text=text
+    )
     if cluster is None:
         table = read_rows(Path(input), options, in_place=True)
     else:

@@ -27,6 +27,7 @@ class CellOptions(TypedDict):
 
     raw: bool
     allow_missing: bool
+    numbers: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class RowOptions:
     drop: tuple[str, ...] = ()
     raw: bool = False
     allow_missing: bool = False
+    text: str | None = None
 
     def check(self) -> None:
         """Refuse options that contradict each other."""
@@ -61,6 +63,7 @@ class RowOptions:
             drop=self.drop,
             raw=self.raw,
             allow_missing=self.allow_missing,
+            text=self.text,
         )
 
 
@@ -114,8 +117,17 @@ def cells_taken_by(hasher: BaseHasher) -> CellOptions:
     """Return what the first step of a prepared hasher takes besides finite numbers."""
     from sklearn.utils import get_tags
 
+    from ..features import PreparedHasher, TableFeatures
+
     tags = get_tags(hasher).input_tags
-    return {"raw": tags.string and tags.two_d_array, "allow_missing": tags.allow_nan}
+    takes: CellOptions = {"raw": tags.string and tags.two_d_array, "allow_missing": tags.allow_nan, "numbers": None}
+    steps = hasher.steps_ if isinstance(hasher, PreparedHasher) else []
+    names = feature_names(hasher)
+    if steps and isinstance(steps[0], TableFeatures) and names is not None:
+        takes["numbers"] = tuple(names[j] for j in steps[0].number_columns_)
+        # Gaps that nothing fills are refused by the hasher, too, but it does not know the file.
+        takes["allow_missing"] = steps[0].impute or len(steps) > 1
+    return takes
 
 
 def is_url(text: str) -> bool:

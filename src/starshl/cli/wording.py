@@ -63,12 +63,17 @@ def _hint(problem: BaseException | str) -> str:
     if not isinstance(problem, TableError):
         return ""
     if problem.droppable:
-        return (
-            " `starshl fit` takes text with --categories or --text, and empty cells with --impute. "
-            f"To leave them out: --drop {_joined(problem.droppable)}"
-        )
+        return f"{_options_for(problem.causes)} To leave them out: --drop {_joined(problem.droppable)}"
+    if "missing" in problem.causes:
+        return " A model that `starshl fit --impute` made fills them."
     files = [name for name in problem.unknown if Path(name).suffix.lower() in READABLE and not Path(name).exists()]
     return f" There is no file {files[0]!r} either." if files else ""
+
+
+def _options_for(causes: tuple[str, ...]) -> str:
+    if not causes or "text" in causes:
+        return " `starshl fit` takes text with --categories or --text, and empty cells with --impute."
+    return " `starshl fit` fills missing values with --impute." if "missing" in causes else ""
 
 
 def _joined(names: tuple[str, ...]) -> str:

@@ -42,6 +42,11 @@ class Columns:
         Return NaN for missing features instead of refusing them.
     raw : bool, default=False
         Return features as they are, in a matrix of numbers, text and None.
+    numbers : sequence of str, default=None
+        With ``raw``, the features that must be numbers: those that a model was fitted on as numbers. By default, each
+        column that holds nothing else.
+    text : str, default=None
+        With ``raw``, the feature whose cells are texts of many words.
     """
 
     labels: str | None = None
@@ -54,6 +59,8 @@ class Columns:
     others: Literal["features", "metadata"] = "features"
     allow_missing: bool = False
     raw: bool = False
+    numbers: Sequence[str] | None = None
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +119,7 @@ def _resolved(source: Source, columns: Columns) -> Columns:
 
 
 def _unknown_names(source: Source, columns: Columns) -> tuple[list[str], list[str]]:
-    asked = [columns.labels, columns.ids, columns.references, columns.vectors, *columns.drop]
+    asked = [columns.labels, columns.ids, columns.references, columns.vectors, columns.text, *columns.drop]
     unknown = [name for name in dict.fromkeys(asked) if name is not None and name not in source.kinds]
     problems = []
     for name in unknown:
@@ -120,12 +127,12 @@ def _unknown_names(source: Source, columns: Columns) -> tuple[list[str], list[st
         hint = f" (nearest: {', '.join(map(repr, near))})" if near else ""
         problems.append(f"has no column {name!r}{hint}")
     if columns.features is not None and source.has_names and columns.vectors is None:
-        missing = [repr(name) for name in columns.features if name not in source.kinds]
+        missing = [name for name in columns.features if name not in source.kinds and name not in unknown]
         if missing:
-            unknown += [name for name in columns.features if name not in source.kinds]
+            unknown += missing
             problems.append(
                 f"lacks {len(missing)} of the {len(columns.features)} columns that the model was fitted on: "
-                f"{shortened(missing)}"
+                f"{shortened([repr(name) for name in missing])}"
             )
     return problems, unknown
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
-__all__ = ["MAX_SHOWN", "ColumnWarning", "TableError", "shortened"]
+__all__ = ["MAX_SHOWN", "Cause", "ColumnWarning", "TableError", "shortened"]
 
 MAX_SHOWN = 5  # names in an error message
+
+#: Why a cell is no finite number: it holds text, a number with commas, infinity, or nothing.
+Cause = Literal["text", "comma", "infinite", "missing"]
 
 
 class TableError(ValueError):
@@ -19,6 +22,7 @@ class TableError(ValueError):
     problems : everything that is wrong, each as the end of a sentence that begins with the file name
     droppable : columns that could be left out to read the rest
     unknown : names of columns that the table does not have
+    causes : why cells are no numbers, if that is what is wrong
     """
 
     def __init__(
@@ -29,22 +33,27 @@ class TableError(ValueError):
         *,
         droppable: Sequence[str] = (),
         unknown: Sequence[str] = (),
+        causes: Sequence[Cause] = (),
     ) -> None:
         super().__init__(f"{os.fspath(path)!r} {'; it '.join(problems)}. {advice}".rstrip())
         self._arguments = path, tuple(problems), advice
         self.problems = tuple(problems)
         self.droppable = tuple(droppable)
         self.unknown = tuple(unknown)
+        self.causes = tuple(causes)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let an error that another process raised arrive as it was: exceptions are rebuilt from their message."""
-        return _rebuilt_error, (self._arguments, self.droppable, self.unknown)
+        return _rebuilt_error, (self._arguments, self.droppable, self.unknown, self.causes)
 
 
 def _rebuilt_error(
-    arguments: tuple[str | os.PathLike[str], tuple[str, ...], str], droppable: Sequence[str], unknown: Sequence[str]
+    arguments: tuple[str | os.PathLike[str], tuple[str, ...], str],
+    droppable: Sequence[str],
+    unknown: Sequence[str],
+    causes: Sequence[Cause],
 ) -> TableError:
-    return TableError(*arguments, droppable=droppable, unknown=unknown)
+    return TableError(*arguments, droppable=droppable, unknown=unknown, causes=causes)
 
 
 class ColumnWarning(UserWarning):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._json import parse_json
+from .cells import is_missing_mark
 from .errors import TableError
 from .source import Cells, Kind, Rows
 
@@ -48,7 +49,12 @@ class JsonLinesSource:
         return np.column_stack([self._numbers(name) for name in features]), columns
 
     def _column(self, name: str) -> list[Any]:
-        return [row.get(name) for row in self._rows]
+        values = [row.get(name) for row in self._rows]
+        is_mark = [isinstance(value, str) and is_missing_mark(value) for value in values]
+        others = [value for value, mark in zip(values, is_mark, strict=True) if not mark and value is not None]
+        if not any(is_mark) or not others or not all(_is_number(value) for value in others):
+            return values
+        return [None if mark else value for value, mark in zip(values, is_mark, strict=True)]
 
     def _numbers(self, name: str) -> np.ndarray:
         if self.kinds[name] not in ("floats", "numbers"):

@@ -13,6 +13,7 @@ from .source import Rows, Source
 __all__ = ["check_numbers", "identifier_columns"]
 
 _ID_NAMES = ("", "id", "_id", "index", "uuid", "row", "rowid", "row_id", "unnamed: 0")
+_INFINITY = "infinity"
 _MIN_ROWS_TO_COUNT = 3  # two rows count up too easily
 
 
@@ -44,6 +45,7 @@ def check_numbers(X: Rows, names: Sequence[str] | None, source: Source, *, allow
             problems,
             "Every entry must be a finite number; rows count from 0. Fill such entries, or drop their rows or columns.",
             droppable=[names[column] for column in bad] if names else (),
+            causes=["infinite" if what == _INFINITY else "missing" for what, _ in bad.values()],
         )
     return X
 
@@ -78,5 +80,5 @@ def _bad_entries(X: Rows, allow_missing: bool) -> dict[int, tuple[str, int]]:
     bad: dict[int, tuple[str, int]] = {}
     for row, column, value in zip(rows.tolist(), columns.tolist(), values.tolist(), strict=True):
         if column not in bad or row < bad[column][1]:
-            bad[column] = ("a missing value (NaN)" if value != value else "infinity", row)
+            bad[column] = ("a missing value (NaN)" if value != value else _INFINITY, row)
     return bad

@@ -18,6 +18,7 @@ from .errors import ColumnWarning, TableError
 from .json_lines import JsonLinesSource
 from .numbers import check_numbers, identifier_columns
 from .parquet import ParquetSource
+from .raw_cells import read_raw
 from .source import Cells, Rows, Source
 from .text import TextSource
 from .values import as_ids, as_labels, as_metadata, as_references, labels_from_text, typed_cells
@@ -132,25 +133,20 @@ def check_readable(path: str | os.PathLike[str]) -> Path:
 
 def _read(source: Source, choice: Choice, columns: Columns, others: Sequence[str]) -> tuple[Rows, Mapping[str, Cells]]:
     if columns.raw and not choice.is_vectors:
-        return _read_raw(source, choice, others)
+        return read_raw(source, choice, columns, others)
     if isinstance(source, ArraySource):
         source.require_entry_per_row(_named(choice) if others else (), choice.features[0])
-    X, cells = source.read(choice.features, others, allow_missing=columns.allow_missing)
+    try:
+        X, cells = source.read(choice.features, others, allow_missing=columns.allow_missing)
+    except TableError as error:
+        if isinstance(source, TextSource) and error.causes and columns.features is not None:
+            raise source.refusal(choice.features, allow_missing=columns.allow_missing, for_model=True) from error
+        raise
     names = choice.features if not choice.is_vectors else None
     X = check_numbers(X, names, source, allow_missing=columns.allow_missing)
     if columns.features is None and names is not None:
         warn_of_identifiers(X, names, source)
     return X, cells
-
-
-def _read_raw(source: Source, choice: Choice, others: Sequence[str]) -> tuple[np.ndarray, Mapping[str, Cells]]:
-    """Return the features as a matrix of objects, and the other columns."""
-    _, cells = source.read((), [*choice.features, *others], allow_missing=True)
-    columns = [_typed(source, cells[name]) for name in choice.features]
-    X = np.empty((len(columns[0]), len(columns)), dtype=object)
-    for j, column in enumerate(columns):
-        X[:, j] = list(column)
-    return X, {name: cells[name] for name in others}
 
 
 def _labels(source: Source, cells: Cells) -> np.ndarray:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._extras import require
-from .errors import TableError
+from .errors import Cause, TableError
 from .locations import Location, is_url, opened
 
 __all__ = ["ArrayRows", "ParquetRows", "RowSource", "regrouped"]
@@ -86,7 +86,8 @@ class RowSource(ABC):
                 "Fill or drop such entries first, for example with sklearn.impute.SimpleImputer."
             )
         advice = "Every entry must be a finite number; rows count from 0. Fill such entries, or drop their rows."
-        raise TableError(self.path, [f"holds {what} {where}"], advice)
+        causes: list[Cause] = ["missing"] if what == "NaN" else ["infinite"]
+        raise TableError(self.path, [f"holds {what} {where}"], advice, causes=causes)
 
     def _name_of(self, column: int) -> str:
         return str(column)

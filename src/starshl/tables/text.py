@@ -11,6 +11,8 @@ from typing import TextIO, TypeAlias
 
 import numpy as np
 
+from .cell_problems import CellProblems
+from .cells import is_missing_mark, is_number, is_number_with_comma
 from .errors import MAX_SHOWN, TableError
 from .source import Kind
 
@@ -21,7 +23,6 @@ _Converters: TypeAlias = dict[int | str, Callable[[str], float]]
 
 _SEPARATORS = ",;\t"
 _LABEL_HEADERS = ("label", "labels", "y", "class", "target")
-_CONVERT_ADVICE = "Features must be numbers. Fill or convert these cells, drop the columns, or use one as labels."
 
 
 class TextSource:
@@ -33,7 +34,7 @@ class TextSource:
     def __init__(self, path: Path) -> None:
         self.path = path
         first, second = self._first_lines()
-        self._separator = "\t" if path.suffix.lower() == ".tsv" else max(_SEPARATORS, key=first.count)
+        self._separator = "\t" if path.suffix.lower() == ".tsv" else _separator_of(first)
         cells, below = (_split(line, self._separator) for line in (first, second))
         self.has_names = _is_header(cells, below)
         self._names = cells if self.has_names else [str(position) for position in range(len(cells))]
@@ -69,6 +70,8 @@ class TextSource:
             converters |= {self._names.index(name): _number_or_nan for name in features}
         values = self._parse(converters, features, allow_missing)
         X = np.ascontiguousarray(values[:, [self._names.index(name) for name in features]])
+        if not np.isfinite(X).all() and (np.isinf(X).any() or not allow_missing):  # NumPy reads nan and inf as numbers
+            raise self.refusal(features, allow_missing=allow_missing)
         columns = {}
         for name, cells in distinct.items():
             texts = list(cells)
@@ -103,11 +106,11 @@ class TextSource:
                     encoding="utf-8-sig",
                 )
         except ValueError as error:
-            raise self._explained(features, allow_missing, str(error)) from error
+            raise self.refusal(features, allow_missing=allow_missing, reason=str(error)) from error
         if len(values) == 0:
             raise TableError(self.path, ["has a header but no rows"], "Give at least one row.")
         if values.shape[1] != len(self._names):  # rows agree among themselves, but not with the header
-            raise self._explained(features, allow_missing, "rows and header differ")
+            raise self.refusal(features, allow_missing=allow_missing, reason="rows and header differ")
         return values
 
     def _read_text(self, names: Sequence[str]) -> dict[str, list[str]]:
@@ -129,35 +132,25 @@ class TextSource:
         except (csv.Error, UnicodeDecodeError) as error:
             raise TableError(self.path, [f"cannot be read as a table ({error})"], "Repair the file.") from error
 
-    def _explained(self, features: Sequence[str], allow_missing: bool, reason: str) -> TableError:
-        """Find everything that NumPy's parser would reject, one cell per column; the parser reports only the first."""
-        bad_lines: list[str] = []
-        bad_cells: dict[str, str] = {}
-        places = {name: self._names.index(name) for name in features}
+    def refusal(
+        self, features: Sequence[str], *, allow_missing: bool, reason: str = "", for_model: bool = False
+    ) -> TableError:
+        """Return the error for all features with cells that are no numbers; a parser reports only the first cell.
+
+        ``for_model`` says that a fitted model needs these columns, so that none can be left out.
+        """
+        problems = CellProblems(features, allow_missing=allow_missing, quoted=self.has_names)
+        places = [self._names.index(name) for name in features]
         with self._damage_reported(), self._open(errors="replace") as file:
             reader = csv.reader(file, delimiter=self._separator)
             for row in reader:
                 if reader.line_num <= int(self.has_names) or not row:
                     continue
                 if len(row) != len(self._names):
-                    bad_lines.append(_wrong_length(reader.line_num, row, len(self._names)))
+                    problems.add_line(_wrong_length(reader.line_num, row, len(self._names)))
                     continue
-                for name in [name for name in places if name not in bad_cells]:
-                    cell = row[places[name]].strip()
-                    if not _is_number(cell) or (cell == "" and not allow_missing):
-                        what = repr(cell) if cell else "an empty cell"
-                        label = repr(name) if self.has_names else name
-                        bad_cells[name] = f"has {what} in column {label}, line {reader.line_num}"
-        problems = _first_of(bad_lines, "such lines") + _first_of(list(bad_cells.values()), "such columns")
-        if not problems:
-            return TableError(self.path, [f"cannot be read as a table of numbers ({reason})"])
-        advice = _CONVERT_ADVICE if bad_cells else "Every line needs as many cells as the first. Repair these lines."
-        return TableError(self.path, problems, advice, droppable=tuple(bad_cells))
-
-
-def _first_of(problems: list[str], what: str) -> list[str]:
-    rest = len(problems) - MAX_SHOWN
-    return problems[:MAX_SHOWN] + ([f"has {rest} more {what}"] if rest > 0 else [])
+                problems.add_row(reader.line_num, [row[place] for place in places])
+        return problems.error(self.path, reason, for_model=for_model)
 
 
 def _wrong_length(line: int, row: Sequence[str], n_columns: int) -> str:
@@ -171,10 +164,18 @@ def _numbered(distinct: dict[str, int] | None) -> Callable[[str], float]:
 
 
 def _number_or_nan(cell: str) -> float:
-    cell = cell.strip()
-    if not _is_number(cell):
+    if is_missing_mark(cell):
+        return np.nan
+    if not is_number(cell):
         raise ValueError(f"{cell!r} is not a number")
-    return float(cell) if cell else np.nan
+    return float(cell)
+
+
+def _separator_of(line: str) -> str:
+    """Return what separates the cells of a line; commas do not if semicolons stand between numbers with commas."""
+    if any(is_number_with_comma(cell) for cell in _split(line, ";")) and ";" in line:
+        return ";"
+    return max(_SEPARATORS, key=line.count)
 
 
 def _split(line: str, separator: str) -> list[str]:
@@ -186,18 +187,11 @@ def _is_header(first: list[str], second: list[str]) -> bool:
 
     A header has text in all cells, or text above a number, or text next to numbers that count the columns.
     """
-    if len(first) == 1 and first[0].lower() not in _LABEL_HEADERS and not (second and _is_number(second[0])):
+    if len(first) == 1 and first[0].lower() not in _LABEL_HEADERS and not (second and is_number(second[0])):
         return False  # a column of labels in text
-    is_text = [not _is_number(cell) for cell in first]
-    above_number = any(text and cell and _is_number(cell) for text, cell in zip(is_text, second, strict=False))
+    is_text = [cell != "" and not is_number(cell) and not is_number_with_comma(cell) for cell in first]
+    # A first line may lack a number, too.
+    is_name = [text and not is_missing_mark(cell) for text, cell in zip(is_text, first, strict=True)]
+    above_number = any(name and is_number(cell) for name, cell in zip(is_name, second, strict=False))
     counted = all(text or first[position] == str(position) for position, text in enumerate(is_text))
     return any(is_text) and (above_number or counted)
-
-
-def _is_number(cell: str) -> bool:
-    """Return whether a cell is a number or empty."""
-    try:
-        float(cell)
-    except ValueError:
-        return cell == ""
-    return "_" not in cell

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from .cells import is_missing_mark, is_number
 from .source import Cells
 
 __all__ = ["as_ids", "as_labels", "as_metadata", "as_references", "labels_from_text", "typed_cells"]
 
 _INT64 = np.iinfo(np.int64)
 # Without a leading zero: 0123 is a zip code, and 123 another.
-_PLAIN_NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
+_PLAIN_NUMBER = re.compile(r"-?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 
 
 def labels_from_text(cells: Sequence[str]) -> np.ndarray:
@@ -32,7 +33,7 @@ def labels_from_text(cells: Sequence[str]) -> np.ndarray:
     ([3, -1, 10], ['3', None, '03'])
     """
     distinct = set(cells) - {""}
-    if all(_is_number(cell) for cell in distinct):
+    if all(is_number(cell) for cell in distinct):
         distinct -= {cell for cell in distinct if cell.lower() == "nan"}
         cells = [cell if cell in distinct else "" for cell in cells]
     if all(_is_plain_integer(cell) for cell in distinct):
@@ -84,13 +85,23 @@ def as_metadata(values: Cells, name: str) -> list[Any]:
     return [_plain(value, name) for value in _listed(values)]
 
 
-def typed_cells(cells: Sequence[str]) -> list[Any]:
-    """Return cells of text as integers, numbers or text, whichever fits all of them; an empty cell is None."""
-    distinct = set(cells) - {""}
-    if all(_is_plain_integer(cell) for cell in distinct):
-        return [int(cell) if cell else None for cell in cells]
-    if all(_PLAIN_NUMBER.fullmatch(cell) for cell in distinct):
-        return [float(cell) if cell else None for cell in cells]
+def typed_cells(cells: Sequence[str], *, with_marks: bool = True) -> list[Any]:
+    """Return cells of text as integers, numbers or text, whichever fits all of them; an empty cell is None.
+
+    ``with_marks`` makes common marks of missing values, such as NA, None too if all other cells are numbers.
+
+    Examples
+    --------
+    >>> typed_cells(["1.5", "NA", ""]), typed_cells(["EU", "NA", ""])
+    ([1.5, None, None], ['EU', 'NA', None])
+    """
+    distinct = set(cells)
+    missing = {cell for cell in distinct if (is_missing_mark(cell) if with_marks else cell == "")}
+    present = distinct - missing
+    if present and all(_is_plain_integer(cell) for cell in present):
+        return [None if cell in missing else int(cell) for cell in cells]
+    if present and all(_PLAIN_NUMBER.fullmatch(cell) for cell in present):
+        return [None if cell in missing else float(cell) for cell in cells]
     return [cell or None for cell in cells]
 
 
@@ -100,14 +111,6 @@ def _is_plain_integer(cell: str) -> bool:
         return False
     number = int(cell) if cell.count("-") <= 1 else None
     return number is not None and str(number) == cell and _INT64.min <= number <= _INT64.max
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return "_" not in cell
 
 
 def _objects(values: Sequence[Any]) -> np.ndarray:

@@ -1,0 +1,127 @@
+"""Features as they are in a table, numbers and text: which columns hold numbers, and which only look like it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from .cells import is_missing_mark, is_number, is_number_with_comma
+from .columns import Choice, Columns
+from .errors import ColumnWarning, TableError
+from .source import Cells, Source
+from .text import TextSource
+from .values import typed_cells
+
+__all__ = ["read_raw"]
+
+_MOSTLY = 0.5  # of the cells of a column: more of them are mentioned in a warning
+_FEWEST = 20  # rows in which it is counted how many categories a column has
+
+
+def read_raw(
+    source: Source, choice: Choice, columns: Columns, others: Sequence[str]
+) -> tuple[np.ndarray, Mapping[str, Cells]]:
+    """Return the features as a matrix of numbers, text and None, and the other columns.
+
+    Refused are missing numbers unless they are allowed, numbers with commas, which would become text, and text in
+    columns that a model was fitted on as numbers.
+    """
+    _, cells = source.read((), [*choice.features, *others], allow_missing=True)
+    read: dict[str, list[Any]]
+    if isinstance(source, TextSource):
+        read = {name: _typed(cells[name], name, columns) for name in choice.features}
+        unfit = [name for name in choice.features if _is_unfit(read[name], name, columns)]
+        if unfit:
+            raise source.refusal(unfit, allow_missing=columns.allow_missing, for_model=columns.numbers is not None)
+    else:
+        read = {name: list(cells[name]) for name in choice.features}
+        _refuse_values(source, read, columns)
+    if columns.features is None:
+        _warn_of_text({name: read[name] for name in choice.features if name != columns.text}, source)
+    X = np.empty((len(read[choice.features[0]]), len(read)), dtype=object)
+    for j, name in enumerate(choice.features):
+        X[:, j] = read[name]
+    return X, {name: cells[name] for name in others}
+
+
+def _typed(cells: Cells, name: str, columns: Columns) -> list[Any]:
+    texts = list(cells)
+    if name == columns.text:
+        return [text or None for text in texts]
+    if columns.numbers is None:
+        return typed_cells(texts)
+    if name not in columns.numbers:
+        return typed_cells(texts, with_marks=False)  # "NA" is a category if it was one when the model was fitted
+    # What is left as text is refused later, with the line.
+    return [None if is_missing_mark(text) else float(text) if is_number(text) else text for text in texts]
+
+
+def _is_unfit(values: list[Any], name: str, columns: Columns) -> bool:
+    """Return whether a column of a text table holds numbers, or must hold them, and some cells are none."""
+    if name == columns.text:
+        return False
+    present = [value for value in values if value is not None]
+    if all(not isinstance(value, str) for value in present):
+        must_be_full = not columns.allow_missing and (columns.numbers is None or name in columns.numbers)
+        return must_be_full and len(present) < len(values)
+    if columns.numbers is not None:
+        return name in columns.numbers
+    known = [value for value in present if not is_missing_mark(value)]
+    commas = any(is_number_with_comma(value) for value in known)
+    return commas and all(is_number(value) or is_number_with_comma(value) for value in known)
+
+
+def _refuse_values(source: Source, read: Mapping[str, list[Any]], columns: Columns) -> None:
+    """Refuse what a file with types says differently from a file of text, which has lines."""
+    problems, unfit, missing = [], [], False
+    for name, values in read.items():
+        gaps = [value is None or (isinstance(value, float) and value != value) for value in values]
+        other = [not gap and not isinstance(value, Real) for value, gap in zip(values, gaps, strict=True)]
+        must_be_numbers = columns.numbers is not None and name in columns.numbers
+        must_be_full = not columns.allow_missing and name != columns.text
+        if any(other) and must_be_numbers:
+            row = other.index(True)
+            problems.append(f"has {values[row]!r} in column {name!r}, row {row}")
+            unfit.append(name)
+        elif any(gaps) and not any(other) and must_be_full and (must_be_numbers or columns.numbers is None):
+            problems.append(f"has a missing value in column {name!r}, row {gaps.index(True)}")
+            unfit.append(name)
+            missing = True
+    if problems:
+        advice = "There must be numbers; rows count from 0. Fill or convert these cells."
+        raise TableError(
+            source.path,
+            problems,
+            advice,
+            droppable=() if columns.numbers is not None else unfit,
+            causes=["missing"] if missing else ["text"],
+        )
+
+
+def _warn_of_text(read: Mapping[str, list[Any]], source: Source) -> None:
+    """Warn of columns of text that hold mostly numbers, or a different text in most rows."""
+    for name, values in read.items():
+        present = [value for value in values if value is not None]
+        texts = [value for value in present if isinstance(value, str)]
+        if not texts:
+            continue
+        words = [text for text in texts if not is_number(text) and not is_missing_mark(text)]
+        n_numbers = sum(not isinstance(value, str) or is_number(value) for value in present)
+        n_different = len(set(texts))
+        if words and n_numbers > _MOSTLY * len(present):
+            message = (
+                f"{str(source.path)!r} has numbers in {n_numbers:,} rows of {name!r}, but also {words[0]!r}, so the "
+                "column is read as categories. To have numbers, leave cells empty where there is none."
+            )
+        elif len(values) >= _FEWEST and n_different > _MOSTLY * len(present):
+            message = (
+                f"{str(source.path)!r} has {n_different:,} different texts in the {len(present):,} rows of {name!r}. "
+                "Each becomes a category of its own, which says little about new rows."
+            )
+        else:
+            continue
+        warnings.warn(ColumnWarning(message, [name]), stacklevel=5)
