@@ -98,7 +98,7 @@ def test_keys_that_are_pressed_before_an_answer_arrives_are_about_the_next_item(
     name_by_typing(page, "disk")
     before, shown = labels(page, site, "quick"), [focused(page)]
     held = []
-    page.route("**/teach/answer", lambda route: held.append(route))
+    page.route("**/teach/changes", lambda route: held.append(route))
     page.keyboard.press("1")
     until(page, f"document.activeElement.dataset.id !== '{shown[0]}'")
     shown.append(focused(page))
@@ -123,7 +123,7 @@ def test_a_label_that_is_refused_stays_where_it_was_typed(visit, site):
     page = visit("/explore/quick/teach")
     lesson(page)
     item = focused(page)
-    page.route("**/teach/answer", lambda route: route.fulfill(status=422, json={"detail": "No such class."}))
+    page.route("**/teach/changes", lambda route: route.fulfill(status=422, json={"detail": "No such class."}))
     name_by_typing(page, "rong")
     until(page, "document.querySelector('#status').textContent === 'No such class.'")
     assert page.input_value("#label") == "rong"

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..answers import Job
+from ..collection import Collection
 from ..teaching import Lesson
 from .errors import ConflictError, UnknownError
 from .jobs import Jobs, RunningJob
@@ -46,6 +47,8 @@ class Workshop:
         self._uploads: OrderedDict[str, Upload] = OrderedDict()
         self._lesson: Lesson | None = None
         self._lesson_vectors: tuple[str, int, int] | None = None
+        #: Tells browsers whether answers that they kept are about this collection, or another one of the same name.
+        self.lesson_identity = ""
         self._mapped: Lesson | None = None
         self.quality: Quality | None = None
 
@@ -70,6 +73,7 @@ class Workshop:
         with self.searcher.opened() as collection:
             vectors = collection.vectors_state
             lesson = Lesson(collection, progress=job.report, changing=self._change_codes)
+            self.lesson_identity = _identity(collection)
         before, self._lesson, self._lesson_vectors = self._lesson, lesson, vectors
         if before is not None:
             before.close()
@@ -164,3 +168,10 @@ class Workshop:
         """End what runs in the background."""
         if self._lesson is not None:
             self._lesson.close()
+
+
+def _identity(collection: Collection) -> str:
+    """Return what tells a collection from another one of the same name: its folder, and the first of its items."""
+    first = collection.ids[:1]
+    what = (str(collection.folder), first.tolist(), collection.vectors(first).tobytes())
+    return hashlib.sha256(repr(what).encode()).hexdigest()[:20]

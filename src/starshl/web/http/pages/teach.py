@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -10,11 +10,11 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ...._words import counted
 from ....teaching import CodesState, Lesson
 from ...errors import ConflictError, UnknownError
 from ...exporting import EXPORTS
-from ...lessons import Board, board_of, change_lesson, label_from_text
+from ...lesson_changes import Done, LessonChange, make_change, make_changes
+from ...lessons import Board, board_of
 from ...searcher import Searcher
 from ...workshop import Workshop
 from ..parts import InCollection, TheService, in_thread
@@ -49,6 +49,24 @@ class Chosen(BaseModel):
     order: Literal["least", "most"] = "least"
 
 
+class Change(BaseModel):
+    """An answer, a skip or an undo, with a key of its own: however often it is sent, it is stored once."""
+
+    model_config = ConfigDict(extra="forbid")
+    key: Annotated[str, Field(pattern=r"^[!-~]{1,100}$")]
+    action: Literal["answer", "skip", "undo"]
+    ids: Annotated[list[Id], Field(max_length=MOST_ROWS)] = []
+    label: Annotated[str, Field(max_length=200)] | None = None
+
+
+class Changes(BaseModel):
+    """Changes in the order in which they were made."""
+
+    model_config = ConfigDict(extra="forbid")
+    changes: Annotated[list[Change], Field(min_length=1, max_length=MOST_ROWS)]
+    order: Literal["least", "most"] = "least"
+
+
 @dataclass(frozen=True, slots=True)
 class _Shown:
     """A board with the cards of all items on it."""
@@ -59,7 +77,8 @@ class _Shown:
     histogram: Chart | None
     keys: dict[str, str]
     codes: CodesState
-    message: str = ""
+    identity: str
+    done: Done
 
 
 @routes.get("/explore/{name}/teach")
@@ -96,45 +115,31 @@ async def lesson_state(collection: InCollection, service: TheService) -> Respons
     return JSONResponse(await in_thread(_state, workshop))
 
 
+@routes.post("/explore/{name}/teach/changes")
+async def change(body: Changes, request: Request, collection: InCollection, service: TheService) -> Response:
+    """Make changes in their order, each once, and show the board as it is then; it names those that were refused."""
+    changes = [LessonChange(each.action, each.ids, each.label, each.key) for each in body.changes]
+    return await _changed(
+        request, collection, service, body.order, lambda lesson: make_changes(collection, lesson, changes)
+    )
+
+
 @routes.post("/explore/{name}/teach/answer")
 async def give_label(body: Answered, request: Request, collection: InCollection, service: TheService) -> Response:
     """Label items, and show the board as it is then."""
-
-    def change(lesson: Lesson) -> str:
-        label = None if body.label is None else label_from_text(body.label, _label_kind(collection))
-        update = change_lesson(collection, lambda: lesson.answer(body.ids, label))
-        n_changed = 0 if update is None else update.n_changed
-        what = "unlabeled" if label is None else f"labeled {label}"
-        return f"{counted(len(body.ids), 'item')} {what}; {counted(n_changed, 'other')} changed."
-
-    return await _changed(request, collection, service, body.order, change)
+    return await _changed_once(request, collection, service, body.order, LessonChange("answer", body.ids, body.label))
 
 
 @routes.post("/explore/{name}/teach/skip")
 async def skip(body: Chosen, request: Request, collection: InCollection, service: TheService) -> Response:
     """Do not propose some items any more."""
-
-    def change(lesson: Lesson) -> str:
-        change_lesson(collection, lambda: lesson.skip(body.ids))
-        return f"{counted(len(body.ids), 'item')} skipped."
-
-    return await _changed(request, collection, service, body.order, change)
+    return await _changed_once(request, collection, service, body.order, LessonChange("skip", body.ids))
 
 
 @routes.post("/explore/{name}/teach/undo")
 async def undo(body: Chosen, request: Request, collection: InCollection, service: TheService) -> Response:
     """Undo the last answer or skip."""
-
-    restored: list[int] = []
-
-    def change(lesson: Lesson) -> str:
-        update = change_lesson(collection, lesson.undo)
-        if update is None:
-            return "There is nothing to undo."
-        restored.extend(update.ids)
-        return f"Undone: {counted(len(update.ids), 'item')} as before."
-
-    return await _changed(request, collection, service, body.order, change, restored)
+    return await _changed_once(request, collection, service, body.order, LessonChange("undo"))
 
 
 @routes.post("/explore/{name}/teach/cancel")
@@ -146,13 +151,14 @@ async def cancel(collection: InCollection, service: TheService) -> Response:
     return JSONResponse({"state": service.jobs.cancel(collection.name, job.id).state})
 
 
+async def _changed_once(
+    request: Request, collection: Searcher, service: TheService, order: str, change: LessonChange
+) -> Response:
+    return await _changed(request, collection, service, order, lambda lesson: make_change(collection, lesson, change))
+
+
 async def _changed(
-    request: Request,
-    collection: Searcher,
-    service: TheService,
-    order: str,
-    change: Callable[[Lesson], str],
-    first: Sequence[int] = (),
+    request: Request, collection: Searcher, service: TheService, order: str, change: Callable[[Lesson], Done]
 ) -> Response:
     """Change a lesson, and show its board; items that were asked for before come first, to be asked for again."""
     collection.check_writable()
@@ -162,10 +168,10 @@ async def _changed(
         lesson = workshop.lesson()
         if lesson is None:
             raise ConflictError(_NOT_READY)
-        message = change(lesson)
+        done = change(lesson)
         # From the first answer on, and not before: to look at a page must not change the model.
         lesson.refit()
-        return _shown(workshop, lesson, order, message, first)
+        return _shown(workshop, lesson, order, done)
 
     shown = await in_thread(work)
     info = await in_thread(collection.info)
@@ -173,8 +179,9 @@ async def _changed(
     return render("teach/board.html", request, name=collection.name, info=info, shown=shown, **values)
 
 
-def _shown(workshop: Workshop, lesson: Lesson, order: str, message: str = "", first: Sequence[int] = ()) -> _Shown:
-    board = board_of(lesson, _N_PROPOSALS, order, first)
+def _shown(workshop: Workshop, lesson: Lesson, order: str, done: Done | None = None) -> _Shown:
+    done = Done() if done is None else done
+    board = board_of(lesson, _N_PROPOSALS, order, done.restored)
     ids = sorted(
         {proposal.id for proposal in board.proposals}
         | {item for each in board.members for item in each.ids}
@@ -190,7 +197,8 @@ def _shown(workshop: Workshop, lesson: Lesson, order: str, message: str = "", fi
         confidence_chart(board.histogram),
         keys_of(labels),
         lesson.codes(),
-        message,
+        workshop.lesson_identity,
+        done,
     )
 
 
@@ -216,8 +224,3 @@ def _state(workshop: Workshop) -> dict[str, Any]:
             "error": job.error,
         }
     return found
-
-
-def _label_kind(collection: Searcher) -> str | None:
-    with collection.opened() as opened:
-        return opened.label_kind

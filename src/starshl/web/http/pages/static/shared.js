@@ -42,7 +42,7 @@ export async function request(address, options = {}) {
   if (!answer.ok) {
     let detail = `The service answered ${answer.status}.`;
     try { detail = (await answer.json()).detail ?? detail; } catch { /* no problem details: the status has to do */ }
-    throw new Error(detail);
+    throw Object.assign(new Error(detail), { status: answer.status });
   }
   return answer;
 }

@@ -1,5 +1,6 @@
 // The teach page: what is selected, what keys do, and boards that follow the newest labels.
 
+import { Outbox } from "./outbox.js";
 import { LoginNeeded, request, send, tell } from "./shared.js";
 
 const board = document.getElementById("board");
@@ -9,7 +10,7 @@ let order = new URL(location.href).searchParams.get("order") ?? "least";
 let anchor = null;
 let isSending = false;
 let isLooking = false;
-const waiting = [];
+let outbox = null;
 
 const options = () => [...board.querySelectorAll('[role="option"]')];
 const proposals = () => [...board.querySelectorAll("#proposals > li")];
@@ -60,13 +61,33 @@ function show(html, { keep = [], pin = false, focus = true, keepFocus = false } 
   if (input) input.value = typed;
   if (isTyping && input) input.focus();
   else if (takesFocus) first?.focus({ preventScroll: true });
+  showUnsent();
+  openOutbox();
 }
 
-/** Send a change; answers arrive one after the other, in the order in which they were given. */
+/** Send a change; changes arrive in the order in which they were made. */
 function change(action, body) {
-  waiting.push([action, body]);
+  outbox.add({ action, ...body });
   if (action !== "undo") goOn(body.ids);
   if (!isSending) next();
+  else showUnsent();
+}
+
+/** Say how many changes wait, unless it is only the one that is just being sent. */
+function showUnsent() {
+  const place = document.getElementById("unsent");
+  const n = outbox?.length ?? 0;
+  if (!place) return;
+  place.hidden = n === 0 || (n === 1 && isSending);
+  place.textContent = `${n} waiting to be stored`;
+}
+
+/** Open the outbox as soon as it is known which collection this is, and send what an earlier visit has left there. */
+function openOutbox() {
+  const collection = board.querySelector(".lesson")?.dataset.collection;
+  if (outbox || !collection) return;
+  outbox = new Outbox(collection);
+  if (outbox.length) { tell("Storing what was not sent when you last left this page."); next(); }
 }
 
 /** Set items aside that are being labeled or skipped. */
@@ -97,38 +118,59 @@ function againIn(html) {
   return [...parsed.querySelectorAll("#proposals > .again")].map((option) => option.dataset.id);
 }
 
+/** Send all that waits. What the service cannot take now stays, and is sent when it answers again. */
 async function next() {
   isSending = true;
-  while (waiting.length) {
-    const [action, body] = waiting[0];
+  let isRefused = false;
+  while (outbox.length && !isRefused) {
+    const sent = outbox.first();
     board.classList.add("busy");
+    showUnsent();
     try {
-      const answer = await request(`${address}/${action}`, {
-        method: "POST",
-        headers: { "Content-Type": "application/json", Accept: "application/json" },
-        body: JSON.stringify({ ...body, order }),
-      });
+      const answer = await request(`${address}/changes`, sending(sent));
       const html = await answer.text();
-      waiting.shift();
-      if (action === "undo") show(html, { keep: againIn(html) });
-      else show(html, { keep: selectedIds(), pin: true });
-      // The focus stays where it is: somebody may be typing a name.
-      for (const [, { ids }] of waiting) if (ids) setAside(ids);
-      if (!selected().length) goOn([]);
-      const message = board.querySelector(".lesson")?.dataset.message;
-      if (message) tell(message);
+      outbox.forget(sent);
+      settle(html, sent);
     } catch (error) {
       tell(error.message, { bad: true });
-      board.classList.remove("busy");
-      if (error instanceof LoginNeeded) break; // what waits is sent after the login
-      waiting.length = 0;
-      if (body.ids) comeBack(body.ids);
-      giveBack(body.label);
+      if (isForGood(error)) { outbox.forget(sent); takeBack(sent); } else isRefused = true;
     }
     board.classList.remove("busy");
   }
   isSending = false;
+  showUnsent();
   board.dispatchEvent(new CustomEvent("settled", { bubbles: true }));
+}
+
+const sending = (changes) => ({
+  method: "POST",
+  headers: { "Content-Type": "application/json", Accept: "application/json" },
+  body: JSON.stringify({ changes, order }),
+});
+
+/** Whether sending the same again would not help; without a status, the service did not answer at all. */
+const isForGood = (error) => !(error instanceof LoginNeeded) && [400, 403, 413, 422].includes(error.status);
+
+/** Show the board that follows from changes, and give back what was refused of them. */
+function settle(html, sent) {
+  if (sent.at(-1).action === "undo") show(html, { keep: againIn(html) });
+  else show(html, { keep: selectedIds(), pin: true });
+  // The focus stays where it is: somebody may be typing a name.
+  for (const { ids } of outbox.changes) if (ids) setAside(ids);
+  if (!selected().length) goOn([]);
+  const { message, refused } = board.querySelector(".lesson")?.dataset ?? {};
+  const refusals = JSON.parse(refused ?? "[]");
+  if (refusals.length) {
+    const keys = refusals.map((each) => each.key);
+    tell(refusals[0].detail, { bad: true });
+    takeBack(sent.filter((each) => keys.includes(each.key)));
+  } else if (message) tell(message);
+}
+
+/** Let items of refused changes be labeled again, and the first of the names stand where it was typed. */
+function takeBack(changes) {
+  comeBack(changes.flatMap((each) => each.ids ?? []));
+  giveBack(changes.find((each) => each.label)?.label);
 }
 
 /** Let a name that was refused stand where it was typed. */
@@ -265,7 +307,7 @@ async function look() {
     const state = await (await request(`${address}/state`)).json();
     const codes = document.getElementById("codes");
     if (codes && state.codes) codes.textContent = { current: "codes up to date", running: "codes are learning", waiting: "codes are learning" }[state.codes] ?? `codes ${state.codes}`;
-    if (waiting.length && !isSending) await next(); // what a login has interrupted
+    if (outbox?.length && !isSending) await next(); // what a login, or a service that did not answer, has interrupted
     else if (!isSending && (preparing() || String(state.version ?? "") !== (version() ?? ""))) await refresh();
   } catch { /* the next look may succeed */ }
   isLooking = false;
@@ -275,5 +317,11 @@ const preparing = () => board.querySelector("[data-preparing] progress") !== nul
 setInterval(() => { if (preparing()) look(); }, 400);
 setInterval(() => { if (!preparing()) look(); }, 1000 * SECONDS_BETWEEN_LOOKS);
 document.addEventListener("visibilitychange", look);
+addEventListener("beforeunload", (event) => { if (outbox?.length) event.preventDefault(); });
+// The last attempt may outlive the page. If it fails, or is too long for that, the browser keeps the changes until the
+// next visit; if it arrives after all, their keys tell the service that it has them.
+addEventListener("pagehide", () => {
+  if (outbox?.length) fetch(`${address}/changes`, { ...sending(outbox.first()), keepalive: true }).catch(() => {});
+});
 if (board.querySelector(".lesson")) show(board.innerHTML);
 document.documentElement.dataset.ready = "teach";
