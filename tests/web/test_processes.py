@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import uuid
 from contextlib import suppress
 
@@ -44,14 +45,14 @@ class Served:
 
     def end(self, number):
         self.process.send_signal(number)
-        self.process.wait(60)
+        self.process.wait(120)
         self._reader.join()
         self.process.stderr.close()
 
 
 def write_until_it_fails(address, rows, acknowledged, begun):
     """Add items with keys, one request at a time; note the batches that were sent and those that were acknowledged."""
-    with httpx.Client(base_url=address, timeout=60) as http:
+    with httpx.Client(base_url=address, timeout=120) as http:
         while True:
             key = uuid.uuid4().hex
             body = {
@@ -65,6 +66,16 @@ def write_until_it_fails(address, rows, acknowledged, begun):
             if response.status_code != 201:
                 return
             acknowledged[key] = response.json()["ids"]
+
+
+def wait_for_writes(served, writers, acknowledged, n_wanted):
+    """Wait until some writes are acknowledged; fail if a writer ends before, or if that takes two minutes."""
+    end = time.monotonic() + 120
+    while len(acknowledged) < n_wanted:
+        if time.monotonic() > end or not all(writer.is_alive() for writer in writers):
+            served.end(signal.SIGKILL)
+            pytest.fail(f"{len(acknowledged)} of {n_wanted} writes were acknowledged:\n" + "".join(served.lines))
+        time.sleep(0.01)
 
 
 def stored_by_key(folder):
@@ -86,8 +97,7 @@ def kill_while_writing(folder, rows, running, *, pause):
     ]
     for writer in writers:
         writer.start()
-    while len(acknowledged) < 5:
-        writers[0].join(0.01)
+    wait_for_writes(served, writers, acknowledged, 5)
     writers[0].join(pause)
     served.end(signal.SIGKILL)
     for writer in writers:
@@ -146,7 +156,7 @@ def test_a_service_that_is_told_to_stop_finishes_what_it_has_begun(folder, rows)
     acknowledged = []
 
     def write():
-        client = Client(served.address, token=token, retries=Retries(attempts=1))
+        client = Client(served.address, token=token, timeout=120, retries=Retries(attempts=1))
         try:
             while True:
                 acknowledged.extend(client.collection("things").add(rows[:2]).ids)
@@ -156,8 +166,7 @@ def test_a_service_that_is_told_to_stop_finishes_what_it_has_begun(folder, rows)
     writers = [threading.Thread(target=write) for _ in range(2)]
     for writer in writers:
         writer.start()
-    while len(acknowledged) < 10:
-        writers[0].join(0.01)
+    wait_for_writes(served, writers, acknowledged, 10)
     served.end(signal.SIGTERM)
     assert served.process.returncode == 0
     for writer in writers:
