@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from ._types import LabelsLike, SamplesLike
 from ._validation import check_labels
 from .base import BaseHasher
 from .features import PreparedHasher
+from .features.roles import column_roles, roles_sentence
 from .fit_records import data_digest
 from .hybrid import HybridHasher
 from .index import make_index
@@ -37,8 +38,9 @@ def model_card(hasher: BaseHasher) -> dict[str, Any]:
     Returns
     -------
     card : dict
-        ``model`` (method, settings, length), ``data`` (sizes, SHA-256 of rows and labels, label counts), ``measured``
-        (a list of measurements, each with how it was made), ``versions``, ``intended_use`` and ``limits``.
+        ``model`` (method, settings, length), ``data`` (sizes, SHA-256 of rows and labels, label counts), ``columns``
+        (of a table with names: the role of each), ``measured`` (a list of measurements, each with how it was made),
+        ``versions``, ``intended_use`` and ``limits``.
 
     Examples
     --------
@@ -54,10 +56,12 @@ def model_card(hasher: BaseHasher) -> dict[str, Any]:
     check_is_fitted(hasher)
     record = dict(getattr(hasher, "fit_record_", {}))
     versions, measured = record.pop("versions", {}), list(record.pop("measured", []))
+    missing = record.pop("missing_cells", {})
     inner = _inner(hasher)
     return {
         "model": _describe_model(hasher, inner),
         "data": record,
+        "columns": column_roles(hasher, missing),
         "measured": _leave_one_out(inner) + measured,
         "versions": versions,
         "intended_use": _intended_use(hasher, inner, record),
@@ -114,7 +118,7 @@ def card_markdown(card: Mapping[str, Any]) -> str:
     if model["choice"]:
         about["the fit chose"] = model["choice"]
     lines += [*_table(about), "", *_table(model["settings"], "setting")]
-    lines += ["", "## Data", "", *_data_lines(data), "", "## Measured", ""]
+    lines += ["", "## Data", "", *_data_lines(data), *_column_lines(card["columns"]), "", "## Measured", ""]
     lines += [_measured_line(each) for each in card["measured"]] or [
         "Nothing yet. `starshl card MODEL --held-out FILE -o NEW_MODEL` measures on labeled rows."
     ]
@@ -203,7 +207,9 @@ def _limits(inner: Any, record: Mapping[str, Any]) -> list[str]:
             f"Classes are uneven: the largest has {max(counts):,} labeled rows, the smallest {min(counts):,}."
         )
     if record.get("labeled") and record["labeled"] < record["rows"]:
-        limits.append(f"{record['labeled']:,} of {record['rows']:,} rows had a label; the others helped without one.")
+        were_left_out = "left out" in (getattr(inner, "choice_", None) or "")
+        others = ", and the others were left out of the fit" if were_left_out else ""
+        limits.append(f"{record['labeled']:,} of {record['rows']:,} rows had a label{others}.")
     limits.append("Figures apply to rows like those they were measured on; they say nothing about fairness or harm.")
     return limits
 
@@ -217,6 +223,16 @@ def _data_lines(data: Mapping[str, Any]) -> list[str]:
     if 0 < len(counts) <= _MOST_SHOWN:
         lines += ["", *_table(counts, "label", "rows")]
     return lines
+
+
+def _column_lines(roles: Sequence[Mapping[str, Any]]) -> list[str]:
+    if not roles:
+        return []
+    if len(roles) > _MOST_SHOWN:
+        return ["", f"Columns: {roles_sentence(roles)}."]
+    rows = [[each["column"], each["role"], each.get("categories", ""), each.get("missing", "")] for each in roles]
+    lines = [f"| {' | '.join(_cell(value) for value in row)} |" for row in rows]
+    return ["", "| column | role | categories | missing |", "|---|---|---|---|", *lines]
 
 
 def _measured_line(measured: Mapping[str, Any]) -> str:

@@ -67,3 +67,31 @@ def test_a_gap_is_refused_by_a_model_that_was_fitted_without_impute(with_mark, t
         assert result.exit_code == 2
         assert "a missing value ('NA') in column 'age', line 8." in result.stderr
         assert "`starshl fit --impute`" in result.stderr
+
+
+def test_fit_and_card_say_what_each_column_became(tmp_path, starshl, answer):
+    rows = [[f"{i % 7}" if i else "NA", "red" if i % 3 else "blue", "a fine day", "uv"[i % 2]] for i in range(40)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["age,color,note,kind", *map(",".join, rows)]) + "\n")
+    words = ("--labels", "kind", "--text", "note", "--impute", "-b", 8, "-o", tmp_path / "m")
+    printed = starshl("fit", path, *words).stdout.splitlines()
+    assert printed[1] == "columns: 1 number (age: 1 missing), 1 category (color: 2 values), 1 text (note)"
+    roles = [
+        {"column": "age", "role": "number", "missing": 1},
+        {"column": "color", "role": "category", "categories": 2},
+        {"column": "note", "role": "text"},
+    ]
+    assert answer("fit", path, *words)["columns"] == roles
+    assert answer("card", tmp_path / "m")["columns"] == roles
+    assert "| color | category | 2 |  |" in starshl("card", tmp_path / "m").stdout
+
+
+def test_the_card_says_the_same_as_the_fit_about_rows_without_a_label(tmp_path, starshl):
+    lines = [f"{4 * (i % 2) + i / 40},{i % 3},{'uv'[i % 2] if i < 30 else ''}" for i in range(40)]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["a,b,kind", *lines]) + "\n")
+    words = ("--labels", "kind", "--unlabeled", "ignore", "-b", 8, "-o", tmp_path / "m")
+    assert "10 unlabeled rows were left out" in starshl("fit", path, *words).stdout
+    card = starshl("card", tmp_path / "m").stdout
+    assert "30 of 40 rows had a label, and the others were left out of the fit." in card
+    assert "helped" not in card

@@ -121,3 +121,9 @@ def test_bad_settings_are_refused(settings, message):
 def test_dates_are_refused_with_a_way_out():
     with pytest.raises(ValueError, match="convert it to numbers or text"):
         TableFeatures().fit(pd.DataFrame({"day": pd.to_datetime(["2020-01-01", "2020-01-02"])}))
+
+
+def test_text_where_the_fit_saw_numbers_is_refused_with_its_place():
+    step = TableFeatures().fit(pd.DataFrame({"age": [1.0, 2.0], "city": ["Rome", "Oslo"]}))
+    with pytest.raises(ValueError, match=r"Column 'age' holds 'old' in row 1, counting from 0"):
+        step.transform(pd.DataFrame({"age": [1.0, "old"], "city": ["Rome", "Oslo"]}))

@@ -190,15 +190,17 @@ def fit_models(
     import numpy as np
 
     from .._validation import check_labels
+    from ..features.roles import column_roles
     from ..lengths import fit_lengths
 
     start = perf_counter()
     fitting = {} if cluster is None else {"fit": partial(fit_on_cluster, cluster)}
     hashers = list(fit_lengths(hasher, table.X, table.y, tuple(files), **fitting))
     seconds = perf_counter() - start
-    origin = _origin(source)
+    missing = _missing_cells(table)
+    about_data = _origin(source) | ({"missing_cells": missing} if missing else {})
     for each in hashers:
-        each.fit_record_ |= origin
+        each.fit_record_ |= about_data
         # How the fit was run is not part of the model: the file is the same for any number of threads.
         as_run = {"verbose": 0, "n_jobs": None}
         learner = inner_hasher(each)
@@ -221,12 +223,23 @@ def fit_models(
         "labels": table.label_column,
         "n_features": table.X.shape[-1],
         "vectors": table.vectors,
+        "columns": column_roles(hashers[0], missing),
         "seconds": round(seconds, 3),
         "classes": getattr(hashers[0], "classes_", None),
     }
 
 
-def _origin(source: Path) -> dict[str, str]:
+def _missing_cells(table: Table) -> dict[str, int]:
+    """Return how many cells are missing in each column with a name in which any are."""
+    from ..features.impute import is_missing
+
+    if table.feature_names is None or is_in_file(table):
+        return {}
+    counts = is_missing(table.X).sum(axis=0).tolist()
+    return {name: count for name, count in zip(table.feature_names, counts, strict=True) if count}
+
+
+def _origin(source: Path) -> dict[str, Any]:
     """Return the name and the hash of the file of the rows, nothing if they come from several or from elsewhere."""
     from hashlib import file_digest
 
@@ -249,7 +262,9 @@ def _describe(hasher: BaseHasher, file: Path) -> dict[str, Any]:
 
 
 def _sentences(summary: dict[str, Any], table: Table, *, labels_named: bool) -> str:
-    """Return what was learned from what, what the fit chose, and the files."""
+    """Return what was learned from what, the files, what each column became, and what the fit chose."""
+    from ..features.roles import roles_sentence
+
     label_origin = f" by {table.label_column}" if not labels_named and table.label_column else ""
     labeled = f"{summary['n_labeled']:,} of {summary['n_rows']:,} rows labeled{label_origin}"
     origin = f" in {summary['vectors']}" if summary["vectors"] else ""
@@ -260,5 +275,7 @@ def _sentences(summary: dict[str, Any], table: Table, *, labels_named: bool) -> 
         f"{summary['method']} learned {shown} bits from {summary['n_features']} features{origin}, {labeled}, "
         f"in {summary['seconds']:.1f} s: {', '.join(files)}"
     )
+    columns = f"columns: {roles_sentence(summary['columns'])}" if summary["columns"] else ""
     # Not all words of the line are parameters: it also counts kernels.
-    return f"{learned}\n{summary['choice'].replace('n_codewords', '--n-codewords')}" if summary["choice"] else learned
+    choice = (summary["choice"] or "").replace("n_codewords", "--n-codewords")
+    return "\n".join(line for line in (learned, columns, choice) if line)

@@ -66,6 +66,7 @@ class TableFeatures(Step):
     number_columns_: np.ndarray
     category_columns_: np.ndarray
     text_column_: int
+    encoder_: OneHot
 
     def __init__(
         self,
@@ -130,7 +131,7 @@ class TableFeatures(Step):
     def _features(self, columns: list[np.ndarray], *, fitting: bool) -> np.ndarray:
         parts = []
         if len(self.number_columns_):
-            numbers = np.stack([_as_numbers(columns[j]) for j in self.number_columns_], axis=1)
+            numbers = np.stack([self._as_numbers(columns[j], j) for j in self.number_columns_], axis=1)
             parts.append(self._run(self._number_steps(), numbers, fitting=fitting))
         if len(self.category_columns_):
             cells = np.stack([_as_categories(columns[j]) for j in self.category_columns_], axis=1)
@@ -138,6 +139,19 @@ class TableFeatures(Step):
         if self.text_column_ >= 0:
             parts.append(self._run(self._text_steps(), columns[self.text_column_], fitting=fitting))
         return np.hstack(parts)
+
+    def _as_numbers(self, cells: np.ndarray, position: int) -> np.ndarray:
+        if cells.dtype.kind == "O":
+            cells = np.where(is_missing(cells), np.nan, cells)
+        try:
+            return cells.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            row = next(row for row, cell in enumerate(cells.tolist()) if not _is_number(cell))
+            names = getattr(self, "feature_names_in_", None)
+            raise ValueError(
+                f"{_column_name(position, names)} holds {cells[row]!r} in row {row}, counting from 0; the step was "
+                "fitted on numbers there. Convert it first."
+            ) from error
 
     def _run(self, steps: dict[str, Step], cells: np.ndarray, *, fitting: bool) -> np.ndarray:
         for name, new in steps.items():
@@ -234,7 +248,7 @@ def _position(column: Column, parameter: str, names: list[str] | None, n_columns
     return check_integer(column, parameter, low=0, high=n_columns - 1)
 
 
-def _column_name(position: int, names: list[str] | None) -> str:
+def _column_name(position: int, names: Sequence[str] | np.ndarray | None) -> str:
     return f"Column {position}" if names is None else f"Column {names[position]!r}"
 
 
@@ -246,13 +260,12 @@ def _holds_numbers(cells: np.ndarray) -> bool:
     return cells.dtype.kind in "biuf"
 
 
-def _as_numbers(cells: np.ndarray) -> np.ndarray:
+def _is_number(cell: object) -> bool:
     try:
-        if cells.dtype.kind == "O":
-            cells = np.where(is_missing(cells), np.nan, cells)
-        return cells.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"A column of numbers holds something else ({error}). Convert it first.") from error
+        np.float64(cell)  # type: ignore[arg-type]  # it is asked whether the type fits
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _as_categories(cells: np.ndarray) -> np.ndarray:
