@@ -1,11 +1,14 @@
 """What a person does on the pages, and sees there."""
 
+import time
+
+PATIENCE = 120  # seconds; what is prepared first compiles its loops, which takes a quarter of that on a busy machine
 DONE = "addEventListener('settled', resolve, {once: true})"
 
 
 def lesson(page):
     """Wait until a lesson is prepared."""
-    page.wait_for_selector("#proposals", timeout=60_000)
+    page.wait_for_selector("#proposals")
     until(page, "document.activeElement.matches('[role=option]')")
 
 
@@ -19,11 +22,15 @@ def press(page, *keys):
 
 def until(page, expression):
     """Wait until an expression is true; the pages forbid what wait_for_function does."""
-    for _ in range(600):
-        if page.evaluate(expression):
-            return
-        page.wait_for_timeout(100)
-    raise AssertionError(f"not in time: {expression}")
+    eventually(page, lambda: page.evaluate(expression), expression)
+
+
+def eventually(page, is_true, what):
+    """Wait until a function returns something true, while the browser goes on; ``what`` says what is waited for."""
+    end = time.monotonic() + PATIENCE
+    while not is_true():
+        assert time.monotonic() < end, f"not in time: {what}"
+        page.wait_for_timeout(50)
 
 
 def focused(page):

@@ -12,6 +12,8 @@ from starshl.features import Extractor, PictureFeatures, ReadPictures, preview_o
 from starshl.web import Service
 from starshl.web.http import BackgroundServer, create_app
 
+from .acting import PATIENCE
+
 KINDS = ("circle", "cross", "square")
 N_PICTURES, N_LABELED = 240, 160
 COPIES = ("album", "lesson", "shared", "fresh", "careful", "twice", "brushed", "idle", "quick")
@@ -98,7 +100,7 @@ def visit(browser, site):
 
     def open_page(path, **settings):
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | settings)
-        context.set_default_timeout(60_000)
+        context.set_default_timeout(1000 * PATIENCE)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))

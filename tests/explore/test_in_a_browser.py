@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from .acting import focused, labels, lesson, name_by_typing, press, until
+from .acting import eventually, focused, labels, lesson, name_by_typing, press, until
 
 
 def guessed_right(page, truth):
@@ -107,10 +107,7 @@ def test_keys_that_are_pressed_before_an_answer_arrives_are_about_the_next_item(
     shown.append(focused(page))
     page.keyboard.type("sq")
     for _ in range(2):
-        for _ in range(600):
-            if held:
-                break
-            page.wait_for_timeout(50)
+        eventually(page, lambda: held, "an answer is sent")
         held.pop().continue_()
     until(page, "document.querySelector('.desk .facts b').textContent === '4'")
     assert page.input_value("#label") == "sq", "what is being typed stays"
@@ -146,10 +143,9 @@ def test_two_tabs_show_the_same_lesson(visit, site):
 def test_a_click_shows_neighbors_and_the_address_can_be_shared(visit):
     page = visit("/explore/album")
     page.click(".grid .tile >> nth=3")
-    page.wait_for_selector("#asked")
+    page.wait_for_url(re.compile(r"\?item=3$"))
     title = page.text_content("#asked")
-    assert re.search(r"\?item=3$", page.url)
-    page.wait_for_selector('[aria-label="ITQ"]', timeout=60_000)
+    page.wait_for_selector('[aria-label="ITQ"]')
     assert page.locator('[aria-label="Codes"] .hit').count() == 10
     assert page.locator('[aria-label="Vectors"] .right').count() >= 5
     other = visit(page.url.removeprefix(page.url.split("/explore")[0]))
@@ -207,7 +203,7 @@ def test_a_mistaken_address_leads_to_a_page_that_helps(visit, path):
 
 def test_items_are_selected_on_the_map_and_labeled(visit, site):
     page = visit("/explore/brushed/map")
-    page.wait_for_selector("#map", timeout=60_000)
+    page.wait_for_selector("#map")
     until(page, "document.documentElement.dataset.ready === 'map'")
     page.click('[data-mode="select"]')
     box = page.locator("#map").bounding_box()
@@ -229,7 +225,7 @@ def test_items_are_selected_on_the_map_and_labeled(visit, site):
 
 def test_a_late_answer_about_an_earlier_selection_is_not_shown(visit):
     page = visit("/explore/brushed/map")
-    page.wait_for_selector("#map", timeout=60_000)
+    page.wait_for_selector("#map")
     until(page, "document.documentElement.dataset.ready === 'map'")
     held = []
     page.route("**/cards?*", lambda route: held.append(route))
@@ -242,6 +238,7 @@ def test_a_late_answer_about_an_earlier_selection_is_not_shown(visit):
     until(page, "document.querySelector('#count').textContent === '240'")
     page.focus("#map")
     page.keyboard.press("Escape")
+    eventually(page, lambda: held, "the page asks for cards")
     with page.expect_response("**/cards?*"):
         held.pop().continue_()
     page.wait_for_load_state("networkidle")
@@ -285,8 +282,10 @@ def settle(page, path):
     """Wait until a page shows all it has."""
     if path.endswith("teach"):
         lesson(page)
+    if "item=" in path:
+        page.wait_for_selector('[aria-label="ITQ"]')
     if path.endswith("map"):
-        page.wait_for_selector("#map", timeout=60_000)
+        page.wait_for_selector("#map")
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -10,7 +10,7 @@ from starshl.web.http import BackgroundServer, create_app
 from starshl.web.settings import Settings
 from starshl.web.tokens import WRITE, Token, Tokens
 
-from .acting import focused, labels, lesson, name_by_typing, press, until
+from .acting import PATIENCE, focused, labels, lesson, name_by_typing, press, until
 
 WRITER, EXPIRED = "writer-" + "w" * 20, "before-" + "b" * 20
 
@@ -29,7 +29,7 @@ def guarded(template, tmp_path_factory):
 def page(browser, guarded):
     """A page of somebody who has logged in."""
     with browser.new_context(viewport={"width": 1280, "height": 900}) as context:
-        context.set_default_timeout(60_000)
+        context.set_default_timeout(1000 * PATIENCE)
         opened = context.new_page()
         opened.goto(f"{guarded}/explore/album?item=3")
         log_in(opened)

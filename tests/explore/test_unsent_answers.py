@@ -6,7 +6,7 @@ import pytest
 
 from starshl.teaching import Lesson
 
-from .acting import focused, labels, lesson, name_by_typing, press, until
+from .acting import eventually, focused, labels, lesson, name_by_typing, press, until
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def slow(monkeypatch):
     go_on, answer = threading.Event(), Lesson.answer
 
     def wait(*given, **named):
-        assert go_on.wait(60)
+        assert go_on.wait(180)
         return answer(*given, **named)
 
     monkeypatch.setattr(Lesson, "answer", wait)
@@ -44,11 +44,7 @@ def begun(page, name):
 
 
 def wait_for(page, site, name, expected):
-    for _ in range(600):
-        if labels(page, site, name) == expected:
-            return
-        page.wait_for_timeout(100)
-    assert labels(page, site, name) == expected
+    eventually(page, lambda: labels(page, site, name) == expected, f"labels {expected}")
 
 
 def test_answers_that_wait_are_counted_and_closing_the_tab_asks_and_loses_none(visit, site, slow):
@@ -62,10 +58,7 @@ def test_answers_that_wait_are_counted_and_closing_the_tab_asks_and_loses_none(v
     asked = []
     page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
     page.close(run_before_unload=True)
-    for _ in range(600):
-        if asked:
-            break
-        other.wait_for_timeout(100)
+    eventually(other, lambda: asked, "the browser asks")
     assert asked == ["beforeunload"]
     slow.set()
     wait_for(other, site, "quick", before | dict(zip(ids, ["ring", "disk", "disk", "ring"], strict=True)))
