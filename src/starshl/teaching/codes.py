@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -15,9 +17,8 @@ from ..hybrid import HybridHasher
 from ..models import StarRidge
 from .beliefs import Beliefs
 from .events import Label
-from .items import LessonItems
 
-__all__ = ["codes_of", "fit_codes", "store_codes"]
+__all__ = ["CodesTask", "in_place_of", "learn_codes", "store_codes"]
 
 _MOST_ROWS = 2500  # a fit takes seconds; what the others say is in the spread labels already
 _FEWEST_PER_CLASS = 10  # discriminant analysis needs as many
@@ -26,44 +27,71 @@ _LEAST_TRUST = 0.02  # a weight must be positive; such a row counts next to noth
 _BATCH = 4096  # items between two reports of progress
 
 
-def fit_codes(
-    items: LessonItems, classes: Sequence[Label], given: np.ndarray, beliefs: Beliefs, current: BaseHasher
-) -> BaseHasher:
-    """Return a hybrid hasher of the length of the current one, fitted to given labels and, with less weight, to others.
+@dataclass(frozen=True, slots=True)
+class CodesTask:
+    """Everything but the rows that codes follow from; small enough to be sent to another process.
 
-    The class of an item takes the place of its word in a codebook with words in reserve. As long as these suffice, and
-    unless a rare class needs further rows, codes before and after are of one space.
+    Parameters
+    ----------
+    classes : their names
+    given, index : int arrays of shape (n_items,), places among the classes, -1 for none: what a person said, and what
+        is believed
+    confidences : array of shape (n_items,), of what is believed
+    n_bits : length of the codes so far
+    codebook : words of the classes, others in reserve
     """
-    rows = _sampled(given, beliefs)
-    labels = np.array(classes)[beliefs.index[rows]]
-    confidences = beliefs.confidences[rows]
-    trust = np.where(given[rows] >= 0, 1.0, np.maximum(2 * confidences - 1, _LEAST_TRUST))
-    codebook = _codebook(classes, current)
-    n_digits = (len(codebook.words) - 1).bit_length()
-    n_bits = min(max(current.n_bits_, n_digits + 1), n_digits + min(items.rows.shape[1], len(rows) - 1))
-    ridge = StarRidge(codebook.n_bits, codewords=codebook, random_state=0)
-    hybrid = HybridHasher(ridge, n_bits=n_bits, codewords=codebook, random_state=0)
-    hybrid.fit(items.rows[rows], labels, sample_weight=trust)
-    fitted = current.with_hasher(hybrid) if isinstance(current, PreparedHasher) else hybrid
-    # Not all labels of the fit come from a person, and its record must say so.
-    n_given = int((given[rows] >= 0).sum())
-    origin = {"labels_given": n_given, "labels_believed": len(rows) - n_given}
-    fitted.fit_record_ = hybrid.fit_record_ | origin
-    return fitted
+
+    classes: tuple[Label, ...]
+    given: np.ndarray
+    index: np.ndarray
+    confidences: np.ndarray
+    n_bits: int
+    codebook: Codebook
+
+    @classmethod
+    def of(cls, classes: tuple[Label, ...], given: np.ndarray, beliefs: Beliefs, current: BaseHasher) -> Self:
+        """Return the task of bringing the codes of the current hasher up to date."""
+        return cls(classes, given, beliefs.index, beliefs.confidences, current.n_bits_, _codebook(classes, current))
 
 
-def codes_of(
-    hasher: BaseHasher, items: LessonItems, classes: Sequence[Label], beliefs: Beliefs, report: Callable[[int], None]
-) -> BinaryCodes:
-    """Return the codes of all items, with the class that is believed of each; ``report`` is told how many are done."""
-    inner = hasher.hasher_ if isinstance(hasher, PreparedHasher) else hasher
-    assert isinstance(inner, HybridHasher)
-    names, packed = np.array(classes), []
-    for start in range(0, len(items.ids), _BATCH):
-        report(start)
+def learn_codes(rows: np.ndarray, task: CodesTask, report: Callable[[str], None]) -> tuple[HybridHasher, np.ndarray]:
+    """Return a hybrid hasher and the packed codes of all rows, each with the class that is believed of it.
+
+    The hasher is fitted to given labels and, with less weight, to others. The class of an item takes the place of its
+    word in a codebook with words in reserve. As long as these suffice, and unless a rare class needs further rows,
+    codes before and after are of one space.
+    """
+    report("fitting")
+    hasher, names, packed = _fitted(rows, task), np.array(task.classes), []
+    for start in range(0, len(rows), _BATCH):
+        report(f"encoding {start:,} of {len(rows):,}")
         part = slice(start, start + _BATCH)
-        packed.append(inner.relabel(inner.encode(items.rows[part]), names[beliefs.index[part]]).packed)
-    return hasher.as_codes(np.concatenate(packed))
+        packed.append(hasher.relabel(hasher.encode(rows[part]), names[task.index[part]]).packed)
+    return hasher, np.concatenate(packed)
+
+
+def _fitted(rows: np.ndarray, task: CodesTask) -> HybridHasher:
+    chosen = _sampled(task)
+    is_given = task.given[chosen] >= 0
+    trust = np.where(is_given, 1.0, np.maximum(2 * task.confidences[chosen] - 1, _LEAST_TRUST))
+    n_digits = (len(task.codebook.words) - 1).bit_length()
+    n_bits = min(max(task.n_bits, n_digits + 1), n_digits + min(rows.shape[1], len(chosen) - 1))
+    ridge = StarRidge(task.codebook.n_bits, codewords=task.codebook, random_state=0)
+    hybrid = HybridHasher(ridge, n_bits=n_bits, codewords=task.codebook, random_state=0)
+    hybrid.fit(rows[chosen], np.array(task.classes)[task.index[chosen]], sample_weight=trust)
+    # Not all labels of the fit come from a person, and its record must say so.
+    n_given = int(is_given.sum())
+    hybrid.fit_record_ = hybrid.fit_record_ | {"labels_given": n_given, "labels_believed": len(chosen) - n_given}
+    return hybrid
+
+
+def in_place_of(current: BaseHasher, hybrid: HybridHasher) -> BaseHasher:
+    """Return a hasher that prepares vectors as the current one does, if it does."""
+    if not isinstance(current, PreparedHasher):
+        return hybrid
+    fitted = current.with_hasher(hybrid)
+    fitted.fit_record_ = hybrid.fit_record_
+    return fitted
 
 
 def store_codes(collection: Collection, hasher: BaseHasher, ids: np.ndarray, codes: BinaryCodes) -> None:
@@ -83,18 +111,18 @@ def store_codes(collection: Collection, hasher: BaseHasher, ids: np.ndarray, cod
     collection.replace_hasher(hasher, ids, codes=codes)
 
 
-def _sampled(given: np.ndarray, beliefs: Beliefs) -> np.ndarray:
+def _sampled(task: CodesTask) -> np.ndarray:
     """Return the rows to fit: always the same ones but for classes that are rare among them."""
-    n_items = len(given)
+    n_items = len(task.given)
     order = np.random.RandomState(0).permutation(n_items)
     chosen = np.zeros(n_items, dtype=bool)
     chosen[order[:_MOST_ROWS]] = True
-    for number in range(beliefs.probabilities.shape[1]):
-        members = beliefs.index == number
+    for number in range(len(task.classes)):
+        members = task.index == number
         n_missing = min(_FEWEST_PER_CLASS, int(members.sum())) - int((members & chosen).sum())
         if n_missing > 0:
             outside = members & ~chosen
-            ranked = np.lexsort((np.arange(n_items), -beliefs.confidences, ~outside))
+            ranked = np.lexsort((np.arange(n_items), -task.confidences, ~outside))
             chosen[ranked[:n_missing]] = True
     return np.flatnonzero(chosen)
 

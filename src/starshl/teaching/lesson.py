@@ -17,9 +17,10 @@ from ..collection import Collection
 from ..index.base import check_ids
 from .background import CodesState, Follower
 from .beliefs import believe
-from .codes import codes_of, fit_codes, store_codes
+from .codes import CodesTask, in_place_of, store_codes
 from .events import JOURNAL, Answer, Event, Label, Skip, Undo, event_text, open_events, read_event
 from .items import LessonItems, Progress
+from .learners import Learner, LearnsApart, LearnsHere
 from .moment import Moment, barred, class_numbers, n_changed, ordered_classes
 from .prequential import CurvePoint, agreement_curve
 from .proposals import Proposal, choose, draw
@@ -52,6 +53,8 @@ class Lesson:
     changing : callable, default=None
         Called with a function that changes the codes of the collection, and calls it when nothing else is written; for
         a service whose changes take turns. It is called at once if None.
+    apart : bool, default=False
+        Learn codes in a process of their own, so that answers never wait for it.
 
     Examples
     --------
@@ -82,15 +85,18 @@ class Lesson:
         n_jobs: int | None = None,
         progress: Progress | None = None,
         changing: Callable[[Callable[[], None]], None] | None = None,
+        apart: bool = False,
     ) -> None:
         self.collection = collection
         self.follow = follow
         self.n_jobs = n_jobs
+        self.apart = apart
         self._lock = threading.RLock()
         self._ways: dict[int, str] = {}
         self._changing = _at_once if changing is None else changing
         self._items = LessonItems.of(collection, n_jobs, progress or _silent)
         self._moment = self._read_moment(None)
+        self._learner: Learner = (LearnsApart if apart else LearnsHere)(self._items.rows)
         self._follower = Follower(self._refit)
         if follow and len(self._moment.classes) > 1:
             self._follower.request()
@@ -247,6 +253,7 @@ class Lesson:
     def cancel_refit(self) -> None:
         """Cancel a refit that is waiting or running; the codes stay as they are."""
         self._follower.cancel()
+        self._learner.stop()
 
     def wait_for_codes(self, seconds: float | None = None) -> bool:
         """Wait until no refit is waiting or running; return False if that took longer."""
@@ -254,7 +261,9 @@ class Lesson:
 
     def close(self) -> None:
         """Stop what is running in the background; the collection stays open."""
+        self.cancel_refit()
         self._follower.close()
+        self._learner.stop()
 
     def __enter__(self) -> Self:
         return self
@@ -324,14 +333,11 @@ class Lesson:
         moment = self._current()
         if len(moment.classes) < 2:
             return None
-        report("fitting")
-        fitted = fit_codes(self._items, moment.classes, moment.given, moment.beliefs, self.collection.hasher)
-        n_items = len(self._items.ids)
-
-        def encoding(n_done: int) -> None:
-            report(f"encoding {n_done:,} of {n_items:,}")
-
-        codes = codes_of(fitted, self._items, moment.classes, moment.beliefs, encoding)
+        current = self.collection.hasher
+        task = CodesTask.of(moment.classes, moment.given, moment.beliefs, current)
+        hybrid, packed = self._learner.learn(task, report)
+        fitted = in_place_of(current, hybrid)
+        codes = fitted.as_codes(packed)
         report("storing")
         self._changing(lambda: store_codes(self.collection, fitted, self._items.ids, codes))
         return moment.version

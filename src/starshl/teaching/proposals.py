@@ -54,13 +54,15 @@ def choose(graph: NeighborGraph, given: np.ndarray, beliefs: Beliefs, barred: np
     """Return up to n items to ask for next, the most useful one first."""
     free = (given < 0) & ~barred
     unsure, way = _unsureness(beliefs)
-    told = _Told(graph, np.flatnonzero(given >= 0))
     chosen: list[Choice] = []
-    for _ in range(min(n, int(free.sum()))):
-        place = int(np.where(free, told.gains() * unsure, -1.0).argmax())
-        free[place] = False
-        chosen.append(Choice(place, way))
-        told.add(place)
+    # Once for all steps: each change of the number of threads takes longer than a step.
+    with single_threaded_blas():
+        told = _Told(graph, np.flatnonzero(given >= 0))
+        for _ in range(min(n, int(free.sum()))):
+            place = int(np.where(free, told.gains() * unsure, -1.0).argmax())
+            free[place] = False
+            chosen.append(Choice(place, way))
+            told.add(place)
     return chosen
 
 
@@ -82,7 +84,10 @@ def _unsureness(beliefs: Beliefs) -> tuple[np.ndarray, str]:
 
 
 class _Told:
-    """What labels of some items tell about all: the covariance that they leave, as ``smooth @ basis'``."""
+    """What labels of some items tell about all: the covariance that they leave, as ``smooth @ basis'``.
+
+    To be used with BLAS on a single thread.
+    """
 
     def __init__(self, graph: NeighborGraph, labeled: np.ndarray) -> None:
         variances, vectors = smooth_basis(graph, N_VECTORS)
@@ -90,9 +95,8 @@ class _Told:
         self.basis = vectors * np.sqrt(self.variances)
         self.ridge = np.float32(_RIDGE * float(np.einsum("ij,ij->", self.basis, self.basis)) / len(self.basis))
         own = self.basis[labeled].astype(np.float64)
-        with single_threaded_blas():
-            inner = np.linalg.inv(np.eye(own.shape[1]) + own.T @ own / float(self.ridge)).astype(np.float32)
-            self.smooth = self.basis @ inner
+        inner = np.linalg.inv(np.eye(own.shape[1]) + own.T @ own / float(self.ridge)).astype(np.float32)
+        self.smooth = self.basis @ inner
 
     def gains(self) -> np.ndarray:
         """Return by how much the label of each item would lower the variance of all together."""
@@ -102,5 +106,4 @@ class _Told:
     def add(self, place: int) -> None:
         """Count an item as labeled, by a step of rank one."""
         own = self.smooth[place].copy()
-        with single_threaded_blas():
-            self.smooth -= np.outer(self.smooth @ self.basis[place], own / (self.ridge + own @ self.basis[place]))
+        self.smooth -= np.outer(self.smooth @ self.basis[place], own / (self.ridge + own @ self.basis[place]))

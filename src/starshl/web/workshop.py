@@ -72,7 +72,7 @@ class Workshop:
         self.searcher.check_writable()
         with self.searcher.opened() as collection:
             vectors = collection.vectors_state
-            lesson = Lesson(collection, progress=job.report, changing=self._change_codes)
+            lesson = Lesson(collection, progress=job.report, changing=self._change_codes, apart=True)
             self.lesson_identity = _identity(collection)
         before, self._lesson, self._lesson_vectors = self._lesson, lesson, vectors
         if before is not None:
