@@ -16,6 +16,7 @@ from safetensors import safe_open
 from safetensors.numpy import save as to_safetensors
 
 from ._digest import array_digest
+from ._file_kinds import file_kind
 from ._files import write_atomically
 from ._json import parse_json
 from .exceptions import BundleFormatError
@@ -50,6 +51,8 @@ def read_checksum(path: str | os.PathLike[str]) -> str:
 
 
 def _read(path: Path, *, with_arrays: bool) -> tuple[dict[str, Any], str, dict[str, np.ndarray]]:
+    if path.is_dir():
+        raise FileNotFoundError(f"There is no model file at {str(path)!r}: it is a folder, and a model is one file.")
     if not path.is_file():
         raise FileNotFoundError(f"There is no model file at {str(path)!r}.")
     try:
@@ -60,10 +63,19 @@ def _read(path: Path, *, with_arrays: bool) -> tuple[dict[str, Any], str, dict[s
     except BundleFormatError:
         raise
     except Exception as error:  # a file that anyone may have written can fail anywhere in a reader
-        raise BundleFormatError(
-            f"{str(path)!r} is not a readable model file ({error}). It is truncated, damaged or of another "
-            "kind: save the model again or fetch a fresh copy."
-        ) from error
+        raise BundleFormatError(_not_a_model(path, error)) from error
+
+
+def _not_a_model(path: Path, error: Exception) -> str:
+    """Say what the file seems to be; what safetensors says of it is about bytes, not about files."""
+    kind = file_kind(path)
+    if kind is None:
+        reason = f" ({error})" if isinstance(error, ValueError) else ""  # said here, about a header that was read
+        return (
+            f"{str(path)!r} is not a readable model file{reason}: it is truncated, damaged or of another kind. Save "
+            "the model again, or fetch a fresh copy."
+        )
+    return f"{str(path)!r} is not a readable model file: it seems to be {kind}. Give a file that a fitted model saved."
 
 
 def _parse_header(text: str | None, path: Path) -> tuple[dict[str, Any], str]:

@@ -162,3 +162,24 @@ def test_threads_that_write_files_leave_the_umask_alone(tmp_path, monkeypatch):
     modes = {path.stat().st_mode for path in tmp_path.iterdir()}
     assert len(modes) == 1
     assert {path.name for path in tmp_path.iterdir()} - old == {*map(str, range(8)), "plain"}
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"a,b\n1,2\n", "a text file"),
+        ("größe".encode() * 2000, "a text file"),
+        (b"", "an empty file"),
+        (b"\x93NUMPY\x01\x00", "a NumPy array"),
+        (b"PK\x03\x04....", "a zip archive"),
+        (b"\x89PNG\r\n\x1a\n", "a picture"),
+        (b"SQLite format 3\x00", "an SQLite database"),
+    ],
+)
+def test_a_file_of_another_kind_is_called_by_its_kind_and_not_by_what_a_parser_says(content, kind, tmp_path):
+    path = tmp_path / "model.star"
+    path.write_bytes(content)
+    with pytest.raises(BundleFormatError, match=f"it seems to be {kind}") as caught:
+        read_bundle(path)
+    assert "deserializ" not in str(caught.value)
+    assert "header" not in str(caught.value)

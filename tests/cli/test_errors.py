@@ -137,8 +137,13 @@ BAD_WORDS = {
     ),
     "an unknown kind of codes": (("encode", "model.safetensors", "blobs.npy", "-o", "c.txt"), "ends in '.txt'"),
     "a missing model": (("encode", "absent", "blobs.npy", "-o", "c.npy"), "There is no model file"),
-    "a folder as model": (("info", "."), "There is no model file"),
-    "another file as model": (("info", "blobs.npz"), "not a readable model file"),
+    "a folder as model": (("info", "."), "it is a folder, and a model is one file"),
+    "another file as model": (
+        ("info", "blobs.npz"),
+        "model file: it seems to be a NumPy archive (.npz).",
+    ),
+    "a table as model": (("predict", "blobs.csv", "blobs.npy"), "it seems to be a table in text (.csv)."),
+    "a matrix as model": (("encode", "blobs.npy", "blobs.csv", "-o", "c.npy"), "it seems to be a NumPy array (.npy)."),
     "a word that is no number": (("fit", "blobs.npz", "--bits", "many"), "--bits"),
     "no input": (("fit",), "Missing argument 'INPUT'. See: starshl fit --help"),
     "an unknown option": (("fit", "blobs.npz", "--bitz", "3"), "--bitz"),
@@ -369,3 +374,14 @@ def test_a_sparse_matrix_for_a_method_that_cannot_take_it_is_refused_with_a_way_
     sparse.save_npz(tmp_path / "t.npz", sparse.random(30, 20, density=0.2, format="csr", random_state=0))
     words = ("fit", tmp_path / "t.npz", "-m", "KMeansHash", "-b", 4, "-o", tmp_path / "m")
     assert "Reduce it to a dense matrix of fewer columns first, or choose another --method" in refused(*words)
+
+
+@pytest.mark.parametrize("words", [("info",), ("card",), ("predict",)])
+def test_a_collection_in_place_of_a_model_is_called_one_with_the_commands_for_it(words, files, tmp_path, starshl):
+    made = starshl("vectors", files / "blobs.npy", "-o", tmp_path / "items")
+    assert made.exit_code == 0, made.output
+    more = (files / "blobs.npy",) if words == ("predict",) else ()
+    result = starshl(*words, tmp_path / "items", *more)
+    assert result.exit_code == 2
+    assert "is a collection, and this command takes a model file" in result.stderr
+    assert f"starshl explore {tmp_path / 'items'}" in result.stderr

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .options import AsJson, Model, print_json, print_table
+from .options import AsJson, Model, print_json, print_table, refuse_collection
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,6 +50,7 @@ def describe_model(path: Path) -> dict[str, Any]:
     from ..bundle import read_bundle, read_checksum
     from ..exceptions import BundleFormatError
 
+    refuse_collection(path)
     whole, arrays = read_bundle(path)
     try:
         steps = [spec["name"] or f"{spec['type']} (not in the file)" for spec in whole.get("steps", [])]

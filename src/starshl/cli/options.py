@@ -33,6 +33,7 @@ __all__ = [
     "print_json",
     "print_table",
     "progress_shown",
+    "refuse_collection",
     "split_names",
 ]
 
@@ -107,10 +108,25 @@ def load_model(path: Path, jobs: int | None = None) -> BaseHasher:
     """Open a model file for use with ``jobs`` threads."""
     from ..catalog import load
 
+    refuse_collection(path)
     hasher = load(path)
     if jobs is not None:
         hasher.n_jobs = jobs
     return hasher
+
+
+def refuse_collection(path: Path) -> None:
+    """Say which commands take a collection if a model file was expected and one arrived."""
+    if not path.is_dir():
+        return
+    from ..collection.session import DATABASE
+
+    if (path / DATABASE).is_file():
+        raise ValueError(
+            f"{str(path)!r} is a collection, and this command takes a model file. To look at a collection: "
+            f"starshl explore {path}. To search it: starshl index search {path} FILE. To check it: starshl index "
+            f"verify {path}."
+        )
 
 
 def print_json(values: object) -> None:
