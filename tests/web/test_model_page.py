@@ -26,10 +26,23 @@ def test_the_page_of_the_model_tells_what_was_fitted_and_measures_the_search(ask
     assert "LSHash" in page(ask, "/explore/things/model").text
     text, figures = measured(ask)
     assert set(figures) == {"Codes", "Codes, then vectors", "Vectors", "ITQ", "by chance"}
-    assert figures["by chance"] == pytest.approx(1 / 3, abs=1e-3)
+    assert figures["by chance"] == pytest.approx(19 / 59, abs=1e-3), "a query is not among its own answers"
+    assert "Too few labels" not in text
     assert "The 60 queries are items with a given label" in text
     assert "among all 60 items with a given label" in text
     assert "follow from their vectors, not from their labels" in text
+
+
+def test_few_labels_are_said_to_be_too_few_and_chance_leaves_the_query_out(ask):
+    sizes = {"ship": 3, "deer": 2, "bird": 1, "dog": 2, "airplane": 1, "frog": 2, "truck": 1, "automobile": 2}
+    names = [name for name, size in sizes.items() for _ in range(size)]
+    labels = [{"id": item, "label": names[item] if item < 14 else None} for item in range(60)]
+    ask("PUT", "/collections/things/labels", json={"items": labels})
+    text, figures = measured(ask)
+    assert figures["by chance"] == pytest.approx(14 / (14 * 13), abs=1e-3)
+    assert figures["at best"] == pytest.approx(14 / (14 * 10), abs=1e-3)
+    assert "Too few labels for figures that mean something" in text
+    assert "Only 14 items have a given label, and 14 of 14 queries are of a class with fewer than 10 others" in text
 
 
 def test_codes_that_follow_from_labels_are_measured_without_that_too(running, tmp_path):

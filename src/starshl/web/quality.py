@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ __all__ = ["MethodQuality", "Quality", "measure_quality"]
 
 _QUERIES = 300  # a share then has a standard error of at most .03, and a person can wait for it
 _K = 10  # precision and recall at 10
+_FEWEST_ITEMS = 50  # with labels: with fewer, a share has a standard error of more than .07 or so
+_LEAST_AT_BEST = 0.9  # below it, the sizes of classes decide about the figures, not the order of hits
 _ROWS_AT_ONCE = 4096  # 32 MB if a vector has 2,000 float32 numbers
 
 
@@ -35,7 +38,8 @@ class Quality:
 
     ``n_queries`` of the ``n_items`` that have a given label were searched for among them, with ``k`` hits each.
     ``n_from_label`` of these items are stored under a code that follows from their given label, and ``n_others`` items
-    without a given label took no part. ``by_chance`` is the precision of random hits.
+    without a given label took no part. ``by_chance`` is the precision of random hits, and ``at_best`` the one that a
+    perfect order would have: ``n_small`` queries are of classes with fewer than ``k`` others.
     """
 
     n_queries: int
@@ -44,7 +48,14 @@ class Quality:
     n_others: int
     k: int
     by_chance: float
+    at_best: float
+    n_small: int
     methods: list[MethodQuality]
+
+    @property
+    def is_meaningful(self) -> bool:
+        """Whether there are enough labels for the figures to say something about other items."""
+        return self.n_items >= _FEWEST_ITEMS and self.at_best >= _LEAST_AT_BEST
 
 
 def measure_quality(job: RunningJob, collection: Collection, others: SideBySide) -> Quality:
@@ -74,9 +85,20 @@ def measure_quality(job: RunningJob, collection: Collection, others: SideBySide)
         found[method] = [[hit for hit in hits if hit != own][:k] for hits, own in zip(lists, queries, strict=True)]
     label_of = {item.id: item.label for item in items}
     methods = [_measured(method, found[method], found["Vectors"], queries, label_of) for method in sorted(found)]
-    shares = np.unique([str(item.label) for item in items], return_counts=True)[1] / len(items)
-    n_others = len(collection) - len(items)
-    return Quality(len(queries), len(items), n_from_label, n_others, k, float((shares**2).sum()), methods)
+    # How many others have the label of each query, which is left out of its own answer.
+    sizes = Counter(label_of.values())
+    alike = np.array([sizes[label_of[query]] - 1 for query in queries])
+    return Quality(
+        n_queries=len(queries),
+        n_items=len(items),
+        n_from_label=n_from_label,
+        n_others=len(collection) - len(items),
+        k=k,
+        by_chance=float(alike.mean() / (len(items) - 1)),
+        at_best=float(np.minimum(alike, k).mean() / k),
+        n_small=int((alike < k).sum()),
+        methods=methods,
+    )
 
 
 def _found(
