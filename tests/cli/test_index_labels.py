@@ -109,7 +109,7 @@ def test_labels_are_set_and_cleared(built):
             ("search", "items", "queries.npy", "--no-rescore", "--oversample", "3"),
             "oversample is 3, and rescore is",
         ),
-        (("search", "items", "--item", "100", "--explain"), "--explain needs a file of query vectors"),
+        (("search", "items", "--item", "100", "--explain"), "--explain needs a query with a vector"),
         (("build", "new", "model.star", "rows.npz", "--keep", "float32"), "choose one of 'float16', 'int8'"),
     ],
 )

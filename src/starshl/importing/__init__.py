@@ -1,8 +1,18 @@
-"""Collections in one call: from a folder of pictures, from texts, or from vectors."""
+"""Collections in one call, of pictures, texts or vectors; and more pictures or texts for those that exist."""
 
+from .more import add_pictures, add_texts
 from .pictures import import_pictures
-from .summary import ImportSummary, Skipped
+from .summary import AdditionSummary, ImportSummary, Skipped
 from .texts import import_texts
 from .vectors import import_vectors
 
-__all__ = ["ImportSummary", "Skipped", "import_pictures", "import_texts", "import_vectors"]
+__all__ = [
+    "AdditionSummary",
+    "ImportSummary",
+    "Skipped",
+    "add_pictures",
+    "add_texts",
+    "import_pictures",
+    "import_texts",
+    "import_vectors",
+]

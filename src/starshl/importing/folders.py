@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..features.picture_files import ENDINGS, is_picture_file
 
-__all__ = ["PictureFile", "find_pictures"]
+__all__ = ["PictureFile", "collect_pictures", "find_pictures"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,26 @@ def find_pictures(folder: str | os.PathLike[str]) -> tuple[list[PictureFile], in
             f"There is no picture in {str(root)!r} or its subfolders; {n_others:,} of its files are of other kinds. "
             f"Pictures are files that end in {', '.join(ENDINGS)}. Give a folder of pictures."
         )
+    return found, n_others
+
+
+def collect_pictures(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[PictureFile], int]:
+    """Return the picture files of folders, and files that are given by name, which have no label; and others' count."""
+    found: list[PictureFile] = []
+    n_others = 0
+    for path in map(Path, paths):
+        if path.is_dir():
+            more, n_more = find_pictures(path)
+            found, n_others = found + more, n_others + n_more
+        elif not path.exists():
+            raise FileNotFoundError(f"There is no file or folder {str(path)!r}. Give pictures, or a folder of them.")
+        elif not is_picture_file(path):
+            raise ValueError(
+                f"{str(path)!r} is not a picture by its name. Pictures are files that end in {', '.join(ENDINGS)}. "
+                "Give pictures, or a folder of them."
+            )
+        else:
+            found.append(PictureFile(path, _as_text(path.name), None))
     return found, n_others
 
 

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .._progress import row_progress
-from .._threads import run_all, tiles
-from .._words import counted
-from ..exceptions import PictureError
-from ..features import Extractor, NetworkFeatures, PictureFeatures, ReadPictures, Reduce, open_picture, preview_of
+from .._threads import tiles
+from ..features import Extractor, NetworkFeatures, PictureFeatures, ReadPictures, Reduce
 from ..features.efficientnet import SIDE
-from ..features.picture_files import PREVIEW_SIDE
 from .filling import check_new, fill_collection
-from .folders import PictureFile, find_pictures
+from .folders import find_pictures
 from .hashing import learn_hasher
-from .summary import ImportSummary, Skipped
+from .reading import BATCH, labels_of, read_pictures
+from .summary import ImportSummary
 
 __all__ = ["import_pictures"]
 
 _SIDE = 32  # pixels: thumbnails, because the plain features look at shapes and colors
-_BATCH = 64  # pictures whose features are computed together
 
 
 def import_pictures(
@@ -62,9 +56,9 @@ def import_pictures(
     first: list[Any] = [ReadPictures(_SIDE).fit()]
     if network:
         first = [ReadPictures(SIDE, shape="center").fit(), NetworkFeatures().fit()]
-    rows, previews, kept, skipped = _read_all(files, first, n_jobs, progress=progress)
+    rows, previews, kept, skipped = read_pictures(files, first, n_jobs, progress=progress)
     extractor, X = _finish(first, rows, network=network)
-    labels = _labels([file.label for file in kept])
+    labels = labels_of(kept)
     learned = learn_hasher(X, labels, n_bits)
     fill_collection(
         collection,
@@ -93,44 +87,6 @@ def import_pictures(
     )
 
 
-def _read_all(
-    files: Sequence[PictureFile], first: list[Any], n_jobs: int | None, *, progress: bool
-) -> tuple[np.ndarray, list[bytes], list[PictureFile], list[Skipped]]:
-    """Return what the first steps make of all readable files, their previews, these files, and the others."""
-    rows: list[np.ndarray] = []
-    previews: list[bytes] = []
-    kept: list[PictureFile] = []
-    skipped: list[Skipped] = []
-    with row_progress("reading pictures", len(files), shown=progress) as report:
-        for batch in tiles(len(files), _BATCH):
-            results = run_all([partial(_read_one, file, first) for file in files[batch]], n_jobs)
-            for file, result in zip(files[batch], results, strict=True):
-                if isinstance(result, str):
-                    skipped.append(Skipped(file.reference, result))
-                    continue
-                rows.append(result[0])
-                previews.append(result[1])
-                kept.append(file)
-            report(len(results))
-    if not kept:
-        raise ValueError(f"None of {counted(len(files), 'picture')} could be read. The first: {skipped[0].reason}")
-    return np.stack(rows), previews, kept, skipped
-
-
-def _read_one(file: PictureFile, first: list[Any]) -> tuple[np.ndarray, bytes] | str:
-    """Return what the first steps make of a picture and its preview, or the reason why it cannot be read."""
-    try:
-        image = open_picture(file.path, side=max(first[0].side, PREVIEW_SIDE))
-    except PictureError as error:
-        return str(error).replace(repr(str(file.path)), repr(file.reference))
-    except OSError as error:
-        return f"{file.reference!r} cannot be opened ({error.strerror}). Check its permissions."
-    row: Any = [image]
-    for step in first:
-        row = step.transform(row)
-    return row[0], preview_of(image)
-
-
 def _finish(first: list[Any], rows: np.ndarray, *, network: bool) -> tuple[Extractor, np.ndarray]:
     """Fit the steps that are learned; return the extractor, and the vectors of all pictures."""
     later: list[Any] = []
@@ -148,15 +104,9 @@ def _finish(first: list[Any], rows: np.ndarray, *, network: bool) -> tuple[Extra
         sample = step.transform(sample)
     later.append(reduce.fit(sample))
     parts = []
-    for batch in tiles(len(rows), 16 * _BATCH):
+    for batch in tiles(len(rows), 16 * BATCH):
         part = rows[batch]
         for step in later:
             part = step.transform(part)
         parts.append(part)
     return Extractor("pictures", [*first, *later]), np.concatenate(parts)
-
-
-def _labels(names: list[str | None]) -> np.ndarray | None:
-    if all(name is None for name in names):
-        return None
-    return np.array(names, dtype=object)

@@ -1,13 +1,14 @@
-"""What an import did, for people and for programs."""
+"""What an import or an addition did, for people and for programs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from .._words import counted
 
-__all__ = ["ImportSummary", "Skipped"]
+__all__ = ["AdditionSummary", "ImportSummary", "Skipped"]
 
 _SHOWN = 10  # skipped files listed on the screen
 
@@ -54,11 +55,38 @@ class ImportSummary:
             f"Features: {self.features}, {self.n_features:,} numbers. Codes: {self.n_bits} bits.",
             self.choice,
         ]
-        if self.n_other_files:
-            lines.append(f"{counted(self.n_other_files, 'file')} of other kinds left alone.")
-        if self.skipped:
-            lines.append(f"{counted(len(self.skipped), 'file')} skipped:")
-            lines += [f"  {each.reason}" for each in self.skipped[:_SHOWN]]
-            if len(self.skipped) > _SHOWN:
-                lines.append(f"  and {len(self.skipped) - _SHOWN:,} more; --json lists all.")
-        return "\n".join(lines)
+        return "\n".join(lines + _left_out(self.n_other_files, self.skipped))
+
+
+@dataclass(frozen=True, slots=True)
+class AdditionSummary:
+    """What was added to a collection, how many items it has now, and which files were left out."""
+
+    collection: str
+    kind: str
+    n_stored: int
+    n_items: int
+    n_labeled: int
+    skipped: tuple[Skipped, ...] = ()
+    n_other_files: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as JSON holds it."""
+        return asdict(self) | {"skipped": [asdict(each) for each in self.skipped]}
+
+    def text(self) -> str:
+        """Return a few lines in plain words."""
+        labeled = f"{self.n_labeled:,} of them with a label" if self.n_labeled else "without labels"
+        first = f"{counted(self.n_stored, self.kind[:-1])} stored, {labeled}; {self.n_items:,} items in total"
+        return "\n".join([first, *_left_out(self.n_other_files, self.skipped)])
+
+
+def _left_out(n_other_files: int, skipped: Sequence[Skipped]) -> list[str]:
+    """Say which files were left out."""
+    lines = [f"{counted(n_other_files, 'file')} of other kinds left alone."] if n_other_files else []
+    if skipped:
+        lines.append(f"{counted(len(skipped), 'file')} skipped:")
+        lines += [f"  {each.reason}" for each in skipped[:_SHOWN]]
+        if len(skipped) > _SHOWN:
+            lines.append(f"  and {len(skipped) - _SHOWN:,} more; --json lists all.")
+    return lines

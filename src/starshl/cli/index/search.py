@@ -11,9 +11,9 @@ import typer
 
 from ..hashers import parse_settings
 from ..options import AsJson, Jobs, Progress, Vectors
-from ..rows import cells_taken_by, feature_names
 from .common import Folder, busy, opened, unknown_ids_reported
 from .label import parsed_labels
+from .queries import QueryOptions
 
 if TYPE_CHECKING:
     from ...collection import Collection, Explanation, Hit
@@ -21,7 +21,24 @@ if TYPE_CHECKING:
 __all__ = ["search"]
 
 Queries = Annotated[
-    Path | None, typer.Argument(metavar="[INPUT]", help="Query vectors, in a file as for `starshl index build`.")
+    Path | None,
+    typer.Argument(
+        metavar="[INPUT]",
+        help="Queries in a file as for `starshl index add`: vectors, texts, or a picture or folder of pictures.",
+    ),
+]
+Texts = Annotated[
+    list[str] | None,
+    typer.Option("--text", "-t", metavar="TEXT", help="A text to search for, in quotes; may be repeated."),
+]
+Pictures = Annotated[
+    list[Path] | None, typer.Option("--picture", metavar="FILE", help="A picture to search for; may be repeated.")
+]
+TextColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--text-column", metavar="COLUMN", help="The column of texts in the file; by default, that of the collection."
+    ),
 ]
 StoredItems = Annotated[
     list[int] | None, typer.Option("--item", "-i", metavar="ID", help="Search for a stored item; may be repeated.")
@@ -77,12 +94,14 @@ Reject = Annotated[
         "either.",
     ),
 ]
-Explain = Annotated[bool, typer.Option("--explain", help="Say why each item matches; needs a file of queries.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Say why each item matches; not with --item.")]
 
 
 def search(
     folder: Folder,
     input: Queries = None,
+    text: Texts = None,
+    picture: Pictures = None,
     item: StoredItems = None,
     k: Count = 10,
     radius: Radius = None,
@@ -96,18 +115,19 @@ def search(
     reject: Reject = None,
     explain: Explain = False,
     vectors: Vectors = None,
+    text_column: TextColumn = None,
     jobs: Jobs = 1,
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the items nearest to vectors in a file, or to stored items.
+    """Find the items nearest to vectors, texts or pictures, or to stored items.
 
     Each line has the number of the query, the distance between the codes, the exact distance if vectors are kept, the
     id, and what is known about the item.
     """
-    _check_request(input, item, radius, by_scores)
-    if explain and input is None:
-        raise ValueError("--explain needs a file of query vectors.")
+    queries = QueryOptions(input, item, text, picture, vectors, text_column)
+    queries.check()
+    _check_request(bool(item), radius, by_scores, explain)
     # Options of a search for the nearest items, which a search by radius does not have.
     nearest: dict[str, Any] = {
         "rescore": rescore,
@@ -119,7 +139,7 @@ def search(
     _refuse_with_radius(radius, nearest)
     condition = _parse_filter(where)
     with opened(folder, read_only=True, n_jobs=jobs) as collection, unknown_ids_reported():
-        X = _read_queries(input, vectors, collection)
+        X = queries.rows(collection)
         filters: dict[str, Any] = {"where": condition, "labels": parsed_labels(label, collection.label_kind)}
         with busy("searching", progress):
             if radius is None:
@@ -131,16 +151,6 @@ def search(
         _print_json(answers, reasons)
     else:
         _print_lines(answers, reasons, "none of these" if reject is not None else "")
-
-
-def _read_queries(input: Path | None, vectors: str | None, collection: Collection) -> Any:
-    from ...tables import Columns, read_vectors
-
-    if input is None:
-        return None
-    hasher = collection.hasher
-    names, cells = feature_names(hasher), cells_taken_by(hasher)
-    return read_vectors(input, Columns(vectors=vectors, features=names, others="metadata", **cells))
 
 
 def _reasons(collection: Collection, X: Any, answers: list[list[Hit]], metric: str) -> list[list[Explanation]]:
@@ -180,15 +190,15 @@ def _details(hit: Hit) -> str:
     return "  ".join(filter(None, [hit.reference, label, metadata]))
 
 
-def _check_request(input: Path | None, item: list[int] | None, radius: int | None, by_scores: bool) -> None:
-    if (input is None) == (not item):
-        raise ValueError("Give either a file of query vectors or --item, the id of a stored item.")
+def _check_request(of_items: bool, radius: int | None, by_scores: bool, explain: bool) -> None:
+    if explain and of_items:
+        raise ValueError("--explain needs a query with a vector: a file, --text or --picture, and not --item.")
     if by_scores and radius is not None:
         raise ValueError(
             "--by-scores orders the -k nearest items and does nothing with --radius. Leave one of them out."
         )
-    if by_scores and input is None:
-        raise ValueError("--by-scores needs a file of query vectors: a stored item has a code, but no scores.")
+    if by_scores and of_items:
+        raise ValueError("--by-scores needs a query with a vector: a stored item has a code, but no scores.")
 
 
 def _refuse_with_radius(radius: int | None, options: dict[str, Any]) -> None:

@@ -1,0 +1,139 @@
+"""`starshl index add` and `starshl index search` with texts and pictures, which the collection's extractor reads."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from starshl.collection import Collection
+
+
+@pytest.fixture
+def run(starshl):
+    """A function that runs `starshl index WORDS...`, which must end with this code."""
+
+    def call(*words, code=0):
+        result = starshl("index", *words)
+        assert result.exit_code == code, result.output
+        return result
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory, starshl):
+    """A collection of texts, one of pictures, one of vectors, and more of each to add or to ask."""
+    place = tmp_path_factory.mktemp("raw")
+    food = [f"hot soup and bread {number}" for number in range(20)]
+    cars = [f"fast cars with engines {number}" for number in range(20)]
+    rows = [f"{text},food" for text in food] + [f"{text},cars" for text in cars]
+    (place / "news.csv").write_text("headline,topic\n" + "\n".join(rows) + "\n")
+    (place / "more.csv").write_text("topic,headline,page,key\nfood,bread with soup,3,500\n,old engines of cars,4,501\n")
+    (place / "lines.txt").write_text("more hot soup\nmore fast cars\n")
+    rng = np.random.default_rng(0)
+    for folder, n_pictures in (("photos", 12), ("later", 2)):
+        for label, color in {"red": (200, 40, 40), "blue": (40, 40, 200)}.items():
+            (place / folder / label).mkdir(parents=True)
+            for number in range(n_pictures):
+                pixels = rng.normal(color, 20, (16, 20, 3)).clip(0, 255).astype(np.uint8)
+                Image.fromarray(pixels).save(place / folder / label / f"{number}.png")
+    (place / "later" / "red" / "broken.jpg").write_bytes(b"no picture")
+    Image.new("RGB", (30, 20), (40, 40, 200)).save(place / "blue.png")
+    np.save(place / "rows.npy", rng.standard_normal((30, 5)))
+    for words in (
+        ("texts", place / "news.csv", "--text", "headline", "--labels", "topic", "-o", place / "news"),
+        ("images", place / "photos", "-o", place / "album"),
+        ("vectors", place / "rows.npy", "-o", place / "vectors"),
+    ):
+        result = starshl(*words)
+        assert result.exit_code == 0, result.output
+    return place
+
+
+def test_a_table_of_texts_is_added_with_titles_labels_and_ids(places, run):
+    words = ("add", places / "news", places / "more.csv", "--labels", "topic", "--ids", "key")
+    answer = json.loads(run(*words, "--json").stdout)
+    assert (answer["stored"], answer["labeled"], answer["skipped"]) == (2, 1, [])
+    with Collection(places / "news", read_only=True) as news:
+        soup, engines = news.get([500, 501])
+        assert (soup.label, engines.label) == ("food", None)
+        assert soup.metadata == {"topic": "food", "page": 3, "headline": "bread with soup"}
+        assert news.title_of(engines) == "old engines of cars"
+        assert np.allclose(news.vectors([500]), news.extract(["bread with soup"]), atol=1e-3)
+    assert "2 of the ids are already in the collection" in run(*words, code=2).stderr
+    assert "1 of them with a label" in run(*words, "--replace").stdout
+
+
+def test_lines_are_added_as_texts(places, run):
+    assert "2 texts stored, without labels" in run("add", places / "news", places / "lines.txt").stdout
+    with Collection(places / "news", read_only=True) as news:
+        assert [item.metadata["headline"] for item in news.get(news.ids[-2:])] == ["more hot soup", "more fast cars"]
+
+
+def test_the_column_of_texts_is_found_even_if_another_one_is_the_title(tmp_path, starshl, run):
+    lines = "".join(f"n{number},{word} and more {word}\n" for number, word in enumerate(["soup", "cars"] * 12))
+    (tmp_path / "notes.csv").write_text("name,body\n" + lines)
+    made = tmp_path / "notes"
+    words = ("texts", tmp_path / "notes.csv", "--text", "body", "--title", "name", "-o", made)
+    assert starshl(*words).exit_code == 0
+    run("add", made, tmp_path / "notes.csv")
+    with Collection(made, read_only=True) as notes:
+        assert notes.get([25])[0].metadata == {"name": "n1", "body": "cars and more cars"}
+        assert np.array_equal(notes.vectors([1]), notes.vectors([25]))
+
+
+def test_a_folder_is_added_with_previews_and_labels_and_broken_files_are_listed(places, run):
+    result = run("add", places / "album", places / "later")
+    assert "4 pictures stored, 4 of them with a label; 28 items in total" in result.stdout
+    assert "1 file skipped:\n  'red/broken.jpg' is not a picture" in result.stdout
+    answer = json.loads(run("add", places / "album", places / "blue.png", "--json").stdout)
+    assert (answer["stored"], answer["items"], answer["labeled"]) == (1, 29, 0)
+    with Collection(places / "album", read_only=True) as album:
+        added = album.get(range(24, 29))
+        assert [item.label for item in added] == ["blue", "blue", "red", "red", None]
+        assert added[0].reference == "blue/0.png"
+        assert all(album.preview(item.id).media_type == "image/webp" for item in added)
+        assert album.verify() == 29
+
+
+def test_a_search_takes_a_text_or_a_picture_as_it_is(places, run):
+    (hits,) = json.loads(run("search", places / "news", "--text", "a hot soup", "-k", "3", "--json").stdout)
+    assert {hit["label"] for hit in hits} <= {"food", None}
+    assert "soup" in hits[0]["metadata"]["headline"]
+    both = json.loads(run("search", places / "news", "-t", "bread", "-t", "engines", "-k", "1", "--json").stdout)
+    assert [hits[0]["label"] for hits in both] == ["food", "cars"]
+    for words in (("--picture", places / "blue.png"), (places / "blue.png",)):
+        (hits,) = json.loads(run("search", places / "album", *words, "-k", "5", "--json").stdout)
+        assert {hit["label"] for hit in hits} <= {"blue", None}
+
+
+def test_a_search_takes_tables_and_lines_of_texts(places, run):
+    found = json.loads(run("search", places / "news", places / "news.csv", "-k", "1", "--json").stdout)
+    assert [hits[0]["label"] for hits in found] == ["food"] * 20 + ["cars"] * 20
+    found = json.loads(run("search", places / "news", places / "lines.txt", "-k", "1", "--explain", "--json").stdout)
+    assert len(found) == 2
+    assert found[0][0]["explanation"]
+    named = run("search", places / "news", places / "news.csv", "--text-column", "topic", "-k", "1")
+    assert len(named.stdout.splitlines()) == 41
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("add", "vectors", "photos"), "The items of this collection are vectors, so it takes no pictures."),
+        (("add", "vectors", "lines.txt"), "The items of this collection are vectors, so it takes no texts."),
+        (("add", "news", "blue.png"), "The items of this collection are texts, so it takes no pictures."),
+        (("add", "album", "blue.png", "--labels", "topic"), "--labels names a column, and pictures have none"),
+        (("add", "album", "blue.png", "more.csv"), "more.csv' is not a picture by its name"),
+        (("add", "news", "more.csv", "lines.txt"), "add one file at a time"),
+        (("add", "vectors", "rows.npy", "--text", "x"), "--text is for tables of texts"),
+        (("search", "vectors", "--text", "soup"), "The items of this collection are vectors, so it takes no texts."),
+        (("search", "album", "--text", "soup"), "It takes pictures, folders of pictures, or vectors."),
+        (("search", "news", "--picture", "blue.png"), "so it takes no pictures"),
+        (("search", "news", "--text", "soup", "--item", "3"), "Give one kind of query"),
+    ],
+)
+def test_what_a_collection_cannot_take_is_said(places, run, words, sentence):
+    made = [places / word if (places / word).exists() else word for word in words]
+    assert sentence in " ".join(run(*made, code=2).stderr.split())
