@@ -91,8 +91,8 @@ def test_collections_that_do_not_belong_together_are_refused(client, collections
         ShardedCollection([folder / "a", tmp_path / "other"], client)
     with pytest.raises(ValueError, match="no folders"):
         ShardedCollection([], client)
-    with pytest.raises(TypeError, match="'rescore' is not a filter"):
-        ShardedCollection([folder / "a"], client).search(digits[0][:1], rescore=True)
+    with pytest.raises(TypeError, match="'shop' is not a filter"):
+        ShardedCollection([folder / "a"], client).search(digits[0][:1], shop=1)
 
 
 def test_codes_of_another_space_are_refused(client):

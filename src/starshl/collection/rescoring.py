@@ -20,7 +20,16 @@ from ..index.reconstruction import class_fields
 from .snapshot import Snapshot
 from .store import Store
 
-__all__ = ["METRICS", "Rescored", "Rescoring", "RescoringOptions", "exact_distances", "rescored_neighbors"]
+__all__ = [
+    "METRICS",
+    "Listed",
+    "Rescored",
+    "Rescoring",
+    "RescoringOptions",
+    "exact_distances",
+    "products_of",
+    "rescored_neighbors",
+]
 
 METRICS = ("euclidean", "cosine")
 _OVERSAMPLE = 10  # on AG News with ITQ at 128 bits, 10 finds .990 of the nearest vectors and 5 finds .958
@@ -42,6 +51,34 @@ class Rescoring:
     oversample: int
     metric: str
     class_first: int
+
+    def n_listed(self, k: int, *, by_scores: bool) -> int:
+        """Return how many items of the index candidates are chosen from."""
+        chooses = by_scores or min(k, self.class_first) > 0
+        return k * self.oversample * (_SHORTLIST if chooses else 1)
+
+    def spans(self, k: int) -> list[slice]:
+        """Return which queries to rescore together."""
+        n_columns = max(self.vectors.shape[1], _SHORTLIST)
+        n_queries = _BYTES_AT_ONCE // (8 * k * self.oversample * n_columns)
+        return list(tiles(len(self.vectors), max(1, min(64, n_queries))))
+
+    def candidates(self, listed: Listed, products: np.ndarray | None, k: int) -> Listed:
+        """Choose what to compare by vectors, by the products of the codes with the scores of the query if they count.
+
+        Of each item of the class that must come first, there are ``oversample`` candidates of that class, too.
+        """
+        n_candidates, n_of_class = k * self.oversample, min(k, self.class_first) * self.oversample
+        order = np.arange(len(listed.ids))
+        if products is not None and len(order) > n_candidates:
+            order = np.lexsort((listed.ids, -products))
+        return listed.taken(_class_first(order, listed.differs, n_of_class)[:n_candidates])
+
+    def best(self, candidates: Listed, exact: np.ndarray, k: int) -> Rescored:
+        """Return the k best candidates, given the distances of their vectors."""
+        order = np.lexsort((candidates.ids, exact))
+        best = _class_first(order, candidates.differs, self.class_first)[:k]
+        return Rescored(candidates.distances[best], candidates.ids[best], exact[best])
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +132,15 @@ class Rescored(NamedTuple):
     exact: np.ndarray
 
 
-class _Listed(NamedTuple):
+class Listed(NamedTuple):
     """Items near one query, nearest first; ``differs`` says whether their class is another one than the query's."""
 
     distances: np.ndarray
     ids: np.ndarray
     differs: np.ndarray
 
-    def taken(self, places: np.ndarray) -> _Listed:
-        return _Listed(self.distances[places], self.ids[places], self.differs[places])
+    def taken(self, places: np.ndarray) -> Listed:
+        return Listed(self.distances[places], self.ids[places], self.differs[places])
 
 
 def rescored_neighbors(
@@ -117,21 +154,19 @@ def rescored_neighbors(
 ) -> Iterator[Rescored]:
     """Yield the k best of ``k * oversample`` candidates of each query, by exact distance and then by id.
 
-    The index makes a shortlist, from which scores choose the candidates; without scores, the index itself does. Of
-    each item of the class that must come first, there are ``oversample`` candidates of that class, too. ``codes`` are
-    queries as the index takes them.
+    The index makes a shortlist, from which scores choose the candidates; without scores, the index itself does.
+    ``codes`` are queries as the index takes them.
     """
-    n_candidates = k * rescoring.oversample
-    n_of_class = min(k, rescoring.class_first) * rescoring.oversample
-    chooses = scores is not None or n_of_class > 0
-    for span in tiles(len(codes), _queries_at_once(n_candidates, rescoring.vectors.shape[1])):
-        shortlists = _shortlists(snapshot, codes[span], n_candidates * _SHORTLIST if chooses else n_candidates, among)
+    n_listed = rescoring.n_listed(k, by_scores=scores is not None)
+    for span in rescoring.spans(k):
+        shortlists = _shortlists(snapshot, codes[span], n_listed, among)
         for row, listed in zip(range(span.start, span.stop), shortlists, strict=True):
-            order = np.arange(len(listed.ids))
-            if scores is not None and len(order) > n_candidates:
-                order = _by_scores(snapshot, listed.ids, scores[row])
-            candidates = listed.taken(_class_first(order, listed.differs, n_of_class)[:n_candidates])
-            yield _reordered(snapshot, store, rescoring, row, candidates, k)
+            products = None
+            if scores is not None and len(listed.ids) > k * rescoring.oversample:
+                products = products_of(snapshot, listed.ids, scores[row])
+            candidates = rescoring.candidates(listed, products, k)
+            vectors = snapshot.vectors_of(store, candidates.ids.tolist())
+            yield rescoring.best(candidates, exact_distances(rescoring.vectors[row], vectors, rescoring.metric), k)
 
 
 def exact_distances(query: np.ndarray, vectors: np.ndarray, metric: str) -> np.ndarray:
@@ -146,7 +181,7 @@ def exact_distances(query: np.ndarray, vectors: np.ndarray, metric: str) -> np.n
     return 1.0 - np.divide(products, norms, out=np.zeros(len(vectors)), where=norms > 0)
 
 
-def _shortlists(snapshot: Snapshot, codes: Any, n: int, among: np.ndarray | None) -> Iterator[_Listed]:
+def _shortlists(snapshot: Snapshot, codes: Any, n: int, among: np.ndarray | None) -> Iterator[Listed]:
     """Yield the n items of the index that are nearest to each query."""
     class_bits = snapshot.index.class_bits
     fields = class_fields(codes.codes if isinstance(codes, VectorQueries) else codes, class_bits)
@@ -154,22 +189,19 @@ def _shortlists(snapshot: Snapshot, codes: Any, n: int, among: np.ndarray | None
         differs = np.zeros(len(ids), np.bool_)
         if class_bits:
             differs = class_fields(snapshot.index.reconstruct(ids), class_bits) != field
-        yield _Listed(distances, ids, differs)
+        yield Listed(distances, ids, differs)
 
 
-def _by_scores(snapshot: Snapshot, ids: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Return the places of items by the inner products of their codes with scores, largest first; equal ones by id.
-
-    A class at the beginning of the codes does not count.
-    """
+def products_of(snapshot: Snapshot, ids: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Return the inner products of the codes of items with scores; a class at the beginning does not count."""
     packed = snapshot.index.reconstruct(ids).packed
     padded = np.zeros(8 * packed.shape[1])
     padded[: len(scores)] = scores
     padded[: snapshot.index.class_bits] = 0.0
     # One table per byte: equal codes get exactly equal products, which a matrix product does not promise.
     tables = padded.reshape(-1, 8) @ _SIGNS_OF_BYTES.T
-    products = tables[np.arange(packed.shape[1]), packed].sum(axis=1)
-    return np.lexsort((ids, -products))
+    products: np.ndarray = tables[np.arange(packed.shape[1]), packed].sum(axis=1)
+    return products
 
 
 def _class_first(order: np.ndarray, differs: np.ndarray, n_first: int) -> np.ndarray:
@@ -177,17 +209,3 @@ def _class_first(order: np.ndarray, differs: np.ndarray, n_first: int) -> np.nda
     first = np.zeros(len(order), np.bool_)
     first[np.flatnonzero(~differs[order])[:n_first]] = True
     return np.concatenate([order[first], order[~first]])
-
-
-def _reordered(
-    snapshot: Snapshot, store: Store, rescoring: Rescoring, row: int, candidates: _Listed, k: int
-) -> Rescored:
-    vectors = snapshot.vectors_of(store, candidates.ids.tolist())
-    exact = exact_distances(rescoring.vectors[row], vectors, rescoring.metric)
-    order = np.lexsort((candidates.ids, exact))
-    best = _class_first(order, candidates.differs, rescoring.class_first)[:k]
-    return Rescored(candidates.distances[best], candidates.ids[best], exact[best])
-
-
-def _queries_at_once(n_candidates: int, n_columns: int) -> int:
-    return max(1, min(64, _BYTES_AT_ONCE // (8 * n_candidates * max(n_columns, _SHORTLIST))))

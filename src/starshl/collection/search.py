@@ -21,7 +21,7 @@ from .rescoring import Rescoring, RescoringOptions, rescored_neighbors
 from .snapshot import Snapshot
 from .store import Row, Store
 
-__all__ = ["Hit", "Queries", "id_of", "novelty_of", "search_nearest", "search_within"]
+__all__ = ["Hit", "Queries", "hits_without_distance", "id_of", "novelty_of", "search_nearest", "search_within"]
 
 
 class Hit(NamedTuple):
@@ -132,6 +132,11 @@ def novelty_of(hasher: BaseHasher, X: SamplesLike) -> np.ndarray:
             "HybridHasher can: fit one of them and call replace_hasher."
         )
     return np.asarray(cast(Any, hasher).novelty(X))
+
+
+def hits_without_distance(store: Store, ids: list[int]) -> list[Hit]:
+    """Return what is stored of items, as hits at distance 0."""
+    return [_hit(row, 0) for row in store.rows(ids)]
 
 
 def _hits(store: Store, neighbors: Iterable[tuple[np.ndarray, ...]]) -> list[list[Hit]]:

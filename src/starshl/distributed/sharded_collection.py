@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from .._types import SamplesLike
 from .._validation import check_integer
 from ..collection import Collection, Hit
+from ..collection.partial import Encoded, encoded
+from ..collection.rescoring import RescoringOptions
 from .engine import DaskEngine
+from .merged_search import MergedSearch
 
 __all__ = ["ShardedCollection"]
 
@@ -38,40 +41,63 @@ class ShardedCollection:
             raise ValueError("There are no folders to search. Give at least one collection.")
         self._engine = DaskEngine(client)
         facts = self._ask(_facts)
-        spaces = {space for space, _ in facts}
+        spaces = {space for space, _, _ in facts}
         if len(spaces) > 1:
             raise ValueError(
                 f"The collections hold codes of {len(spaces)} spaces, which cannot be compared: "
                 f"{', '.join(sorted(map(str, spaces)))}. Give collections of one hasher."
             )
-        ids = np.sort(np.concatenate([own for _, own in facts]))
+        ids = np.sort(np.concatenate([own for _, own, _ in facts]))
         twice = ids[1:][ids[1:] == ids[:-1]]
         if len(twice):
             raise ValueError(f"The id {twice[0]} is in several of the collections. Give every item its own id.")
+        self._keeps = {keeps for _, _, keeps in facts}
 
     def __len__(self) -> int:
         return sum(self._ask(_length))
 
-    def search(self, X: SamplesLike, k: int = 10, **filters: Any) -> list[list[Hit]]:
+    def search(
+        self,
+        X: SamplesLike,
+        k: int = 10,
+        *,
+        rescore: bool | None = None,
+        oversample: int | None = None,
+        metric: str | None = None,
+        class_first: int | None = None,
+        **filters: Any,
+    ) -> list[list[Hit]]:
         """Return the k nearest items of each query, by distance and then by id.
 
-        ``filters`` are those of :meth:`starshl.Collection.search` that choose items: ``where``, ``among``
-        and ``labels``.
+        The arguments are those of :meth:`starshl.Collection.search`, without ``items``, ``by_scores`` and ``reject``;
+        ``filters`` are ``where``, ``among`` and ``labels``.
         """
-        k = check_integer(k, "k", low=1)
-        answers = self._ask(_nearest, X, k, _checked(filters))
-        return [sorted(_joined(hits), key=_order)[:k] for hits in zip(*answers, strict=True)]
+        k, filters = check_integer(k, "k", low=1), _checked(filters)
+        if rescore is not False and len(self._keeps) > 1:
+            raise ValueError(
+                f"The collections keep vectors in different ways ({', '.join(sorted(map(str, self._keeps)))}), so they "
+                "cannot be rescored together. Give rescore=False, or collections that keep them in one way."
+            )
+        options = RescoringOptions(rescore, oversample, metric, class_first)
+        return MergedSearch(self._ask, self._encoded(X, options), filters).nearest(k)
 
     def search_radius(self, X: SamplesLike, radius: float = 0, **filters: Any) -> list[list[Hit]]:
         """Return all items within ``radius`` of each query, by distance and then by id."""
-        answers = self._ask(_within, X, radius, _checked(filters))
-        return [sorted(_joined(hits), key=_order) for hits in zip(*answers, strict=True)]
+        return MergedSearch(self._ask, self._encoded(X, None), _checked(filters)).within(radius)
+
+    def _encoded(self, X: SamplesLike, options: RescoringOptions | None) -> Encoded:
+        """Let one worker encode queries for all; every collection has the same hasher."""
+        (found,) = self._engine.map(partial(_answer, encoded, (X, options)), self.folders[:1])
+        return cast(Encoded, found)
 
     def _ask(self, question: Callable[..., Any], *arguments: Any) -> list[Any]:
         return list(self._engine.map(partial(_answer, question, arguments), self.folders))
 
 
 def _checked(filters: dict[str, Any]) -> dict[str, Any]:
+    for name in ("items", "by_scores", "reject"):
+        if name in filters:
+            raise TypeError(f"A sharded collection cannot be searched with {name!r}. Search a single collection.")
     unknown = sorted(set(filters) - {"where", "among", "labels"})
     if unknown:
         raise TypeError(f"{unknown[0]!r} is not a filter of a sharded collection; these are where, among and labels.")
@@ -88,25 +114,9 @@ def _opened(folder: str, inode: int) -> Collection:
     return Collection(folder, read_only=True)
 
 
-def _facts(collection: Collection) -> tuple[str | None, np.ndarray]:
-    return collection.space_id, collection.ids
+def _facts(collection: Collection) -> tuple[str | None, np.ndarray, str | None]:
+    return collection.space_id, collection.ids, collection.keeps
 
 
 def _length(collection: Collection) -> int:
     return len(collection)
-
-
-def _nearest(collection: Collection, X: SamplesLike, k: int, filters: dict[str, Any]) -> list[list[Hit]]:
-    return collection.search(X, k, rescore=False, **filters)
-
-
-def _within(collection: Collection, X: SamplesLike, radius: float, filters: dict[str, Any]) -> list[list[Hit]]:
-    return collection.search_radius(X, radius, **filters)
-
-
-def _joined(parts: tuple[list[Hit], ...]) -> list[Hit]:
-    return [hit for part in parts for hit in part]
-
-
-def _order(hit: Hit) -> tuple[float, int]:
-    return hit.distance, hit.id

@@ -56,10 +56,14 @@ class ClassRule(ABC):
             ends[some] = distances[order][last[some]]
         return ends
 
+    def distances(self, found: Candidates, ends: np.ndarray) -> np.ndarray:
+        """Return the distances of candidates with what another class costs."""
+        pushed = self.pushed(found.distances, ends[found.queries])
+        return np.where(found.differs, pushed, found.distances.astype(pushed.dtype))
+
     def ordered(self, found: Candidates, n_queries: int, ends: np.ndarray) -> Hits:
         """Return where each query's items start, and their positions and distances, by distance and position."""
-        pushed = self.pushed(found.distances, ends[found.queries])
-        distances = np.where(found.differs, pushed, found.distances.astype(pushed.dtype))
+        distances = self.distances(found, ends)
         order = np.lexsort((found.positions, distances, found.queries))
         starts = np.searchsorted(found.queries[order], np.arange(n_queries + 1))
         return starts.astype(np.int64), found.positions[order], distances[order]

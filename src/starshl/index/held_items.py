@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 
+from .class_rule import Candidates
 from .flat_items import PlaneItems
 
 __all__ = ["HeldItems"]
@@ -48,3 +49,7 @@ class HeldItems(PlaneItems):
 
     def find(self, ids: np.ndarray) -> np.ndarray:
         return self.plain.find(ids)
+
+    def by_id(self, found: Candidates) -> Candidates:
+        """Return candidates with ids in place of their positions."""
+        return found._replace(positions=self.ids_at(found.positions))

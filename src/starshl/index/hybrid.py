@@ -10,13 +10,14 @@ import numpy as np
 
 from .._threads import run_all
 from .._validation import check_integer
-from ..codes.hamming import few_pass, scan_tasks
+from ..codes import BinaryCodes
+from ..codes.hamming import few_pass, scan_tasks, to_planes
 from . import _hybrid_loops as loops
 from .checks import check_names
 from .class_rule import Candidates, HammingRule
 from .held_items import HeldItems
 from .run_items import RunItems
-from .scan import ScanIndex
+from .scan import ScanIndex, passing_items
 from .snapshot import Hits
 
 __all__ = ["MAX_CLASS_BITS", "HybridIndex", "HybridItems"]
@@ -60,20 +61,39 @@ class HybridItems(HeldItems):
         starts, positions, distances = self.rule.ordered(found, queries.shape[1], ends)
         return starts, positions, distances.astype(np.int32)
 
+    def near_anywhere(self, queries: np.ndarray, k: int, mask: np.ndarray | None, n_jobs: int | None) -> Candidates:
+        """Return what can be among the k nearest, however near items of the query's class are elsewhere."""
+        # Such a weight keeps the items of the class from ruling out others, and the other way around.
+        rule = (k, -loops.NOT_YET, max(k, self.rule.class_first))
+        return self._candidates(queries, k, self._everything(queries), mask, n_jobs, rule)
+
+    def within_anywhere(
+        self, queries: np.ndarray, radius: int, mask: np.ndarray | None, n_jobs: int | None
+    ) -> Candidates:
+        """Return what can be within the radius, however near items of the query's class are elsewhere."""
+        limits = np.maximum([radius, radius - int(self.rule.class_weight)], -1)
+        return self._candidates(queries, 0, np.tile(limits, (queries.shape[1], 1)), mask, n_jobs)
+
     def _everything(self, queries: np.ndarray) -> np.ndarray:
         return np.full((queries.shape[1], 2), self.n_bits, np.int64)
 
     def _candidates(
-        self, queries: np.ndarray, k: int, limits: np.ndarray, mask: np.ndarray | None, n_jobs: int | None
+        self,
+        queries: np.ndarray,
+        k: int,
+        limits: np.ndarray,
+        mask: np.ndarray | None,
+        n_jobs: int | None,
+        rule: tuple[int, int, int] | None = None,
     ) -> Candidates:
         by_query = np.ascontiguousarray(queries.T)
         passing, gather = np.empty(0, np.bool_) if mask is None else mask, few_pass(mask, len(by_query))
         field = self.planes.dtype.type((1 << self.rule.class_bits) - 1)
-        rule = (k, int(self.rule.class_weight), self.rule.class_first)
+        given = rule or (k, int(self.rule.class_weight), self.rule.class_first)
 
         def scan(piece: slice, some: slice) -> np.ndarray:
             hits = loops.candidates(
-                *(self.planes, piece.start, piece.stop, by_query[some], field, rule, limits[some]),
+                *(self.planes, piece.start, piece.stop, by_query[some], field, given, limits[some]),
                 *(self.n_bits, passing, gather),
             )
             hits[:, 0] += some.start
@@ -148,6 +168,20 @@ class HybridIndex(ScanIndex):
         plain = RunItems.from_arrays(n_bits, {name: arrays[name] for name in ("ids", "planes")})
         index._items = replace(index._items, plain=plain)
         return index
+
+    def candidates(self, codes: BinaryCodes, k: int, among: np.ndarray | None) -> Candidates:
+        items, planes, mask = self._asked(codes, among)
+        return items.by_id(items.near_anywhere(planes, k, mask, self.n_jobs))
+
+    def candidates_within(self, codes: BinaryCodes, radius: int, among: np.ndarray | None) -> Candidates:
+        radius = min(check_integer(radius, "radius", low=0), self._largest_distance)
+        items, planes, mask = self._asked(codes, among)
+        return items.by_id(items.within_anywhere(planes, radius, mask, self.n_jobs))
+
+    def _asked(self, codes: BinaryCodes, among: np.ndarray | None) -> tuple[HybridItems, np.ndarray, np.ndarray | None]:
+        self._meet(self._check_codes(codes))
+        items = self._items
+        return items, to_planes(codes), passing_items(items, among, 1)[0]
 
     @property
     def _largest_distance(self) -> int:

@@ -28,6 +28,7 @@ from .snapshot import Hits
 
 __all__ = ["ResidualIndex", "ResidualItems"]
 
+_BEYOND = 1e300  # more than any distance
 _BYTE_SIGNS = 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little") - 1.0
 
 
@@ -101,11 +102,30 @@ class ResidualItems(HeldItems):
         starts = np.concatenate([[0], np.cumsum(inside)])[starts]
         return starts.astype(np.int64), positions[inside], distances[inside]
 
+    def near_anywhere(self, queries: VectorQueries, k: int, mask: np.ndarray | None, n_jobs: int | None) -> Candidates:
+        """Return what can be among the k nearest, however near items of the query's class are elsewhere."""
+        # Such a weight keeps the items of the class from ruling out others.
+        return self._candidates(queries, k, np.full((len(queries), 2), np.inf), mask, n_jobs, weight=-_BEYOND)
+
+    def within_anywhere(
+        self, queries: VectorQueries, radius: float, mask: np.ndarray | None, n_jobs: int | None
+    ) -> Candidates:
+        """Return what can be within the radius, however near items of the query's class are elsewhere."""
+        limits = np.nextafter([radius, radius - self.rule.class_weight], np.inf)
+        return self._candidates(queries, 0, np.tile(limits, (len(queries), 1)), mask, n_jobs)
+
     def _candidates(
-        self, queries: VectorQueries, k: int, limits: np.ndarray, mask: np.ndarray | None, n_jobs: int | None
+        self,
+        queries: VectorQueries,
+        k: int,
+        limits: np.ndarray,
+        mask: np.ndarray | None,
+        n_jobs: int | None,
+        weight: float | None = None,
     ) -> Candidates:
         passing = np.empty(0, np.bool_) if mask is None else mask
-        rule = (k, float(self.rule.class_weight), self.rule.class_first if k else 0)
+        weight = float(self.rule.class_weight) if weight is None else weight
+        rule = (k, weight, self.rule.class_first if k else 0)
         field = self.planes.dtype.type((1 << self.rule.class_bits) - 1)
 
         def scan(piece: slice, some: slice) -> tuple[np.ndarray, np.ndarray]:
@@ -268,6 +288,16 @@ class ResidualIndex(ScanIndex):
         mask, _ = passing_items(items, self._check_filters(among, where), 1)
         starts, positions, distances = items.within_of(queries, radius, mask, self.n_jobs)
         return RadiusNeighbors(starts, distances, items.ids_at(positions))
+
+    def candidates(self, codes: BinaryCodes | VectorQueries, k: int, among: np.ndarray | None) -> Candidates:
+        items, queries = self._items, self._queries(codes)
+        return items.by_id(items.near_anywhere(queries, k, passing_items(items, among, 1)[0], self.n_jobs))
+
+    def candidates_within(
+        self, codes: BinaryCodes | VectorQueries, radius: float, among: np.ndarray | None
+    ) -> Candidates:
+        items, queries, radius = self._items, self._queries(codes), check_number(radius, "radius", low=0)
+        return items.by_id(items.within_anywhere(queries, radius, passing_items(items, among, 1)[0], self.n_jobs))
 
     def _queries(self, codes: BinaryCodes | VectorQueries) -> VectorQueries:
         if not isinstance(codes, VectorQueries):

@@ -15,6 +15,7 @@ from .._validation import check_integer
 from ..codes import BinaryCodes
 from ..codes.hamming import from_planes, score_penalties, to_planes
 from .base import HammingIndex, Neighbors, RadiusNeighbors
+from .class_rule import Candidates
 from .files import write_index_file
 from .ids import next_ids
 from .snapshot import Hits, Snapshot
@@ -91,6 +92,14 @@ class ScanIndex(HammingIndex):
     def mask(self, ids: np.ndarray) -> np.ndarray:
         """Return one boolean per item, in the order of ``ids``: whether it has one of these ids, given as int64."""
         return self._items.mask(ids)
+
+    def candidates(self, codes: Any, k: int, among: np.ndarray | None) -> Candidates:
+        """Return what can be among the k nearest of a larger index by ids; for indexes in which classes count."""
+        raise NotImplementedError
+
+    def candidates_within(self, codes: Any, radius: Any, among: np.ndarray | None) -> Candidates:
+        """Return what can be within a radius in a larger index by ids; for indexes in which classes count."""
+        raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the lock and the spare room: a copy must not append into room that it shares with the original."""

@@ -1,0 +1,126 @@
+"""Shards of a HybridHasher, in which other items decide what another class costs, answer as one collection does."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("distributed", reason="the extra dask is not installed")
+
+from starshl import HybridHasher
+from starshl.baselines import LSHash
+from starshl.collection import Collection
+from starshl.distributed import ShardedCollection, sharded_collection
+
+from .inline_engine import InlineEngine
+
+N_ITEMS = 600
+RADII = {"hamming": (0, 3, 6, 40), "residual": (0.0, 0.4, 1.0, 30.0)}
+
+
+def by_class(y):
+    """All items of a class are in one part, and so are those of other classes that another part needs to know of."""
+    return y % 3
+
+
+def by_turns(y):
+    return np.arange(len(y)) % 3
+
+
+def made(folder, digits, hasher, part_of, *, vectors=None, parts="abc"):
+    """All items in one collection, and the same items in parts, of which one is empty."""
+    X, y = (each[:N_ITEMS] for each in digits)
+    part = part_of(y)
+    for name in ("all", *parts, "empty"):
+        chosen = np.flatnonzero((part == parts.find(name)) | (name == "all"))
+        with Collection.create(folder / name, hasher, vectors=vectors, fields={"page": int}) as collection:
+            if len(chosen):
+                metadata = [{"page": number // 100} for number in chosen.tolist()]
+                collection.add(X[chosen], ids=chosen, metadata=metadata, labels=y[chosen])
+    return folder
+
+
+def answering(folder, client, parts="abc"):
+    return ShardedCollection([folder / name for name in (*parts, "empty")], client)
+
+
+@pytest.fixture
+def inline(monkeypatch):
+    """Tasks run in this process: the same questions and answers, without a cluster."""
+    monkeypatch.setattr(sharded_collection, "DaskEngine", lambda client: InlineEngine())
+
+
+@pytest.fixture(scope="module", params=["hamming", "residual"])
+def form(request):
+    return request.param
+
+
+@pytest.fixture(scope="module", params=[10, 120])
+def hasher(request, form, digits):
+    X, y = (each[:N_ITEMS] for each in digits)
+    return HybridHasher(n_bits=12, form=form, class_first=request.param, random_state=0).fit(X[::2], y[::2])
+
+
+@pytest.mark.parametrize("part_of", [by_class, by_turns])
+def test_the_nearest_are_those_of_one_collection(inline, tmp_path, digits, hasher, part_of):
+    folder, X = made(tmp_path, digits, hasher, part_of), digits[0][N_ITEMS : N_ITEMS + 8]
+    sharded = answering(folder, None)
+    with Collection(folder / "all", read_only=True) as whole:
+        for k in (1, 10, 90, 1000):  # a class has about 60 items
+            assert sharded.search(X, k) == whole.search(X, k)
+        for filters in ({"where": {"page": {"<": 2}}}, {"labels": [3, 5]}, {"among": [1, 255, 300, 599]}):
+            assert sharded.search(X, 70, **filters) == whole.search(X, 70, **filters)
+
+
+@pytest.mark.parametrize("part_of", [by_class, by_turns])
+def test_what_is_within_a_radius_is_what_one_collection_finds(inline, tmp_path, digits, form, hasher, part_of):
+    folder, X = made(tmp_path, digits, hasher, part_of), digits[0][N_ITEMS : N_ITEMS + 8]
+    sharded = answering(folder, None)
+    with Collection(folder / "all", read_only=True) as whole:
+        for radius in RADII[form]:
+            for filters in ({}, {"where": {"page": {"<": 2}}}):
+                assert sharded.search_radius(X, radius, **filters) == whole.search_radius(X, radius, **filters)
+
+
+def test_vectors_that_are_kept_decide_as_in_one_collection(inline, tmp_path, digits, hasher):
+    folder = made(tmp_path, digits, hasher, by_class, vectors="int8")
+    sharded, X = answering(folder, None), digits[0][N_ITEMS : N_ITEMS + 8]
+    choices = ({}, {"rescore": False}, {"oversample": 1}, {"class_first": 0}, {"class_first": 3, "metric": "cosine"})
+    with Collection(folder / "all", read_only=True) as whole:
+        for options in choices:
+            assert sharded.search(X, 10, **options) == whole.search(X, 10, **options)
+        assert sharded.search(X, 90, oversample=3) == whole.search(X, 90, oversample=3)
+
+
+def test_vectors_of_other_hashers_decide_as_in_one_collection(client, tmp_path, digits):
+    hasher = LSHash(12, random_state=0).fit(digits[0])
+    folder = made(tmp_path, digits, hasher, by_turns, vectors="float16")
+    sharded, X = answering(folder, client), digits[0][N_ITEMS : N_ITEMS + 5]
+    with Collection(folder / "all", read_only=True) as whole:
+        for options in ({}, {"metric": "cosine"}, {"oversample": 2}):
+            assert sharded.search(X, 10, **options) == whole.search(X, 10, **options)
+
+
+def test_a_cluster_gives_the_answers_of_one_collection(client, tmp_path, digits):
+    hasher = HybridHasher(n_bits=12, form="residual", random_state=0).fit(digits[0][:200], digits[1][:200])
+    folder, X = made(tmp_path, digits, hasher, by_class), digits[0][N_ITEMS : N_ITEMS + 5]
+    sharded = answering(folder, client)
+    with Collection(folder / "all", read_only=True) as whole:
+        assert sharded.search(X, 70) == whole.search(X, 70)
+        assert sharded.search_radius(X, 1.0) == whole.search_radius(X, 1.0)
+
+
+def test_what_cannot_be_merged_is_refused(inline, tmp_path, digits):
+    hasher, X = LSHash(12, random_state=0).fit(digits[0]), digits[0][:2]
+    for name, vectors in {"a": None, "b": "float16"}.items():
+        Collection.create(tmp_path / name, hasher, vectors=vectors).close()
+    sharded = ShardedCollection([tmp_path / "a", tmp_path / "b"], None)
+    with pytest.raises(ValueError, match=r"keep vectors in different ways \(None, float16\)"):
+        sharded.search(X)
+    assert sharded.search(X, rescore=False) == [[], []]
+    bare = ShardedCollection([tmp_path / "a"], None)
+    with pytest.raises(ValueError, match="this collection keeps no vectors"):
+        bare.search(X, metric="cosine")
+    for option in ({"by_scores": True}, {"items": [1]}, {"reject": 0.1}):
+        with pytest.raises(TypeError, match="A sharded collection cannot be searched with"):
+            bare.search(X, **option)
+    with pytest.raises(ValueError, match="radius"):
+        bare.search_radius(X, -1)
