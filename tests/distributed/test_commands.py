@@ -70,3 +70,15 @@ def test_options_that_contradict_each_other_are_refused(digits, tmp_path):
         result = starshl(*words)
         assert result.exit_code == 2
         assert message in result.stderr
+
+
+def test_ctrl_c_ends_the_cluster_with_a_sentence_and_nothing_of_its_workers():
+    command = [sys.executable, "-m", "starshl.cli.main", "cluster", "local", "--workers", "2"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout.readline().startswith("tcp://")
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the command and all that it started
+    _, told = process.communicate(timeout=180)
+    assert process.returncode == 0
+    assert told.splitlines() == ["2 workers; Ctrl+C stops the cluster", "The cluster has stopped."]

@@ -57,6 +57,7 @@ def local(workers: Workers = None, port: Port = 0) -> None:
         typer.echo(cluster.scheduler_address)
         typer.echo(f"{n_workers} worker{'s' if n_workers > 1 else ''}; Ctrl+C stops the cluster", err=True)
         stopped.wait()
+    typer.echo("The cluster has stopped.", err=True)
 
 
 def encode_on_cluster(

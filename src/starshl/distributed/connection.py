@@ -16,6 +16,9 @@ from .engine import DaskEngine
 __all__ = ["connected", "local_cluster"]
 
 _CONNECT_SECONDS = 10.0  # a scheduler on the network answers much sooner
+# Run by each worker when it starts. A terminal sends Ctrl+C to all processes of a command, and each worker would print
+# a traceback; the process that started them ends them.
+_LEAVE_CTRL_C_TO_US = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 
 
 @contextmanager
@@ -70,6 +73,7 @@ def local_cluster(n_workers: int | None = None, *, port: int = 0) -> Iterator[An
         scheduler_port=port,
         dashboard_address="127.0.0.1:0",  # not 8787, which another cluster may have
         silence_logs=logging.ERROR,
+        preload=[_LEAVE_CTRL_C_TO_US],
     )
     try:
         yield cluster
