@@ -130,7 +130,15 @@ def test_predict_says_whether_the_model_was_trained_on_the_rows(files, blobs, tm
     assert answer("predict", model, files / "blobs.npz", "--labels", "y")["n_training_rows"] > 0
     assert answer("predict", model, tmp_path / "new.npz", "--labels", "y")["n_training_rows"] == 0
     new = starshl("predict", model, tmp_path / "new.npz", "--labels", "y").stderr
-    assert new.endswith("rows given; it holds for new rows only if the model was not trained on these\n")
+    assert new == "accuracy 1.0000 on the 60 labeled rows given\n"
+
+
+def test_predict_knows_training_rows_behind_preprocessing(files, tmp_path, starshl, answer):
+    answer("fit", files / "blobs.csv", "--labels", "kind", "--scale", "-b", 8, "-o", tmp_path / "scaled.star")
+    lines = (files / "blobs.csv").read_text().splitlines()
+    (tmp_path / "half.csv").write_text("\n".join(lines[:31]) + "\n")
+    told = answer("predict", tmp_path / "scaled.star", tmp_path / "half.csv", "--labels", "kind")
+    assert told["n_training_rows"] == 30
 
 
 def test_predict_compares_nothing_unless_asked(files, starshl, answer):

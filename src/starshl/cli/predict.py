@@ -178,13 +178,19 @@ def _count_training_rows(hasher: BaseHasher, table: Table) -> int | None:
     """Count rows that are among those the model keeps from its training; None if it keeps none to compare with."""
     import numpy as np
 
-    kept = getattr(hasher, "support_samples_", None)
+    from ..features import PreparedHasher
+    from ..fit_records import data_digest
+
+    if data_digest(table.X) == getattr(hasher, "fit_record_", {}).get("rows_sha256", ""):
+        return int(table.X.shape[0])
+    kept = getattr(inner_hasher(hasher), "support_samples_", None)
     if not isinstance(kept, np.ndarray) or kept.dtype.kind != "f" or kept.ndim != 2 or len(kept) == 0:
         return None
-    if not isinstance(table.X, np.ndarray) or table.X.shape[1:] != kept.shape[1:]:
+    rows = hasher.prepare(table.X) if isinstance(hasher, PreparedHasher) else table.X
+    if not isinstance(rows, np.ndarray) or rows.shape[1:] != kept.shape[1:]:
         return None
     known = {row.tobytes() for row in kept.astype(np.float64)}
-    return sum(row.tobytes() in known for row in table.X.astype(np.float64))
+    return sum(row.tobytes() in known for row in rows.astype(np.float64))
 
 
 def _accuracy_sentence(summary: dict[str, Any]) -> str:
@@ -195,7 +201,7 @@ def _accuracy_sentence(summary: dict[str, Any]) -> str:
         accuracy += f" (mean confidence {summary['mean_confidence']:.4f})"
     if summary["n_training_rows"]:
         return (
-            f"{accuracy}; the model was trained on at least {summary['n_training_rows']:,} of the rows, "
+            f"{accuracy}; the model was trained on at least {summary['n_training_rows']:,} of these rows, "
             "so expect less on new ones"
         )
-    return f"{accuracy}; it holds for new rows only if the model was not trained on these"
+    return accuracy
