@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,6 +29,7 @@ __all__ = [
     "label_of",
     "label_text",
     "label_texts",
+    "number_from_text",
 ]
 
 _SHOWN = 5  # in an error message
@@ -43,6 +45,7 @@ def label_texts(labels: LabelsLike, n_items: int) -> list[str | None]:
         return [None] * n_items
     if isinstance(labels, list | tuple):
         _refuse_mixture(labels)
+        _refuse_lossy(labels)
     shape = as_label_array(labels).shape
     if shape[:1] != (n_items,):
         given_number = counted(shape[0], "label") if shape else "A single label"
@@ -168,14 +171,31 @@ def _refuse_mixture(labels: Sequence[Any]) -> None:
         raise ValueError(f"The labels mix {' and '.join(sorted(kinds))}. Give labels of the same type.")
 
 
+def number_from_text(text: str) -> int | None:
+    """Return the whole number that a label is written as, None if it is none; int() would also take "1_0"."""
+    return int(text) if re.fullmatch(r"\s*[+-]?[0-9]{1,1000}\s*", text) else None
+
+
+def _refuse_lossy(labels: Sequence[Any]) -> None:
+    """Refuse labels that would change in an array: NumPy drops NUL at the end, and rounds large numbers."""
+    for label in labels:
+        if isinstance(label, str) or (isinstance(label, int) and not isinstance(label, bool)):
+            label_text(label)
+
+
 def label_text(value: Any) -> str:
     """Return a label as JSON; a whole number is one number, however it arrived."""
     if isinstance(value, float):
         value = int(value)
-    if isinstance(value, bool | int | str):
-        if isinstance(value, str) and "\0" in value:
-            raise ValueError(
-                f"The label {value!r} contains the NUL character, where a database would end the text. Leave it out."
-            )
-        return json.dumps(value)
-    raise ValueError(f"The label {value!r} is a {type(value).__name__}; labels are whole numbers, strings or booleans.")
+    if not isinstance(value, bool | int | str):
+        raise ValueError(
+            f"The label {value!r} is a {type(value).__name__}; labels are whole numbers, strings or booleans."
+        )
+    if isinstance(value, str) and "\0" in value:
+        raise ValueError(
+            f"The label {value!r} contains the NUL character, where a database would end the text. Leave it out."
+        )
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        shown = str(value) if value.bit_length() < 200 else f"of {value.bit_length()} bits"
+        raise ValueError(f"The label {shown} does not fit in 64 signed bits. Use smaller numbers, or text.")
+    return json.dumps(value)

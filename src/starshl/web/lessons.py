@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..answers import Label
+from ..collection.labels import number_from_text
 from ..teaching import ClassCount, CurvePoint, Lesson, LessonState, Proposal, Suspect
 
 __all__ = ["Board", "ClassMembers", "board_of", "label_from_text"]
@@ -105,12 +106,13 @@ def label_from_text(text: str, kind: str | None, known: Sequence[Label] = ()) ->
             raise ValueError(f"The label {text!r} is neither true nor false, as the labels of this collection are.")
         return text.lower() == "true"
     if kind == "numbers":
-        try:
-            return int(text)
-        except ValueError as error:
+        number = number_from_text(text)
+        if number is None or not -(2**63) <= number < 2**63:
             raise ValueError(
-                f"The label {text!r} is not a whole number, as the labels of this collection are. Type a number."
-            ) from error
+                f"The label {text!r} is not a whole number of up to 64 bits, as the labels of this collection are. "
+                "Type a number."
+            )
+        return number
     if text in known:
         return text
     return next((each for each in known if isinstance(each, str) and each.casefold() == text.casefold()), text)

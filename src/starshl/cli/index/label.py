@@ -56,9 +56,9 @@ def _parsed(text: str, kind: str | None) -> str | int | bool:
         return text.lower() == "true"
     if kind == "text":
         return text
-    try:
-        return int(text)
-    except ValueError:
-        if kind == "numbers":
-            raise ValueError(f"The label is {text!r}; the labels of this collection are whole numbers.") from None
-        return text
+    from ...collection.labels import number_from_text
+
+    number = number_from_text(text)
+    if number is None and kind == "numbers":
+        raise ValueError(f"The label is {text!r}; the labels of this collection are whole numbers.")
+    return text if number is None else number
