@@ -160,3 +160,11 @@ def test_a_search_that_fails_does_not_speak_of_changes(folder, rows):
         with pytest.raises(CollectionError, match=r"Give a filter with fewer conditions\. Nothing was read\."):
             collection.search(rows[:1], where=where)
         assert len(collection.search(rows[:1], k=3)[0]) == 3
+
+
+@pytest.mark.parametrize("vectors", [None, "float16"])
+def test_a_search_by_scores_for_stored_items_is_refused_however_they_are_kept(tmp_path, rows, vectors):
+    with Collection.create(tmp_path / "items", LSHash(16, random_state=0).fit(rows), vectors=vectors) as collection:
+        ids = collection.add(rows)
+        with pytest.raises(ValueError, match="by_scores needs X"):
+            collection.search(items=ids[:2], by_scores=True)

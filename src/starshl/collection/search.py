@@ -21,7 +21,16 @@ from .rescoring import Rescoring, RescoringOptions, rescored_neighbors
 from .snapshot import Snapshot
 from .store import Row, Store
 
-__all__ = ["Hit", "Queries", "hits_without_distance", "id_of", "novelty_of", "search_nearest", "search_within"]
+__all__ = [
+    "Hit",
+    "Queries",
+    "check_has_scores",
+    "hits_without_distance",
+    "id_of",
+    "novelty_of",
+    "search_nearest",
+    "search_within",
+]
 
 
 class Hit(NamedTuple):
@@ -73,8 +82,8 @@ class Queries:
         """Encode samples, or take the stored codes of items."""
         if (X is None) == (items is None):
             raise ValueError("Give either X or items: rows to search for, or ids of stored items.")
-        if with_scores and X is None:
-            raise ValueError("by_scores needs X: a stored item has a code, but no scores.")
+        if with_scores:
+            check_has_scores(X)
         if items is not None:
             return cls(snapshot.index.reconstruct(items))
         if not with_scores:
@@ -103,6 +112,12 @@ class Queries:
         vectors = snapshot.vectors_of(store, np.asarray(items).tolist())
         scores = called_with_vectors(snapshot.hasher.decision_function, vectors) if by_scores else None
         return cls(found.codes, scores, options.checked(snapshot, vectors))
+
+
+def check_has_scores(X: SamplesLike | None) -> None:
+    """Refuse a search by scores for stored items, whether or not rescoring would leave the scores out."""
+    if X is None:
+        raise ValueError("by_scores needs X: a stored item has a code, but no scores.")
 
 
 def search_nearest(snapshot: Snapshot, store: Store, queries: Queries, k: int, filters: Filters) -> list[list[Hit]]:

@@ -14,7 +14,7 @@ from .explanation import Explanation, explain_hits
 from .filtering import Filters
 from .opened import OpenCollection
 from .rescoring import RescoringOptions
-from .search import Hit, Queries, id_of, novelty_of, search_nearest, search_within
+from .search import Hit, Queries, check_has_scores, id_of, novelty_of, search_nearest, search_within
 
 __all__ = ["SearchableCollection"]
 
@@ -76,6 +76,8 @@ class SearchableCollection(OpenCollection):
             reject = check_reject(reject)
             if X is None:
                 raise ValueError("reject needs X: only rows can be compared with the training rows of the hasher.")
+        if by_scores:
+            check_has_scores(X)
         with self._session.reading() as (snapshot, store):
             options = RescoringOptions(rescore, oversample, metric, class_first)
             if options.apply_to(snapshot):
@@ -101,7 +103,7 @@ class SearchableCollection(OpenCollection):
         """Return all items within ``radius`` of each query; the other arguments are those of :meth:`search`.
 
         The radius is a Hamming distance or, for a :class:`starshl.HybridHasher`, a distance of its index. Kept vectors
-        are not used.
+        are not used, so there are no options about them.
         """
         with self._session.reading() as (snapshot, store):
             queries = Queries.of(snapshot, X, items, with_scores=False)

@@ -41,7 +41,8 @@ class Filters:
 class SearchOptions(Filters):
     """How to search; requests with equal options are searched together.
 
-    With ``radius``, all items within that distance are found and the nearest ``k`` returned.
+    With ``radius``, all items within that distance are found and the nearest ``k`` returned; options about the order of
+    the nearest are refused then.
     """
 
     k: int = 10
@@ -53,6 +54,24 @@ class SearchOptions(Filters):
     reject: float | None = None
     by_scores: bool = False
     explain: bool = False
+
+    def __post_init__(self) -> None:
+        if self.radius is None:
+            return
+        # rescore=False asks for what happens anyway, and an explanation states distances by the metric.
+        without_effect = {
+            "rescore": self.rescore,
+            "oversample": self.oversample is not None,
+            "class_first": self.class_first is not None,
+            "metric": self.metric is not None and not self.explain,
+            "by_scores": self.by_scores,
+        }
+        for name, is_given in without_effect.items():
+            if is_given:
+                raise ValueError(
+                    f"{name} says how the k nearest items are chosen, and does nothing with radius, which compares "
+                    "codes only. Leave one of them out."
+                )
 
     def batch_key(self) -> tuple[object, ...]:
         """Return what distinguishes options; 1 and True are equal in Python, and differ as labels."""
