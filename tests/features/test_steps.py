@@ -126,6 +126,20 @@ def test_number_of_text_features_is_limited_by_the_words():
     assert Text(50).fit(["red", "red"]).n_features_out_ == 1
 
 
+def test_frequent_words_count_less_with_a_higher_power():
+    texts = [f"the {word} in the {place}" for word in ("cup", "bank", "train") for place in ("park", "town", "hall")]
+    query = ["the cup in the end"]
+
+    def share_of_the_cup(power):
+        step = Text(50, idf_power=power).fit(texts)
+        same, other = step.transform(["cup"])[0], step.transform(["the in"])[0]
+        vector = step.transform(query)[0]
+        return (vector @ same) / (vector @ other)
+
+    assert share_of_the_cup(3.0) > 2 * share_of_the_cup(1.0)
+    assert np.allclose(Text(3, idf_power=3.0).fit(texts).idf_, Text(3).fit(texts).idf_ ** 3)
+
+
 @pytest.mark.parametrize(
     ("step", "rows", "message"),
     [
@@ -133,6 +147,7 @@ def test_number_of_text_features_is_limited_by_the_words():
         (Impute(), words(), "TableFeatures"),
         (Impute(), np.array([[np.inf]]), "infinity"),
         (Text(0), TEXTS, "n_components is 0"),
+        (Text(idf_power=-1), TEXTS, "idf_power is -1"),
         (Text(), [1, 2], "texts are strings"),
         (Text(), [["a", "b"]], "one column of texts"),
         (Text(), ["a", "b"], "no word of two or more letters"),

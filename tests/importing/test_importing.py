@@ -187,3 +187,11 @@ def test_vectors_that_are_none_are_refused(tmp_path):
     with pytest.raises(ValueError, match="NaN or infinite values in 1 row"):
         import_vectors(np.vstack([np.eye(30), np.full(30, np.nan)]), tmp_path / "vectors")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_frequent_words_hardly_count_in_short_texts(tmp_path):
+    titles = [f"the {word} in the {place}" for word in ("cup", "bank", "rain") for place in ("park", "town", "hall")]
+    import_texts(titles * 3, tmp_path / "news")
+    with Collection(tmp_path / "news", read_only=True) as news:
+        frequent, rare, both = news.extract(["the in", "cup", "the cup in the"])
+        assert both @ rare > 4 * (both @ frequent)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._threads import single_threaded_blas
 from .._types import LabelsLike, SamplesLike
-from .._validation import check_integer
+from .._validation import check_integer, check_number
 from .impute import is_missing
 from .step import Step
 
@@ -23,7 +23,8 @@ __all__ = ["Text"]
 class Text(Step):
     """Turn texts into vectors: TF-IDF weights of their words, projected on the main directions of the training texts.
 
-    The same as scikit-learn's TfidfVectorizer followed by TruncatedSVD (latent semantic analysis).
+    The same as scikit-learn's TfidfVectorizer followed by TruncatedSVD (latent semantic analysis), but for
+    ``idf_power``.
 
     Parameters
     ----------
@@ -33,13 +34,16 @@ class Text(Step):
         Keep only this many of the most frequent words.
     min_count : int, default=1
         Leave out words that occur in fewer texts.
+    idf_power : float, default=1.0
+        The power of the inverse document frequency by which a word counts. With 2, frequent words such as "in" and
+        "the" count much less than rare ones, in whatever language: better for searches of short texts.
     random_state : int, default=0
         Seeds the decomposition.
 
     Attributes
     ----------
     words_ : array of shape (n_words,), the vocabulary
-    idf_ : array of shape (n_words,), the weight of each word
+    idf_ : array of shape (n_words,), the weight of each word, in the power of ``idf_power``
     components_ : array of shape (n_features_out, n_words)
 
     Examples
@@ -54,26 +58,37 @@ class Text(Step):
     idf_: np.ndarray
     components_: np.ndarray
 
-    def __init__(self, n_components: int = 100, max_words: int = 20_000, min_count: int = 1, random_state: int = 0):
+    def __init__(
+        self,
+        n_components: int = 100,
+        max_words: int = 20_000,
+        min_count: int = 1,
+        random_state: int = 0,
+        idf_power: float = 1.0,
+    ):
         self.n_components = n_components
         self.max_words = max_words
         self.min_count = min_count
         self.random_state = random_state
+        self.idf_power = idf_power
 
     def fit(self, X: SamplesLike, y: LabelsLike = None) -> Self:
         """Learn the words, their weights and the main directions."""
         n_components = check_integer(self.n_components, "n_components", low=1)
         max_words = check_integer(self.max_words, "max_words", low=1)
         min_count = check_integer(self.min_count, "min_count", low=1)
+        power = check_number(self.idf_power, "idf_power", low=0)
         texts = _texts(X)
         vectorizer = TfidfVectorizer(sublinear_tf=True, max_features=max_words, min_df=min_count)
         try:
-            weights = vectorizer.fit_transform(texts)
+            vectorizer.fit(texts)
         except ValueError as error:
             raise ValueError(
                 f"The {len(texts)} texts have no word of two or more letters that occurs in at least {min_count} of "
                 "them. Give texts with words, or lower min_count."
             ) from error
+        vectorizer.idf_ = vectorizer.idf_**power
+        weights = vectorizer.transform(texts)
         self.components_ = _main_directions(weights, min(n_components, *weights.shape), self.random_state)
         self.words_ = vectorizer.get_feature_names_out().astype(object)
         self.idf_ = vectorizer.idf_
@@ -105,7 +120,8 @@ class Text(Step):
 def _main_directions(weights: sparse.csr_matrix, n_components: int, random_state: int) -> np.ndarray:
     if weights.shape[1] == 1:
         return np.ones((1, 1))
-    with single_threaded_blas():
+    # It also divides by the variance, which nobody reads here, and which is zero if all texts are the same.
+    with single_threaded_blas(), np.errstate(invalid="ignore"):
         return TruncatedSVD(n_components, random_state=random_state).fit(weights).components_
 
 

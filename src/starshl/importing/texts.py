@@ -20,6 +20,9 @@ __all__ = ["import_texts"]
 
 # With 2,500 titles of AG News and unit length, 600 queries: precision at 10 .69, with 128 components .64.
 _N_COMPONENTS = 256
+# With 3,800 titles of AG News, 1,000 queries, on three splits, precision at 10 is .70, .73, .75 for the powers 1, 2, 3;
+# without labels, on two splits, .38, .47, .53. With 4, it falls again.
+_IDF_POWER = 3.0
 
 
 def import_texts(
@@ -54,7 +57,7 @@ def import_texts(
     check_new(collection)
     if not len(texts):
         raise ValueError("There are no texts. Give at least one.")
-    words = Text(_N_COMPONENTS).fit(texts)
+    words = Text(_N_COMPONENTS, idf_power=_IDF_POWER).fit(texts)
     extractor = Extractor("texts", [words, UnitLength().fit(words.transform(texts[:1]))])
     X = extractor.transform(texts)
     learned = learn_hasher(X, labels, n_bits)

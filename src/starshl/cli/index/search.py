@@ -120,7 +120,7 @@ def search(
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the items nearest to vectors, texts or pictures, or to stored items.
+    """Find the items nearest to vectors, texts, pictures or items.
 
     Each line has the number of the query, the distance between the codes, the exact distance if vectors are kept, the
     id, and what is known about the item.
