@@ -217,8 +217,10 @@ def required_directions(X: Rows, n_directions: int, name: str, *, at_most: int =
     ``name`` is the parameter that asked for them. More are returned, up to ``at_most``, if there are more.
     """
     directions, variances = principal_directions(X, max(n_directions, at_most))
+    n_samples, n_features = X.shape
+    if len(directions) == 0:
+        raise ValueError(f"All {n_samples} rows are equal, so codes cannot tell them apart. Give rows that differ.")
     if len(directions) < n_directions:
-        n_samples, n_features = X.shape
         raise ValueError(
             f"{name} is {n_directions}; the {n_samples} rows of {n_features} feature(s) vary in "
             f"{len(directions)} directions, so {name} can be at most {len(directions)} here. "

@@ -165,7 +165,10 @@ def test_the_command_shows_rows_as_asked(table):
         (["--pictures", "4x5", "--title", "headline"], "contradict each other"),
         (["--report", "page.pdf"], "it may be .html, .htm"),
         (["--bits", "8,x"], "--bits got '8,x'"),
-        (["--bits", "8,64"], "--bits is 64; the 54 rows to fit on vary in 20 directions"),
+        (
+            ["--bits", "8,64"],
+            "--bits is 64; the codes are fitted on 54 of the 60 rows (the others",
+        ),
     ],
 )
 def test_options_that_make_no_sense_are_refused_before_anything_is_written(table, words, message):

@@ -126,6 +126,10 @@ BAD_WORDS = {
         ("fit", "blobs.npz", "--n-codewords", "7"),
         "Leave --n-codewords out when rows have labels",
     ),
+    "unknown kernels": (
+        ("fit", "blobs.npz", "--kernels", "poly"),
+        "--kernels is 'poly'; choose one of 'scaled', 'rich', 'paper', 'graph', 'precomputed'.",
+    ),
     "labels and none": (("fit", "blobs.npz", "--labels", "y", "--no-labels"), "contradict"),
     "an unknown column": (("fit", "blobs.csv", "--labels", "kinds"), "has no column 'kinds' (nearest: 'kind')"),
     "an unknown array": (("fit", "blobs.npz", "--labels", "z"), "'X', 'y'"),

@@ -117,11 +117,15 @@ def _possible_lengths(split: Split, lengths: tuple[int, ...] | None) -> tuple[in
     if lengths is None:
         return (min(_N_BITS, limit),)
     if longest > limit:
-        counted = f"{class_bits} bits of the class and {rank} of the neighbors" if class_bits else f"{rank} bits"
+        bits = (
+            f"{class_bits} bits of the class and {rank} of the neighbors, {limit} in all"
+            if class_bits
+            else f"{rank} bits"
+        )
         raise ValueError(
-            f"n_bits is {longest}; the {len(split.base)} rows to fit on vary in {rank} directions, which gives "
-            f"{counted}, {limit} in all. Lower n_bits, or name a method without this limit, such as "
-            f"{'StarRidge' if class_bits else 'LSHash'}."
+            f"n_bits is {longest}; the codes are fitted on {len(split.base):,} of the {len(split.X):,} rows (the "
+            f"others measure them), which vary in {rank} directions and give {bits}. "
+            f"Lower n_bits. {'StarRidge' if class_bits else 'LSHash'} alone has no such limit."
         )
     return lengths
 

@@ -26,6 +26,7 @@ _PHRASES = (
     (r"\by has labels\b", "rows have labels"),
     (r"\by has (\d+) classes\b", r"the labels name \1 classes"),
     (r"\bWith labels in y\b", "With labels"),
+    (r", or give a list of Kernel objects\b", ""),
     (r"`vectors`", "--vectors"),
     (r"open this one with read_only=True", "use --read-only where a command has it"),
     (r"\(declare_fields\)", "with `starshl index declare`"),

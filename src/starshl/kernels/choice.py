@@ -82,8 +82,8 @@ def resolve_kernels(kernels: KernelsLike) -> list[Kernel]:
     if isinstance(kernels, str):
         if kernels in _PRESETS:
             return _PRESETS[kernels]()
-        words = ", ".join(map(repr, _PRESETS))
-        raise ValueError(f"kernels is {kernels!r}; choose {words}, 'precomputed' or give a list of kernels.")
+        words = ", ".join(map(repr, [*_PRESETS, "precomputed"]))
+        raise ValueError(f"kernels is {kernels!r}; choose one of {words}, or give a list of Kernel objects.")
     if isinstance(kernels, Kernel) or callable(kernels):
         kernels = [kernels]
     if not isinstance(kernels, Sequence) or len(kernels) == 0:
