@@ -94,3 +94,41 @@ def test_missing_inputs_are_named(tmp_path, run, command):
     result = run(command, tmp_path / "absent.csv", "-o", tmp_path / "made", code=2)
     assert "absent.csv" in result.stderr
     assert not (tmp_path / "made").exists()
+
+
+def test_texts_offers_the_nearest_column_and_speaks_of_no_model(tmp_path, run):
+    (tmp_path / "news.csv").write_text("headline,topic\nbread and soup,food\ncar engine,cars\n")
+    told = run("texts", tmp_path / "news.csv", "--text", "headlin", "-o", tmp_path / "made", code=2).stderr
+    assert "has no column 'headlin' (nearest: 'headline')" in told
+    assert "model" not in told
+
+
+@pytest.mark.parametrize("name", ["photo.png", "folder"])
+def test_texts_says_which_files_hold_texts(name, tmp_path, run):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "photo.png").write_bytes(b"\x89PNG")
+    told = run("texts", tmp_path / name, "-o", tmp_path / "made", code=2).stderr
+    assert "texts are read from .txt, one per line, or from a column of" in told
+
+
+def test_a_single_text_makes_a_collection_without_a_warning(tmp_path, run):
+    (tmp_path / "one.txt").write_text("one line of words\n")
+    result = run("texts", tmp_path / "one.txt", "-o", tmp_path / "made")
+    assert result.stderr == ""
+    assert "1 item is too few to learn from" in result.stdout
+    assert "reduced, 1 number." in result.stdout
+
+
+def test_rows_that_are_all_equal_are_called_that(tmp_path, run):
+    np.save(tmp_path / "same.npy", np.ones((60, 4)))
+    told = run("vectors", tmp_path / "same.npy", "-o", tmp_path / "made", code=2).stderr
+    assert "rows are equal" in told
+    assert "--bits" not in told
+
+
+def test_too_many_bits_are_refused_with_the_reason_and_options_that_exist(tmp_path, run):
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).normal(size=(60, 4)))
+    told = run("vectors", tmp_path / "rows.npy", "--bits", "200", "-o", tmp_path / "made", code=2).stderr
+    assert "--bits is 200; the codes are fitted on 54 of the 60 rows (the others measure them)" in told
+    assert "in 4 directions and give 4 bits. Lower --bits." in told
+    assert "name a method" not in told

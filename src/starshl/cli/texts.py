@@ -39,15 +39,21 @@ def _read_table(file: Path, text: str | None, options: RowOptions) -> tuple[list
     """Return the texts of a table and what belongs to them."""
     from dataclasses import replace
 
-    from ..tables import Columns, read_labels, read_table
+    from ..tables import READABLE, Columns, read_labels, read_table
 
+    if file.suffix.lower() not in READABLE:
+        what = "is a folder" if file.is_dir() else f"ends in {file.suffix!r}"
+        raise ValueError(
+            f"{str(file)!r} {what}; texts are read from .txt, one per line, or from a column of {', '.join(READABLE)}. "
+            "Convert it first."
+        )
     if text is None:
         raise ValueError(
             f"{str(file)!r} is a table, and it is not clear which column holds the texts. Name it with --text."
         )
     options.check()
     named = options.columns()
-    columns: Columns = replace(named, features=(text,), others="metadata", raw=True, allow_missing=True)
+    columns: Columns = replace(named, features=(text,), text=text, others="metadata", raw=True, allow_missing=True)
     table = read_table(file, columns)
     separate = label_file(options.labels)
     y = table.y if separate is None else read_labels(separate)

@@ -41,10 +41,8 @@ def learn_hasher(X: np.ndarray, y: LabelsLike, n_bits: int | None = None) -> Lea
     if len(X) < _FEWEST:
         # A single row is given twice: hashers are fitted on two rows or more.
         hasher: BaseHasher = LSHash(n_bits or _N_BITS, random_state=0).fit(X if len(X) > 1 else np.repeat(X, 2, axis=0))
-        reason = (
-            f"LSHash was chosen, because {counted(len(X), 'item')} are too few to learn from; {_FEWEST} would be "
-            "enough."
-        )
+        few = f"{counted(len(X), 'item')} {'is' if len(X) == 1 else 'are'} too few to learn from"
+        reason = f"LSHash was chosen, because {few}; {_FEWEST} would be enough."
         return LearnedHasher(hasher, None, sentence, reason)
     choice = choose_hasher(hold_out(X, taught_by, None, 0), None, n_bits)
     return LearnedHasher(clone(choice.hasher).fit(X, taught_by), taught_by, sentence, choice.reason)

@@ -52,7 +52,7 @@ class ImportSummary:
         lines = [
             f"{counted(self.n_items, self.kind[:-1])} in {self.collection}, in {self.seconds:.1f} s.",
             self.labels,
-            f"Features: {self.features}, {self.n_features:,} numbers. Codes: {self.n_bits} bits.",
+            f"Features: {self.features}, {counted(self.n_features, 'number')}. Codes: {counted(self.n_bits, 'bit')}.",
             self.choice,
         ]
         return "\n".join(lines + _left_out(self.n_other_files, self.skipped))
