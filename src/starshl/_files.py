@@ -18,10 +18,11 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 @contextmanager
-def replacing_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def replacing_file(path: str | os.PathLike[str], *, must_be_new: bool = False) -> Iterator[BinaryIO]:
     """Open a file next to ``path`` for writing and rename it to ``path`` at the end.
 
-    A crash or an error, such as a full disk, leaves the old file or none, never half of the new one.
+    A crash or an error, such as a full disk, leaves the old file or none, never half of the new one. If it
+    ``must_be_new``, a file that has appeared at ``path`` in the meantime stays, and FileExistsError is raised.
     """
     path = Path(path)
     # Checked here, or the error would name the temporary file.
@@ -35,13 +36,31 @@ def replacing_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        if must_be_new:
+            _name_once(temporary, path)
+        else:
+            os.replace(temporary, path)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None and error.filename is None:
             error.filename = str(path)  # an error of a full disk names no file
         raise
     sync_folder(path.parent)
+
+
+def _name_once(temporary: Path, path: Path) -> None:
+    """Rename a file to a name that must be free; unlike a renaming, a link never replaces a file."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:
+        # Not every file system has links.
+        if path.exists():
+            raise FileExistsError(errno.EEXIST, "There is such a file already", str(path)) from None
+        os.replace(temporary, path)
+    else:
+        temporary.unlink()
 
 
 def sync_folder(folder: str | os.PathLike[str]) -> None:

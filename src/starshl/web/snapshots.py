@@ -52,7 +52,7 @@ class SnapshotFolder:
         target = self._new_place(name or time.strftime("%Y%m%d-%H%M%S", time.gmtime()))
 
         def write() -> None:
-            with searcher.opened() as collection, replacing_file(target) as file:
+            with searcher.opened() as collection, _new_file(target) as file:
                 write_archive(file, collection.folder)
 
         searcher.undisturbed(write).result()
@@ -62,7 +62,7 @@ class SnapshotFolder:
     def receive(self, name: str) -> Iterator[BinaryIO]:
         """Yield a file to write a snapshot from elsewhere to; it appears if it is complete and intact."""
         target = self._new_place(name)
-        with replacing_file(target) as file:
+        with _new_file(target) as file:
             yield file
             file.flush()
             # Closing a file closes its handle, and this one is still needed.
@@ -112,7 +112,7 @@ class SnapshotFolder:
     def _new_place(self, name: str) -> Path:
         place = self._place(name)
         if place.exists():
-            raise ConflictError(f"There is a snapshot {name!r} already. Choose another name, or delete that one.")
+            raise _taken(place)
         self.folder.mkdir(parents=True, exist_ok=True)
         return place
 
@@ -152,6 +152,20 @@ def _replace(folder: Path, new: Path) -> None:
 
 def _aside(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.before-restore")
+
+
+@contextmanager
+def _new_file(target: Path) -> Iterator[BinaryIO]:
+    """Yield a file that appears at the end, unless another one of its name has appeared before."""
+    try:
+        with replacing_file(target, must_be_new=True) as file:
+            yield file
+    except FileExistsError as error:
+        raise _taken(target) from error
+
+
+def _taken(target: Path) -> ConflictError:
+    return ConflictError(f"There is a snapshot {target.stem!r} already. Choose another name, or delete that one.")
 
 
 def _info(path: Path) -> Snapshot:
