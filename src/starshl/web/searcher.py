@@ -25,10 +25,11 @@ from ..collection import Collection, Item
 from ..collection.filtering import slow_filter_note
 from .batching import Batcher
 from .encoding import Encoded, check_predicts, predictions
-from .errors import BusyError, UnknownError
+from .errors import BusyError
 from .events import Observer, Silent
 from .futures import followed, mapped
 from .gate import Gate
+from .present import present_items, unknown_ids
 from .requests import Filters, Found, NewItems, SearchOptions, WriteKey
 from .searching import explained, middle, searched, without
 from .unwrapping import bare_hasher
@@ -173,7 +174,7 @@ class Searcher:
         """Search for what is like some stored items and unlike others, by their kept vectors; leave these items out."""
         options = SearchOptions() if options is None else options
         known = {*like, *unlike}
-        with self.opened() as collection, _unknown_ids():
+        with self.opened() as collection, unknown_ids():
             row = middle(collection, like, unlike)
         found = self.search(row[None], options=replace(options, k=options.k + len(known)))
         return mapped(found, lambda results: [without(results[0], known, options.k)])
@@ -195,25 +196,28 @@ class Searcher:
 
     def get(self, ids: Sequence[int]) -> list[Item]:
         """Return items by id."""
-        with self.opened() as collection, _unknown_ids():
+        with self.opened() as collection, unknown_ids():
             return collection.get(list(ids))
 
     def vectors(self, ids: Sequence[int]) -> np.ndarray:
         """Return the kept vectors of items."""
-        with self.opened() as collection, _unknown_ids():
+        with self.opened() as collection, unknown_ids():
             return collection.vectors(list(ids))
 
-    def list_items(self, after: int | None = None, limit: int = 100, filters: Filters | None = None) -> list[Item]:
-        """Return the first items by id, of those whose ids are larger than ``after`` and that pass filters."""
+    def list_items(
+        self, after: int | None = None, limit: int = 100, filters: Filters | None = None
+    ) -> tuple[list[Item], int | None]:
+        """Return the first items by id, of those whose ids are larger than ``after`` and that pass filters.
+
+        The second value is where to go on, None if no more follow.
+        """
         with self.opened() as collection:
             ids = collection.ids if filters is None else collection.find(**filters.filters())
             start = 0 if after is None else int(np.searchsorted(ids, after, side="right"))
             wanted = ids[start : start + limit]
-            try:
-                return collection.get(wanted)
-            except KeyError:
-                # An item was removed since its id was read; those that are left can be read one by one.
-                return [item for number in wanted.tolist() for item in _present(collection, number)]
+            # By the ids, of which all items may be gone by now.
+            more = int(wanted[-1]) if start + len(wanted) < len(ids) else None
+            return present_items(collection, wanted), more
 
     def count(self, filters: Filters) -> int:
         """Return how many items pass filters."""
@@ -340,7 +344,7 @@ class Searcher:
         sizes = [len(query) for query in queries]
         X = None if key[0] else np.concatenate([query.vectors for query in queries if query.vectors is not None])
         items = [item for query in queries for item in query.items or ()] if key[0] else None
-        with self.opened() as collection, _unknown_ids():
+        with self.opened() as collection, unknown_ids():
             # An id may be asked for by several requests, and a collection takes each only once.
             if items is not None:
                 unique = sorted(set(items))
@@ -364,19 +368,3 @@ class Searcher:
         self._observer.encoded(self.name, len(matrices), len(X), time.perf_counter() - started)
         ends = np.cumsum([len(rows) for rows in matrices]).tolist()
         return [encoded.part(slice(end - len(rows), end)) for rows, end in zip(matrices, ends, strict=True)]
-
-
-def _present(collection: Collection, item: int) -> list[Item]:
-    try:
-        return collection.get([item])
-    except KeyError:
-        return []
-
-
-@contextmanager
-def _unknown_ids() -> Iterator[None]:
-    """Raise the KeyError of an unknown id as an error of the service."""
-    try:
-        yield
-    except KeyError as error:
-        raise UnknownError(str(error.args[0])) from error

@@ -118,10 +118,9 @@ async def _new_items(body: AddRequest, collection: Searcher, *, ids_required: bo
 
 
 def _page(collection: Searcher, after: int | None, limit: int, filters: Filters | None = None) -> ItemPage:
-    found = collection.list_items(after, limit + 1, filters)
-    more = found[limit - 1].id if len(found) > limit else None
+    found, more = collection.list_items(after, limit, filters)
     notes = [] if filters is None else collection.notes(filters)
-    return ItemPage([item_answer(item) for item in found[:limit]], more, notes)
+    return ItemPage([item_answer(item) for item in found], more, notes)
 
 
 def _answers(collection: Searcher, ids: list[int], vectors: bool) -> list[Item]:

@@ -39,19 +39,16 @@ class Card:
 def cards_of(
     collection: Collection, name: str, items: Sequence[Item | Hit], *, asked: Label | None = None, notes: Any = None
 ) -> list[Card]:
-    """Return cards of items; ``asked`` is the label of the query, ``notes`` a text per item."""
-    texts = notes or [""] * len(items)
-    return [
-        Card(
-            item.id,
-            collection.title_of(item),
-            _picture(collection, name, item.id),
-            item.label,
-            note,
-            None if asked is None or item.label is None else item.label == asked,
-        )
-        for item, note in zip(items, texts, strict=True)
-    ]
+    """Return cards of items that are still there; ``asked`` is the label of the query, ``notes`` a text per item."""
+    cards = []
+    for item, note in zip(items, notes or [""] * len(items), strict=True):
+        try:
+            picture = _picture(collection, name, item.id)
+        except KeyError:
+            continue  # the item was removed since it was found
+        is_right = None if asked is None or item.label is None else item.label == asked
+        cards.append(Card(item.id, collection.title_of(item), picture, item.label, note, is_right))
+    return cards
 
 
 def picture_of_upload(upload: Upload) -> str:

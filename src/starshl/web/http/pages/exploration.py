@@ -11,7 +11,9 @@ import numpy as np
 
 from ....answers import CollectionInfo, Label
 from ....collection import Collection, Explanation, Hit, Item
+from ...errors import UnknownError
 from ...portraits import STRANGE, Portrait, bits_of, portrait_of
+from ...present import present_items, unknown_ids
 from ...workshop import Workshop
 from .cards import Card, cards_of, picture_of_upload
 from .question import Question
@@ -92,7 +94,7 @@ def browse(workshop: Workshop, question: Question) -> Exploration:
         ids = collection.matching(**_filters(question, info))
         start = 0 if question.after is None else int(np.searchsorted(ids, question.after, side="right"))
         shown = ids[start : start + _BROWSED]
-        cards = cards_of(collection, info.name, collection.get(shown))
+        cards = cards_of(collection, info.name, present_items(collection, shown))
     more = int(shown[-1]) if start + len(shown) < len(ids) else None
     return Exploration(info, question, browsed=cards, next_item=more)
 
@@ -125,10 +127,10 @@ def look_closer(workshop: Workshop, exploration: Exploration, *, again: bool = T
 def _asked(workshop: Workshop, question: Question) -> Asked:
     name = workshop.searcher.name
     if question.item is not None:
-        (item,) = workshop.searcher.get([question.item])
-        with workshop.searcher.opened() as collection:
+        with workshop.searcher.opened() as collection, unknown_ids():
+            (item,) = collection.get([question.item])
             vector = collection.vectors([item.id])[0] if collection.keeps else None
-            (card,) = cards_of(collection, name, [item])
+            card = _card(collection, name, item)
         return Asked(card.title, card.picture, item, vector)
     if question.upload is not None:
         upload = workshop.upload(question.upload)
@@ -188,8 +190,8 @@ def _others(workshop: Workshop, question: Question, info: CollectionInfo, asked:
         for ranking in workshop.side_by_side.search(asked.vector, question.k + 1, among):
             own = None if asked.item is None else asked.item.id
             ids = [item for item in ranking.ids if item != own][: question.k]
-            cards = _cards(collection, info, collection.get(ids), asked)
-            found.append(Ranked(ranking.method, ranking.about, cards, ranking.milliseconds, len(ids)))
+            cards = _cards(collection, info, present_items(collection, ids), asked)
+            found.append(Ranked(ranking.method, ranking.about, cards, ranking.milliseconds, len(cards)))
     return found
 
 
@@ -201,6 +203,14 @@ def _filters(question: Question, info: CollectionInfo) -> dict[str, Any]:
 def _cards(collection: Collection, info: CollectionInfo, hits: Sequence[Hit | Item], asked: Asked) -> list[Card]:
     notes = [_distance(hit) if isinstance(hit, Hit) else "" for hit in hits]
     return cards_of(collection, info.name, hits, asked=asked.label, notes=notes)
+
+
+def _card(collection: Collection, name: str, item: Item, asked: Label | None = None) -> Card:
+    """Return the card of one item; raise KeyError if it was removed since it was read."""
+    cards = cards_of(collection, name, [item], asked=asked)
+    if not cards:
+        raise KeyError(f"The id {item.id} is not in the collection.")
+    return cards[0]
 
 
 def _distance(hit: Hit) -> str:
@@ -217,14 +227,23 @@ def _match(workshop: Workshop, exploration: Exploration) -> Match | None:
         if not cards:
             return None
         wanted = cards[0].id
+    try:
+        with workshop.searcher.opened() as collection:
+            return _compared(collection, exploration, wanted)
+    except KeyError as error:
+        # If nobody has asked for it, an item that was removed since it was found is left out.
+        if exploration.question.hit is None:
+            return None
+        raise UnknownError(str(error.args[0])) from error
+
+
+def _compared(collection: Collection, exploration: Exploration, wanted: int) -> Match:
     asked = exploration.asked
     assert asked is not None
-    with workshop.searcher.opened() as collection:
-        items = workshop.searcher.get([wanted])
-        (card,) = cards_of(collection, exploration.info.name, items, asked=asked.label)
-        (bits,) = bits_of(collection.codes([wanted]))
-        explanation = None if asked.vector is None else collection.explain(asked.vector[None], [wanted])[0]
-        own = _own_bits(collection, exploration)
+    card = _card(collection, exploration.info.name, collection.get([wanted])[0], asked.label)
+    (bits,) = bits_of(collection.codes([wanted]))
+    explanation = None if asked.vector is None else collection.explain(asked.vector[None], [wanted])[0]
+    own = _own_bits(collection, exploration)
     differing = {place for place, (one, other) in enumerate(zip(own, bits, strict=True)) if one != other}
     return Match(card, bits, differing, explanation)
 

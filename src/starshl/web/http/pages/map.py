@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse, Response
 from ....teaching import Lesson
 from ...errors import ConflictError
 from ...places import codeword_places, item_places
+from ...present import present_items
 from ...searcher import Searcher
 from ...workshop import Workshop
 from ..parts import InCollection, TheService, in_thread
@@ -73,13 +74,15 @@ def _places(collection: Searcher, workshop: Workshop) -> dict[str, Any]:
 def _listed(collection: Searcher, lesson: Lesson) -> list[tuple[Card, Any, float]]:
     """Return the first items with what is believed of them, for those who cannot see a map."""
     found = lesson.predictions(lesson.ids[:_LISTED])
-    cards = _cards(collection, found.ids.tolist())
-    return list(zip(cards, found.labels, found.confidences.tolist(), strict=True))
+    ids = found.ids.tolist()
+    cards = {card.id: card for card in _cards(collection, ids)}
+    rows = zip(ids, found.labels, found.confidences.tolist(), strict=True)
+    return [(cards[item], label, confidence) for item, label, confidence in rows if item in cards]
 
 
 def _cards(collection: Searcher, ids: list[int]) -> list[Card]:
     with collection.opened() as opened:
-        return cards_of(opened, collection.name, collection.get(ids)) if ids else []
+        return cards_of(opened, collection.name, present_items(opened, ids)) if ids else []
 
 
 def _codewords(collection: Searcher) -> Any:
