@@ -18,7 +18,7 @@ from ..exceptions import SpaceMismatchError, UnknownSpaceWarning
 from .entries import reference_texts
 from .folder import encoder_of
 from .labels import ItemCodes, check_class_kind, item_codes, label_texts
-from .quantization import dense_rows
+from .prepared_rows import kept_rows
 from .snapshot import Snapshot
 from .store import Row
 
@@ -72,7 +72,7 @@ class EncodedItems:
         if samples.codes is not None:
             _check_space(own, hasher.space_id_)
         own = hasher.as_codes(own.packed)
-        vectors = None if file is None or samples.X is None else dense_rows(samples.X, file.layout.n_columns)
+        vectors = None if file is None or samples.X is None else kept_rows(hasher, samples.X, file.layout.n_columns)
         if vectors is not None and len(vectors) != len(own):
             raise ValueError(f"X has {len(vectors)} rows and codes {len(own)}; give one code per row.")
         labels = label_texts(samples.labels, len(own))

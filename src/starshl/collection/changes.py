@@ -18,8 +18,9 @@ from .fields import Fields
 from .folder import Kernels, encoder_of, save_model
 from .keeping import batches, replace_vectors
 from .labels import check_class_kind, check_kind, class_kind, item_codes, kind_of, label_texts
+from .prepared_rows import kept_rows, kept_width, rewrapped, same_steps, takes_cells, without_steps
 from .previews import check_previews, delete_previews, put_previews
-from .quantization import called_with_vectors, dense_rows
+from .quantization import called_with_vectors
 from .raw import check_extractor_stays
 from .session import Change, Session
 from .store import Row, Store
@@ -108,6 +109,8 @@ def replace_model(
     if codes is not None:
         _check_new_codes(hasher, X, codes)
     with session.writing() as change:
+        if X is None and change.snapshot.vectors is not None:
+            hasher = rewrapped(change.snapshot.hasher, hasher)
         _check_classes_fit(change.store, hasher)
         check_extractor_stays(change.store, change.snapshot.hasher, hasher)
         held = np.sort(change.snapshot.index.ids)
@@ -125,7 +128,7 @@ def replace_model(
             raise ValueError(f"There are {len(chosen)} ids and {len(own)} rows in X; give one row per id.")
         vectors = None
         if X is not None and change.snapshot.vectors is not None:
-            vectors = dense_rows(X, hasher.n_features_in_)
+            vectors = kept_rows(hasher, X, kept_width(hasher) or 0)
         model, space_id = save_model(change.folder, hasher, kernels)
         session.use_kernels(model, kernels)
         change.store.set_fact("model", model)
@@ -184,13 +187,16 @@ def _encoded_vectors(change: Change, hasher: BaseHasher, ids: list[int]) -> Bina
             f"The collection holds {len(ids)} items and keeps no vectors: a new hasher needs every item exactly once. "
             "Give the ids and X."
         )
-    if hasher.n_features_in_ != file.layout.n_columns:
+    # Other steps would have made other vectors, even if these have as many numbers.
+    other_steps = takes_cells(hasher) and not same_steps(hasher, change.snapshot.hasher)
+    if kept_width(hasher) != file.layout.n_columns or other_steps:
         raise ValueError(
             f"The kept vectors have {file.layout.n_columns} numbers; this hasher was fitted on rows of "
             f"{hasher.n_features_in_}. Give the ids and X for it."
         )
+    bare = without_steps(hasher)
     packed = [
-        called_with_vectors(hasher.encode_database, file.read(portion, change.store.places(portion))).packed
+        called_with_vectors(bare.encode_database, file.read(portion, change.store.places(portion))).packed
         for portion in batches(ids)
     ]
     width = n_bytes(hasher.n_bits_)

@@ -16,7 +16,7 @@ from ..codes import BinaryCodes, n_bytes
 from ..models.contributions import Contributions, contributions
 from ..models.kernel_hasher import KernelHasher
 from .labels import label_of
-from .quantization import dense_rows
+from .prepared_rows import kept_rows, vector_hasher
 from .rescoring import METRICS, exact_distances
 from .rows import Row
 from .snapshot import Snapshot
@@ -110,8 +110,8 @@ def explain_hits(snapshot: Snapshot, store: Store, X: SamplesLike, ids: list[int
     if n_queries != 1:
         raise ValueError(f"X has {n_queries} rows; an explanation is about one query. Pass one row, such as X[:1].")
     file = snapshot.vectors
-    vector = None if file is None else dense_rows(X, file.layout.n_columns)[0]
-    query = ExplainedQuery.of(snapshot.hasher, X, vector, metric)
+    vector = None if file is None else kept_rows(snapshot.hasher, X, file.layout.n_columns)[0]
+    query = ExplainedQuery.of(vector_hasher(snapshot.hasher, X), X, vector, metric)
     stored = [None] * len(ids) if file is None else list(snapshot.vectors_of(store, ids))
     return [query.explain(row, own) for row, own in zip(store.rows(ids), stored, strict=True)]
 

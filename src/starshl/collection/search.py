@@ -16,7 +16,8 @@ from ..base import BaseHasher
 from .entries import metadata_of
 from .filtering import Filters
 from .labels import label_of
-from .quantization import called_with_vectors, dense_rows
+from .prepared_rows import kept_rows, vector_hasher
+from .quantization import called_with_vectors
 from .rescoring import Rescoring, RescoringOptions, rescored_neighbors
 from .snapshot import Snapshot
 from .store import Row, Store
@@ -86,9 +87,10 @@ class Queries:
             check_has_scores(X)
         if items is not None:
             return cls(snapshot.index.reconstruct(items))
+        hasher = snapshot.hasher if X is None else vector_hasher(snapshot.hasher, X)
         if not with_scores:
-            return cls(getattr(snapshot.hasher, "encode_queries", snapshot.hasher.encode)(X))
-        scores = snapshot.hasher.decision_function(X)
+            return cls(getattr(hasher, "encode_queries", hasher.encode)(X))
+        scores = hasher.decision_function(X)
         return cls(snapshot.hasher.codes_of_scores(scores), scores)
 
     @classmethod
@@ -108,9 +110,10 @@ class Queries:
         by_scores = "scores" in snapshot.index.supports
         found = cls.of(snapshot, X, items, with_scores=X is not None and by_scores)
         if X is not None:
-            return replace(found, rescoring=options.checked(snapshot, dense_rows(X, n_columns)))
+            return replace(found, rescoring=options.checked(snapshot, kept_rows(snapshot.hasher, X, n_columns)))
         vectors = snapshot.vectors_of(store, np.asarray(items).tolist())
-        scores = called_with_vectors(snapshot.hasher.decision_function, vectors) if by_scores else None
+        hasher = vector_hasher(snapshot.hasher, vectors)
+        scores = called_with_vectors(hasher.decision_function, vectors) if by_scores else None
         return cls(found.codes, scores, options.checked(snapshot, vectors))
 
 

@@ -24,6 +24,7 @@ from .._files import sync_folder
 from .._validation import check_choice
 from ..base import BaseHasher
 from ..exceptions import CollectionError, CollectionFormatError
+from .prepared_rows import kept_width
 from .quantization import KINDS, RecordLayout
 
 __all__ = [
@@ -47,7 +48,7 @@ _ID = struct.Struct("<q")
 def create_vectors(folder: Path, kind: str, hasher: BaseHasher) -> dict[str, str | int]:
     """Make the empty file of a new collection; return the facts about it that the database needs."""
     check_choice(kind, "vectors", tuple(KINDS))
-    n_columns = getattr(hasher, "n_features_in_", None)
+    n_columns = kept_width(hasher)
     if n_columns is None:
         raise ValueError(
             f"This {type(hasher).__name__} was not fitted on rows of numbers, so there are no vectors to keep. Leave "
