@@ -11,6 +11,7 @@ let anchor = null;
 let isSending = false;
 let isLooking = false;
 let outbox = null;
+let isSelectingSeveral = false; // for fingers, which have no Shift and no Ctrl
 
 const options = () => [...board.querySelectorAll('[role="option"]')];
 const proposals = () => [...board.querySelectorAll("#proposals > li")];
@@ -61,9 +62,12 @@ function show(html, { keep = [], pin = false, focus = true, keepFocus = false } 
   if (input) input.value = typed;
   if (isTyping && input) input.focus();
   else if (takesFocus) first?.focus({ preventScroll: true });
+  showSeveral();
   showUnsent();
   openOutbox();
 }
+
+function showSeveral() { board.querySelector('[data-do="several"]')?.setAttribute("aria-pressed", String(isSelectingSeveral)); }
 
 /** Send a change; changes arrive in the order in which they were made. */
 function change(action, body) {
@@ -194,12 +198,17 @@ function accept() {
 const actions = {
   skip: () => change("skip", { ids: selectedIds() }),
   undo: () => change("undo", {}),
+  several: () => {
+    isSelectingSeveral = !isSelectingSeveral;
+    showSeveral();
+    if (isSelectingSeveral) tell("Tap all items that belong together, then label them.");
+  },
   cancel: () => send(`${address}/cancel`, {}).then(() => look()).catch((error) => tell(error.message, { bad: true })),
 };
 
 board.addEventListener("click", (event) => {
   const option = event.target.closest('[role="option"]');
-  if (option) choose(option, { extend: event.shiftKey, toggle: event.ctrlKey || event.metaKey });
+  if (option) choose(option, { extend: event.shiftKey, toggle: event.ctrlKey || event.metaKey || isSelectingSeveral });
   const button = event.target.closest("button");
   if (!button) return;
   if (button.dataset.fix) label(button.dataset.label, [button.dataset.fix]);
