@@ -12,7 +12,7 @@ from ..collection import Collection
 from ..maps import map_codewords
 from ..maps.layout import in_unit_square
 from ..teaching import Lesson
-from .unwrapping import class_hasher
+from .unwrapping import class_hasher, class_names
 
 __all__ = ["CodewordPlace", "codeword_places", "item_places"]
 
@@ -55,13 +55,12 @@ def item_places(lesson: Lesson, collection: Collection) -> dict[str, Any]:
 def codeword_places(collection: Collection) -> list[CodewordPlace]:
     """Return the places of the codewords of all classes; none if the hasher has none."""
     inner = class_hasher(collection.hasher)
-    words, classes = getattr(inner, "codewords_", None), getattr(inner, "classes_", None)
-    if words is None or classes is None or len(classes) < 2 or len(words) < len(classes):
+    words, names = getattr(inner, "codewords_", None), class_names(collection.hasher)
+    if words is None or len(names) < 2 or len(words) < len(names):
         return []
-    words = np.asarray(words)[: len(classes)]
+    words = np.asarray(words)[: len(names)]
     distances = (words[:, None] != words[None]).sum(axis=2)
     np.fill_diagonal(distances, words.shape[1] + 1)
-    names = np.asarray(classes).tolist()
     return [
         CodewordPlace(names[row], float(x), float(y), names[int(near.argmin())], int(near.min()))
         for row, ((x, y), near) in enumerate(zip(_apart(map_codewords(words)), distances, strict=True))

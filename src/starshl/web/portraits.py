@@ -10,7 +10,7 @@ import numpy as np
 from ..answers import Label
 from ..codes import BinaryCodes
 from ..collection import Collection
-from .unwrapping import bare_hasher
+from .unwrapping import bare_hasher, class_names, holds_clusters
 
 __all__ = ["STRANGE", "Guess", "Portrait", "bits_of", "portrait_of"]
 
@@ -37,12 +37,14 @@ class Portrait:
     n_class_bits : int, how many of them hold the class; 0 if that is not known
     guesses : the likeliest classes
     novelty : float or None, the share of training rows that look more familiar; near 1, it is none of the classes
+    are_clusters : bool, whether the guesses are clusters, which no person has named
     """
 
     bits: list[bool]
     n_class_bits: int
     guesses: list[Guess]
     novelty: float | None
+    are_clusters: bool = False
 
 
 def portrait_of(collection: Collection, vector: np.ndarray) -> Portrait:
@@ -54,6 +56,7 @@ def portrait_of(collection: Collection, vector: np.ndarray) -> Portrait:
         n_class_bits=int(getattr(bare_hasher(hasher), "class_bits_", 0)),
         guesses=_guesses(hasher, rows),
         novelty=_novelty(hasher, rows),
+        are_clusters=holds_clusters(hasher),
     )
 
 
@@ -66,9 +69,9 @@ def _guesses(hasher: Any, rows: np.ndarray) -> list[Guess]:
     if hasattr(hasher, "predict_proba"):
         shares = hasher.predict_proba(rows)[0]
         best = [place for place in np.argsort(-shares, kind="stable")[:_MOST_GUESSES] if shares[place] >= _LEAST_SHARE]
-        classes = np.asarray(hasher.classes_).tolist()
+        classes = class_names(hasher)
         return [Guess(classes[place], float(shares[place])) for place in best]
-    if hasattr(hasher, "predict") and len(getattr(hasher, "classes_", ())):
+    if hasattr(hasher, "predict") and len(getattr(hasher, "classes_", ())) and not holds_clusters(hasher):
         return [Guess(np.asarray(hasher.predict(rows)).tolist()[0], None)]
     return []
 

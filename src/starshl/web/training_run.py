@@ -10,7 +10,7 @@ import numpy as np
 
 from ..answers import Label
 from ..collection import Collection
-from .unwrapping import bare_hasher, class_hasher
+from .unwrapping import bare_hasher, class_hasher, class_names, holds_clusters
 
 __all__ = ["TrainingRun", "training_run_of"]
 
@@ -30,6 +30,7 @@ class TrainingRun:
     views: list[tuple[str, float]] = field(default_factory=list)
     codewords: list[tuple[Label, list[bool]]] = field(default_factory=list)
     history: list[float] = field(default_factory=list)
+    are_clusters: bool = False
 
 
 def training_run_of(collection: Collection) -> TrainingRun:
@@ -43,15 +44,21 @@ def training_run_of(collection: Collection) -> TrainingRun:
         facts=_facts(hasher, outer, inner),
         kernels=_kernels(inner),
         views=[(name, float(share)) for name, share in dict(getattr(inner, "view_weights_", {})).items()],
-        codewords=_codewords(inner),
+        codewords=_codewords(inner, class_names(hasher)),
         history=np.asarray(getattr(inner, "objective_history_", ())).tolist(),
+        are_clusters=holds_clusters(hasher),
     )
 
 
 def _facts(hasher: Any, outer: Any, inner: Any) -> list[tuple[str, str]]:
     facts = [("bits", str(hasher.n_bits_)), ("columns", str(getattr(hasher, "n_features_in_", "-")))]
     if hasattr(outer, "class_bits_"):
-        facts.append(("bits for the class", f"{outer.class_bits_}, which hold {outer.field_holds_}"))
+        facts.append(
+            (
+                f"bits for the {'cluster' if holds_clusters(hasher) else 'class'}",
+                f"{outer.class_bits_}, which hold {outer.field_holds_}",
+            )
+        )
         facts.append(("weight of another class", f"{outer.class_weight_:g}"))
         facts.append(("class by", type(inner).__name__))
         facts.append(("neighbors by", type(outer.neighbor_hasher_).__name__))
@@ -89,9 +96,8 @@ def _short(name: str) -> str:
     return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number.group()):.4g}", name)
 
 
-def _codewords(inner: Any) -> list[tuple[Label, list[bool]]]:
-    words, classes = getattr(inner, "codewords_", None), getattr(inner, "classes_", None)
-    if words is None or classes is None or len(words) < len(classes):
+def _codewords(inner: Any, names: list[Label]) -> list[tuple[Label, list[bool]]]:
+    words = getattr(inner, "codewords_", None)
+    if words is None or len(words) < len(names):
         return []
-    names = np.asarray(classes).tolist()[:_MOST_CODEWORDS]
-    return [(name, (np.asarray(word) > 0).tolist()) for name, word in zip(names, words, strict=False)]
+    return [(name, (np.asarray(word) > 0).tolist()) for name, word in zip(names[:_MOST_CODEWORDS], words, strict=False)]
