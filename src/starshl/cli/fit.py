@@ -140,9 +140,9 @@ def fit(
 ) -> None:
     """Learn hash functions from rows and write a model file.
 
-    With several --bits, there is one file per length. All rows may have a label, or some, or none. One line of the
-    output says what the fit chose and why. Preprocessing (--scale, --impute, --categories, --text) is part of the
-    model: later commands take the same kind of table.
+    With several --bits, there is one file per length. All rows may have a label, or some, or none. The output says
+    which columns became numbers, categories and text, and what the fit chose and why. Preprocessing (--scale,
+    --impute, --categories, --text) is part of the model: later commands take the same kind of table.
 
     With --cluster, StarRidge is fitted block by block if there are more than 20,000 rows, and StarSHL bit by bit. Any
     other fit runs on one worker.
