@@ -105,7 +105,7 @@ def test_texts_are_encoded_and_classified_as_their_vectors_are(ask, app):
         assert answers[0].json() == answers[1].json()
         for body in ({}, {"texts": ["soup"], "vectors": vectors}):
             refused = ask("POST", f"/collections/texts/{what}", json=body)
-            assert (refused.status_code, "give either vectors or texts" in refused.json()["detail"]) == (422, True)
+            assert (refused.status_code, "give either vectors, texts or rows" in refused.json()["detail"]) == (422, True)
     assert ask("POST", "/collections/pictures/encode", json={"texts": ["soup"]}).status_code == 422
 
 
@@ -113,7 +113,7 @@ def test_texts_are_encoded_and_classified_as_their_vectors_are(ask, app):
     ("name", "body", "message"),
     [
         ("pictures", {"texts": ["soup"]}, "items of this collection are pictures, so it takes no texts"),
-        ("texts", {"texts": ["soup"], "items": [1]}, "give either vectors, items or texts"),
+        ("texts", {"texts": ["soup"], "items": [1]}, "give either vectors, items, texts or rows"),
         ("texts", {"texts": []}, "at least 1 item"),
         ("texts", {"texts": [3]}, "valid string"),
     ],

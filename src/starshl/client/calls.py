@@ -102,11 +102,20 @@ class CollectionCalls:
         body = _given(options) | {"like": _ids(like), "unlike": _ids(unlike)}
         return Call("POST", self._path("recommend"), lambda answer: _read_found(answer)[0].hits, body)
 
-    def encode(self, vectors: ArrayLike | None, texts: Sequence[str] | None) -> Call[list[str]]:
-        return Call("POST", self._path("encode"), lambda answer: list(answer["codes"]), _queries(vectors, texts))
+    def encode(
+        self, vectors: ArrayLike | None, texts: Sequence[str] | None, rows: Sequence[Any] | None
+    ) -> Call[list[str]]:
+        body = _queries(vectors, texts, rows)
+        return Call("POST", self._path("encode"), lambda answer: list(answer["codes"]), body)
 
-    def predict(self, vectors: ArrayLike | None, texts: Sequence[str] | None, probabilities: bool) -> Call[Prediction]:
-        body = _queries(vectors, texts) | {"probabilities": probabilities}
+    def predict(
+        self,
+        vectors: ArrayLike | None,
+        texts: Sequence[str] | None,
+        rows: Sequence[Any] | None,
+        probabilities: bool,
+    ) -> Call[Prediction]:
+        body = _queries(vectors, texts, rows) | {"probabilities": probabilities}
         return Call("POST", self._path("predict"), Prediction.of, body)
 
     def add(
@@ -250,10 +259,16 @@ def _search_body(vectors: ArrayLike | None, items: Sequence[int] | None, options
     return body
 
 
-def _queries(vectors: ArrayLike | None, texts: Sequence[str] | None) -> dict[str, Any]:
-    """Return what is given; the service says what to do if that is nothing, or both."""
+def _queries(
+    vectors: ArrayLike | None, texts: Sequence[str] | None, rows: Sequence[Any] | None = None
+) -> dict[str, Any]:
+    """Return what is given; the service says what to do if that is nothing, or more than one."""
     return _given(
-        {"vectors": None if vectors is None else _rows(vectors), "texts": None if texts is None else list(texts)}
+        {
+            "vectors": None if vectors is None else _rows(vectors),
+            "texts": None if texts is None else list(texts),
+            "rows": None if rows is None else list(rows),
+        }
     )
 
 
@@ -283,7 +298,13 @@ def _given(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rows(vectors: ArrayLike) -> list[list[float]]:
-    rows = np.asarray(vectors, np.float64)
+    try:
+        rows = np.asarray(vectors, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"vectors does not hold numbers only ({error}). Give texts as texts=[...], and rows of a table as "
+            "rows=[{column: value}]."
+        ) from error
     if rows.ndim != 2 or not len(rows):
         raise ValueError(
             f"vectors has shape {rows.shape}; it must be (n_vectors, n_columns), with at least one vector."

@@ -135,8 +135,8 @@ class RemoteCollection:
     ) -> list[Found]:
         """Return the nearest items of vectors, texts or stored items, one :class:`Found` per query.
 
-        Further options are ``rescore``, ``oversample``, ``metric``, ``class_first``, ``reject``, ``by_scores`` and
-        ``explain``.
+        A collection of table rows takes ``rows``: dictionaries by column, or lists. Further options are ``rescore``,
+        ``oversample``, ``metric``, ``class_first``, ``reject``, ``by_scores`` and ``explain``.
         """
         filters = {"k": k, "radius": radius, "where": where, "labels": labels, "among": among}
         return self._client.send(self._calls.search(vectors, items, texts, filters | options))
@@ -205,19 +205,26 @@ class RemoteCollection:
         filters = {"k": k, "where": where, "labels": labels, "among": among}
         return self._client.send(self._calls.recommend(like, unlike, filters | options))
 
-    def encode(self, vectors: ArrayLike | None = None, *, texts: Sequence[str] | None = None) -> list[str]:
-        """Return the codes of vectors or texts in hexadecimal."""
-        return self._client.send(self._calls.encode(vectors, texts))
+    def encode(
+        self,
+        vectors: ArrayLike | None = None,
+        *,
+        texts: Sequence[str] | None = None,
+        rows: Sequence[Any] | None = None,
+    ) -> list[str]:
+        """Return the codes of vectors, texts or rows of a table in hexadecimal."""
+        return self._client.send(self._calls.encode(vectors, texts, rows))
 
     def predict(
         self,
         vectors: ArrayLike | None = None,
         *,
         texts: Sequence[str] | None = None,
+        rows: Sequence[Any] | None = None,
         probabilities: bool = False,
     ) -> Prediction:
-        """Predict the labels of vectors or texts."""
-        return self._client.send(self._calls.predict(vectors, texts, probabilities))
+        """Predict the labels of vectors, texts or rows of a table."""
+        return self._client.send(self._calls.predict(vectors, texts, rows, probabilities))
 
     def add(
         self,

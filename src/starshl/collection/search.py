@@ -149,7 +149,7 @@ def novelty_of(hasher: BaseHasher, X: SamplesLike) -> np.ndarray:
             f"A {type(inner).__name__} cannot tell whether a query is like its training rows. StarRidge, StarSHL and "
             "HybridHasher can: fit one of them and call replace_hasher."
         )
-    return np.asarray(cast(Any, hasher).novelty(X))
+    return np.asarray(cast(Any, vector_hasher(hasher, X)).novelty(X))
 
 
 def hits_without_distance(store: Store, ids: list[int]) -> list[Hit]:

@@ -10,6 +10,7 @@ import numpy as np
 from ..answers import Prediction
 from ..base import BaseHasher
 from ..codes import BinaryCodes
+from ..collection.prepared_rows import vector_hasher
 from .unwrapping import bare_hasher
 
 __all__ = ["Encoded", "check_predicts", "predictions"]
@@ -27,13 +28,15 @@ class Encoded:
     @classmethod
     def of(cls, hasher: Any, kind: str, X: np.ndarray) -> Encoded:
         """Encode rows as items ("database") or queries ("encode"), or predict their labels."""
+        takes_rows = hasher
+        hasher = vector_hasher(takes_rows, X)
         if kind == "database":
-            return cls(hasher, hasher.encode_database(X))
+            return cls(takes_rows, hasher.encode_database(X))
         if kind == "encode":
-            return cls(hasher, hasher.encode(X))
+            return cls(takes_rows, hasher.encode(X))
         no_codes = BinaryCodes(np.empty((len(X), 1), np.uint8), 8)
         probabilities = hasher.predict_proba(X) if kind == "predict_proba" else None
-        return cls(hasher, no_codes, np.asarray(hasher.predict(X)), probabilities)
+        return cls(takes_rows, no_codes, np.asarray(hasher.predict(X)), probabilities)
 
     def part(self, rows: slice) -> Encoded:
         """Return what belongs to some of the rows."""

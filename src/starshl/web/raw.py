@@ -19,7 +19,7 @@ from .futures import mapped
 from .requests import NewItems
 from .searcher import Searcher
 
-__all__ = ["picture_and_preview", "picture_vector", "preview", "text_items", "text_vectors", "warm_up"]
+__all__ = ["picture_and_preview", "picture_vector", "preview", "submitted", "text_items", "text_vectors", "warm_up"]
 
 Result = TypeVar("Result")
 
@@ -104,15 +104,21 @@ def _extracted(searcher: Searcher, raw: list[Any]) -> np.ndarray:
 
 
 def _submitted(searcher: Searcher, kind: str, work: Callable[[], Result]) -> Future[Result]:
+    """Do the work in a thread if the items of the collection are of this kind."""
+
+    def check_and_work() -> Result:
+        _check_kind(searcher, kind)
+        return work()
+
+    return submitted(check_and_work)
+
+
+def submitted(work: Callable[[], Result]) -> Future[Result]:
     """Do the work in a thread, which waits instead of the caller while a collection is swapped."""
     if not _places.acquire(blocking=False):
         raise BusyError(f"{_MOST_WAITING} pictures or texts are waiting already. Try again in a moment.")
 
-    def check_and_work() -> Result:
-        _check_kind(searcher, kind)
-        return _explained(work)
-
-    future = _pool.submit(check_and_work)
+    future = _pool.submit(_explained, work)
     future.add_done_callback(lambda _: _places.release())
     return future
 

@@ -8,17 +8,18 @@ from typing import Any, cast
 import numpy as np
 
 from ..base import BaseHasher
+from ..collection.prepared_rows import kept_width, takes_cells
 
 __all__ = ["LARGEST", "check_vectors", "n_columns", "wrong_length"]
 
 # Squares of larger numbers, and their sums over many columns, might be infinite.
 LARGEST = 1e100
+_SHOWN = 20  # columns named in a message
 
 
 def n_columns(hasher: BaseHasher) -> int | None:
     """Return how many numbers a vector has for this hasher, None if it does not take vectors."""
-    found = getattr(hasher, "n_features_in_", None)
-    return None if found is None else int(found)
+    return kept_width(hasher)
 
 
 def check_vectors(vectors: Sequence[Sequence[float]] | np.ndarray, hasher: BaseHasher, name: str) -> np.ndarray:
@@ -26,7 +27,14 @@ def check_vectors(vectors: Sequence[Sequence[float]] | np.ndarray, hasher: BaseH
     width = n_columns(hasher)
     if width is None:
         raise ValueError("The hasher of this collection was not fitted on vectors, so it cannot encode these.")
+    if isinstance(vectors, np.ndarray) and vectors.dtype == object:
+        return vectors  # cells of a table, which were checked
     for number, vector in enumerate(vectors):
+        if len(vector) != width and takes_cells(hasher):
+            raise ValueError(
+                f"{name}[{number}] has {len(vector)} numbers. This collection takes rows of a table, as `rows`: "
+                f"{_example(hasher)}. Send these, or prepared vectors of {width} numbers."
+            )
         if len(vector) != width:
             raise wrong_length(f"{name}[{number}]", len(vector), width)
     rows = np.asarray(cast(Any, vectors), np.float64).reshape(len(vectors), width)
@@ -37,6 +45,15 @@ def check_vectors(vectors: Sequence[Sequence[float]] | np.ndarray, hasher: BaseH
             "finite numbers of ordinary size."
         )
     return rows
+
+
+def _example(hasher: BaseHasher) -> str:
+    """Return how a row of a table is sent."""
+    names = [str(name) for name in getattr(hasher, "feature_names_in_", ())]
+    if not names:
+        return f"lists of {hasher.n_features_in_} values, text or numbers"
+    shown = ", ".join(f'"{each}": ...' for each in names[:_SHOWN])
+    return f"[{{{shown}{', ...' if len(names) > _SHOWN else ''}}}]"
 
 
 def wrong_length(name: str, length: int, width: int) -> ValueError:

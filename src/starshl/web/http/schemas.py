@@ -18,6 +18,7 @@ from .types import (
     Ids,
     Label,
     Metadata,
+    TableRow,
     Text,
     Vector,
     Vectors,
@@ -171,20 +172,21 @@ class RemoveRequest(Strict):
 
 
 class VectorsRequest(Strict):
-    """Vectors or texts to encode."""
+    """Vectors, texts or rows of a table to encode."""
 
     vectors: Vectors | None = None
     texts: Annotated[list[Text], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
+    rows: Annotated[list[TableRow], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
 
     @model_validator(mode="after")
     def check(self) -> Self:
-        if (self.vectors is None) == (self.texts is None):
-            raise ValueError("give either vectors or texts")
+        if sum(given is not None for given in (self.vectors, self.texts, self.rows)) != 1:
+            raise ValueError("give either vectors, texts or rows")
         return self
 
 
 class PredictRequest(VectorsRequest):
-    """Vectors or texts to classify."""
+    """Vectors, texts or rows of a table to classify."""
 
     probabilities: bool = False
 
@@ -219,7 +221,7 @@ class SearchSettings(FilterRequest):
 
 
 class SearchRequest(SearchSettings):
-    """Vectors or texts to search for, or ids of stored items, and how to search.
+    """Vectors, texts or rows of a table to search for, or ids of stored items, and how to search.
 
     With ``radius``, all items within that Hamming distance are found, and the nearest ``k`` of them returned.
     """
@@ -227,16 +229,17 @@ class SearchRequest(SearchSettings):
     vectors: Annotated[list[Vector], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
     items: Annotated[list[Id], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
     texts: Annotated[list[Text], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
+    rows: Annotated[list[TableRow], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
     radius: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
 
     @property
     def n_queries(self) -> int:
-        return len(self.vectors or self.items or self.texts or ())
+        return len(self.vectors or self.items or self.texts or self.rows or ())
 
     @model_validator(mode="after")
     def check(self) -> Self:
-        if sum(given is not None for given in (self.vectors, self.items, self.texts)) != 1:
-            raise ValueError("give either vectors, items or texts")
+        if sum(given is not None for given in (self.vectors, self.items, self.texts, self.rows)) != 1:
+            raise ValueError("give either vectors, items, texts or rows")
         return self
 
     def to_options(self) -> SearchOptions:

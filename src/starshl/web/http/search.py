@@ -7,6 +7,7 @@ import asyncio
 from ...answers import Prediction
 from ..raw import text_vectors
 from ..searcher import Rows, Searcher
+from ..table_rows import row_vectors
 from .answers import Encoded, SearchAnswer, SearchAnswers, encoded_answer, search_answer
 from .parts import InCollection, answer, in_thread, router
 from .schemas import PredictRequest, RecommendRequest, SearchesRequest, SearchRequest, VectorsRequest
@@ -48,7 +49,9 @@ async def predict(body: PredictRequest, collection: InCollection) -> Prediction:
     return await answer(collection.predict(await _vectors(body, collection), probabilities=body.probabilities))
 
 
-async def _vectors(body: VectorsRequest, collection: Searcher) -> Rows:
+async def _vectors(body: VectorsRequest | SearchRequest, collection: Searcher) -> Rows:
+    if body.rows is not None:
+        return await answer(row_vectors(collection, body.rows))
     if body.texts is not None:
         return await answer(text_vectors(collection, body.texts))
     assert body.vectors is not None
@@ -57,9 +60,6 @@ async def _vectors(body: VectorsRequest, collection: Searcher) -> Rows:
 
 async def _searched(body: SearchRequest, collection: Searcher) -> SearchAnswer:
     options = body.to_options()
-    if body.texts is None:
-        found = await answer(collection.search(body.vectors, body.items, options))
-    else:
-        vectors = await answer(text_vectors(collection, body.texts))
-        found = await answer(collection.search(vectors, options=options))
+    vectors = None if body.items is not None else await _vectors(body, collection)
+    found = await answer(collection.search(vectors, body.items, options))
     return search_answer(found, [] if options.where is None else await in_thread(collection.notes, options))

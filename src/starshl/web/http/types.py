@@ -17,6 +17,7 @@ __all__ = [
     "Label",
     "Metadata",
     "Number",
+    "TableRow",
     "Text",
     "Vector",
     "Vectors",
@@ -37,6 +38,12 @@ Label = (
     | Annotated[StrictStr, Field(max_length=10_000)]
 )
 Text = Annotated[str, Field(max_length=100_000)]
+#: A cell of a table, null where it is empty.
+Cell = Annotated[StrictStr, Field(max_length=100_000)] | StrictInt | Annotated[float, Field(allow_inf_nan=False)] | None
+TableRow = (
+    Annotated[dict[str, Cell], Field(min_length=1, max_length=10_000)]
+    | Annotated[list[Cell], Field(min_length=1, max_length=10_000)]
+)
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Vector = Annotated[list[Number], Field(min_length=1, max_length=1_000_000)]
 Vectors = Annotated[list[Vector], Field(min_length=1, max_length=MOST_ROWS)]

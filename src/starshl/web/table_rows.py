@@ -1,0 +1,71 @@
+"""Rows of a table from outside, with text, numbers and gaps, for a collection whose hasher prepares them itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, cast
+
+import numpy as np
+
+from ..base import BaseHasher
+from ..collection.prepared_rows import kept_rows, kept_width, takes_cells
+from .raw import submitted
+from .searcher import Searcher
+
+__all__ = ["Cell", "TableRow", "row_vectors"]
+
+Cell = str | int | float | None
+TableRow = Mapping[str, Cell] | Sequence[Cell]
+
+_SHOWN = 20  # columns named in a message
+
+
+def row_vectors(searcher: Searcher, rows: Sequence[TableRow]) -> Future[np.ndarray]:
+    """Return what the hasher makes of rows before it encodes them, or the cells if it has nothing to make."""
+
+    def prepare() -> np.ndarray:
+        with searcher.opened() as collection:
+            hasher = collection.hasher
+        cells = _cells(hasher, rows)
+        width = kept_width(hasher)
+        return cells if width is None or width == cells.shape[1] else kept_rows(hasher, cells, width)
+
+    return submitted(prepare)
+
+
+def _cells(hasher: BaseHasher, rows: Sequence[TableRow]) -> np.ndarray:
+    """Return rows as a matrix of cells in the order of the columns that the hasher was fitted on."""
+    if not takes_cells(hasher):
+        raise ValueError(
+            "The hasher of this collection takes vectors, not rows of a table with text. Send vectors: lists of "
+            "numbers."
+        )
+    width = int(hasher.n_features_in_)
+    names = [str(name) for name in getattr(hasher, "feature_names_in_", ())]
+    cells = np.empty((len(rows), width), dtype=object)
+    for number, row in enumerate(rows):
+        if isinstance(row, Mapping):
+            cells[number] = _in_order(row, names, number)
+        elif len(row) != width:
+            raise ValueError(f"rows[{number}] has {len(row)} values; a row has {width}{_listed(names)}. Send all.")
+        else:
+            cells[number] = list(row)
+    return cells
+
+
+def _in_order(row: Mapping[str, Cell], names: list[str], number: int) -> list[Any]:
+    if not names:
+        raise ValueError(f"rows[{number}] names columns, and those of this collection have no names. Send lists.")
+    missing, unknown = [name for name in names if name not in row], sorted(set(row) - set(names))
+    if missing or unknown:
+        what = f"lacks {missing[0]!r}" if missing else f"has {unknown[0]!r}, which is no column here"
+        raise ValueError(
+            f"rows[{number}] {what}. A row has {len(names)} values{_listed(names)}. Send these, null where a value is "
+            "missing."
+        )
+    return [cast(Any, row[name]) for name in names]
+
+
+def _listed(names: list[str]) -> str:
+    return f": {', '.join(names[:_SHOWN])}{', ...' if len(names) > _SHOWN else ''}" if names else ""
