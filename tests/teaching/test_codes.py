@@ -135,3 +135,23 @@ def test_codes_that_cannot_be_those_of_the_new_hasher_are_refused(collection, ha
         collection.replace_hasher(
             hasher, collection.ids, codes=LSHash(8, random_state=0).fit(points[0]).encode(points[0])
         )
+
+
+def test_a_class_that_comes_up_during_a_fit_gives_no_warning_and_is_in_the_next_codes(collection, points, recwarn):
+    with Lesson(collection) as lesson:
+        teach(lesson, points[1])
+        learn, n_fits = lesson._learner.learn, []
+
+        def learn_slowly(task, report):
+            learned = learn(task, report)
+            if not n_fits:
+                lesson.answer([100], "dog")
+            n_fits.append(task.classes)
+            return learned
+
+        lesson._learner.learn = learn_slowly
+        lesson.refit()
+        assert finish(lesson).version == lesson.version - 1  # the change after it is that of the codes
+    assert n_fits == [("ant", "bee", "cow"), ("ant", "bee", "cow", "dog")]
+    assert "dog" in collection.hasher.classes_.tolist()
+    assert not [each for each in recwarn if "does not know the label" in str(each.message)]

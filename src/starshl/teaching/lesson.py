@@ -339,8 +339,22 @@ class Lesson:
         fitted = in_place_of(current, hybrid)
         codes = fitted.as_codes(packed)
         report("storing")
-        self._changing(lambda: store_codes(self.collection, fitted, self._items.ids, codes))
+        if not self._stored(moment, lambda: store_codes(self.collection, fitted, self._items.ids, codes)):
+            self._follower.request()
+            return self._follower.state.version
         return moment.version
+
+    def _stored(self, moment: Moment, store: Callable[[], None]) -> bool:
+        """Store codes, unless a class has come up since that they know nothing of: the next ones follow at once."""
+        stored = []
+
+        def store_if_current() -> None:
+            if set(self._current().classes) <= set(moment.classes):
+                store()
+                stored.append(True)
+
+        self._changing(store_if_current)
+        return bool(stored)
 
 
 def _check_some(ids: ArrayLike) -> np.ndarray:
