@@ -201,3 +201,11 @@ def test_items_of_an_undone_answer_are_asked_for_again_first(ask):
     assert [item for way, item in shown if way == "again"] == ["31", "17"]
     assert [item for _, item in shown[:2]] == ["31", "17"]
     assert len({item for _, item in shown}) == 12
+
+
+def test_a_collection_without_kept_vectors_is_told_the_command_for_its_kind(running, tmp_path, rows):
+    with Collection.create(tmp_path / "things", LSHash(16, random_state=0).fit(rows)) as collection:
+        collection.add(rows)
+    text = page(running(tmp_path / "things"), "/explore/things/teach").text
+    assert "starshl vectors FILE -o COLLECTION" in text
+    assert "starshl images" not in text

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .no_collection import no_collection_among
 from .options import Jobs
 
 if TYPE_CHECKING:
@@ -114,10 +115,16 @@ def run_service(
     # Before anything else: a port in use or missing tokens are found at once, not after loading a large collection.
     with bound_socket(settings) as listener:
         make()
-        app = create_app(
-            lambda observer: Service(folders, read_only=read_only, n_jobs=jobs, snapshots=snapshots, observer=observer),
-            settings,
-        )
+        try:
+            app = create_app(
+                lambda observer: Service(
+                    folders, read_only=read_only, n_jobs=jobs, snapshots=snapshots, observer=observer
+                ),
+                settings,
+            )
+        except FileNotFoundError as error:
+            # Only now: what an interrupted restore has left is put back first.
+            raise FileNotFoundError(no_collection_among(folders) or str(error)) from error
         log_as_json(log_level)
         # Vectors have the order of the columns that the hasher was fitted on, not their names.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
