@@ -168,3 +168,13 @@ def test_a_search_by_scores_for_stored_items_is_refused_however_they_are_kept(tm
         ids = collection.add(rows)
         with pytest.raises(ValueError, match="by_scores needs X"):
             collection.search(items=ids[:2], by_scores=True)
+
+
+def test_a_label_that_no_item_has_gets_a_warning(tmp_path):
+    X = np.eye(6)
+    with Collection.create(tmp_path / "c", LSHash(8, random_state=0).fit(X)) as collection:
+        collection.add(X, labels=["sport", "sport", "money", "money", None, None])
+        with pytest.warns(UserWarning, match='No item has the label "Sprot"[.] Did you mean "sport"[?] There'):
+            assert collection.search(X[:1], labels=["Sprot"]) == [[]]
+        with pytest.warns(UserWarning, match='No item has the label "art"[.] There are'):
+            assert len(collection.search(X[:1], labels=["sport", "art"])[0]) == 2

@@ -129,3 +129,10 @@ def test_find_gives_the_ids_of_a_scan(template):
         found = collection.find(where={"price": {">": 20}}, labels=["a", "b"], among=np.arange(1, 99, 2))
         assert found.tolist() == expected
         assert collection.find().tolist() == list(range(60))
+
+
+def test_a_label_that_no_item_has_is_noted(ask):
+    for path, body in (("search", {"items": [3]}), ("items/list", {}), ("items/count", {})):
+        notes = ask("POST", f"/collections/things/{path}", json=body | {"labels": ["A"]}).json()["notes"]
+        assert notes == ['No item has the label "A". Did you mean "a"? There are: "a", "b", "c".']
+        assert not ask("POST", f"/collections/things/{path}", json=body | {"labels": ["a", "c"]}).json()["notes"]

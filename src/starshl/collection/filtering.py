@@ -24,7 +24,7 @@ from .labels import check_kind, label_texts
 from .snapshot import Snapshot
 from .store import Store
 
-__all__ = ["Filters", "slow_filter_note"]
+__all__ = ["Filters", "slow_filter_note", "unknown_labels_note"]
 
 _FIELDS_SHOWN = 20  # in an error message
 
@@ -76,7 +76,30 @@ def _labeled(snapshot: Snapshot, store: Store, labels: LabelsLike) -> np.ndarray
     check_kind(texts, kind_of_labels(snapshot.hasher, store) or "", "the collection")
     if store.is_outdated or not texts:
         return np.zeros(len(snapshot.index), np.bool_)
+    note = unknown_labels_note(snapshot, store, texts)
+    if note is not None:
+        warnings.warn(note, UserWarning, stacklevel=5)
     return _compared(snapshot, store, LABELS, [Condition(LABELS, "in", list(texts))])
+
+
+def unknown_labels_note(snapshot: Snapshot, store: Store, texts: Sequence[str]) -> str | None:
+    """Say which of some labels, as JSON texts, no item has: one of them is usually a typo; None if all are known."""
+    columns = store.blocks.read_column(LABELS, snapshot.memory.columns)
+    known = sorted({word for column in columns for word in column.words or ()})
+    unknown = sorted(set(texts) - set(known))
+    if not unknown or not known:
+        return None
+    by_letters = {text.strip('"').lower(): text for text in known}
+    meant = get_close_matches(unknown[0].strip('"').lower(), by_letters, n=1)
+    return (
+        f"No item has the label {_listed(unknown)}."
+        + (f" Did you mean {by_letters[meant[0]]}?" if meant else "")
+        + f" There are: {_listed(known)}."
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:_FIELDS_SHOWN]) + (", ..." if len(names) > _FIELDS_SHOWN else "")
 
 
 def _typed(condition: Condition, kind: str) -> Condition:
@@ -121,11 +144,10 @@ def _check_known(store: Store, names: Sequence[str], declared: Sequence[str]) ->
         if field in known:
             continue
         close = get_close_matches(field, known, n=1)
-        shown = ", ".join(known[:_FIELDS_SHOWN]) + (", ..." if len(known) > _FIELDS_SHOWN else "")
         raise ValueError(
             f"The filter asks for {field!r}, but no item has metadata of that name."
             + (f" Did you mean {close[0]!r}?" if close else "")
-            + (f" There are: {shown}." if known else " The items have no metadata.")
+            + (f" There are: {_listed(known)}." if known else " The items have no metadata.")
             + (" Give labels of items as labels=, not as metadata." if field in ("label", "labels") else "")
         )
 

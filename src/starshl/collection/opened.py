@@ -18,8 +18,9 @@ from ..features import Extractor
 from .changes import kind_of_labels
 from .entries import Item
 from .fields import Value
-from .filtering import Filters
+from .filtering import Filters, unknown_labels_note
 from .folder import Kernels, encoder_of
+from .labels import label_texts
 from .overview import count_labels, count_values, labels_by_id, passing_ids
 from .raw import extractor_file, kind_of_items, load_extractor, title_field
 from .search import Hit
@@ -167,6 +168,13 @@ class OpenCollection:
         """Return how many items have each label, the most frequent first; unlabeled items are not counted."""
         with self._session.reading() as (snapshot, store):
             return count_labels(snapshot, store)
+
+    def unknown_labels_note(self, labels: LabelsLike) -> str | None:
+        """Say which of these labels no item has, and which there are; None if all are known, or there are none."""
+        given = np.atleast_1d(np.asarray(labels, dtype=object))
+        texts = [text for text in label_texts(given, len(given)) if text is not None]
+        with self._session.reading() as (snapshot, store):
+            return None if store.is_outdated else unknown_labels_note(snapshot, store, texts)
 
     def labels(self) -> dict[int, str | int | bool]:
         """Return the labels of all items that have one, by ascending id."""

@@ -225,14 +225,16 @@ class Searcher:
             return len(collection.find(**filters.filters()))
 
     def notes(self, filters: Filters) -> list[str]:
-        """Return what could be asked better: a filter on fields that are not declared is slow."""
-        if filters.where is None:
+        """Return what could be asked better: labels that nobody has, and fields that are not declared and so slow."""
+        if filters.where is None and filters.labels is None:
             return []
         with self.opened() as collection:
-            names = sorted(set(json.loads(filters.where)) - set(collection.fields))
+            names = sorted(set(json.loads(filters.where or "{}")) - set(collection.fields))
             n_items = len(collection)
+            labels = None if filters.labels is None else collection.unknown_labels_note(list(filters.labels))
+        notes = [] if labels is None else [labels]
         how = "(PUT .../fields, or declare_fields of the client)"
-        return [f"{slow_filter_note(names, n_items)} {how}."] if names else []
+        return [*notes, f"{slow_filter_note(names, n_items)} {how}."] if names else notes
 
     def add(self, items: NewItems, key: WriteKey | None = None) -> Future[Written]:
         """Store new items."""

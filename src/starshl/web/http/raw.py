@@ -19,6 +19,7 @@ from .answers import Encoded, SearchAnswer, encoded_answer, search_answer
 from .items import ItemId
 from .parts import InCollection, Key, answer, in_thread, router
 from .schemas import SearchSettings
+from .search import notes_about
 from .types import Id, Label, Metadata
 
 __all__ = ["preview_answer", "routes"]
@@ -61,7 +62,7 @@ async def search_by_picture(
     options = replace(settings.to_options(), radius=radius)
     vectors = await answer(picture_vector(collection, picture))
     found = await answer(collection.search(vectors, options=options))
-    return search_answer(found, [] if where is None else await in_thread(collection.notes, options))
+    return search_answer(found, await notes_about(options, collection))
 
 
 @routes.post("/encode/picture", openapi_extra=_TAKES_PICTURE)

@@ -6,13 +6,14 @@ import asyncio
 
 from ...answers import Prediction
 from ..raw import text_vectors
+from ..requests import SearchOptions
 from ..searcher import Rows, Searcher
 from ..table_rows import row_vectors
 from .answers import Encoded, SearchAnswer, SearchAnswers, encoded_answer, search_answer
 from .parts import InCollection, answer, in_thread, router
 from .schemas import PredictRequest, RecommendRequest, SearchesRequest, SearchRequest, VectorsRequest
 
-__all__ = ["routes"]
+__all__ = ["notes_about", "routes"]
 
 routes = router("search", "/collections/{name}")
 
@@ -49,6 +50,14 @@ async def predict(body: PredictRequest, collection: InCollection) -> Prediction:
     return await answer(collection.predict(await _vectors(body, collection), probabilities=body.probabilities))
 
 
+async def notes_about(options: SearchOptions, collection: Searcher) -> list[str]:
+    """Return the notes about filters, without a thread if there are none."""
+    if options.where is None and options.labels is None:
+        return []
+    notes: list[str] = await in_thread(collection.notes, options)
+    return notes
+
+
 async def _vectors(body: VectorsRequest | SearchRequest, collection: Searcher) -> Rows:
     if body.rows is not None:
         return await answer(row_vectors(collection, body.rows))
@@ -62,4 +71,4 @@ async def _searched(body: SearchRequest, collection: Searcher) -> SearchAnswer:
     options = body.to_options()
     vectors = None if body.items is not None else await _vectors(body, collection)
     found = await answer(collection.search(vectors, body.items, options))
-    return search_answer(found, [] if options.where is None else await in_thread(collection.notes, options))
+    return search_answer(found, await notes_about(options, collection))
