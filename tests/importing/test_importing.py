@@ -49,6 +49,21 @@ def test_a_folder_becomes_a_collection_with_labels_and_previews(album):
         assert collection.verify() == 30
 
 
+def test_pictures_of_kinds_that_are_not_read_are_named(tmp_path):
+    images = pytest.importorskip("PIL.Image")
+    folder = tmp_path / "photos"
+    folder.mkdir()
+    for number in range(6):
+        images.new("RGB", (20, 20), (40 * number, 10, 90)).save(folder / f"{number}.png")
+    for name in ("old.gif", "scan.TIF", "paint.bmp"):
+        images.new("RGB", (20, 20)).save(folder / name)
+    (folder / "notes.txt").write_text("not a picture")
+    summary = import_pictures(folder, tmp_path / "album")
+    assert (summary.n_items, summary.n_other_files) == (6, 1)
+    assert [each.path for each in summary.skipped] == ["old.gif", "paint.bmp", "scan.TIF"]
+    assert "'old.gif' is not a picture that can be read" in summary.text()
+
+
 def test_broken_files_are_skipped_and_listed(album):
     _, summary = album
     assert [each.path for each in summary.skipped] == ["red/broken.jpg", "red/tiny.png"]

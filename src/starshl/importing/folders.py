@@ -11,6 +11,8 @@ from ..features.picture_files import ENDINGS, is_picture_file
 
 __all__ = ["PictureFile", "collect_pictures", "find_pictures"]
 
+_NOT_READ = (".gif", ".bmp", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jp2", ".svg")
+
 
 @dataclass(frozen=True, slots=True)
 class PictureFile:
@@ -24,7 +26,8 @@ class PictureFile:
 def find_pictures(folder: str | os.PathLike[str]) -> tuple[list[PictureFile], int]:
     """Return the picture files of a folder and its subfolders in the order of their paths, and how many others it has.
 
-    Hidden files and folders are ignored, and links to folders are not followed.
+    Hidden files and folders are ignored, and links to folders are not followed. Pictures that cannot be read, such as
+    GIF files, are among the picture files: somebody who has put them there wants to know.
     """
     root = Path(folder)
     if not root.exists():
@@ -38,7 +41,7 @@ def find_pictures(folder: str | os.PathLike[str]) -> tuple[list[PictureFile], in
             path = Path(parent, name)
             if name.startswith("."):
                 continue
-            if is_picture_file(path):
+            if is_picture_file(path) or path.suffix.lower() in _NOT_READ:
                 found.append(_described(path, root))
             else:
                 n_others += 1
