@@ -11,9 +11,9 @@ from ..answers import Prediction
 from ..base import BaseHasher
 from ..codes import BinaryCodes
 from ..collection.prepared_rows import vector_hasher
-from .unwrapping import bare_hasher
+from .unwrapping import bare_hasher, holds_clusters
 
-__all__ = ["Encoded", "check_predicts", "predictions"]
+__all__ = ["Encoded", "can_predict", "check_predicts", "predictions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,21 @@ class Encoded:
         return Encoded(self.hasher, self.codes[rows], labels, probabilities)
 
 
+def can_predict(hasher: BaseHasher, method: str = "predict") -> bool:
+    """Return whether a hasher predicts labels; numbers of clusters are none."""
+    return hasattr(hasher, method) and not holds_clusters(hasher)
+
+
 def check_predicts(hasher: BaseHasher, probabilities: bool) -> None:
     """Refuse predictions that the hasher cannot make."""
     name = type(bare_hasher(hasher)).__name__
     if not hasattr(hasher, "predict"):
         raise ValueError(f"The hasher of this collection is {name}, which learns codes, not classes. Use a StarRidge.")
+    if holds_clusters(hasher):
+        raise ValueError(
+            "The codes of this collection were learned without labels: they tell clusters apart, which have no names, "
+            "so no label can be predicted. Label some items and fit again, or use a model that was fitted with labels."
+        )
     if probabilities and not hasattr(hasher, "predict_proba"):
         raise ValueError(
             f"The hasher of this collection is {name}, which predicts classes without probabilities. Leave them out, "

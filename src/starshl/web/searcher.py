@@ -24,7 +24,7 @@ from ..codes import BinaryCodes
 from ..collection import Collection, Item
 from ..collection.filtering import slow_filter_note
 from .batching import Batcher
-from .encoding import Encoded, check_predicts, predictions
+from .encoding import Encoded, can_predict, check_predicts, predictions
 from .errors import BusyError
 from .events import Observer, Silent
 from .futures import followed, mapped
@@ -32,7 +32,7 @@ from .gate import Gate
 from .present import present_items, unknown_ids
 from .requests import Filters, Found, NewItems, SearchOptions, WriteKey
 from .searching import explained, middle, searched, without
-from .unwrapping import bare_hasher
+from .unwrapping import bare_hasher, holds_clusters
 from .vectors import check_vectors, n_columns
 from .writes import Writer
 
@@ -116,7 +116,7 @@ class Searcher:
         """Return what the collection is and can do."""
         with self.opened() as collection:
             hasher: Any = collection.hasher
-            classes = getattr(hasher, "classes_", None)
+            classes = None if holds_clusters(hasher) else getattr(hasher, "classes_", None)
             return CollectionInfo(
                 name=self.name,
                 n_items=len(collection),
@@ -127,8 +127,8 @@ class Searcher:
                 label_kind=collection.label_kind,
                 fields=collection.fields,
                 classes=None if classes is None else np.asarray(classes).tolist(),
-                predicts=hasattr(hasher, "predict"),
-                probabilities=hasattr(hasher, "predict_proba"),
+                predicts=can_predict(hasher),
+                probabilities=can_predict(hasher, "predict_proba"),
                 writable=not self.read_only,
                 kind=collection.kind,
                 title=collection.title,
@@ -150,7 +150,7 @@ class Searcher:
         if has_items:
             options = (SearchOptions(k=1), SearchOptions(k=1, rescore=False), SearchOptions(k=1, radius=0))
             futures += [self.search(rows, options=each) for each in options]
-        if hasattr(hasher, "predict"):
+        if can_predict(hasher):
             futures.append(self.predict(rows, probabilities=hasattr(hasher, "predict_proba")))
         for future in futures:
             future.result()
