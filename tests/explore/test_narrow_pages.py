@@ -54,6 +54,8 @@ def test_names_of_200_characters_make_no_page_wider(visit, named, path, size):
 def test_several_items_are_selected_by_taps_and_a_message_does_not_cover_the_field(visit, site):
     page = visit("/explore/careful/teach", **PHONE)
     lesson(page)
+    heights = page.eval_on_selector_all(".naming button", "all => all.map((each) => each.offsetHeight)")
+    assert len(set(heights)) == 1, "all buttons have one line"
     page.tap("text=Select several")
     for number in (1, 2):
         page.locator("#proposals > li").nth(number).tap()
@@ -92,3 +94,19 @@ def test_shares_of_classes_stay_within_their_card_on_a_phone(visit, site):
         })""",
     )
     assert max(right_ends) <= card["x"] + card["width"] - 10
+
+
+def test_figures_of_the_model_page_are_not_broken_on_a_phone(visit, named):
+    page = visit("/explore/fresh/model", **PHONE)
+    page.click("text=Measure")
+    page.wait_for_selector("#figures table")
+    broken = page.eval_on_selector_all(
+        "td.number",
+        """all => all.filter((each) => {
+          const words = document.createRange();
+          words.selectNodeContents(each);
+          return words.getClientRects().length > 1;
+        }).length""",
+    )
+    assert page.locator("td.number").count() >= 8
+    assert broken == 0
