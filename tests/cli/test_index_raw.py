@@ -137,3 +137,9 @@ def test_a_search_takes_tables_and_lines_of_texts(places, run):
 def test_what_a_collection_cannot_take_is_said(places, run, words, sentence):
     made = [places / word if (places / word).exists() else word for word in words]
     assert sentence in " ".join(run(*made, code=2).stderr.split())
+
+
+def test_a_text_without_a_known_word_is_warned_of(places, run):
+    result = run("search", places / "news", "--text", "zzzz qqqq", "-k", "1")
+    assert "Warning: None of the words of the text 'zzzz qqqq' is known to this collection" in result.stderr
+    assert "Warning" not in run("search", places / "news", "--text", "soup", "-k", "1").stderr

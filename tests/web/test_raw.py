@@ -105,7 +105,10 @@ def test_texts_are_encoded_and_classified_as_their_vectors_are(ask, app):
         assert answers[0].json() == answers[1].json()
         for body in ({}, {"texts": ["soup"], "vectors": vectors}):
             refused = ask("POST", f"/collections/texts/{what}", json=body)
-            assert (refused.status_code, "give either vectors, texts or rows" in refused.json()["detail"]) == (422, True)
+            assert (refused.status_code, "give either vectors, texts or rows" in refused.json()["detail"]) == (
+                422,
+                True,
+            )
     assert ask("POST", "/collections/pictures/encode", json={"texts": ["soup"]}).status_code == 422
 
 
@@ -239,3 +242,12 @@ def test_a_snapshot_carries_extractor_and_previews(ask):
     assert ask("POST", f"{root}/snapshots/first/restore").status_code == 200
     assert ask("GET", f"{root}/items/3/preview").content == before
     assert _search(ask, BLUE).status_code == 200
+
+
+def test_a_text_without_a_known_word_gets_a_note_or_is_refused(ask):
+    sentence = "None of the words of the text 'zzzz qqqq' is known to this collection"
+    (note,) = ask("POST", "/collections/texts/search", json={"texts": ["zzzz qqqq"], "k": 2}).json()["notes"]
+    assert note.startswith(sentence)
+    for what in ("encode", "predict"):
+        refused = ask("POST", f"/collections/texts/{what}", json={"texts": ["zzzz qqqq"]})
+        assert (refused.status_code, refused.json()["detail"].startswith(sentence)) == (422, True)

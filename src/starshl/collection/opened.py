@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +23,7 @@ from .filtering import Filters, unknown_labels_note
 from .folder import Kernels, encoder_of
 from .labels import label_texts
 from .overview import count_labels, count_values, labels_by_id, passing_ids
-from .raw import extractor_file, kind_of_items, load_extractor, title_field
+from .raw import extractor_file, kind_of_items, load_extractor, title_field, unknown_texts_note
 from .search import Hit
 from .session import Session
 
@@ -131,13 +132,15 @@ class OpenCollection:
             self._extractor = name, load_extractor(self.folder, name, self._steps)
         return self._extractor[1]
 
-    def extract(self, raw: Any) -> np.ndarray:
+    def extract(self, raw: Any, *, warn_unknown: bool = True) -> np.ndarray:
         """Return the vectors of raw pictures (paths, bytes or arrays) or texts, one row per item, to search or add.
 
         Parameters
         ----------
         raw : list of pictures or texts
             What :attr:`kind` says.
+        warn_unknown : bool, default=True
+            Warn of texts without any known word, whose vectors are zeros.
         """
         extractor = self.extractor
         if extractor is None:
@@ -145,7 +148,11 @@ class OpenCollection:
                 "This collection has no extractor: it takes vectors, not pictures or texts. Make a collection with an "
                 "extractor: Collection.create(..., extractor=...)."
             )
-        return extractor.transform(raw)
+        vectors = extractor.transform(raw)
+        note = unknown_texts_note(raw, vectors) if warn_unknown and extractor.kind == "texts" else None
+        if note is not None:
+            warnings.warn(note, UserWarning, stacklevel=2)
+        return vectors
 
     def __len__(self) -> int:
         with self._session.reading() as (snapshot, _):

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .._files import sync_folder
 from .._validation import check_choice
 from ..base import BaseHasher
@@ -26,12 +28,14 @@ __all__ = [
     "load_extractor",
     "raw_facts",
     "title_field",
+    "unknown_texts_note",
 ]
 
 #: What items are.
 KINDS = (*RAW_KINDS, "vectors")
 
 _KIND, _TITLE, _EXTRACTOR = "kind", "title_field", "extractor"
+_SHOWN = 80  # letters of a text in a message
 _DRAFT = "extractor.draft"
 _NAME = re.compile(r"extractor-[0-9a-f]{16}\.star")
 
@@ -113,6 +117,19 @@ def load_extractor(folder: Path, name: str, steps: Sequence[Any] | None) -> Extr
     """Load the extractor of that name, if it is still what was saved."""
     check_extractor_file(folder, name)
     return Extractor.load(folder / name, steps)
+
+
+def unknown_texts_note(texts: Sequence[str], vectors: np.ndarray) -> str | None:
+    """Say which texts have no word that the extractor knows, which gives zeros; None if all have one."""
+    unknown = np.flatnonzero(~np.asarray(vectors).any(axis=1)).tolist()
+    if not unknown:
+        return None
+    first = repr(str(texts[unknown[0]])[:_SHOWN])
+    which = f"the text {first}" if len(unknown) == 1 else f"{len(unknown):,} texts, the first of them {first},"
+    return (
+        f"None of the words of {which} is known to this collection, so what is found for it means nothing. Use other "
+        "words."
+    )
 
 
 def check_extractor_file(folder: Path, name: str) -> None:

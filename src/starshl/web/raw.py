@@ -100,7 +100,7 @@ def _decoded(content: bytes) -> Any:
 
 def _extracted(searcher: Searcher, raw: list[Any]) -> np.ndarray:
     with searcher.opened() as collection:
-        return collection.extract(raw)
+        return collection.extract(raw, warn_unknown=False)
 
 
 def _submitted(searcher: Searcher, kind: str, work: Callable[[], Result]) -> Future[Result]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+import numpy as np
+
 from ...answers import Prediction
+from ...collection.raw import unknown_texts_note
 from ..raw import text_vectors
 from ..requests import SearchOptions
 from ..searcher import Rows, Searcher
@@ -41,13 +44,13 @@ async def recommend(body: RecommendRequest, collection: InCollection) -> SearchA
 @routes.post("/encode")
 async def encode(body: VectorsRequest, collection: InCollection) -> Encoded:
     """Encode vectors or texts as queries."""
-    return encoded_answer(await answer(collection.encode(await _vectors(body, collection))))
+    return encoded_answer(await answer(collection.encode(await _known_vectors(body, collection))))
 
 
 @routes.post("/predict")
 async def predict(body: PredictRequest, collection: InCollection) -> Prediction:
     """Predict the labels of vectors or texts, perhaps with probabilities."""
-    return await answer(collection.predict(await _vectors(body, collection), probabilities=body.probabilities))
+    return await answer(collection.predict(await _known_vectors(body, collection), probabilities=body.probabilities))
 
 
 async def notes_about(options: SearchOptions, collection: Searcher) -> list[str]:
@@ -67,8 +70,19 @@ async def _vectors(body: VectorsRequest | SearchRequest, collection: Searcher) -
     return body.vectors
 
 
+async def _known_vectors(body: VectorsRequest, collection: Searcher) -> Rows:
+    """Return vectors; a text without a known word is refused, because nothing can be said about it."""
+    vectors = await _vectors(body, collection)
+    unknown = None if body.texts is None else unknown_texts_note(body.texts, np.asarray(vectors))
+    if unknown is not None:
+        raise ValueError(unknown)
+    return vectors
+
+
 async def _searched(body: SearchRequest, collection: Searcher) -> SearchAnswer:
     options = body.to_options()
     vectors = None if body.items is not None else await _vectors(body, collection)
     found = await answer(collection.search(vectors, body.items, options))
-    return search_answer(found, await notes_about(options, collection))
+    unknown = None if body.texts is None else unknown_texts_note(body.texts, np.asarray(vectors))
+    notes = await notes_about(options, collection)
+    return search_answer(found, notes if unknown is None else [unknown, *notes])
