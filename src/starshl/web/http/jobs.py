@@ -13,6 +13,7 @@ from fastapi import Path as PathPart
 from ...answers import Job
 from ...base import BaseHasher
 from ...catalog import load
+from ...exceptions import BundleFormatError
 from ..fitting import FitRequest as Fit
 from ..fitting import check_fit, fit_again, reencode
 from ..importing import import_lines
@@ -112,7 +113,11 @@ async def _received(request: Request, collection: Searcher) -> BinaryIO:
 
 
 def _loaded(path: str) -> BaseHasher:
-    return load(path)
+    try:
+        return load(path)
+    except BundleFormatError as error:
+        # Whoever sent the file knows nothing of the place where it was put.
+        raise BundleFormatError(str(error).replace(repr(path), "The body")) from error
 
 
 def _saved(collection: Searcher) -> bytes:

@@ -26,6 +26,7 @@ from ..errors import (
     TooLargeError,
     UnknownError,
 )
+from .known_fields import arrived, known_fields
 
 __all__ = ["PROBLEM_SCHEMA", "PROBLEM_TYPE", "add_problem_handlers", "problem", "problem_of"]
 
@@ -77,6 +78,7 @@ _NAMES = {
     500: "internal-error",
     503: "busy",
 }
+_OF_TYPES = ("_type", "_parsing")  # what pydantic calls errors about the type of a value
 _DETAILS = {
     404: "There is nothing at this address. GET /api/v1/openapi.json lists the addresses.",
     405: "This address does not take this method. The header Allow names those that it takes.",
@@ -158,7 +160,7 @@ def _invalid(scope: Scope, error: RequestValidationError) -> Response:
     """Say which parts of a request are wrong, without repeating what was sent."""
     found = error.errors()
     errors = [
-        {"where": ".".join(str(part) for part in entry["loc"])[:200], "message": _message(entry)}
+        {"where": ".".join(str(part) for part in entry["loc"])[:200], "message": _message(entry, scope)}
         for entry in found[:_MOST_ERRORS]
     ]
     first = f"{errors[0]['where']}: {errors[0]['message']}" if errors else "The request is not valid"
@@ -168,7 +170,10 @@ def _invalid(scope: Scope, error: RequestValidationError) -> Response:
     )
 
 
-def _message(entry: Mapping[str, Any]) -> str:
-    if entry["type"] == "extra_forbidden":
-        return "there is no such field"
-    return str(entry["msg"]).removeprefix("Value error, ")[:500]
+def _message(entry: Mapping[str, Any], scope: Scope) -> str:
+    if entry["type"] in ("extra_forbidden", "missing"):
+        names = known_fields(scope.get("route"), entry["loc"])
+        what = "there is no such field" if entry["type"] == "extra_forbidden" else "this field is required"
+        return f"{what}; the fields here are {', '.join(names)}" if names else what
+    message = str(entry["msg"]).removeprefix("Value error, ")[:500]
+    return f"{message}, and {arrived(entry['input'])} arrived" if entry["type"].endswith(_OF_TYPES) else message
