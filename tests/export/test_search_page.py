@@ -120,6 +120,7 @@ def test_a_page_of_texts_takes_texts(runtime, tmp_path):
         items.add(text.transform(texts))
         facts = write_search_page(items, tmp_path / "page.html", runtime=runtime)
     assert (facts["encodes"], facts["takes"]) == (True, "texts")
+    assert facts["known_words"] == ["blue", "bread", "car", "fresh", "old", "red"]
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node runs the script of the page")

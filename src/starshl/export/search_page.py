@@ -128,6 +128,8 @@ def _model(collection: Collection, picture: Sequence[int] | None) -> tuple[bytes
     classes = [str(label) for label in np.asarray(getattr(inner, "classes_", [])).tolist()]
     about = {"n_features": n_features, "picture": shape, "takes": _takes(first, has_extractor=bool(steps))}
     about["classes"] = classes
+    if isinstance(first, Text):
+        about["known_words"] = [str(word) for word in first.words_]
     return model.SerializeToString(), about
 
 

@@ -1,6 +1,7 @@
 // The page: reads what is embedded in it, encodes queries with the model, and shows the nearest items.
 
 const manifest = JSON.parse(document.getElementById("manifest").textContent);
+const knownWords = new Set(manifest.known_words ?? []); // of a model of texts
 const view = (id) => document.getElementById(id);
 const N_RESULTS = 24;
 const N_SHOWN = 8; // items that the search field lists
@@ -219,7 +220,10 @@ function askVector() {
 
 function askText() {
   const words = view("text").value.toLowerCase().match(/[\p{L}\p{N}_]{2,}/gu); // as in Python, for every letter
-  if (words !== null) ask(words, words.length === 1 ? "A text of one word" : `A text of ${words.length} words`, null);
+  if (words === null) return;
+  if (!words.some((word) => knownWords.has(word)))
+    return tell("No word of this text is known to the model, so nothing can be found. Use other words.", true);
+  ask(words, words.length === 1 ? "A text of one word" : `A text of ${words.length} words`, null);
 }
 
 /** Return part of a picture, which may reach beyond it, as the row that the model takes and a canvas that shows it. */
