@@ -117,7 +117,14 @@ def test_a_hasher_without_classes_predicts_nothing_and_says_so(shared, rows):
         ("GET", f"{THINGS}/items?limits=3", {}, 422, "invalid-request", "no parameter 'limits'; it takes after, limit"),
         ("GET", f"{THINGS}/jobs/none", {}, 404, "not-found", "no such job"),
         ("GET", f"{THINGS}/snapshots/none", {}, 404, "not-found", "no snapshot 'none'"),
-        ("POST", f"{THINGS}/search", {"json": {}}, 422, "invalid-request", "body: give either vectors, items, texts or rows"),
+        (
+            "POST",
+            f"{THINGS}/search",
+            {"json": {}},
+            422,
+            "invalid-request",
+            "body: give either vectors, items, texts or rows",
+        ),
         (
             "POST",
             f"{THINGS}/search",
