@@ -95,7 +95,7 @@ def get_class(name: str) -> type[BaseHasher]:
     lower = {known.lower(): known for known in METHODS}
     nearest = [lower[match] for match in get_close_matches(str(name).lower(), lower, n=3, cutoff=0.5)]
     hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
-    raise ValueError(f"There is no method {name!r}; known are {', '.join(METHODS)}.{hint}")
+    raise ValueError(f"There is no method {name!r}; known are {', '.join([*METHODS, 'HybridHasher'])}.{hint}")
 
 
 def configurations() -> Iterator[Configuration]:

@@ -3,7 +3,10 @@
 import time
 
 PATIENCE = 120  # seconds; what is prepared first compiles its loops, which takes a quarter of that on a busy machine
-DONE = "addEventListener('settled', resolve, {once: true})"
+_NOTICE_THE_END = """() => {
+  window.isSettled = false;
+  document.addEventListener("settled", () => { window.isSettled = true; }, { once: true });
+}"""
 
 
 def lesson(page):
@@ -14,10 +17,10 @@ def lesson(page):
 
 def press(page, *keys):
     """Press keys that change a lesson, and wait until the page shows what follows."""
-    page.evaluate(f"() => {{ window.settled = new Promise((resolve) => document.{DONE}); }}")
+    page.evaluate(_NOTICE_THE_END)
     for key in keys:
         page.keyboard.press(key)
-    page.evaluate("() => window.settled")
+    until(page, "window.isSettled")
 
 
 def until(page, expression):

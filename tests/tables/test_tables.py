@@ -277,6 +277,11 @@ def test_arrays_of_python_objects_are_refused(tmp_path):
     assert read_vectors(tmp_path / "t.npz").shape == (1, 2)
 
 
+def test_a_folder_is_no_table(tmp_path):
+    with pytest.raises(ValueError, match=r"is a folder\. Give one file: \.npy"):
+        read_table(tmp_path)
+
+
 def test_no_message_of_the_reader_names_an_option():
     for path in Path(starshl.tables.__file__).parent.glob("*.py"):
         assert not re.search(r"--[a-z]", path.read_text(encoding="utf-8")), path

@@ -122,6 +122,8 @@ def read_labels(path: str | os.PathLike[str]) -> np.ndarray:
 def check_readable(path: str | os.PathLike[str]) -> Path:
     """Return a path if it is a file of a kind that is read here."""
     path = Path(path)
+    if path.is_dir():
+        raise ValueError(f"{str(path)!r} is a folder. Give one file: {', '.join(READABLE)}.")
     if path.suffix.lower() not in _SOURCES:
         raise ValueError(
             f"{str(path)!r} ends in {path.suffix!r}; tables are read from {', '.join(READABLE)}. Convert it first."

@@ -102,7 +102,8 @@ def _write_task(place: Path, searcher: Searcher, request: FitRequest) -> int:
 
 def _fitted(job: RunningJob, place: Path) -> BaseHasher:
     """Wait for the other process, and end it if the job is canceled."""
-    command = [sys.executable, "-m", "starshl.web.fitting", str(place)]
+    # Not from the folder of the user, whose files may be called like modules.
+    command = [sys.executable, "-P", "-m", "starshl.web.fitting", str(place)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         try:
             while process.poll() is None:
