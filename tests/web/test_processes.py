@@ -185,7 +185,7 @@ def test_a_service_that_is_told_to_stop_finishes_what_it_has_begun(folder, rows)
     [
         (["--host", "0.0.0.0"], "there are no tokens"),
         (["--tokens", "missing"], "No such file"),
-        (["nowhere"], "There is no collection in"),
+        (["nowhere"], "There is no folder 'nowhere'. To make a collection"),
         ([], "Name the folder of a collection"),
     ],
 )
