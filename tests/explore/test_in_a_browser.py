@@ -249,6 +249,23 @@ def test_a_late_answer_about_an_earlier_selection_is_not_shown(visit):
     assert page.locator("#chosen li").count() == 0
 
 
+def test_an_older_board_does_not_replace_a_newer_one(visit):
+    page = visit("/explore/careful/teach")
+    lesson(page)
+    for name in ("early", "later"):
+        name_by_typing(page, name)
+    held = []
+    page.route("**/teach?part=board*", lambda route: held.append(route))
+    page.click("text=Most sure")
+    eventually(page, lambda: held, "the page asks for its board")
+    older = held[0].fetch()
+    name_by_typing(page, "late")
+    newer = page.get_attribute(".lesson", "data-version")
+    held[0].fulfill(response=older)
+    page.wait_for_load_state("networkidle")
+    assert page.get_attribute(".lesson", "data-version") == newer
+
+
 def test_a_part_that_cannot_be_had_does_not_stay_gray(visit):
     page = visit("/explore/album")
     page.route("**/*part=rest*", lambda route: route.abort())

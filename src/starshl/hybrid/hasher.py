@@ -221,9 +221,11 @@ class HybridHasher(BaseHasher):
         except ValueError as error:
             if "n_bits" not in str(error):
                 raise
+            # What is said about n_bits there is about these bits alone.
+            reason = str(error).replace("n_bits is", "they are").replace("n_bits", "they")
             raise ValueError(
                 f"n_bits is {n_bits}; {self.class_bits_} of them hold the class, and {type(template).__name__} cannot "
-                f"make the others: {error}"
+                f"make the others: {reason}"
             ) from error
 
     def _with_threads(self, hasher: Any) -> Any:

@@ -50,13 +50,14 @@ function show(html, { keep = [], pin = false, focus = true, keepFocus = false } 
   const takesFocus = focus || board.contains(document.activeElement);
   const pinned = pin ? proposals().filter((option) => keep.includes(option.dataset.id)) : [];
   board.innerHTML = html;
-  const shown = new Set(options().map((option) => option.dataset.id));
+  // Proposals alone: an item may also stand among the members of its class, further down.
+  const shown = new Set(proposals().map((option) => option.dataset.id));
   board.querySelector("#proposals")?.prepend(...pinned.filter((option) => !shown.has(option.dataset.id)));
-  options().forEach((option) => mark(option, false));
+  selectNone();
   const again = options().filter((option) => keep.includes(option.dataset.id));
   const first = again[0] ?? options()[0];
   anchor = first ?? null;
-  (again.length ? again : options().slice(0, 1)).forEach((option) => mark(option, true));
+  (again.length || isSelectingSeveral ? again : options().slice(0, 1)).forEach((option) => mark(option, true));
   if (first) first.tabIndex = 0;
   const input = document.getElementById("label");
   if (input) input.value = typed;
@@ -103,8 +104,11 @@ function setAside(ids) {
 function goOn(ids) {
   setAside(ids);
   const first = proposals().find((option) => !option.classList.contains("sent"));
-  if (first) choose(first);
+  if (isSelectingSeveral) selectNone();
+  else if (first) choose(first);
 }
+
+function selectNone() { options().forEach((option) => mark(option, false)); }
 
 /** Let items be labeled again whose label was refused. */
 function comeBack(ids) {
@@ -201,7 +205,9 @@ const actions = {
   several: () => {
     isSelectingSeveral = !isSelectingSeveral;
     showSeveral();
-    if (isSelectingSeveral) tell("Tap all items that belong together, then label them.");
+    if (!isSelectingSeveral) return;
+    selectNone(); // what is tapped from now on, and nothing else
+    tell("Tap all items that belong together, then label them.");
   },
   cancel: () => send(`${address}/cancel`, {}).then(() => look()).catch((error) => tell(error.message, { bad: true })),
 };
@@ -298,11 +304,12 @@ function startTyping(key) {
 
 async function refresh() {
   const focus = preparing();
+  const before = version();
   try {
     const answer = await request(`${address}?part=board&order=${order}`, { headers: { Accept: "application/json" } });
     const html = await answer.text();
     // An answer that was given meanwhile brings a newer board.
-    if (!isSending) show(html, { keep: preparing() ? [] : selectedIds(), focus, keepFocus: true });
+    if (!isSending && version() === before) show(html, { keep: preparing() ? [] : selectedIds(), focus, keepFocus: true });
   } catch (error) {
     tell(error.message, { bad: true });
   }
@@ -316,7 +323,8 @@ async function look() {
     const state = await (await request(`${address}/state`)).json();
     const codes = document.getElementById("codes");
     if (codes && state.codes) codes.textContent = { current: "codes up to date", running: "codes are learning", waiting: "codes are learning" }[state.codes] ?? `codes ${state.codes}`;
-    if (outbox?.length && !isSending) await next(); // what a login, or a service that did not answer, has interrupted
+    // What a login has interrupted, or a service that did not answer; one that has begun again prepares its lesson first.
+    if (outbox?.length && !isSending && state.version !== null) await next();
     else if (!isSending && (preparing() || String(state.version ?? "") !== (version() ?? ""))) await refresh();
   } catch { /* the next look may succeed */ }
   isLooking = false;
