@@ -1,6 +1,7 @@
 """`starshl index add` and `starshl index search` with texts and pictures, which the collection's extractor reads."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -21,8 +22,14 @@ def run(starshl):
     return call
 
 
+@pytest.fixture
+def places(made, tmp_path):
+    """A copy of all that, for one test to change."""
+    return shutil.copytree(made, tmp_path / "raw")
+
+
 @pytest.fixture(scope="module")
-def places(tmp_path_factory, starshl):
+def made(tmp_path_factory, starshl):
     """A collection of texts, one of pictures, one of vectors, and more of each to add or to ask."""
     place = tmp_path_factory.mktemp("raw")
     food = [f"hot soup and bread {number}" for number in range(20)]
