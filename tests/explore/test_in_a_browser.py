@@ -250,7 +250,7 @@ def test_a_late_answer_about_an_earlier_selection_is_not_shown(visit):
 
 
 def test_an_older_board_does_not_replace_a_newer_one(visit):
-    page = visit("/explore/careful/teach")
+    page = visit("/explore/stale/teach")
     lesson(page)
     for name in ("early", "later"):
         name_by_typing(page, name)
