@@ -191,3 +191,13 @@ def test_rescoring_without_vectors_is_refused(folder, rows):
                 use()
         with pytest.raises(ValueError, match="keeps no vectors: a new hasher needs every item exactly once"):
             collection.replace_hasher(LSHash(24, random_state=5).fit(rows))
+
+
+def test_short_codes_that_many_items_share_hide_no_neighbor(tmp_path):
+    X = np.random.default_rng(3).standard_normal((300, 6))
+    with Collection.create(tmp_path / "items", ITQ(3, random_state=0).fit(X), vectors="float16") as collection:
+        collection.add(X)
+        stored = collection.vectors(collection.ids)
+        for query in X[-20:] + 0.1:
+            (expected,), _ = brute_force(query, stored, collection.ids, 1)
+            assert collection.search(query[None], k=1)[0][0].id == expected

@@ -345,3 +345,9 @@ def test_collection_searches_by_class_and_neighbors(form, digits, tmp_path):
 def test_sparse_rows_get_the_codes_of_dense_ones(hasher, digits):
     assert hasher.encode(csr_array(digits[0])) == hasher.encode(digits[0])
     assert isinstance(hasher.encode(digits[0][:1]), BinaryCodes)
+
+
+def test_too_many_bits_are_refused_with_the_number_that_is_left_for_neighbors():
+    X, y = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) % 4
+    with pytest.raises(ValueError, match=r"n_bits is 8; 2 of them hold the class.* they are 6; .* at most 3 here"):
+        HybridHasher(n_bits=8, random_state=0).fit(X, y)

@@ -62,7 +62,8 @@ class SearchableCollection(OpenCollection):
             Order the nearest ``k * oversample`` items by the distance between the query and their kept vectors; by
             default if the collection keeps them.
         oversample : int, default=None
-            Items to rescore per result; more find more of the nearest vectors. None is 10.
+            Items to rescore per result; more find more of the nearest vectors. None is 10, or
+            200 for codes of up to 16 bits, which many items share.
         metric : {"euclidean", "cosine"}, default=None
             The distance that rescoring compares; "cosine" is 1 minus the cosine. None is "euclidean".
         class_first : int, default=None

@@ -223,10 +223,8 @@ class HybridHasher(BaseHasher):
                 raise
             # What is said about n_bits there is about these bits alone.
             reason = str(error).replace("n_bits is", "they are").replace("n_bits", "they")
-            raise ValueError(
-                f"n_bits is {n_bits}; {self.class_bits_} of them hold the class, and {type(template).__name__} cannot "
-                f"make the others: {reason}"
-            ) from error
+            of_class, name = f"{self.class_bits_} of them hold the class", type(template).__name__
+            raise ValueError(f"n_bits is {n_bits}; {of_class}, and {name} cannot make the others: {reason}") from error
 
     def _with_threads(self, hasher: Any) -> Any:
         if self.n_jobs is not None:

@@ -71,7 +71,8 @@ Rescore = Annotated[
     ),
 ]
 Oversample = Annotated[
-    int | None, typer.Option("--oversample", metavar="N", help="Items to rescore per result; 10 by default.")
+    int | None,
+    typer.Option("--oversample", metavar="N", help="Items to rescore per result; 10, or 200 for codes up to 16 bits."),
 ]
 Metric = Annotated[
     str | None,
