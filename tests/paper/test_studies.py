@@ -68,6 +68,12 @@ def test_a_mean_of_fewer_runs_is_marked_and_bold_counts_shared_runs_only():
     assert table.strong == {(1, 1)}
 
 
+def test_means_that_are_printed_alike_are_bold_alike():
+    cells = {"SVC": [{0: 0.9094}], "StarRidge": [{0: 0.9091}], "LSH": [{0: 0.9084}]}
+    table = table_of_means("t", ("method", "accuracy"), cells)
+    assert table.strong == {(0, 1), (1, 1)}
+
+
 def test_labels_section_joins_the_protocols_of_a_data_set_in_the_order_of_labels(made):
     def few(n_labels, accuracy):
         values = {

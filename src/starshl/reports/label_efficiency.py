@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..evaluation.label_efficiency import LabelEfficiency
 from .document import Chart, Section, Series, Table, Text, plus_minus
-from .statistics import Summary, summarize
+from .statistics import Summary, best_of, summarize
 
 __all__ = ["label_efficiency_chart", "label_efficiency_section"]
 
@@ -57,12 +57,11 @@ def _table(curve: LabelEfficiency) -> Table:
     strong = {
         (row, place + 1)
         for place in range(len(curve.labels_per_class))
-        for row in _best([cells[place] for cells in summaries.values()])
+        for row in _best_rows([cells[place] for cells in summaries.values()])
     }
     caption = f"{curve.title}: accuracy on the unlabeled rows, mean and deviation over draws; best in bold"
     return Table(caption, columns, rows, frozenset(strong))
 
 
-def _best(cells: list[Summary | None]) -> list[int]:
-    means = [-1.0 if cell is None else cell.mean for cell in cells]
-    return [row for row, mean in enumerate(means) if mean == max(means)]
+def _best_rows(cells: list[Summary | None]) -> set[int]:
+    return best_of({row: cell.mean for row, cell in enumerate(cells) if cell is not None})

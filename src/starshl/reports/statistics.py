@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from scipy.stats import t as student
@@ -12,6 +13,7 @@ __all__ = [
     "MIN_RUNS_FOR_INTERVAL",
     "Paired",
     "Summary",
+    "best_of",
     "means_of",
     "paired",
     "require_paired",
@@ -21,6 +23,8 @@ __all__ = [
 
 # Student's interval of two runs is too wide to say anything.
 MIN_RUNS_FOR_INTERVAL = 3
+
+_Name = TypeVar("_Name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,18 @@ def require_paired(first: Mapping[int, float], second: Mapping[int, float]) -> P
     if gap is None:
         raise ValueError("The two methods share no run, so they cannot be compared. Narrow them to shared runs first.")
     return gap
+
+
+def best_of(means: Mapping[_Name, float], digits: int = 3) -> set[_Name]:
+    """Return the names with the best mean, and all whose mean is printed alike: a reader cannot tell them apart.
+
+    Examples
+    --------
+    >>> sorted(best_of({"KSH": 0.9091, "LSH": 0.9, "SVC": 0.9094}))
+    ['KSH', 'SVC']
+    """
+    printed = {name: round(mean, digits) for name, mean in means.items()}
+    return {name for name, mean in printed.items() if mean == max(printed.values())}
 
 
 def means_of(values: Mapping[str, Mapping[int, float]]) -> dict[str, float]:

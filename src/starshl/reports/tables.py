@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from .document import Series, Table, counted, plus_minus
-from .statistics import Summary, means_of, shared_runs, summarize
+from .statistics import Summary, best_of, means_of, shared_runs, summarize
 
 __all__ = ["line_over", "table_of_means"]
 
@@ -38,8 +38,8 @@ def table_of_means(
 ) -> Table:
     """Return a table of means and deviations.
 
-    Bold marks the best mean over the runs that all rows of a column share. A cell with fewer runs than others of its
-    column, or than the caption says, says how many it has.
+    Bold marks the best mean over the runs that all rows of a column share, and every mean that is printed alike. A cell
+    with fewer runs than others of its column, or than the caption says, says how many it has.
 
     Parameters
     ----------
@@ -79,4 +79,4 @@ def _cell(summary: Summary | None, most_runs: int, digits: int = 3) -> str:
 def _best_of(column: Mapping[str, Runs]) -> set[str]:
     """Return the names with the best mean over shared runs; none if there is no such run, or only one name."""
     means = means_of(shared_runs(column))
-    return {name for name, mean in means.items() if len(means) > 1 and mean == max(means.values())}
+    return best_of(means) if len(means) > 1 else set()
