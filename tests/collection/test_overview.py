@@ -47,11 +47,11 @@ def test_counting_a_field_that_is_not_declared_is_refused(shop):
         shop.value_counts("size")
 
 
-def test_matching_ids_are_those_that_a_search_may_find(shop):
-    assert shop.matching().tolist() == [1, 2, 3, 5, 7, 9]
-    assert shop.matching({"shop": "a"}).tolist() == [5, 7, 9]
-    assert shop.matching({"price": {">=": 1}}, labels=["fig"]).tolist() == [1, 3]
-    assert shop.matching(among=[9, 1, 4]).tolist() == [1, 9]
+def test_find_gives_the_ids_that_a_search_may_return(shop):
+    assert shop.find().tolist() == [1, 2, 3, 5, 7, 9]
+    assert shop.find({"shop": "a"}).tolist() == [5, 7, 9]
+    assert shop.find({"price": {">=": 1}}, labels=["fig"]).tolist() == [1, 3]
+    assert shop.find(among=[9, 1, 4]).tolist() == [1, 9]
 
 
 def test_the_state_of_vectors_changes_with_items_and_not_with_labels(shop):

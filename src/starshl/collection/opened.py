@@ -193,20 +193,12 @@ class OpenCollection:
         with self._session.reading() as (snapshot, store):
             return count_values(snapshot, store, field)
 
-    def matching(
+    def find(
         self, where: Mapping[str, Any] | None = None, *, among: ArrayLike | None = None, labels: LabelsLike = None
     ) -> np.ndarray:
-        """Return the ids of the items that pass filters, ascending; the filters are those of a search."""
+        """Return the ids of the items that pass filters, ascending; the filters are those of :meth:`search`."""
         with self._session.reading() as (snapshot, store):
             return passing_ids(snapshot, store, Filters(where, among, labels))
-
-    def find(
-        self, *, where: Mapping[str, Any] | None = None, among: ArrayLike | None = None, labels: LabelsLike = None
-    ) -> np.ndarray:
-        """Return the ids of the items that pass filters, ascending; arguments as in :meth:`Collection.search`."""
-        with self._session.reading() as (snapshot, store):
-            passing = Filters(where, among, labels).passing(snapshot, store)
-            return np.sort(snapshot.index.ids if passing is None else snapshot.index.ids[passing])
 
     def close(self) -> None:
         """Close the files; another process may write from then on."""

@@ -91,7 +91,7 @@ def browse(workshop: Workshop, question: Question) -> Exploration:
     """List items to begin with, of those that pass the filters."""
     info = workshop.searcher.info()
     with workshop.searcher.opened() as collection:
-        ids = collection.matching(**_filters(question, info))
+        ids = collection.find(**_filters(question, info))
         start = 0 if question.after is None else int(np.searchsorted(ids, question.after, side="right"))
         shown = ids[start : start + _BROWSED]
         cards = cards_of(collection, info.name, present_items(collection, shown))
@@ -169,7 +169,7 @@ def _searched(
     with workshop.searcher.opened() as collection:
         cards = _cards(collection, info, hits, asked)
         # It is at no distance, and so counts as near, unless a filter leaves it out.
-        counts_own = own is not None and len(collection.matching(among=[own], **_filters(question, info))) > 0
+        counts_own = own is not None and len(collection.find(among=[own], **_filters(question, info))) > 0
     return Ranked(method, about, cards, milliseconds, found.total - counts_own)
 
 
@@ -186,7 +186,7 @@ def _others(workshop: Workshop, question: Question, info: CollectionInfo, asked:
     with workshop.searcher.opened() as collection:
         among = None
         if is_filtered:
-            among = collection.matching(**_filters(question, info))
+            among = collection.find(**_filters(question, info))
         for ranking in workshop.side_by_side.search(asked.vector, question.k + 1, among):
             own = None if asked.item is None else asked.item.id
             ids = [item for item in ranking.ids if item != own][: question.k]
