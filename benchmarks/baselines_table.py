@@ -24,7 +24,7 @@ import sklearn
 from sklearn.preprocessing import normalize
 
 from starshl.catalog import configurations
-from starshl.evaluation import mean_average_precision, precision_at
+from starshl.evaluation import labels_used, mean_average_precision, precision_at
 
 # bits -> name -> (P@10, mAP)
 REFERENCE = {
@@ -104,17 +104,11 @@ def main() -> None:
         known = REFERENCE.get(options.bits, {}).get(method.name)
         reference = "" if known is None else f"{known[0]:.2f} {known[1]:.2f}"
         print(
-            f"{method.name:32}{n_bits:5}{labels_used(hasher, options.rows):8,}{precision:7.3f}{average:7.3f}"
+            f"{method.name:32}{n_bits:5}{labels_used(hasher, y[train]):8,}{precision:7.3f}{average:7.3f}"
             f"{reference:>13}"
             f"{fit_seconds:9.2f}{fit_processor_seconds:11.2f}{encode_seconds:10.2f}{size / 1e3:10.0f}",
             flush=True,
         )
-
-
-def labels_used(hasher, n_rows: int) -> int:
-    if hasher.current_facts.labels == "ignored":
-        return 0
-    return getattr(hasher, "n_labeled_", n_rows)
 
 
 def parse_options() -> argparse.Namespace:

@@ -26,7 +26,7 @@ from gallery_pictures import draw_map, draw_retrieved
 from starshl import datasets
 from starshl.base import BaseHasher
 from starshl.catalog import Configuration, configurations
-from starshl.evaluation import Rows, SplitData, mean_average_precision, precision_at, split_data
+from starshl.evaluation import Rows, SplitData, labels_used, mean_average_precision, precision_at, split_data
 from starshl.evaluation.items import codes_of_training_rows
 from starshl.evaluation.resources import machine, versions
 from starshl.evaluation.splits import draw_rows
@@ -147,7 +147,7 @@ def measure(hasher: BaseHasher, data: SplitData) -> tuple[dict[str, float], np.n
     agreements = queries.to_signs().astype(np.int64) @ database.to_signs().astype(np.int64).T
     figures = {
         "n_bits": hasher.n_bits_,
-        "labels_used": labels_used(hasher, len(data.X_train)),
+        "labels_used": labels_used(hasher, data.y_train),
         "precision": round(precision_at(queries, database, *labels), 4),
         "average_precision": round(mean_average_precision(queries, database, *labels), 4),
         "fit_seconds": round(fit_seconds, 3),
@@ -155,11 +155,6 @@ def measure(hasher: BaseHasher, data: SplitData) -> tuple[dict[str, float], np.n
         "model_bytes": model_bytes(hasher),
     }
     return figures, np.argsort(-agreements, axis=1, kind="stable")[:, :N_SHOWN]
-
-
-def labels_used(hasher: BaseHasher, n_train: int) -> int:
-    """Return how many training labels the fit read; a method that samples labels reports how many."""
-    return getattr(hasher, "n_labeled_", 0 if hasher.current_facts.labels == "ignored" else n_train)
 
 
 def model_bytes(hasher: BaseHasher) -> int:

@@ -16,7 +16,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import SVC
 
 from starshl import BinaryCodes, StarSHL, datasets
-from starshl.baselines import LSHash
+from starshl.baselines import ITQ, LSHash
 from starshl.evaluation import (
     Protocol,
     RecordFolder,
@@ -291,6 +291,9 @@ def test_labels_used_are_what_a_method_says_or_all_it_was_given(data):
     assert record_of(lambda n_bits, seed: StarSHL(n_bits, random_state=seed)).n_labeled == 50
     assert labels_used(Sampler(8), data.y_train) == 7
     assert labels_used(SVC(), data.y_train) == 50
+    # The class ignores labels, its variant learns from them.
+    assert labels_used(ITQ(8), data.y_train) == 0
+    assert labels_used(ITQ(8, variant="cca"), data.y_train) == 50
     assert labels_used(SVC(), None) == 0
     assert run_float_search(data, "float").n_labeled == 0
 

@@ -222,14 +222,14 @@ def _key_of(
 def labels_used(fitted: object, y: np.ndarray | None) -> int:
     """Return how many labels a method learned from.
 
-    A method that samples its labels says so in ``n_labeled_``; one whose facts say that it ignores labels used none;
-    any other used all that it was given.
+    A method that samples its labels says so in ``n_labeled_``; one whose ``current_facts`` say that it ignores labels
+    used none; any other used all that it was given.
     """
     if y is None:
         return 0
     if (n_labeled := getattr(fitted, "n_labeled_", None)) is not None:
         return int(n_labeled)
-    ignores_labels = getattr(getattr(fitted, "facts", None), "labels", "") == "ignored"
+    ignores_labels = getattr(getattr(fitted, "current_facts", None), "labels", "") == "ignored"
     return 0 if ignores_labels else int((y >= 0).sum())
 
 

@@ -165,9 +165,9 @@ class FirstBits:
         return self
 
     @property
-    def facts(self) -> Facts:
+    def current_facts(self) -> Facts:
         """The facts of the hasher."""
-        return self.hasher.facts
+        return self.hasher.current_facts
 
     def encode(self, X: ArrayLike) -> BinaryCodes:
         """Return the first bits of the hasher's codes."""
