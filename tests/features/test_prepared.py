@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import starshl
-from starshl import StarRidge, StarSHL
+from starshl import HybridHasher, StarRidge, StarSHL, make_index
 from starshl.baselines import LSHash, RandomRotation
 from starshl.bundle import read_bundle, write_bundle
 from starshl.collection import Collection
@@ -121,6 +121,18 @@ def test_probabilities_and_what_the_fit_kept_are_those_of_the_hasher_inside(prep
     assert prepared.choice_ == alone.choice_
     assert prepared.training_codes_ == alone.training_codes_
     assert np.array_equal(prepared.transduction_, alone.transduction_)
+
+
+def test_codes_of_the_training_rows_are_of_the_space_of_the_queries(wine):
+    X, X_test, y, _ = wine
+    prepared = PreparedHasher([Scale()], HybridHasher(n_bits=8, random_state=0)).fit(X, y)
+    index = make_index(prepared.training_codes_, hasher=prepared)
+    assert index.search(prepared.encode_queries(X_test), k=1).ids.shape == (len(X_test), 1)
+
+
+def test_score_without_labels_is_that_of_the_hasher_inside(prepared_ridge, wine):
+    prepared, alone, _ = prepared_ridge
+    assert prepared.score(wine[1]) == alone.score(prepared.prepare(wine[1]))
 
 
 def test_items_of_prepared_rows_are_coded_by_their_labels(prepared_ridge, wine):

@@ -189,8 +189,8 @@ class PreparedHasher(BaseHasher):
         return self._classifier.make_index(codes, ids, n_jobs=n_jobs)
 
     @available_if(_hasher_has("score"))
-    def score(self, X: SamplesLike, y: LabelsLike, **params: Any) -> float:
-        """Return the accuracy, if the hasher inside predicts."""
+    def score(self, X: SamplesLike, y: LabelsLike = None, **params: Any) -> float:
+        """Return the score of the hasher inside, the accuracy if there are labels."""
         return self._classifier.score(self.prepare(X), y, **params)
 
     @property
@@ -219,7 +219,7 @@ class PreparedHasher(BaseHasher):
     @property
     def training_codes_(self) -> BinaryCodes:
         """The codes of the rows of the fit as items, from the hasher inside."""
-        return self._classifier.training_codes_
+        return self.as_codes(self._classifier.training_codes_.packed)
 
     @property
     def choice_(self) -> str:
@@ -324,10 +324,6 @@ class PreparedHasher(BaseHasher):
                     f"{n_features}."
                 )
             n_features = getattr(step, "n_features_out_", None)
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_bits_
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
