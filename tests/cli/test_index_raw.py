@@ -84,7 +84,7 @@ def test_the_column_of_texts_is_found_even_if_another_one_is_the_title(tmp_path,
     made = tmp_path / "notes"
     words = ("texts", tmp_path / "notes.csv", "--text", "body", "--title", "name", "-o", made)
     assert starshl(*words).exit_code == 0
-    run("add", made, tmp_path / "notes.csv")
+    run("add", made, tmp_path / "notes.csv", "--again")
     with Collection(made, read_only=True) as notes:
         assert notes.get([25])[0].metadata == {"name": "n1", "body": "cars and more cars"}
         assert np.array_equal(notes.vectors([1]), notes.vectors([25]))
@@ -102,6 +102,42 @@ def test_a_folder_is_added_with_previews_and_labels_and_broken_files_are_listed(
         assert added[0].reference == "blue/0.png"
         assert all(album.preview(item.id).media_type == "image/webp" for item in added)
         assert album.verify() == 29
+
+
+def test_what_is_there_already_is_not_stored_again_unless_that_is_asked_for(places, run):
+    for name, source, n_items in (("album", "photos", 24), ("news", "news.csv", 40), ("vectors", "rows.npy", 30)):
+        words = ("add", places / name, places / source, *(("--labels", "topic") if name == "news" else ()))
+        result = run(*words)
+        assert f"{n_items} items were there already and not stored again; --again" in result.stdout
+        assert "0 " in result.stdout.splitlines()[0]
+        answer = json.loads(run(*words, "--json").stdout)
+        assert (answer["stored"], answer["present"], answer["items"]) == (0, n_items, n_items)
+        answer = json.loads(run(*words, "--again", "--json").stdout)
+        assert (answer["stored"], answer["present"], answer["items"]) == (n_items, 0, 2 * n_items)
+
+
+def test_of_a_folder_that_has_grown_only_the_new_pictures_are_stored(places, run):
+    Image.new("RGB", (30, 20), (200, 40, 40)).save(places / "photos" / "red" / "new.png")
+    Image.new("RGB", (30, 20), (90, 40, 40)).save(places / "photos" / "red" / "0.png")  # changed since
+    result = run("add", places / "album", places / "photos")
+    assert "2 pictures stored, 2 of them with a label; 26 items in total\n23 items were there already" in result.stdout
+    with Collection(places / "album", read_only=True) as album:
+        assert [item.reference for item in album.get(album.ids[-2:])] == ["red/0.png", "red/new.png"]
+
+
+def test_a_table_without_kept_vectors_is_stored_and_it_is_said_that_it_looks_known(tmp_path, starshl, run):
+    rows = "".join(f"{number},{number % 7},{number % 3},n{number}\n" for number in range(30))
+    (tmp_path / "rows.csv").write_text("a,b,c,name\n" + rows)
+    (tmp_path / "one.csv").write_text("a,b,c,name\n1,1,1,n1\n2,2,2,other\n")
+    model = tmp_path / "model.star"
+    words = ("fit", tmp_path / "rows.csv", "-o", model, "--method", "LSHash", "--bits", "16", "--drop", "name")
+    assert starshl(*words).exit_code == 0
+    run("build", tmp_path / "made", model, tmp_path / "rows.csv")
+    assert "look like" not in run("add", tmp_path / "made", tmp_path / "one.csv").stdout
+    result = run("add", tmp_path / "made", tmp_path / "rows.csv")
+    assert "30 items stored, 62 in total" in result.stdout
+    assert "All of them look like items that were there already" in " ".join(result.stdout.split())
+    assert "look like" not in run("add", tmp_path / "made", tmp_path / "rows.csv", "--again").stdout
 
 
 def test_a_search_takes_a_text_or_a_picture_as_it_is(places, run):

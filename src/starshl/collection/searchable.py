@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .._types import LabelsLike, SamplesLike
+from ..codes import BinaryCodes
 from ..models.rejection import check_reject
 from .explanation import Explanation, explain_hits
 from .filtering import Filters
 from .opened import OpenCollection
 from .rescoring import RescoringOptions
+from .sameness import same_items
 from .search import Hit, Queries, check_has_scores, id_of, novelty_of, search_nearest, search_within
 
 __all__ = ["SearchableCollection"]
@@ -109,6 +111,31 @@ class SearchableCollection(OpenCollection):
         with self._session.reading() as (snapshot, store):
             queries = Queries.of(snapshot, X, items, with_scores=False)
             return search_within(snapshot, store, queries, radius, Filters(where, among, labels))
+
+    def find_same(
+        self,
+        X: SamplesLike,
+        *,
+        codes: BinaryCodes | None = None,
+        metadata: Sequence[Mapping[str, Any]] | None = None,
+        references: Iterable[str | None] | None = None,
+        previews: Iterable[bytes | None] | None = None,
+    ) -> list[int | None]:
+        """Return, for items that are not stored yet, the id of a stored one that is the same, or None.
+
+        Labels do not count. Items with previews are the same if their references and previews are, other items if their
+        references, metadata and kept vectors are. If vectors are not kept, codes stand in for them: an answer then
+        means that two items look the same, and items without a reference and metadata are never said to.
+
+        Parameters
+        ----------
+        X : samples for the hasher
+        codes : BinaryCodes, default=None
+            Their codes, if you have them already.
+        metadata, references, previews : as in :meth:`Collection.add`
+        """
+        with self._session.reading() as (snapshot, store):
+            return same_items(snapshot, store, X, codes, metadata, references, previews)
 
     def novelty(self, X: SamplesLike) -> np.ndarray:
         """Return how different each query is from the training rows of the hasher, from 0 to 1, shape (n,).

@@ -217,6 +217,13 @@ class Store:
         rows = self.connection.execute(f"SELECT id FROM {self._source} WHERE {condition} ORDER BY id", parameters)
         return [row[0] for row in rows]
 
+    def having(self, column: str, values: Sequence[str | int]) -> list[int]:
+        """Return the ids whose row has one of these values in a column; no checksums are compared."""
+        if column not in COLUMNS:
+            raise ValueError(f"{column!r} is no column of items.")
+        query = f"SELECT id FROM {self._source} WHERE {column} IN (SELECT value FROM json_each(?)) ORDER BY id"
+        return [row[0] for row in self.connection.execute(query, [json.dumps(list(values))])]
+
     def metadata_names(self) -> list[str]:
         """Return the names of all metadata that items have."""
         query = f"SELECT DISTINCT key FROM {self._source}, json_each(metadata)"

@@ -14,7 +14,7 @@ import re
 import struct
 import weakref
 import zlib
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -43,6 +43,7 @@ FIRST_FILE = "vectors-0.bin"
 
 _NAME = re.compile(r"vectors-[0-9]{1,19}\.bin")
 _ID = struct.Struct("<q")
+_SLOTS_AT_ONCE = 4096  # compared with others
 
 
 def create_vectors(folder: Path, kind: str, hasher: BaseHasher) -> dict[str, str | int]:
@@ -94,6 +95,19 @@ class VectorFile:
             if found != places[item][1]:
                 raise self._damaged(item)
         return records
+
+    def places_of(self, wanted: Container[bytes], n_slots: int) -> dict[int, bytes]:
+        """Return the slots, of the first ``n_slots``, that hold one of these records, and which."""
+        self.check_length(n_slots)
+        mapped, width = self._mapping(n_slots), self.layout.dtype.itemsize
+        found = {}
+        for start in range(0, n_slots, _SLOTS_AT_ONCE):
+            content = mapped[start : min(start + _SLOTS_AT_ONCE, n_slots)].tobytes()
+            for slot, place in enumerate(range(0, len(content), width), start):
+                record = content[place : place + width]
+                if record in wanted:
+                    found[slot] = record
+        return found
 
     def check_length(self, n_slots: int) -> None:
         """Refuse a file that does not hold this many slots."""

@@ -13,6 +13,7 @@ from .._types import LabelsLike
 from .._validation import check_labels
 from ..collection import Collection
 from ..features import Extractor
+from .adding import Added, add_new
 from .folders import collect_pictures
 from .reading import labels_of, read_pictures
 from .summary import AdditionSummary
@@ -27,10 +28,13 @@ def add_pictures(
     pictures: Sequence[str | os.PathLike[str]],
     *,
     labels: bool = True,
+    again: bool = False,
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> AdditionSummary:
     """Add pictures to a collection of pictures, all that can be read or none.
+
+    Pictures that are there already, with the same path in their folder and the same preview, are not stored again.
 
     Parameters
     ----------
@@ -39,21 +43,25 @@ def add_pictures(
         Files, and folders as in :func:`import_pictures`.
     labels : bool, default=True
         Whether the name of a subfolder is the label of the pictures in it.
+    again : bool, default=False
+        Store pictures that are there already once more.
     n_jobs, progress : as in :func:`import_pictures`
     """
     extractor = _extractor(collection, "pictures")
     files, n_others = collect_pictures(pictures)
     rows, previews, kept, skipped = read_pictures(files, extractor.steps, n_jobs, progress=progress)
     known = labels_of(kept) if labels else None
-    collection.add(rows, labels=known, references=[file.reference for file in kept], previews=previews)
+    references = [file.reference for file in kept]
+    added = add_new(collection, rows, labels=known, references=references, previews=previews, again=again)
     return AdditionSummary(
         collection=os.fspath(collection.folder),
         kind="pictures",
-        n_stored=len(kept),
+        n_stored=added.n_stored,
         n_items=len(collection),
-        n_labeled=0 if known is None else sum(label is not None for label in known),
+        n_labeled=added.n_labeled,
         skipped=tuple(skipped),
         n_other_files=n_others,
+        n_present=added.n_present,
     )
 
 
@@ -67,8 +75,11 @@ def add_texts(
     metadata: Sequence[Mapping[str, Any]] | None = None,
     references: Sequence[str | None] | None = None,
     replace: bool = False,
+    again: bool = False,
 ) -> AdditionSummary:
     """Add texts to a collection of texts, all of them or none.
+
+    Texts without ids that are there already, with the same metadata and reference, are not stored again.
 
     Parameters
     ----------
@@ -79,6 +90,8 @@ def add_texts(
         The metadata field that holds the text itself; None is that of the items that are there.
     replace : bool, default=False
         Replace items whose ids exist.
+    again : bool, default=False
+        Store texts that are there already once more.
     """
     extractor = _extractor(collection, "texts")
     if not len(texts):
@@ -86,15 +99,21 @@ def add_texts(
     rows = metadata or [{} for _ in texts]
     name = field or text_field(collection)
     stored = rows if name is None else [{**row, name: text} for row, text in zip(rows, texts, strict=True)]
-    given: dict[str, Any] = {"labels": labels, "ids": ids, "metadata": stored, "references": references}
-    put = collection.upsert if replace else collection.add
-    put(extractor.transform(texts), **given)
+    given: dict[str, Any] = {"labels": labels, "metadata": stored, "references": references}
+    vectors = extractor.transform(texts)
+    if ids is None:
+        added = add_new(collection, vectors, **given, again=again, sure=name is not None)
+    else:
+        put = collection.upsert if replace else collection.add
+        put(vectors, ids=ids, **given)
+        added = Added(len(texts), int(check_labels(labels, len(texts)).labeled.sum()))
     return AdditionSummary(
         collection=os.fspath(collection.folder),
         kind="texts",
-        n_stored=len(texts),
+        n_stored=added.n_stored,
         n_items=len(collection),
-        n_labeled=int(check_labels(labels, len(texts)).labeled.sum()),
+        n_labeled=added.n_labeled,
+        n_present=added.n_present,
     )
 
 

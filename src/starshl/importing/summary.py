@@ -8,7 +8,7 @@ from typing import Any
 
 from .._words import counted
 
-__all__ = ["AdditionSummary", "ImportSummary", "Skipped"]
+__all__ = ["AdditionSummary", "ImportSummary", "Skipped", "present_lines"]
 
 _SHOWN = 10  # skipped files listed on the screen
 
@@ -60,7 +60,10 @@ class ImportSummary:
 
 @dataclass(frozen=True, slots=True)
 class AdditionSummary:
-    """What was added to a collection, how many items it has now, and which files were left out."""
+    """What was added to a collection, how many items it has now, and what was left out.
+
+    ``n_present`` items were there already, and were not stored again.
+    """
 
     collection: str
     kind: str
@@ -69,6 +72,7 @@ class AdditionSummary:
     n_labeled: int
     skipped: tuple[Skipped, ...] = ()
     n_other_files: int = 0
+    n_present: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON holds it."""
@@ -77,8 +81,17 @@ class AdditionSummary:
     def text(self) -> str:
         """Return a few lines in plain words."""
         labeled = f"{self.n_labeled:,} of them with a label" if self.n_labeled else "without labels"
-        first = f"{counted(self.n_stored, self.kind[:-1])} stored, {labeled}; {self.n_items:,} items in total"
-        return "\n".join([first, *_left_out(self.n_other_files, self.skipped)])
+        labeled = f", {labeled}" if self.n_stored else ""
+        first = f"{counted(self.n_stored, self.kind[:-1])} stored{labeled}; {self.n_items:,} items in total"
+        return "\n".join([first, *present_lines(self.n_present), *_left_out(self.n_other_files, self.skipped)])
+
+
+def present_lines(n_present: int) -> list[str]:
+    """Say how many items were not stored because they were there already; nothing if there are none."""
+    if not n_present:
+        return []
+    was, it = ("was", "it") if n_present == 1 else ("were", "them")
+    return [f"{counted(n_present, 'item')} {was} there already and not stored again; --again stores {it} once more."]
 
 
 def _left_out(n_other_files: int, skipped: Sequence[Skipped]) -> list[str]:

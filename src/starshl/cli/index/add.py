@@ -29,8 +29,11 @@ from .queries import holds_pictures, holds_texts
 if TYPE_CHECKING:
     import numpy as np
 
+    from ...codes import BinaryCodes
     from ...collection import Collection
     from ...importing import AdditionSummary
+    from ...importing.adding import Added
+    from ...tables import Table
 
 __all__ = ["add"]
 
@@ -47,6 +50,7 @@ Text = Annotated[
     typer.Option("--text", "-t", metavar="COLUMN", help="The column of texts; by default, that of the collection."),
 ]
 Replace = Annotated[bool, typer.Option("--replace", help="Replace items whose ids exist.")]
+Again = Annotated[bool, typer.Option("--again", help="Store items that are there already once more.")]
 
 
 def add(
@@ -60,13 +64,15 @@ def add(
     references: References = None,
     drop: Drop = None,
     replace: Replace = False,
+    again: Again = False,
     jobs: Jobs = None,
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
     """Add vectors, texts or pictures, all of them or none.
 
-    Pictures that cannot be read are skipped and listed at the end.
+    Items without ids that are there already are not stored again: pictures with the same path in their folder and the
+    same preview, other items with the same columns. Pictures that cannot be read are skipped and listed at the end.
     """
     if replace and ids is None:
         raise ValueError("--replace needs --ids: without ids, no item can be replaced.")
@@ -75,39 +81,77 @@ def add(
     with opened(folder) as collection:
         if holds_pictures(collection, inputs):
             _check_no_columns(options, text)
-            _print_summary(_add_pictures(collection, inputs, no_labels, jobs, progress), as_json)
+            summary = _add_pictures(collection, inputs, no_labels, jobs, progress, again=again)
+            _print_summary(summary, as_json)
             return
         if len(inputs) > 1:
             raise ValueError(f"There are {len(inputs)} files. Only pictures can be several; add one file at a time.")
         if holds_texts(collection, inputs[0], vectors):
-            _print_summary(_add_texts(collection, inputs[0], text, options, replace, progress), as_json)
+            summary = _add_texts(collection, inputs[0], text, options, progress, replace=replace, again=again)
+            _print_summary(summary, as_json)
             return
         if text is not None:
             raise ValueError("--text is for tables of texts and for collections of texts. Leave it out.")
-        _add_vectors(collection, inputs[0], options, replace, progress, as_json)
+        _add_vectors(collection, inputs[0], options, progress, as_json, replace=replace, again=again)
 
 
 def _add_vectors(
-    collection: Collection, input: Path, options: RowOptions, replace: bool, progress: bool | None, as_json: bool
+    collection: Collection,
+    input: Path,
+    options: RowOptions,
+    progress: bool | None,
+    as_json: bool,
+    *,
+    replace: bool,
+    again: bool,
 ) -> None:
+    from ...importing.summary import present_lines
+
     table = read_rows(input, options, collection.hasher, as_items=True)
     if not replace:
         _check_ids_are_new(collection, table.ids)
     codes = encode_items(collection.hasher, table, progress)
     with busy("storing", progress):
-        stored = store_items(collection, table, codes, replace=replace)
+        added = _store(collection, table, codes, replace=replace, again=again)
     answer = {
-        "stored": len(stored),
+        "stored": added.n_stored,
         "items": len(collection),
         "vectors": feature_columns(table),
         "labels": table.label_column,
+        "present": added.n_present,
+        "look_present": added.look_present,
     }
-    text = f"{answer['stored']:,} items stored, {answer['items']:,} in total{origin(table)}"
-    print_answer(answer, text, as_json)
+    text = f"{added.n_stored:,} items stored, {answer['items']:,} in total{origin(table)}"
+    lines = [text, *present_lines(added.n_present)]
+    if added.look_present:
+        lines.append(
+            "All of them look like items that were there already: reference, metadata and code are the same. If this "
+            f"is the same file once more, remove the {added.n_stored:,} items with the highest ids."
+        )
+    print_answer(answer, "\n".join(lines), as_json)
+
+
+def _store(collection: Collection, table: Table, codes: BinaryCodes, *, replace: bool, again: bool) -> Added:
+    """Store the items of a table; those without ids only if they are not there already."""
+    from ..._validation import check_labels
+    from ...importing.adding import Added, add_new
+
+    if table.ids is None:
+        about: dict[str, Any] = {"labels": table.y, "metadata": table.metadata, "references": table.references}
+        return add_new(collection, table.X, codes=codes, **about, again=again)
+    stored = store_items(collection, table, codes, replace=replace)
+    return Added(len(stored), int(check_labels(table.y, len(stored)).labeled.sum()))
 
 
 def _add_texts(
-    collection: Collection, input: Path, column: str | None, options: RowOptions, replace: bool, progress: bool | None
+    collection: Collection,
+    input: Path,
+    column: str | None,
+    options: RowOptions,
+    progress: bool | None,
+    *,
+    replace: bool,
+    again: bool,
 ) -> AdditionSummary:
     from ...importing import add_texts
     from ...importing.more import text_field
@@ -118,16 +162,22 @@ def _add_texts(
     if not replace:
         _check_ids_are_new(collection, about.get("ids"))
     with busy("storing", progress):
-        return add_texts(collection, texts, replace=replace, **about)
+        return add_texts(collection, texts, replace=replace, again=again, **about)
 
 
 def _add_pictures(
-    collection: Collection, inputs: list[Path], no_labels: bool, jobs: int | None, progress: bool | None
+    collection: Collection,
+    inputs: list[Path],
+    no_labels: bool,
+    jobs: int | None,
+    progress: bool | None,
+    *,
+    again: bool,
 ) -> AdditionSummary:
     from ...importing import add_pictures
 
     shown = progress_shown(progress)
-    return add_pictures(collection, inputs, labels=not no_labels, n_jobs=jobs, progress=shown)
+    return add_pictures(collection, inputs, labels=not no_labels, again=again, n_jobs=jobs, progress=shown)
 
 
 def _print_summary(summary: AdditionSummary, as_json: bool) -> None:
@@ -135,6 +185,7 @@ def _print_summary(summary: AdditionSummary, as_json: bool) -> None:
         "stored": summary.n_stored,
         "items": summary.n_items,
         "labeled": summary.n_labeled,
+        "present": summary.n_present,
         "skipped": [asdict(each) for each in summary.skipped],
         "other_files": summary.n_other_files,
     }
