@@ -248,6 +248,17 @@ def test_all_lengths_are_measured_as_if_alone_and_the_choice_is_told(digits, def
     assert (stored["n_bits"], stored["bytes_before"], stored["bytes_after"]) == (16, 256, 2)
 
 
+def test_lengths_may_come_as_an_array_and_a_hasher_is_measured_with_its_own_seed(digits, tmp_path):
+    X, y = digits
+    hasher = LSHash(8, random_state=3)
+    result = binarize(tmp_path / "items", X, y, hasher=hasher, n_bits=np.array([8, 24]), n_queries=60)
+    by_seed = [compare(X, y, hasher=LSHash(8, random_state=seed), rivals=[], n_queries=60) for seed in (3, 0)]
+    measured = [one.methods[1].precision_at_10 for one in by_seed]
+    assert result.lengths[0].methods[0].precision_at_10 == measured[0] != measured[1]
+    with Collection(tmp_path / "items", read_only=True) as collection:
+        assert collection.n_bits == result.n_bits == 24
+
+
 def test_the_verdict_is_on_the_page_and_in_the_file(default_items):
     folder, _, result = default_items
     assert "These codes are good for finding items of the same class" in result.verdict

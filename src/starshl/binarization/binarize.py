@@ -89,7 +89,9 @@ def binarize(
     split = hold_out(X, y, n_queries, random_state)
     choice = choose_hasher(split, hasher, n_bits)
     comparison = compare_choice(split, choice)
-    fitted = _fit(at_length(choice.hasher, comparison.n_bits) if n_bits else choice.hasher, X, y, feature_names)
+    is_settled = len(choice.lengths) == 1
+    chosen = choice.hasher if is_settled else at_length(choice.hasher, comparison.n_bits)
+    fitted = _fit(chosen, X, y, feature_names)
     codes = codes_of_vectors(fitted, X, y)
     with appearing_collection(folder, fitted) as collection:
         # The codes of labels follow from the labels, which are stored.
