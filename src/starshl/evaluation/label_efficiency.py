@@ -50,6 +50,7 @@ def label_efficiency(
 ) -> LabelEfficiency:
     """Hide all labels but a few, let every learner find the hidden ones, and count how many it gets right.
 
+    ``y`` holds class numbers from 0, because a learner sees -1 where a label is hidden.
     In one draw all learners see the same labels, and more labels per class include the fewer ones.
 
     Examples
@@ -75,7 +76,12 @@ def label_efficiency(
 
 
 def draw_labels(y: np.ndarray, n_per_class: int, rng: np.random.Generator) -> np.ndarray:
-    """Return y with ``n_per_class`` random labels of every class, -1 elsewhere."""
+    """Return y with ``n_per_class`` random labels of every class, -1 elsewhere; y holds class numbers from 0."""
+    if y.dtype.kind not in "iu" or y.min(initial=0) < 0:
+        raise ValueError(
+            f"y holds {y.dtype} labels, {np.unique(y)[:3].tolist()} among them; they must be whole numbers from 0, "
+            "because -1 stands for an unknown label. Number the classes: np.unique(y, return_inverse=True)[1]."
+        )
     order = rng.permutation(len(y))
     known = np.full(len(y), -1, dtype=np.int64)
     for label, n_rows in zip(*np.unique(y, return_counts=True), strict=True):
