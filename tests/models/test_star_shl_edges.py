@@ -101,6 +101,12 @@ def test_unsupervised_mode_does_not_collapse():
         assert len(np.unique(hasher.assignments_)) == 3
 
 
+def test_clusters_keep_their_numbers_if_empty_text_marks_every_row():
+    hasher = StarSHL(4, n_codewords=12, random_state=0).fit(X3, np.array([""] * len(X3)))
+    assert np.array_equal(hasher.transduction_, hasher.predict(X3))
+    assert hasher.transduction_.max() > 9  # cut off to one letter, 10 and 11 would be 1
+
+
 def test_the_papers_settings_let_clusters_empty():
     X = np.random.default_rng(0).standard_normal((40, 2))
     first = np.r_[np.zeros(39, dtype=int), 1]

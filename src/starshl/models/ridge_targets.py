@@ -25,7 +25,7 @@ from .unlabeled import graph_of_rows, guess_clusters
 if TYPE_CHECKING:
     from .star_ridge import StarRidge
 
-__all__ = ["choose_targets", "read_labels", "row_targets", "with_given_labels"]
+__all__ = ["choose_targets", "read_labels", "row_targets"]
 
 
 def read_labels(
@@ -126,10 +126,3 @@ def _plain_kernel(samples: Samples, kernels: str | Sequence[Kernel], rows: np.nd
     chosen = samples if len(rows) == len(samples) else samples.take(rows)
     known = [] if isinstance(kernels, str) else list(kernels)
     return chosen.plain_kernel(known, lambda: chosen.bank(fit_kernels(known, chosen.values), plan))
-
-
-def with_given_labels(predicted: np.ndarray, given: PartialLabels) -> np.ndarray:
-    """Return the predicted labels with those that were given, also of classes whose rows all have weight zero."""
-    labels: np.ndarray = predicted.astype(given.dtype if given.labeled.any() else predicted.dtype)
-    labels[given.labeled] = given.classes[given.index[given.labeled]]
-    return labels

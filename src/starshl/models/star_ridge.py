@@ -21,6 +21,7 @@ from ..graphs import NeighborGraph
 from ..kernels import KernelsLike, ViewsLike
 from ..solvers.calibration import Calibration
 from .compression import compress_expansion
+from .decoding import with_given_labels
 from .initial import check_codebook, initial_codewords
 from .item_codes import with_codewords
 from .kernel_hasher import KernelHasher
@@ -28,7 +29,7 @@ from .landmark_training import solve_by_landmarks
 from .novelty import without_novelty
 from .novelty_training import NoveltyTraining
 from .posterior import QUERY_SHARPENING, bit_scores, choose_database_temperature, linear_bit_scores, posterior
-from .ridge_targets import choose_targets, read_labels, with_given_labels
+from .ridge_targets import choose_targets, read_labels
 from .ridge_training import (
     RidgeSettings,
     RidgeSolution,

@@ -22,7 +22,7 @@ from ..kernels import KernelsLike, ViewsLike
 from ..solvers import Solution, hinge_distances
 from .bound import GeneralizationBound, generalization_bound
 from .compression import Compressed, compress_expansion
-from .decoding import nearest_classes
+from .decoding import nearest_classes, with_given_labels
 from .item_codes import known_labels
 from .kernel_hasher import KernelHasher
 from .learned import learned_by_descent
@@ -377,10 +377,7 @@ class StarSHL(KernelHasher):
         known, own = known_labels(labels, self.classes_)
         scores[known] = self.codewords_[own]
         self.training_packed_ = BinaryCodes.from_scores(scores).packed
-        transduction = self.classes_[index].astype(labels.dtype)
-        if labels.labeled.any():
-            transduction[labels.labeled] = labels.classes[labels.index[labels.labeled]]
-        self.transduction_ = transduction
+        self.transduction_ = with_given_labels(self.classes_[index], labels)
 
     def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return f_b(x), whose sign is bit b."""
