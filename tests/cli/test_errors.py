@@ -360,10 +360,12 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(words, files
     assert "cannot be written to" in refused(*words)
 
 
-def test_a_report_folder_below_a_file_is_refused_before_any_work(tmp_path, monkeypatch, refused):
+@pytest.mark.parametrize("command", ["demo", "reproduce", "report"])
+def test_a_report_folder_below_a_file_is_refused_before_any_work(command, tmp_path, monkeypatch, refused):
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr("starshl.cli.demo.compare_on_digits", None)
-    assert "is a file" in refused("demo", "-o", tmp_path / "file" / "report")
+    for work in ("cli.demo.compare_on_digits", "paper.make_plan", "paper.write_report"):
+        monkeypatch.setattr(f"starshl.{work}", None)
+    assert "is a file" in refused(command, "-o", tmp_path / "file" / "report")
 
 
 def test_a_model_that_needs_functions_is_refused_without_speaking_python(blobs, tmp_path, files, refused):

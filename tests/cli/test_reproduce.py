@@ -56,6 +56,16 @@ def test_report_is_written_from_records_alone(starshl, answer, places, tmp_path)
     assert (tmp_path / "other" / "report.html").read_text() == (tmp_path / "report" / "report.html").read_text()
 
 
+def test_a_report_never_replaces_the_records_and_summaries_it_is_made_from(starshl, places, tmp_path):
+    starshl(*FAST, *places)
+    inputs = [path for path in (tmp_path / "records").rglob("*") if path.is_file()]
+    before = {path: path.read_bytes() for path in inputs}
+    for path in inputs:
+        found = starshl("report", tmp_path / "records", "-o", tmp_path / "other", "--markdown", path)
+        assert (found.exit_code, "is the same file as the input" in found.stderr) == (2, True)
+    assert {path: path.read_bytes() for path in inputs} == before
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from .options import AsJson, Jobs, print_json
+from .outputs import check_output, check_output_folder
 
 __all__ = ["report", "tell_damaged"]
 
@@ -67,6 +68,11 @@ def report(
     if summaries is None and records is None:
         summaries = default_summaries(_DEFAULT_RECORDS)
     records = records or _DEFAULT_RECORDS
+    check_output_folder(output)
+    if markdown is not None:
+        check_output(markdown, [*records.rglob("*"), *(() if summaries is None else summaries.rglob("*"))])
+    if pages is not None:
+        check_output_folder(pages)
     written = write_report(records, output, summaries=summaries, n_jobs=jobs)
     if markdown is not None:
         write_atomically(markdown, written.markdown.read_bytes())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from .options import AsJson, print_json
+from .outputs import check_output_folder
 from .report import tell_damaged
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ def reproduce(
     from ..evaluation import RecordFolder, SummaryFolder, execute
     from ..paper import default_summaries, figures_named, make_plan, write_report
 
+    check_output_folder(output)
     figures = figures_named([name for text in figure or ["digits"] for name in _split(text, "--figure")])
     plan = make_plan(
         figures,
