@@ -4,14 +4,13 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from starshl import datasets
-from starshl.cli.data import app
+from starshl.exceptions import DownloadError
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run(starshl, tmp_path, monkeypatch):
     """A machine whose data folder holds one file, and that has no network."""
     folder = tmp_path / "data"
     folder.mkdir()
@@ -26,8 +25,7 @@ def run(tmp_path, monkeypatch):
         y=rng.integers(0, 10, 70_000),
         split=np.zeros(70_000, np.uint8),
     )
-    runner = CliRunner()
-    return lambda *words: runner.invoke(app, list(words))
+    return lambda *words: starshl("data", *words)
 
 
 def no_network(*arguments, **settings):
@@ -65,6 +63,11 @@ def test_get_without_a_network_says_what_to_do(run):
     assert (result.exit_code, result.stdout) == (1, "")
     assert "put mnist.npz into the folder" in result.stderr
     assert "Network is unreachable" in result.stderr
+
+
+def test_a_failure_can_be_traced_to_where_it_happened(run, monkeypatch):
+    monkeypatch.setenv("STARSHL_TRACEBACK", "1")
+    assert isinstance(run("get", "mnist").exception, DownloadError)
 
 
 def test_bad_usage_exits_with_two(run):

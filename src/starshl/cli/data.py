@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -19,7 +20,7 @@ app = typer.Typer(no_args_is_help=True, help="List, fetch and locate data sets."
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A name from `starshl data list`.")]
 
-_EXIT_USAGE, _EXIT_FAILURE = 2, 1
+_EXIT_FAILURE = 1
 
 
 @app.command("list")
@@ -27,7 +28,7 @@ def list_sets(as_json: AsJson = False) -> None:
     """List all data sets: sizes, places, sources and notes."""
     from .. import datasets
 
-    with _errors_as_sentences():
+    with _failures_as_sentences():
         sets = datasets.describe_all()
     if as_json:
         typer.echo(json.dumps([asdict(about) for about in sets], indent=2))
@@ -48,7 +49,7 @@ def get(name: Name, as_json: AsJson = False) -> None:
     """
     from .. import datasets
 
-    with _errors_as_sentences():
+    with _failures_as_sentences():
         if datasets.describe(name).where != "package":
             datasets.fetch(name, progress=not as_json)
         loaded = datasets.get(name, download=False)
@@ -63,7 +64,7 @@ def path(name: Name, as_json: AsJson = False) -> None:
     """
     from .. import datasets
 
-    with _errors_as_sentences():
+    with _failures_as_sentences():
         about = datasets.describe(name)
     if about.path is None and about.where != "package":
         advice = (
@@ -95,15 +96,14 @@ def _where(about: Description) -> str:
 
 
 @contextmanager
-def _errors_as_sentences() -> Iterator[None]:
-    """Turn errors of the library into a sentence on stderr: exit 2 for a bad name, 1 for a failure."""
+def _failures_as_sentences() -> Iterator[None]:
+    """End with exit code 1 if a set cannot be had; a bad name stays an error, which ends with 2."""
     from ..exceptions import ChecksumError
 
     try:
         yield
     except (ChecksumError, OSError) as error:
+        if os.environ.get("STARSHL_TRACEBACK"):
+            raise
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(_EXIT_FAILURE) from error
-    except ValueError as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(_EXIT_USAGE) from error
