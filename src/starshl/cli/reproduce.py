@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
+from .lengths import parse_lengths
 from .options import AsJson, print_json
 from .outputs import check_output_folder
 from .report import tell_damaged
@@ -94,7 +95,7 @@ def reproduce(
     figures = figures_named([name for text in figure or ["digits"] for name in _split(text, "--figure")])
     plan = make_plan(
         figures,
-        bits=None if bits is None else [_length(text) for text in _split(bits, "--bits")],
+        bits=None if bits is None else parse_lengths(bits),
         methods=None if methods is None else _split(methods, "--methods"),
         data_sets=None if data is None else _split(data, "--data"),
         n_runs=runs,
@@ -125,13 +126,6 @@ def _split(text: str, option: str) -> list[str]:
     if not parts:
         raise ValueError(f"{option} is empty; leave it out for the default, or name something.")
     return parts
-
-
-def _length(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(f"--bits has {text!r}; it must be whole numbers separated by commas, such as 15,45.") from None
 
 
 def _as_dict(plan: Plan, outcome: Outcome, records: Path, page: Path) -> dict[str, Any]:
