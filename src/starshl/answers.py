@@ -154,11 +154,15 @@ class Written(_Answer):
 
 @dataclass(frozen=True, slots=True)
 class Prediction(_Answer):
-    """Predicted labels, and the probabilities of all classes if they were asked for."""
+    """Predicted labels, and the probabilities of all classes if they were asked for.
 
-    labels: list[Label]
+    The label of a text without a known word is None, and ``notes`` name such texts.
+    """
+
+    labels: list[Label | None]
     classes: list[Label] | None = None
     probabilities: list[list[float]] | None = None
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import shutil
 import threading
 
 import httpx
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -17,6 +18,8 @@ from starshl.web.http import create_app
 
 from .conftest import InProcess
 from .drawn import BLUE, COLORS, encoded
+
+WORDS = "Use other words."
 
 
 @pytest.fixture(scope="module")
@@ -244,10 +247,31 @@ def test_a_snapshot_carries_extractor_and_previews(ask):
     assert _search(ask, BLUE).status_code == 200
 
 
-def test_a_text_without_a_known_word_gets_a_note_or_is_refused(ask):
-    sentence = "None of the words of the text 'zzzz qqqq' is known to this collection"
-    (note,) = ask("POST", "/collections/texts/search", json={"texts": ["zzzz qqqq"], "k": 2}).json()["notes"]
-    assert note.startswith(sentence)
-    for what in ("encode", "predict"):
-        refused = ask("POST", f"/collections/texts/{what}", json={"texts": ["zzzz qqqq"]})
-        assert (refused.status_code, refused.json()["detail"].startswith(sentence)) == (422, True)
+def test_a_text_without_a_known_word_gets_a_note_and_no_label(ask):
+    def asked(what, texts, **more):
+        response = ask("POST", f"/collections/texts/{what}", json={"texts": texts, **more})
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    sentence = "None of the words of the text 'zzzz qqqq' is known to this collection, so "
+    assert asked("search", ["zzzz qqqq"], k=2)["notes"] == [f"{sentence}what is found there means nothing. {WORDS}"]
+    assert asked("encode", ["zzzz qqqq"])["notes"] == [f"{sentence}the code there says nothing about it. {WORDS}"]
+    alone = asked("predict", ["zzzz qqqq"])
+    assert (alone["labels"], alone["notes"]) == ([None], [f"{sentence}the label there is null. {WORDS}"])
+
+
+def test_the_texts_of_a_batch_that_have_no_known_word_are_named_and_the_others_answered(ask):
+    known = ask("POST", "/collections/texts/items/list", json={"limit": 2}).json()["items"]
+    texts = [known[0]["metadata"]["text"], "zzzz", known[1]["metadata"]["text"], "", "qqqq"]
+    root = "/collections/texts"
+    expected = ask("POST", f"{root}/predict", json={"texts": [texts[0], texts[2]], "probabilities": True}).json()
+    found = ask("POST", f"{root}/predict", json={"texts": texts, "probabilities": True}).json()
+    assert expected["notes"] == []
+    assert found["labels"] == [expected["labels"][0], None, expected["labels"][1], None, None]
+    assert np.allclose(found["probabilities"][:3:2], expected["probabilities"])
+    (note,) = found["notes"]
+    assert "3 texts is known to this collection: texts[1] ('zzzz'), texts[3], texts[4]. So the label there" in note
+    codes = ask("POST", f"{root}/encode", json={"texts": texts}).json()
+    assert len(codes["codes"]) == 5
+    (note,) = ask("POST", f"{root}/encode", json={"texts": texts[:2]}).json()["notes"]
+    assert note.startswith("None of the words of texts[1] ('zzzz') is known to this collection, so the code there")

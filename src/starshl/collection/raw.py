@@ -28,6 +28,7 @@ __all__ = [
     "load_extractor",
     "raw_facts",
     "title_field",
+    "unknown_texts",
     "unknown_texts_note",
 ]
 
@@ -36,6 +37,7 @@ KINDS = (*RAW_KINDS, "vectors")
 
 _KIND, _TITLE, _EXTRACTOR = "kind", "title_field", "extractor"
 _SHOWN = 80  # letters of a text in a message
+_LISTED = 10  # texts in a message
 _DRAFT = "extractor.draft"
 _NAME = re.compile(r"extractor-[0-9a-f]{16}\.star")
 
@@ -119,17 +121,28 @@ def load_extractor(folder: Path, name: str, steps: Sequence[Any] | None) -> Extr
     return Extractor.load(folder / name, steps)
 
 
-def unknown_texts_note(texts: Sequence[str], vectors: np.ndarray) -> str | None:
-    """Say which texts have no word that the extractor knows, which gives zeros; None if all have one."""
-    unknown = np.flatnonzero(~np.asarray(vectors).any(axis=1)).tolist()
+def unknown_texts(vectors: np.ndarray) -> list[int]:
+    """Return which texts have no word that the extractor knows: those whose vectors are zeros."""
+    return np.flatnonzero(~np.asarray(vectors).any(axis=1)).tolist()
+
+
+def unknown_texts_note(
+    texts: Sequence[str], vectors: np.ndarray, outcome: str = "what is found there means nothing"
+) -> str | None:
+    """Say which texts have no word that the extractor knows, and what becomes of each; None if all have one."""
+    unknown = unknown_texts(vectors)
     if not unknown:
         return None
     first = repr(str(texts[unknown[0]])[:_SHOWN])
-    which = f"the text {first}" if len(unknown) == 1 else f"{len(unknown):,} texts, the first of them {first},"
-    return (
-        f"None of the words of {which} is known to this collection, so what is found for it means nothing. Use other "
-        "words."
-    )
+    if len(texts) == 1:
+        which = f"the text {first} is known to this collection, so"
+    elif len(unknown) == 1:
+        which = f"texts[{unknown[0]}] ({first}) is known to this collection, so"
+    else:
+        others = ", ".join(f"texts[{place}]" for place in unknown[1:_LISTED]) + ", ..." * (len(unknown) > _LISTED)
+        listed = f"texts[{unknown[0]}] ({first}), {others}"
+        which = f"{len(unknown):,} texts is known to this collection: {listed}. So"
+    return f"None of the words of {which} {outcome}. Use other words."
 
 
 def check_extractor_file(folder: Path, name: str) -> None:

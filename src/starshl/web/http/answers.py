@@ -68,10 +68,14 @@ class SearchAnswers:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """Codes in hexadecimal: bit j is bit j % 8, counted from the least significant, of byte j // 8."""
+    """Codes in hexadecimal: bit j is bit j % 8, counted from the least significant, of byte j // 8.
+
+    ``notes`` name texts without a known word.
+    """
 
     n_bits: int
     codes: list[str]
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +93,8 @@ class JobList:
     jobs: list[Job]
 
 
-def encoded_answer(codes: BinaryCodes) -> Encoded:
-    return Encoded(n_bits=codes.n_bits, codes=[row.tobytes().hex() for row in codes.packed])
+def encoded_answer(codes: BinaryCodes, notes: Sequence[str] = ()) -> Encoded:
+    return Encoded(n_bits=codes.n_bits, codes=[row.tobytes().hex() for row in codes.packed], notes=list(notes))
 
 
 def item_answer(item: Item, vector: list[float] | None = None) -> answers.Item:

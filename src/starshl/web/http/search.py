@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import numpy as np
 
-from ...answers import Prediction
-from ...collection.raw import unknown_texts_note
+from ...answers import Label, Prediction
+from ...collection.raw import unknown_texts, unknown_texts_note
 from ..raw import text_vectors
 from ..requests import SearchOptions
 from ..searcher import Rows, Searcher
@@ -44,13 +45,23 @@ async def recommend(body: RecommendRequest, collection: InCollection) -> SearchA
 @routes.post("/encode")
 async def encode(body: VectorsRequest, collection: InCollection) -> Encoded:
     """Encode vectors or texts as queries."""
-    return encoded_answer(await answer(collection.encode(await _known_vectors(body, collection))))
+    vectors = await _vectors(body, collection)
+    notes = _notes_about_texts(body, vectors, "the code there says nothing about it")
+    return encoded_answer(await answer(collection.encode(vectors)), notes)
 
 
 @routes.post("/predict")
 async def predict(body: PredictRequest, collection: InCollection) -> Prediction:
-    """Predict the labels of vectors or texts, perhaps with probabilities."""
-    return await answer(collection.predict(await _known_vectors(body, collection), probabilities=body.probabilities))
+    """Predict the labels of vectors or texts, perhaps with probabilities; null for a text without a known word."""
+    vectors = await _vectors(body, collection)
+    predicted = await answer(collection.predict(vectors, probabilities=body.probabilities))
+    if body.texts is None:
+        return predicted
+    outcome = "the label there is null" + (", and the probabilities mean nothing" if body.probabilities else "")
+    labels: list[Label | None] = list(predicted.labels)
+    for place in unknown_texts(np.asarray(vectors)):
+        labels[place] = None
+    return replace(predicted, labels=labels, notes=_notes_about_texts(body, vectors, outcome))
 
 
 async def notes_about(options: SearchOptions, collection: Searcher) -> list[str]:
@@ -70,19 +81,16 @@ async def _vectors(body: VectorsRequest | SearchRequest, collection: Searcher) -
     return body.vectors
 
 
-async def _known_vectors(body: VectorsRequest, collection: Searcher) -> Rows:
-    """Return vectors; a text without a known word is refused, because nothing can be said about it."""
-    vectors = await _vectors(body, collection)
-    unknown = None if body.texts is None else unknown_texts_note(body.texts, np.asarray(vectors))
-    if unknown is not None:
-        raise ValueError(unknown)
-    return vectors
+def _notes_about_texts(
+    body: VectorsRequest | SearchRequest, vectors: Rows | None, outcome: str = "what is found there means nothing"
+) -> list[str]:
+    """Return a note about texts without a known word, if there are any, that says what becomes of them."""
+    note = None if body.texts is None else unknown_texts_note(body.texts, np.asarray(vectors), outcome)
+    return [] if note is None else [note]
 
 
 async def _searched(body: SearchRequest, collection: Searcher) -> SearchAnswer:
     options = body.to_options()
     vectors = None if body.items is not None else await _vectors(body, collection)
     found = await answer(collection.search(vectors, body.items, options))
-    unknown = None if body.texts is None else unknown_texts_note(body.texts, np.asarray(vectors))
-    notes = await notes_about(options, collection)
-    return search_answer(found, notes if unknown is None else [unknown, *notes])
+    return search_answer(found, _notes_about_texts(body, vectors) + await notes_about(options, collection))
