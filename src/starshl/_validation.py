@@ -145,6 +145,12 @@ class PartialLabels:
         index[index >= 0] = renumbered
         return PartialLabels(self.classes[present], index, self.dtype)
 
+    def positions_in(self, classes: np.ndarray) -> np.ndarray:
+        """Return where the label of each row stands among other classes, -1 if it does not or there is none."""
+        places = {label: place for place, label in enumerate(classes.tolist())}
+        place_of = np.array([places.get(label, -1) for label in self.classes.tolist()] + [-1])
+        return place_of[self.index]  # -1, unlabeled, takes the last entry
+
 
 def check_labels(y: LabelsLike, n_samples: int) -> PartialLabels:
     """Read labels, some of which may be missing.

@@ -158,9 +158,7 @@ class Codebook:
 
     def positions_of(self, labels: PartialLabels) -> np.ndarray:
         """Return the row of ``words`` of each label, as :meth:`positions` does."""
-        places = {label: place for place, label in enumerate(self.classes.tolist())}
-        place_of = np.array([places.get(label, -1) for label in labels.classes.tolist()] + [-1])
-        return place_of[labels.index]  # -1, unlabeled, takes the last entry
+        return labels.positions_in(self.classes)
 
     def word_of(self, labels: ArrayLike) -> np.ndarray:
         """Return the words of labels, int8 of -1 and +1 of shape (n_labels, n_bits); refuse labels without a word."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from .._types import Rows
 from .._validation import PartialLabels
-from ..models.item_codes import known_labels
 from ..models.star_ridge import StarRidge
 
 __all__ = ["TrainingRows", "places_of"]
@@ -35,9 +34,7 @@ class TrainingRows:
     @classmethod
     def of(cls, class_hasher: Any, rows: Rows, labels: PartialLabels) -> TrainingRows:
         """Return the rows with their labels and the predictions of a fitted class hasher."""
-        known, index = known_labels(labels, class_hasher.classes_)
-        label = np.full(rows.shape[0], -1)
-        label[known] = index
+        label = labels.positions_in(class_hasher.classes_)
         if isinstance(class_hasher, StarRidge):
             return cls(rows, label, _left_out_guesses(class_hasher))
         return cls(rows, label, places_of(class_hasher, class_hasher.predict(rows)))

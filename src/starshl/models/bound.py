@@ -130,8 +130,11 @@ def _codeword_index(hasher: StarSHL, y: LabelsLike, n_rows: int) -> np.ndarray:
     labels = check_labels(y, n_rows)
     if not labels.labeled.any():
         raise ValueError("y has no labels; the bound compares codes with the codewords of given labels.")
-    unknown = np.setdiff1d(labels.classes, hasher.classes_)
+    positions = labels.positions_in(hasher.classes_)
+    unknown = np.unique(labels.index[labels.labeled & (positions < 0)])
     if len(unknown):
-        raise ValueError(f"y has classes {unknown.tolist()!r} that this hasher has no codeword for.")
-    translate = np.searchsorted(hasher.classes_, labels.classes)
-    return np.where(labels.labeled, translate[labels.index], -1)
+        raise ValueError(
+            f"y has classes {labels.classes[unknown].tolist()!r}, for which this hasher has no codeword. Leave their "
+            "rows out, or mark them as unlabeled."
+        )
+    return positions

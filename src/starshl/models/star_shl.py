@@ -23,7 +23,6 @@ from ..solvers import Solution, hinge_distances
 from .bound import GeneralizationBound, generalization_bound
 from .compression import Compressed, compress_expansion
 from .decoding import nearest_classes, with_given_labels
-from .item_codes import known_labels
 from .kernel_hasher import KernelHasher
 from .learned import learned_by_descent
 from .novelty import without_novelty
@@ -374,8 +373,8 @@ class StarSHL(KernelHasher):
             guess = training.guess.after_fit(hinge_distances(solution.scores, self.codewords_) / self.n_bits)
             index[rows] = guess.index
             scores[rows] = guess.bit_scores(self.codewords_)
-        known, own = known_labels(labels, self.classes_)
-        scores[known] = self.codewords_[own]
+        own = labels.positions_in(self.classes_)
+        scores[own >= 0] = self.codewords_[own[own >= 0]]
         self.training_packed_ = BinaryCodes.from_scores(scores).packed
         self.transduction_ = with_given_labels(self.classes_[index], labels)
 
