@@ -60,10 +60,7 @@ def curve_of(name: str) -> LabelEfficiency | None:
     if len(labels) < 2:
         return None
     accuracies = {shown: tuple(tuple(by_labels[n][shown].values()) for n in labels) for shown, _ in DRAWN.values()}
-    n_draws = min(len(draws) for lists in accuracies.values() for draws in lists)
-    origin = (
-        f"Measured for this release by `python benchmarks/defaults few-labels`, {counted(n_draws, 'draw')} of labels; "
-        "`starshl demo` measures a small one on your machine."
-    )
+    n_draws = counted(min(len(draws) for lists in accuracies.values() for draws in lists), "draw")
+    origin = f"Measured for this release by `python benchmarks/defaults few-labels`, {n_draws} of labels."
     task = FEW_LABELS[name]
     return LabelEfficiency(f"{task.title}, {task.n_train:,} rows", origin, task.n_train, labels, accuracies)

@@ -1,4 +1,4 @@
-"""Two other ways to spread few labels over a graph of neighbors: Poisson learning and label spreading."""
+"""Two other ways to spread few labels over a graph of neighbors, which benchmarks/defaults measures StarRidge against."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from ..reports.document import listed
 from ..reports.results import read_results
 from ..reports.write import WrittenReport, write_document
 from .document import build_document
-from .label_curve import curves_for
+from .label_curve import shipped_curves
 from .lineup import LINEUP
 from .protocols import PROTOCOLS
 
@@ -65,5 +65,5 @@ def write_report(
         if results.damaged:
             raise ValueError(f"{os.fspath(records)!r} holds no readable run; damaged: {listed(results.damaged)}.")
         raise ValueError(f"{os.fspath(records)!r} holds no run records yet. Run some experiments first.")
-    document = build_document(folder, results, curves_for(Path(records)))
+    document = build_document(folder, results, shipped_curves())
     return write_document(document, results, output)
