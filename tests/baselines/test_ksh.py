@@ -46,13 +46,19 @@ def test_pair_similarity_is_symmetric_and_unknown_elsewhere():
     assert S.toarray().tolist() == [[1, 0, -1], [0, 1, 1], [-1, 1, 1]]
 
 
+def smooth_objective_of(K, R, a):
+    """Return the smooth objective of coefficients, and its gradient in them."""
+    value, pull = smooth_objective(K @ a, R.__matmul__)
+    return value, K.T @ pull
+
+
 def test_gradient_matches_finite_differences(problem):
     K, _, _, R = problem
     a = np.random.default_rng(2).standard_normal(12)
-    value, gradient = smooth_objective(K, R.__matmul__, a)
+    value, gradient = smooth_objective_of(K, R, a)
     phi = 2 / (1 + np.exp(-K @ a)) - 1
     assert np.isclose(value, -phi @ R @ phi)
-    numeric = approx_fprime(a, lambda a: smooth_objective(K, R.__matmul__, a)[0], 1e-7)
+    numeric = approx_fprime(a, lambda a: smooth_objective_of(K, R, a)[0], 1e-7)
     assert np.allclose(gradient, numeric, atol=1e-3, rtol=1e-4)
 
 
@@ -73,8 +79,8 @@ def test_climbing_reaches_a_stationary_point_no_worse_than_its_start(problem):
     K, _, _, R = problem
     start = _relaxed_optimum(K.T @ R @ K, K.T @ K, len(K))
     found, _ = climb(K, R.__matmul__, start, 3000, 0.0)
-    value, gradient = smooth_objective(K, R.__matmul__, found)
-    start_value, start_gradient = smooth_objective(K, R.__matmul__, start)
+    value, gradient = smooth_objective_of(K, R, found)
+    start_value, start_gradient = smooth_objective_of(K, R, start)
     assert value < start_value
     assert np.linalg.norm(gradient) < 1e-2 * np.linalg.norm(start_gradient)
 

@@ -29,7 +29,7 @@ def bound(u, v, losses):
 
 def test_inference_of_a_worked_example():
     u, v = np.array([0.5, -0.2, 1.0]), np.array([0.4, 0.3, -0.1])
-    similar, dissimilar = hinge_losses(3, 1, scaled=False)
+    similar, dissimilar = np.array([[0.0, 1.0, 2.0, 3.0], [2.0, 1.0, 0.0, 0.0]])
     g, h = np.empty(3), np.empty(3)
     assert infer_codes(u, v, similar, g, h) == pytest.approx(4.7)
     assert (g != h).sum() == 3

@@ -69,23 +69,20 @@ def test_record_comes_back_as_it_was_saved(tmp_path):
 def test_anything_that_changes_the_result_makes_another_run(change, tmp_path):
     folder = RecordFolder(tmp_path / "runs")
     folder.save(RECORD)
-    assert folder.finished(KEY)
-    assert not folder.finished(replace(KEY, **change))
-    assert folder.path_of(replace(KEY, **change)) != folder.path_of(KEY)
+    assert folder.path_of(KEY).exists()
+    assert not folder.path_of(replace(KEY, **change)).exists()
 
 
 def test_order_of_settings_does_not_matter():
     assert replace(KEY, settings={"rate": 0.5, "scaling": "max"}).file_name == KEY.file_name
 
 
-def test_failed_run_is_done_unless_a_retry_is_asked_for(tmp_path):
+def test_a_record_replaces_that_of_an_attempt_that_failed(tmp_path):
     folder = RecordFolder(tmp_path / "runs")
     folder.save(Record(KEY, "usps", "failed", message="ValueError: no"))
-    assert folder.finished(KEY)
-    assert not folder.finished(KEY, retry_failed=True)
     assert folder.load(KEY).message == "ValueError: no"
     folder.save(RECORD)
-    assert folder.finished(KEY, retry_failed=True)
+    assert folder.load(KEY).ok
     assert len(folder) == 1
 
 
@@ -161,16 +158,7 @@ def test_killed_writer_leaves_only_complete_records(tmp_path):
     done = [record.key.run for record in folder]
     assert len(done) >= 5
     assert sorted(done) == list(range(len(done)))
-    assert all(folder.finished(RunKey("paper-usps", run, "lsh", 8, 0, "abc")) for run in done)
-
-
-def test_records_of_one_protocol_are_found_apart_from_others(tmp_path):
-    folder = RecordFolder(tmp_path)
-    other = replace(RECORD, key=replace(KEY, protocol="paper-mnist"))
-    for record in (RECORD, other):
-        folder.save(record)
-    assert [record.key for record in folder.of_protocol("paper-mnist")] == [other.key]
-    assert list(folder.of_protocol("absent")) == []
+    assert all(folder.load(RunKey("paper-usps", run, "lsh", 8, 0, "abc")).ok for run in done)
 
 
 @pytest.mark.parametrize(
@@ -190,8 +178,6 @@ def test_a_crafted_record_cannot_name_a_path(tmp_path):
     write_bundle(path, header, arrays)
     with pytest.raises(RecordFormatError, match=r"cannot be named '\.\./\.\./outside'"):
         list(folder)
-    with pytest.raises(ValueError, match="cannot be named"):
-        list(folder.of_protocol("../runs/paper-usps"))
 
 
 @pytest.mark.parametrize("change", [{"status": "fine"}, {"message": 3}, {"seconds": [1]}, {"key": "text"}])

@@ -145,7 +145,7 @@ def test_settings_of_a_key_are_plain_enough_for_a_file(tmp_path):
     folder = RecordFolder(tmp_path)
     for job in make_plan([figure("labels")], quick=True, n_runs=1).runs:
         assert json.loads(job.key.text)["settings"]["fit_on"] in ("train", "labeled", "none")
-        assert not folder.finished(job.key)
+        assert not folder.path_of(job.key).exists()
 
 
 def test_figures_have_the_numbers_that_the_paper_prints():

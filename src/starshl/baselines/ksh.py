@@ -242,18 +242,12 @@ def _agreement(scores: np.ndarray, residual_times: ResidualTimes) -> float:
     return float(code @ residual_times(code))
 
 
-def smooth_objective(K: np.ndarray, residual_times: ResidualTimes, a: np.ndarray) -> tuple[float, np.ndarray]:
-    r"""Return :math:`g = -\phi^T R \phi` with :math:`\phi = \tanh(Ka/2)`, and its gradient in a.
+def smooth_objective(scores: np.ndarray, residual_times: ResidualTimes) -> tuple[float, np.ndarray]:
+    r"""Return :math:`g = -\phi^T R \phi` with :math:`\phi = \tanh(u/2)` of the scores u = Ka, and its gradient in u.
 
-    The gradient is :math:`-K^T[(R\phi) \circ (1 - \phi^2)]`: the 2 of the quadratic form and the 1/2 of
-    :math:`\phi'` cancel.
+    The gradient is :math:`-(R\phi) \circ (1 - \phi^2)`: the 2 of the quadratic form and the 1/2 of :math:`\phi'`
+    cancel.
     """
-    value, pull = _value_and_pull(K @ a, residual_times)
-    return value, K.T @ pull
-
-
-def _value_and_pull(scores: np.ndarray, residual_times: ResidualTimes) -> tuple[float, np.ndarray]:
-    """Return g and its gradient in the scores Ka."""
     phi = np.tanh(scores / 2)
     pulled = residual_times(phi)
     return -float(phi @ pulled), pulled * (phi**2 - 1)
@@ -270,14 +264,14 @@ def climb(
     fast = K.astype(np.float32)
     n_rows, n_anchors = K.shape
     previous = current = best = np.concatenate([start, K @ start])
-    value, _ = _value_and_pull(current[n_anchors:], residual_times)
+    value, _ = smooth_objective(current[n_anchors:], residual_times)
     best_value = value
     momentum_before, momentum, inverse_step = 0.0, 1.0, 1.0
     n_steps = 0
     for _ in range(max_iter):
         n_steps += 1
         ahead = current + (momentum_before - 1) / momentum * (current - previous)
-        value_ahead, pull = _value_and_pull(ahead[n_anchors:], residual_times)
+        value_ahead, pull = smooth_objective(ahead[n_anchors:], residual_times)
         fast_gradient = fast.T @ pull.astype(np.float32)
         direction = np.concatenate([fast_gradient, fast @ fast_gradient]).astype(np.float64)
         gradient = direction[:n_anchors]
@@ -285,7 +279,7 @@ def climb(
         inverse_step /= 2
         for _ in range(_MAX_DOUBLINGS):
             candidate = ahead - direction / inverse_step
-            new_value, _ = _value_and_pull(candidate[n_anchors:], residual_times)
+            new_value, _ = smooth_objective(candidate[n_anchors:], residual_times)
             if new_value <= value_ahead - slope / (2 * inverse_step):
                 break
             inverse_step *= 2

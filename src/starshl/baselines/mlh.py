@@ -200,17 +200,17 @@ class MLH(LinearHasher):
         return history
 
 
-def hinge_losses(n_bits: int, radius: int, *, scaled: bool = True) -> np.ndarray:
+def hinge_losses(n_bits: int, radius: int) -> np.ndarray:
     """Return the loss by Hamming distance 0 ... n_bits: row 0 of similar, row 1 of dissimilar pairs.
 
     Examples
     --------
-    >>> hinge_losses(3, 1, scaled=False).tolist()
-    [[0.0, 1.0, 2.0, 3.0], [2.0, 1.0, 0.0, 0.0]]
+    >>> hinge_losses(2, 1).tolist()
+    [[0.0, 0.5, 1.0], [1.0, 0.5, 0.0]]
     """
     distance = np.arange(n_bits + 1.0)
     losses = np.stack([np.maximum(distance - radius + 1, 0), np.maximum(radius - distance + 1, 0)])
-    return losses / np.array([[n_bits - radius + 1], [radius + 1]]) if scaled else losses
+    return losses / np.array([[n_bits - radius + 1], [radius + 1]])
 
 
 class _PairSource:

@@ -15,13 +15,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsJson",
-    "Bits",
     "Drop",
     "Ids",
     "Input",
     "Jobs",
     "Labels",
-    "MethodName",
     "Model",
     "NoLabels",
     "Progress",
@@ -75,8 +73,6 @@ References = Annotated[
     str | None,
     typer.Option("--references", metavar="COLUMN", help="The column or array that says where the picture or text is."),
 ]
-Bits = Annotated[int, typer.Option("--bits", "-b", metavar="N", help="Length of the codes.")]
-MethodName = Annotated[str, typer.Option("--method", "-m", metavar="NAME", help="A method from `starshl methods`.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Same seed, same bytes.")]
 Jobs = Annotated[
     int | None,

@@ -183,8 +183,8 @@ class RecordFolder:
     >>> key = RunKey("paper-usps", 0, "lsh", 16, seed=7, split_digest="...")
     >>> folder.save(Record(key, "usps", "failed", message="no memory")).name
     'lsh-016bits-run00-...run'
-    >>> folder.finished(key), folder.load(key).message
-    (True, 'no memory')
+    >>> folder.load(key).message
+    'no memory'
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -199,11 +199,6 @@ class RecordFolder:
     def path_of(self, key: RunKey) -> Path:
         """Return where the record of a run is or will be."""
         return self.path / key.protocol / key.file_name
-
-    def finished(self, key: RunKey, *, retry_failed: bool = False) -> bool:
-        """Say whether a run is done; with ``retry_failed`` a failed one does not count."""
-        path = self.path_of(key)
-        return path.exists() and not (retry_failed and not self.load(key).ok)
 
     def save(self, record: Record) -> Path:
         """Write a record, complete or not at all, and return its path."""
@@ -229,12 +224,6 @@ class RecordFolder:
     def paths(self) -> list[Path]:
         """Return the files of all records, readable or not, in the order of their names."""
         return sorted(self.path.glob(f"*/*{_SUFFIX}"))
-
-    def of_protocol(self, protocol: str) -> Iterator[Record]:
-        """Go through the records of one protocol."""
-        folder = self.path / check_file_stem(protocol, "A protocol")
-        for path in sorted(folder.glob(f"*{_SUFFIX}")):
-            yield read_record(path)
 
     def __len__(self) -> int:
         return len(self.paths())

@@ -1,4 +1,4 @@
-"""Two other ways to spread few labels over a graph of neighbors, which benchmarks/defaults measures StarRidge against."""
+"""Two other ways to spread few labels over a graph of neighbors; benchmarks/defaults compares StarRidge with them."""
 
 from __future__ import annotations
 
