@@ -1,6 +1,7 @@
 """Pages without a browser: what they say, that every search is an address, and who may change something."""
 
 import re
+import shutil
 import threading
 from urllib.parse import parse_qs
 
@@ -18,6 +19,7 @@ from starshl.web.side_by_side import SideBySide
 from starshl.web.tokens import READ
 
 from .asking import PAGE, lesson, page, waited
+from .drawn import BLUE
 
 
 def test_the_first_page_names_the_collections_and_how_many_items_have_labels(ask):
@@ -78,7 +80,7 @@ def test_filters_and_a_radius_narrow_what_is_found(ask):
         ("/explore/things?item=many", 422, "must be a whole number"),
         ("/explore/things?k=1000", 422, "from 1 to 100"),
         ("/explore/things?upload=gone", 404, "Upload it again"),
-        ("/explore/things?text=red", 422, "no extractor"),
+        ("/explore/things?text=red", 422, "so it takes no texts"),
         ("/explore/things?item=0&field.size=3", 422, "no field"),
         ("/explore/things/export/all.zip", 404, "there are: "),
         ("/nowhere", 404, "nothing"),
@@ -106,6 +108,16 @@ def test_a_picture_for_a_collection_of_vectors_is_refused_with_a_reason(ask):
     sent = ask("POST", "/explore/things/search", root="", headers=PAGE, files={"picture": ("a.png", b"no picture")})
     assert sent.status_code == 422
     assert "so it takes no pictures" in sent.text
+
+
+def test_a_text_never_names_a_file_of_the_service(running, raw_collections, tmp_path):
+    secret = tmp_path / "secret.png"
+    secret.write_bytes(BLUE)
+    ask = running(shutil.copytree(raw_collections / "pictures", tmp_path / "pictures"))
+    for text in (secret, tmp_path / "nothing.png"):
+        refused = page(ask, f"/explore/pictures?text={text}")
+        assert refused.status_code == 422
+        assert "The items of this collection are pictures, so it takes no texts." in refused.text
 
 
 def test_a_question_survives_its_own_address():

@@ -14,6 +14,7 @@ from ....collection import Collection, Explanation, Hit, Item
 from ...errors import UnknownError
 from ...portraits import STRANGE, Portrait, bits_of, portrait_of
 from ...present import present_items, unknown_ids
+from ...raw import text_vectors
 from ...workshop import Workshop
 from .cards import Card, cards_of, picture_of_upload
 from .question import Question
@@ -135,8 +136,9 @@ def _asked(workshop: Workshop, question: Question) -> Asked:
     if question.upload is not None:
         upload = workshop.upload(question.upload)
         return Asked(upload.name, picture_of_upload(upload), None, upload.vector)
-    with workshop.searcher.opened() as collection:
-        return Asked(f"“{question.text}”", None, None, collection.extract([question.text])[0])
+    # Not by the extractor itself, for which the text would be the path of a picture in a collection of pictures.
+    vectors = text_vectors(workshop.searcher, [question.text or ""]).result()
+    return Asked(f"“{question.text}”", None, None, vectors[0])
 
 
 def _by_codes(workshop: Workshop, question: Question, info: CollectionInfo, asked: Asked) -> Ranked:
