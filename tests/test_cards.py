@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits
@@ -95,6 +96,21 @@ def test_a_file_without_a_record_still_loads_and_says_so(ridge, tmp_path):
     header["fit_record"] = ["not", "a record"]
     write_bundle(tmp_path / "odd.star", header, arrays)
     assert model_card(load(tmp_path / "odd.star"))["data"] == {}
+
+
+def test_measurements_take_tables_and_lists(digits):
+    X, y = digits
+    hasher = StarRidge(8, random_state=0).fit(X[:200], y[:200])
+    as_array = measure(hasher, X[200:400], y[200:400])
+    as_list = measure(hasher, X[200:400].tolist(), y[200:400])
+    as_table = measure(hasher, pd.DataFrame(X[200:400]), y[200:400])
+    assert as_array == as_list == as_table
+
+
+def test_measurements_take_texts():
+    texts, y = ["red car", "blue car", "fresh bread", "old bread"] * 6, ["car", "car", "bread", "bread"] * 6
+    hasher = PreparedHasher([Text(2)], StarRidge(4, random_state=0)).fit(texts, y)
+    assert measure(hasher, texts, y)["accuracy"] == 1.0
 
 
 def test_measurements_on_held_out_rows_are_kept_and_replaced_not_repeated(digits, tmp_path):

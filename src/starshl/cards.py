@@ -75,6 +75,12 @@ def measure(hasher: BaseHasher, X: SamplesLike, y: LabelsLike) -> dict[str, Any]
     Every second row becomes an item without a label, the others become queries. A new measurement on the same rows
     replaces the earlier one; ``save`` writes it.
 
+    Parameters
+    ----------
+    hasher : fitted hasher
+    X : samples as for ``fit``, 20 or more
+    y : array of shape (n_samples,), their labels
+
     Returns
     -------
     measurement : dict
@@ -83,25 +89,27 @@ def measure(hasher: BaseHasher, X: SamplesLike, y: LabelsLike) -> dict[str, Any]
     """
     check_is_fitted(hasher)
     rows: Any = X
-    labels = check_labels(y, rows.shape[0])
-    if not labels.labeled.all() or rows.shape[0] < 2 * _N_NEAREST:
+    n_rows = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+    labels = check_labels(y, n_rows)
+    if not labels.labeled.all() or n_rows < 2 * _N_NEAREST:
         raise ValueError(
-            f"{int(labels.labeled.sum())} of {rows.shape[0]} rows have a label; a measurement needs {2 * _N_NEAREST} "
-            "rows or more, all of them labeled. Leave out the others."
+            f"{int(labels.labeled.sum())} of {n_rows} rows have a label; a measurement needs {2 * _N_NEAREST} rows or "
+            "more, all of them labeled. Leave out the others."
         )
-    items, queries = np.arange(0, rows.shape[0], 2), np.arange(1, rows.shape[0], 2)
+    # Slices, because these select rows of a list, an array and a table alike.
+    (items, item_index), (queries, query_index) = ((rows[start::2], labels.index[start::2]) for start in (0, 1))
     encode: Any = getattr(hasher, "encode_queries", hasher.encode)
-    index = make_index(hasher.encode_database(rows[items]), hasher=hasher)
-    _, found = index.search(encode(rows[queries]), k=_N_NEAREST)
-    hits = labels.index[items][found] == labels.index[queries][:, None]
+    index = make_index(hasher.encode_database(items), hasher=hasher)
+    _, found = index.search(encode(queries), k=_N_NEAREST)
+    hits = item_index[found] == query_index[:, None]
     result: dict[str, Any] = {
-        "how": f"held-out rows: {len(queries):,} queries among {len(items):,} items without labels",
+        "how": f"held-out rows: {len(query_index):,} queries among {len(item_index):,} items without labels",
         "rows_sha256": data_digest(X),
         "precision_at_10": round(float(hits.mean()), 4),
     }
     if hasattr(hasher, "predict"):
-        predicted = np.asarray(hasher.predict(rows[queries]))
-        result["accuracy"] = round(float(np.mean(predicted == labels.classes[labels.index[queries]])), 4)
+        predicted = np.asarray(hasher.predict(queries))
+        result["accuracy"] = round(float(np.mean(predicted == labels.classes[query_index])), 4)
     record = getattr(hasher, "fit_record_", {"versions": {}})
     others = [each for each in record.get("measured", []) if each.get("rows_sha256") != result["rows_sha256"]]
     hasher.fit_record_ = {**record, "measured": [*others, result]}
