@@ -17,8 +17,7 @@ from .._validation import check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..codes import signs_of
 from ..facts import Facts
-from ..kernels.anchors import choose_anchors, gaussian_features, mean_squared_distance
-from ..linalg import project
+from ..kernels.anchors import choose_anchors, gaussian_expansion, gaussian_features, mean_squared_distance
 from ..supervision import Pairs, PairsLike, check_pairs, require_labels
 
 __all__ = ["KSH"]
@@ -165,8 +164,7 @@ class KSH(BaseHasher):
     def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the kernel expansions, shape (n_samples, n_bits)."""
         X = check_rows(self, X, fitting=False)
-        features = gaussian_features(X, self.anchors_, self.scale_)
-        return project(features, self.coefficients_, self.intercept_)
+        return gaussian_expansion(X, self.anchors_, self.scale_, self.coefficients_, self.intercept_)
 
 
 class LabelSimilarity:

@@ -12,7 +12,7 @@ from .._validation import check_integer, check_number, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..codes import signs_of
 from ..facts import Facts
-from ..kernels.anchors import choose_anchors, gaussian_features, mean_squared_distance
+from ..kernels.anchors import choose_anchors, gaussian_expansion, gaussian_features, mean_squared_distance
 from ..linalg import project
 from ..supervision import Pairs, PairsLike, pairs_or_labels
 from ._margin_partition import PartitionProblem, find_partition
@@ -31,11 +31,10 @@ class LAMP(BaseHasher):
         + \frac{\lambda_2}{P} \sum_p \omega_p \big(1 - s_p(|f_i + f_j| - |f_i - f_j|)\big)_+,
         \qquad |b| \le \text{balance},
 
-    where s is +1 for a similar and -1 for a dissimilar pair. w lies in the span of a few anchors,
-    training rows drawn at random. Rows are centered in feature space, so b is the mean score and the last
-    condition keeps the two sides
-    balanced: without it all rows on one side would be optimal. Convex-concave steps linearize the concave
-    parts at the current scores; each is a support vector machine, solved by dual coordinate ascent.
+    where s is +1 for a similar and -1 for a dissimilar pair. w lies in the span of a few anchors, training rows drawn
+    at random. Rows are centered in feature space, so b is the mean score, and the last condition keeps the two sides
+    balanced: without it all rows on one side would be optimal. Convex-concave steps linearize the concave parts at the
+    current scores; each is a support vector machine, solved by dual coordinate ascent.
 
     This is a reconstruction: the constants and the exact pair term of the paper were not available. Decided
     here: b is penalized like w; all bits share the anchors; bits start from random directions, and pairs
@@ -196,8 +195,7 @@ class LAMP(BaseHasher):
     def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the kernel expansions, shape (n_samples, n_bits)."""
         X = check_rows(self, X, fitting=False)
-        kernel = gaussian_features(X, self.anchors_, self.scale_)
-        return project(kernel, self.dual_coef_, self.intercept_)
+        return gaussian_expansion(X, self.anchors_, self.scale_, self.dual_coef_, self.intercept_)
 
 
 def _inverse_root(kernel: np.ndarray) -> np.ndarray:
