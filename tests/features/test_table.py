@@ -105,6 +105,8 @@ def test_without_imputing_missing_categories_are_a_category_and_numbers_stay_mis
         ({"text": "notes"}, "names the column 'notes'; the table has 'price'"),
         ({"text": 9}, "text is 9"),
         ({"text": "note", "drop": ["note"], "categories": ["note"]}, "is named twice"),
+        ({"text": "note", "drop": ["note"]}, "Column 'note' is named twice"),
+        ({"categories": ["color", "color", "note"]}, "Column 'color' is named twice"),
         ({"categories": []}, "Column 'color' holds something other than numbers"),
         ({"drop": ["price", "color", "note", "doors", "used"]}, "No column is left"),
         ({"categories": "all"}, "categories is 'all'"),
@@ -116,6 +118,11 @@ def test_without_imputing_missing_categories_are_a_category_and_numbers_stay_mis
 def test_bad_settings_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         TableFeatures(**settings).fit(frame())
+
+
+def test_columns_whose_names_read_the_same_are_refused():
+    with pytest.raises(ValueError, match="two columns of the name '1'"):
+        TableFeatures().fit(pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=[1, "1"]))
 
 
 def test_dates_are_refused_with_a_way_out():

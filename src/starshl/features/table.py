@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Self
@@ -112,7 +113,8 @@ class TableFeatures(Step):
             categories = [j for j in free if not _holds_numbers(columns[j])]
         else:
             categories = [_position(column, "categories", names, len(columns)) for column in self.categories]
-        for j in {*categories} & {*dropped, text}:
+        times_named = Counter([*categories, *dropped, *([] if text < 0 else [text])])
+        for j in sorted(j for j, times in times_named.items() if times > 1):
             raise ValueError(
                 f"{_column_name(j, names)} is named twice. Name it only once, in categories, text or drop."
             )
@@ -221,9 +223,11 @@ def _columns_of(X: Any) -> tuple[list[np.ndarray], list[str] | None]:
     """Return the columns of a data frame or a matrix, and their names if it has some."""
     if hasattr(X, "columns") and hasattr(X, "__getitem__"):
         keys = list(X.columns)
-        if len(set(keys)) < len(keys):
-            raise ValueError("X has columns of the same name. Rename them.")
-        return [np.asarray(X[key]) for key in keys], [str(key) for key in keys]
+        names = [str(key) for key in keys]  # a number and its text are different keys of a table, and the same name
+        if len(set(names)) < len(names):
+            twice = next(name for position, name in enumerate(names) if name in names[:position])
+            raise ValueError(f"X has two columns of the name {twice!r}. Rename one of them.")
+        return [np.asarray(X[key]) for key in keys], names
     if sparse.issparse(X):
         raise ValueError("X is a sparse matrix; a table needs its cells. Call toarray(), or use Scale(center=False).")
     # A list of rows becomes objects: NumPy would turn numbers next to text into text.
