@@ -239,8 +239,10 @@ def test_wrong_views_are_refused(method, views, message, data):
 
 def test_unknown_names_are_refused_with_those_that_exist(data):
     table = pd.DataFrame(data[0], columns=list("abcdefgh"))
-    with pytest.raises(ValueError, match=r"\['x'\] that X does not have. Its columns are 'a', 'b'"):
+    with pytest.raises(ValueError, match=r"column 'x' that X does not have\. Name columns of X, such as 'a', 'b'"):
         StarRidge(8, views={"shape": ["a", "x"]}).fit(table, data[1])
+    with pytest.raises(ValueError, match="columns of the view 'shape' are 'a'; give a list of column names"):
+        StarRidge(8, views={"shape": "a"}).fit(table, data[1])
 
 
 def test_views_of_kernel_values_or_of_strings_are_refused(data):

@@ -97,16 +97,20 @@ def _from_numbers(name: str, asked: np.ndarray, n_features: int) -> np.ndarray:
 
 
 def _from_names(name: str, asked: np.ndarray, feature_names: np.ndarray | None) -> np.ndarray:
+    if asked.ndim != 1:
+        raise ValueError(f"The columns of the view {name!r} are {asked.tolist()!r}; give a list of column names.")
     if feature_names is None:
         raise ValueError(
-            f"The view {name!r} names its columns, such as {str(asked.ravel()[0])!r}, and X has no column names. Give "
+            f"The view {name!r} names its columns, such as {str(asked[0])!r}, and X has no column names. Give "
             "X as a table with names, or the columns by their numbers."
         )
     number = {column: position for position, column in enumerate(feature_names.tolist())}
-    unknown = [column for column in asked.ravel().tolist() if column not in number]
-    if unknown or asked.ndim != 1:
-        known = ", ".join(map(repr, list(number)[:8])) + (", ..." if len(number) > 8 else "")
-        raise ValueError(f"The view {name!r} has a column {unknown[:1]} that X does not have. Its columns are {known}.")
+    unknown = [column for column in asked.tolist() if column not in number]
+    if unknown:
+        known = ", ".join(map(repr, list(number)[:8]))
+        raise ValueError(
+            f"The view {name!r} has a column {unknown[0]!r} that X does not have. Name columns of X, such as {known}."
+        )
     return np.array([number[column] for column in asked.tolist()], dtype=np.int64)
 
 
