@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._types import LabelsLike, SamplesLike
 from ._validation import check_labels
 from .base import BaseHasher
-from .features import PreparedHasher
+from .features import inner_hasher
 from .features.roles import column_roles, roles_sentence
 from .fit_records import data_digest
 from .hybrid import HybridHasher
@@ -57,7 +57,7 @@ def model_card(hasher: BaseHasher) -> dict[str, Any]:
     record = dict(getattr(hasher, "fit_record_", {}))
     versions, measured = record.pop("versions", {}), list(record.pop("measured", []))
     missing = record.pop("missing_cells", {})
-    inner = _inner(hasher)
+    inner: Any = inner_hasher(hasher)
     return {
         "model": _describe_model(hasher, inner),
         "data": record,
@@ -134,10 +134,6 @@ def card_markdown(card: Mapping[str, Any]) -> str:
     if card["versions"]:
         lines += ["", "## Versions", "", ", ".join(f"{name} {text}" for name, text in sorted(card["versions"].items()))]
     return "\n".join(lines) + "\n"
-
-
-def _inner(hasher: Any) -> Any:
-    return _inner(hasher.hasher_) if isinstance(hasher, PreparedHasher) else hasher
 
 
 def _describe_model(hasher: BaseHasher, inner: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from starshl.baselines import LSHash, RandomRotation
 from starshl.bundle import read_bundle, write_bundle
 from starshl.collection import Collection
 from starshl.exceptions import BundleFormatError
-from starshl.features import Impute, PreparedHasher, Scale, TableFeatures, Text
+from starshl.features import Impute, PreparedHasher, Scale, TableFeatures, Text, inner_hasher
 
 
 @pytest.fixture(scope="module")
@@ -309,3 +309,10 @@ def test_a_file_whose_steps_were_taken_out_is_refused(wine, tmp_path):
         write_bundle(path, header | {"steps": steps}, arrays)
         with pytest.raises(BundleFormatError, match="no step for its array"):
             starshl.load(path)
+
+
+def test_the_hasher_inside_is_found_through_every_layer_of_preprocessing(wine):
+    innermost = LSHash(8, random_state=0)
+    outer = PreparedHasher([Scale()], PreparedHasher([Scale()], innermost)).fit(wine[0])
+    assert inner_hasher(outer) is outer.hasher_.hasher_
+    assert inner_hasher(inner_hasher(outer)) is inner_hasher(outer)

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from .hashers import inner_hasher
 from .options import AsJson, Model, Seed, load_model, print_json
 from .outputs import check_output
 
@@ -37,6 +36,8 @@ def compress(model: Model, output: Output, support: Support = None, seed: Seed =
 
 def compress_model(model: Path, output: Path, support: int | None, seed: int) -> dict[str, Any]:
     """Compress one model file into another; return what `--json` prints."""
+    from ..features import inner_hasher
+
     check_output(output, [model])
     hasher: Any = load_model(model)
     if not hasattr(hasher, "compress"):

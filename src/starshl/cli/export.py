@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .hashers import inner_hasher
 from .options import AsJson, Progress, load_model, print_json, progress_shown, split_names
 from .outputs import check_output
 
@@ -163,6 +162,7 @@ def export_onnx(source: Path, path: Path, outputs: tuple[str, ...] | None, preci
     check_output(path, _files_of(source), suffixes=(".onnx",))
     from ..export import to_onnx
     from ..export.latency import single_row_latency
+    from ..features import inner_hasher
 
     hasher = _hasher_of(source)
     names = list(outputs or ("codes",))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .cluster import Cluster, fit_on_cluster, refuse_steps
-from .hashers import StepOptions, choose_method, inner_hasher, make_hasher, parse_settings, with_steps
+from .hashers import StepOptions, choose_method, make_hasher, parse_settings, with_steps
 from .lengths import model_files, parse_lengths, save_together
 from .options import (
     AsJson,
@@ -190,6 +190,7 @@ def fit_models(
     import numpy as np
 
     from .._validation import check_labels
+    from ..features import inner_hasher
     from ..features.roles import column_roles
     from ..lengths import fit_lengths
 
@@ -250,6 +251,8 @@ def _origin(source: Path) -> dict[str, Any]:
 
 
 def _describe(hasher: BaseHasher, file: Path) -> dict[str, Any]:
+    from ..features import inner_hasher
+
     learner = inner_hasher(hasher)
     objective = getattr(learner, "objective_history_", None)
     return {

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ..base import BaseHasher
     from ..tables import Table
 
-__all__ = ["StepOptions", "choose_method", "inner_hasher", "make_hasher", "parse_settings", "with_steps"]
+__all__ = ["StepOptions", "choose_method", "make_hasher", "parse_settings", "with_steps"]
 
 # Words that only one of the two methods knows, for a parameter that both have.
 _WORDS_OF_STAR_SHL = {("unlabeled", "nearest"), ("kernels", "graph")}
@@ -40,13 +40,6 @@ def _only_in(method: str, other: str, params: dict[str, Any], words: set[tuple[s
     chosen_by_word = {name for name, _ in _WORDS_OF_STAR_SHL | _WORDS_OF_STAR_RIDGE}
     names = [name for name in params if name in known and name not in known_by_other and name not in chosen_by_word]
     return names + [f"{name}={word}" for name, word in sorted(words) if params.get(name) == word]
-
-
-def inner_hasher(hasher: BaseHasher) -> BaseHasher:
-    """Return the fitted hasher inside the preprocessing, or the hasher itself if there is none."""
-    from ..features import PreparedHasher
-
-    return hasher.hasher_ if isinstance(hasher, PreparedHasher) else hasher
 
 
 def make_hasher(

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .hashers import inner_hasher
 from .options import AsJson, Drop, Input, Jobs, Model, Vectors, load_model, print_json, split_names
 from .outputs import LABEL_FILES, PROBABILITY_FILES, check_output, write_labels
 from .predictions import Predictions
@@ -118,6 +117,8 @@ def predict_rows(
 
 
 def _check_predicts(hasher: BaseHasher, model: Path, *, proba: bool, reject: float | None) -> None:
+    from ..features import inner_hasher
+
     name = type(inner_hasher(hasher)).__name__
     if not hasattr(hasher, "predict"):
         raise ValueError(
@@ -178,7 +179,7 @@ def _count_training_rows(hasher: BaseHasher, table: Table) -> int | None:
     """Count rows that are among those the model keeps from its training; None if it keeps none to compare with."""
     import numpy as np
 
-    from ..features import PreparedHasher
+    from ..features import PreparedHasher, inner_hasher
     from ..fit_records import data_digest
 
     if data_digest(table.X) == getattr(hasher, "fit_record_", {}).get("rows_sha256", ""):

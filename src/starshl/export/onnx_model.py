@@ -14,14 +14,14 @@ from .._validation import check_choice
 from .._version import __version__
 from ..base import BaseHasher
 from ..codes import n_bytes
-from ..features import PreparedHasher, Text
+from ..features import PreparedHasher, Text, inner_hasher
 from .classes import class_index, estimates_probabilities, predicts, probabilities
 from .graph import IR_VERSION, OPSET, Graph, Value, helper, onnx, onnx_type
 from .scores import bit_scores
 from .steps import prepare
 from .texts import SPLITTING, text_features
 
-__all__ = ["OUTPUTS", "PRECISIONS", "build_outputs", "inner_hasher", "model_of", "to_onnx"]
+__all__ = ["OUTPUTS", "PRECISIONS", "build_outputs", "model_of", "steps_of", "to_onnx"]
 
 PRECISIONS = ("float64", "float32")
 BIT_ORDER = "bit j of a code is bit j % 8 (least significant first) of byte j // 8"
@@ -87,7 +87,7 @@ def to_onnx(
 
 def model_of(hasher: BaseHasher, steps: Sequence[Any], n_features: int, outputs: Sequence[str], precision: str) -> Any:
     """Return the model of a hasher after further steps, which take words, or rows of ``n_features`` numbers."""
-    steps = [*steps, *_steps_of(hasher)]
+    steps = [*steps, *steps_of(hasher)]
     if steps and isinstance(steps[0], Text):
         given = Value(Graph(), "words", object)
         rows, steps = text_features(steps[0], given, precision), steps[1:]
@@ -97,8 +97,9 @@ def model_of(hasher: BaseHasher, steps: Sequence[Any], n_features: int, outputs:
     return _assemble(hasher, given, n_features, results)
 
 
-def _steps_of(hasher: BaseHasher) -> list[Any]:
-    return [*hasher.steps_, *_steps_of(hasher.hasher_)] if isinstance(hasher, PreparedHasher) else []
+def steps_of(hasher: BaseHasher) -> list[Any]:
+    """Return the fitted steps of all preprocessing around a hasher, the first one first."""
+    return [*hasher.steps_, *steps_of(hasher.hasher_)] if isinstance(hasher, PreparedHasher) else []
 
 
 def build_outputs(hasher: BaseHasher, rows: Value, names: Sequence[str]) -> dict[str, Value]:
@@ -143,11 +144,6 @@ def _check_outputs(hasher: BaseHasher, outputs: Sequence[str] | None) -> list[st
     if "probabilities" in names and not estimates_probabilities(inner):
         raise ValueError(f"A {type(inner).__name__} estimates no probabilities. Leave them out of the outputs.")
     return names
-
-
-def inner_hasher(hasher: BaseHasher) -> BaseHasher:
-    """Return the hasher inside the preprocessing, or the hasher itself if there is none."""
-    return inner_hasher(hasher.hasher_) if isinstance(hasher, PreparedHasher) else hasher
 
 
 def _assemble(hasher: BaseHasher, given: Value, n_features: int, results: dict[str, Value]) -> Any:

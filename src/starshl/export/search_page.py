@@ -20,11 +20,11 @@ from ..base import BaseHasher
 from ..codes import BinaryCodes
 from ..collection import Collection
 from ..exceptions import NotExpressibleError
-from ..features import PictureFeatures, PreparedHasher, ReadPictures, Text
+from ..features import PictureFeatures, ReadPictures, Text, inner_hasher
 from ..hybrid import HybridHasher
 from .browser_runtime import BrowserRuntime, browser_runtime
 from .classes import estimates_probabilities, predicts
-from .onnx_model import inner_hasher, model_of
+from .onnx_model import model_of, steps_of
 from .page_items import PageItems, Track, read_items
 
 __all__ = ["write_search_page"]
@@ -118,7 +118,7 @@ def _model(collection: Collection, picture: Sequence[int] | None) -> tuple[bytes
     inner = inner_hasher(hasher)
     outputs = ["codes", *(["label"] if predicts(inner) else [])]
     outputs += ["probabilities"] if estimates_probabilities(inner) else []
-    first = _first_step([*steps, *getattr(hasher, "steps_", [])])
+    first: Any = next(iter([*steps, *steps_of(hasher)]), None)
     n_features = first.n_features_in_ if steps else getattr(hasher, "n_features_in_", 0)
     try:
         model = model_of(hasher, steps, n_features, outputs, "float32")
@@ -140,12 +140,6 @@ def _extractor_steps(collection: Collection) -> tuple[ReadPictures | None, list[
         return None, []
     first, *others = extractor.steps
     return (first, others) if isinstance(first, ReadPictures) else (None, extractor.steps)
-
-
-def _first_step(steps: Sequence[Any]) -> Any:
-    while steps and isinstance(steps[0], PreparedHasher):
-        steps = steps[0].steps_
-    return steps[0] if steps else None
 
 
 def _takes(first: Any, *, has_extractor: bool) -> str:

@@ -7,7 +7,7 @@ from .one_hot import OneHot
 from .picture_files import open_picture, preview_of
 from .picture_hasher import picture_hasher
 from .pictures import PictureFeatures
-from .prepared import PreparedHasher
+from .prepared import PreparedHasher, inner_hasher
 from .read_pictures import ReadPictures
 from .reduce import Reduce
 from .scale import Scale
@@ -30,6 +30,7 @@ __all__ = [
     "TableFeatures",
     "Text",
     "UnitLength",
+    "inner_hasher",
     "open_picture",
     "picture_hasher",
     "preview_of",

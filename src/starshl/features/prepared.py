@@ -26,7 +26,7 @@ from .prepared_files import HASHER_PREFIX, check_arrays_have_owners
 from .probes import Probe
 from .step_lists import pack_steps, take_probes, unpack_steps
 
-__all__ = ["PreparedHasher"]
+__all__ = ["PreparedHasher", "inner_hasher"]
 
 _FITTED = ("n_bits_", "n_features_in_", "feature_names_in_")
 
@@ -332,3 +332,8 @@ class PreparedHasher(BaseHasher):
         if self.steps:
             tags.input_tags = get_tags(self.steps[0]).input_tags
         return tags
+
+
+def inner_hasher(hasher: BaseHasher) -> BaseHasher:
+    """Return the fitted hasher inside all preprocessing, or the hasher itself if there is none."""
+    return inner_hasher(hasher.hasher_) if isinstance(hasher, PreparedHasher) else hasher
