@@ -9,8 +9,7 @@ import starshl
 from starshl.base import LinearHasher, all_or_nothing
 from starshl.collection import Collection
 from starshl.facts import Facts
-from starshl.testing import check_hasher
-from starshl.testing.hashers import hasher_checks
+from starshl.testing import check_hasher, hasher_checks
 
 from .cases import CASES, QUICK, make
 

@@ -1,5 +1,7 @@
 """What every index promises: the answers of a brute-force search, whatever was added and removed before."""
 
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -86,6 +88,13 @@ def test_check_index_notices_a_broken_index(fault, message):
     broken = type("Broken", (Broken,), {"fault": fault, "supports": FlatIndex.supports - {"save"}})
     with pytest.raises(AssertionError, match=message):
         check_index(broken)
+
+
+def test_check_index_notices_a_broken_index_under_optimized_python():
+    broken = "type('Lossy', (FlatIndex,), {'__len__': lambda self: 0})"
+    script = f"from starshl.index import FlatIndex; from starshl.testing import check_index; check_index({broken})"
+    done = subprocess.run([sys.executable, "-O", "-c", script], capture_output=True, text=True)
+    assert "AssertionError: Check 'starts_empty_and_counts_its_items' failed" in done.stderr
 
 
 def test_check_index_notices_a_capability_that_does_not_exist():

@@ -16,7 +16,7 @@ from starshl.exceptions import BundleFormatError
 from starshl.features import PreparedHasher, Scale
 from starshl.index import HybridIndex, ResidualIndex
 from starshl.linalg import nearest_rows
-from starshl.testing.hashers import hasher_checks
+from starshl.testing import hasher_checks
 
 
 class Quick(HybridHasher):

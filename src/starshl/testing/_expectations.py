@@ -1,10 +1,10 @@
-"""What the checks of hashers share: rows to learn from, hashers to try, and ways to say what went wrong."""
+"""What checks share: ways to run them and to say what went wrong, and for hashers, rows to learn from."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +20,16 @@ from ..base import BaseHasher
 from ..bundle import read_bundle
 from ..facts import Facts
 
-__all__ = ["Case", "Interruption", "expect", "expect_error", "expect_same", "interrupted_after", "reload"]
+__all__ = [
+    "Case",
+    "Interruption",
+    "expect",
+    "expect_error",
+    "expect_same",
+    "interrupted_after",
+    "reload",
+    "run_checks",
+]
 
 _N_ROWS = 300
 
@@ -51,6 +60,15 @@ class Case:
         return self.make().fit(self.X, self.y)
 
 
+def run_checks(checks: Iterable[tuple[str, Callable[[], None]]]) -> None:
+    """Run named checks; raise an AssertionError that names the first one that fails."""
+    for name, check in checks:
+        try:
+            check()
+        except Exception as error:
+            raise AssertionError(f"Check {name!r} failed: {error}") from error
+
+
 def expect(condition: bool, message: str) -> None:
     """Raise an AssertionError unless the condition holds; an assert statement would vanish under ``python -O``."""
     if not condition:
@@ -69,7 +87,8 @@ def expect_error(pattern: str, call: Callable[[], object], kinds: tuple[type[Exc
     except kinds as error:
         expect(re.search(pattern, str(error), re.DOTALL) is not None, f"expected /{pattern}/ in the error {error!s}")
         return str(error)
-    raise AssertionError(f"expected an error like /{pattern}/, but there was none.")
+    names = " or ".join(kind.__name__ for kind in kinds)
+    raise AssertionError(f"nothing was raised; {names} {f'like /{pattern}/ ' if pattern else ''}was expected.")
 
 
 def reload(hasher: BaseHasher, path: Path) -> BaseHasher:

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from ..base import BaseHasher
 from . import _code_checks, _fit_checks, _label_checks
-from ._expectations import Case
+from ._expectations import Case, run_checks
 
 __all__ = ["check_hasher", "hasher_checks"]
 
@@ -39,11 +39,7 @@ def check_hasher(hasher: BaseHasher | Callable[[], BaseHasher]) -> None:
     >>> from starshl.testing import check_hasher
     >>> check_hasher(LSHash(4, random_state=0))
     """
-    for name, check in hasher_checks(hasher):
-        try:
-            check()
-        except Exception as error:
-            raise AssertionError(f"Check {name!r} failed: {error}") from error
+    run_checks(hasher_checks(hasher))
 
 
 def hasher_checks(hasher: BaseHasher | Callable[[], BaseHasher]) -> Iterator[tuple[str, Callable[[], None]]]:

@@ -27,6 +27,7 @@ import numpy as np
 from ..codes import BinaryCodes
 from ..exceptions import SpaceMismatchError, UnknownSpaceWarning, UnsupportedOperationError
 from ..index import CAPABILITIES, HammingIndex, load_index
+from ._expectations import expect, expect_error, run_checks
 
 __all__ = ["check_index", "index_checks"]
 
@@ -52,11 +53,7 @@ def check_index(make: Make) -> None:
     >>> from starshl.index import FlatIndex
     >>> check_index(FlatIndex)
     """
-    for name, check in index_checks(make):
-        try:
-            check()
-        except Exception as error:
-            raise AssertionError(f"Check {name!r} failed: {error}") from error
+    run_checks(index_checks(make))
 
 
 def index_checks(make: Make) -> Iterator[tuple[str, Callable[[], None]]]:
@@ -69,7 +66,7 @@ def declares_what_it_supports(make: Make) -> None:
     """``supports`` names known capabilities, and anything else raises UnsupportedOperationError."""
     index, codes = make(_N_BITS), _codes(4)
     unknown = set(index.supports) - set(CAPABILITIES)
-    assert not unknown, f"supports names {sorted(unknown)}; known are {sorted(CAPABILITIES)}"
+    expect(not unknown, f"supports names {sorted(unknown)}; known are {sorted(CAPABILITIES)}")
     index.add(codes, [1, 2, 3, 4])
     calls: dict[str, list[Callable[[], object]]] = {
         "mask": [lambda: index.search(codes, among=np.ones(4, bool))],
@@ -86,29 +83,29 @@ def declares_what_it_supports(make: Make) -> None:
     for capability in sorted(set(calls) - set(index.supports)):
         for call in calls[capability]:
             _raises(UnsupportedOperationError, capability, call)
-    assert sorted(index.ids.tolist()) == [1, 2, 3, 4], "an unsupported call changed the index"
+    expect(sorted(index.ids.tolist()) == [1, 2, 3, 4], "an unsupported call changed the index")
 
 
 def starts_empty_and_counts_its_items(make: Make) -> None:
     """A new index has no items and finds none; ``len`` and ``ids`` follow additions."""
     index, codes = make(_N_BITS), _codes(6)
-    assert len(index) == 0, f"a new index holds {len(index)} items"
-    assert index.ids.dtype == np.int64, f"ids has dtype {index.ids.dtype}, not int64"
+    expect(len(index) == 0, f"a new index holds {len(index)} items")
+    expect(index.ids.dtype == np.int64, f"ids has dtype {index.ids.dtype}, not int64")
     neighbors = index.search(codes, 3)
-    assert neighbors.ids.shape == neighbors.distances.shape == (6, 0), "an empty index returned neighbors"
-    assert index.search_radius(codes, _N_BITS).starts.tolist() == [0] * 7, "an empty index returned neighbors"
+    expect(neighbors.ids.shape == neighbors.distances.shape == (6, 0), "an empty index returned neighbors")
+    expect(index.search_radius(codes, _N_BITS).starts.tolist() == [0] * 7, "an empty index returned neighbors")
     index.add(codes, [5, -3, 12, 7, _LAST_ID, 0])
-    assert len(index) == 6, f"6 codes were added, len is {len(index)}"
-    assert sorted(index.ids.tolist()) == [-3, 0, 5, 7, 12, _LAST_ID], f"ids are {index.ids.tolist()}"
+    expect(len(index) == 6, f"6 codes were added, len is {len(index)}")
+    expect(sorted(index.ids.tolist()) == [-3, 0, 5, 7, 12, _LAST_ID], f"ids are {index.ids.tolist()}")
 
 
 def numbers_items_without_ids(make: Make) -> None:
     """Without ids, ``add`` takes the next free ones and returns them."""
     index, codes = make(_N_BITS), _codes(3)
-    assert index.add(codes).tolist() == [0, 1, 2], "the first ids are not 0, 1, 2"
-    assert index.add(codes[:1], [10]).tolist() == [10], "add does not return the ids given"
-    assert index.add(codes[:2]).tolist() == [11, 12], "the ids after 10 are not 11 and 12"
-    assert index.add(codes[:0]).tolist() == [], "adding nothing returned ids"
+    expect(index.add(codes).tolist() == [0, 1, 2], "the first ids are not 0, 1, 2")
+    expect(index.add(codes[:1], [10]).tolist() == [10], "add does not return the ids given")
+    expect(index.add(codes[:2]).tolist() == [11, 12], "the ids after 10 are not 11 and 12")
+    expect(index.add(codes[:0]).tolist() == [], "adding nothing returned ids")
     index.add(codes[:1], [_LAST_ID])
     _raises(ValueError, "ids are left", lambda: index.add(codes[:1]))
 
@@ -127,8 +124,8 @@ def returns_numbers_of_the_declared_types(make: Make) -> None:
     index, codes, _ = _filled(make, _N_BITS)
     for k, among in ((3, None), (3, [])):
         for found in (index.search(codes[:2], k, among=among), index.search_radius(codes[:2], 2, among=among).of(0)):
-            assert found.distances.dtype == index.distance_type, f"distances are {found.distances.dtype}"
-            assert found.ids.dtype == np.int64, f"ids are {found.ids.dtype}, not int64"
+            expect(found.distances.dtype == index.distance_type, f"distances are {found.distances.dtype}")
+            expect(found.ids.dtype == np.int64, f"ids are {found.ids.dtype}, not int64")
 
 
 def returns_fewer_where_there_are_fewer(make: Make) -> None:
@@ -136,9 +133,9 @@ def returns_fewer_where_there_are_fewer(make: Make) -> None:
     index, codes = make(_N_BITS), _codes(5)
     index.add(codes)
     neighbors = index.search(codes, 100)
-    assert neighbors.ids.shape == (5, 5), f"5 items and k=100 gave shape {neighbors.ids.shape}, not (5, 5)"
-    assert neighbors.distances.shape == (5, 5), "distances and ids differ in shape"
-    assert index.search(codes[:0], 3).ids.shape[0] == 0, "no queries gave rows"
+    expect(neighbors.ids.shape == (5, 5), f"5 items and k=100 gave shape {neighbors.ids.shape}, not (5, 5)")
+    expect(neighbors.distances.shape == (5, 5), "distances and ids differ in shape")
+    expect(index.search(codes[:0], 3).ids.shape[0] == 0, "no queries gave rows")
 
 
 def finds_all_within_a_radius(make: Make) -> None:
@@ -197,7 +194,7 @@ def orders_ties_by_scores(make: Make) -> None:
     for q in range(3):
         # Penalties, as the index sums them: half of what a code loses against the query's own code.
         order = np.lexsort((ids, own[q] - inner[q], queries[q].distances(codes)[0]))[:15]
-        assert neighbors.ids[q].tolist() == ids[order].tolist(), "ties are not ordered by scores and then by id"
+        expect(neighbors.ids[q].tolist() == ids[order].tolist(), "ties are not ordered by scores and then by id")
     _raises(ValueError, "scores has shape", lambda: index.search(queries, 3, scores=scores[:, :3]))
     _raises(ValueError, "finite", lambda: index.search(queries, 3, scores=scores * np.nan))
 
@@ -215,8 +212,8 @@ def filters_by_metadata(make: Make) -> None:
     expected = _brute_force(codes[both], ids[both], codes[:2], 30)
     neighbors = index.search(codes[:2], 30, where={"label": 1}, among=np.arange(30))
     _compare(neighbors, expected, "search by metadata among ids")
-    assert index.search(codes[:1], 5, where={"name": "'7\""}).ids.tolist() == [[7]], "a text was not found"
-    assert index.search(codes[:1], 5, where={"label": "1"}).ids.shape == (1, 0), "the text '1' matched the number 1"
+    expect(index.search(codes[:1], 5, where={"name": "'7\""}).ids.tolist() == [[7]], "a text was not found")
+    expect(index.search(codes[:1], 5, where={"label": "1"}).ids.shape == (1, 0), "the text '1' matched the number 1")
     a_list: Any = [1]
     _raises(ValueError, "where is a list", lambda: index.search(codes[:1], where=a_list))
     _raises(ValueError, "dictionaries of metadata", lambda: index.add(codes[:2], metadata=[{}]))
@@ -228,13 +225,13 @@ def removes_all_or_nothing(make: Make) -> None:
     if "remove" not in index.supports:
         return
     _raises(KeyError, "is not in the index", lambda: index.remove([ids[0], 10**12]))
-    assert len(index) == len(ids), "a removal with an unknown id removed something"
+    expect(len(index) == len(ids), "a removal with an unknown id removed something")
     index.remove(ids[:50])
     _compare(index.search(codes[:3], 20), _brute_force(codes[50:], ids[50:], codes[:3], 20), "search after a removal")
     index.add(codes[:50], ids[:50])
     _compare(index.search(codes[:3], 20), _brute_force(codes, ids, codes[:3], 20), "search after adding again")
     index.remove(ids)
-    assert len(index) == 0, "removing every item left some"
+    expect(len(index) == 0, "removing every item left some")
 
 
 def gives_codes_back(make: Make) -> None:
@@ -242,7 +239,7 @@ def gives_codes_back(make: Make) -> None:
     index, codes, ids = _filled(make, _N_BITS)
     if "reconstruct" not in index.supports:
         return
-    assert index.reconstruct(ids[::-1]) == codes[::-1], "reconstruct returned other codes"
+    expect(index.reconstruct(ids[::-1]) == codes[::-1], "reconstruct returned other codes")
     _raises(KeyError, "is not in the index", lambda: index.reconstruct([ids[0], 10**12]))
 
 
@@ -257,8 +254,8 @@ def saves_and_loads(make: Make) -> None:
         index.save(path)
         for memory_map in (False, True):
             loaded = load_index(path, memory_map=memory_map)
-            assert type(loaded) is type(index), f"a {type(index).__name__} was loaded as {type(loaded).__name__}"
-            assert loaded.space_id == index.space_id, f"space {index.space_id} was loaded as {loaded.space_id}"
+            expect(type(loaded) is type(index), f"a {type(index).__name__} was loaded as {type(loaded).__name__}")
+            expect(loaded.space_id == index.space_id, f"space {index.space_id} was loaded as {loaded.space_id}")
             _compare(loaded.search(codes[:3], 20), index.search(codes[:3], 20), "search after loading")
             del loaded
 
@@ -273,7 +270,7 @@ def keeps_codes_of_other_spaces_out(make: Make) -> None:
         index.search(ours, 1)  # an empty index has nothing to mix with
         index.add(ours[:2], [0, 1])
         index.add(ours[2:], [2, 3, 4])
-        assert index.space_id == "0" * 16, f"the index of codes of space {'0' * 16} has space_id {index.space_id}"
+        expect(index.space_id == "0" * 16, f"the index of codes of space {'0' * 16} has space_id {index.space_id}")
         index.search(ours, 1)
         index.search_radius(ours, 1)
         for call in (
@@ -283,14 +280,14 @@ def keeps_codes_of_other_spaces_out(make: Make) -> None:
         ):
             _raises(SpaceMismatchError, "the index holds codes of space 0000000000000000", call)
         if "reconstruct" in index.supports:
-            assert index.reconstruct([1]).space_id == "0" * 16, "reconstruct returned codes of another space"
-    assert len(index) == 5, "codes of another space were added"
+            expect(index.reconstruct([1]).space_id == "0" * 16, "reconstruct returned codes of another space")
+    expect(len(index) == 5, "codes of another space were added")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         index.search(plain, 1)
         index.search_radius(plain, 1)
     kinds = [each.category for each in caught]
-    assert kinds == [UnknownSpaceWarning], f"codes of an unknown space gave {kinds}, not one UnknownSpaceWarning"
+    expect(kinds == [UnknownSpaceWarning], f"codes of an unknown space gave {kinds}, not one UnknownSpaceWarning")
 
 
 def refuses_codes_made_for_another_distance(make: Make) -> None:
@@ -324,7 +321,7 @@ def refuses_what_is_wrong_and_changes_nothing(make: Make) -> None:
     calls += [(ValueError, "k is", partial(index.search, codes, k)) for k in wrong_numbers]
     for error, part, call in calls:
         _raises(error, part, call)
-    assert sorted(index.ids.tolist()) == sorted(ids.tolist()), "a refused call changed the index"
+    expect(sorted(index.ids.tolist()) == sorted(ids.tolist()), "a refused call changed the index")
 
 
 _CHECKS: tuple[Callable[[Make], None], ...] = (
@@ -378,16 +375,11 @@ def _brute_force(codes: BinaryCodes, ids: np.ndarray, queries: BinaryCodes, k: i
 
 def _compare(result: Answer, expected: Answer, what: str) -> None:
     for name, ours, theirs in zip(("distances", "ids"), result, expected, strict=True):
-        assert np.array_equal(ours, theirs), (
-            f"{what}: {name} is {ours.tolist()}, expected {np.asarray(theirs).tolist()}"
+        expect(
+            np.array_equal(ours, theirs), f"{what}: {name} is {ours.tolist()}, expected {np.asarray(theirs).tolist()}"
         )
 
 
 def _raises(error: type[Exception], part: str, call: Callable[[], object]) -> None:
-    try:
-        call()
-    except error as raised:
-        message = str(raised)
-    else:
-        raise AssertionError(f"nothing was raised; {error.__name__} with {part!r} was expected")
-    assert part in message, f"{error.__name__} says {message!r}; it should mention {part!r}"
+    message = expect_error("", call, (error,))
+    expect(part in message, f"{error.__name__} says {message!r}; it should mention {part!r}")
