@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
+from math import ceil
 
 from .charts import legend_sample, render_chart
 from .document import Chart
@@ -14,9 +15,10 @@ __all__ = ["colors_css", "render_standalone"]
 
 _WIDTH, _HEIGHT = 480, 310
 _MARGIN, _TITLE, _LEGEND_LINE = 12, 26, 22
+_SAMPLE, _ENTRY_SIZE = 52, 13  # pixels of a legend: a piece of a line, and the size of its letters
 _LEGEND_COLUMNS_PER_PANEL = 2
-# In pixels, and as a share of it that suits most fonts.
-_TITLE_SIZE, _WIDTH_OF_LETTER = 18.0, 0.56
+# In pixels, and as a share of it that suits most fonts; names are shorter than titles and need more room for wide ones.
+_TITLE_SIZE, _WIDTH_OF_LETTER, _WIDTH_OF_LETTER_IN_NAME = 18.0, 0.56, 0.62
 
 
 def render_standalone(charts: Sequence[Chart], styles: Mapping[str, int], *, title: str, n_columns: int = 2) -> str:
@@ -27,7 +29,8 @@ def render_standalone(charts: Sequence[Chart], styles: Mapping[str, int], *, tit
     """
     n_columns = min(n_columns, len(charts))
     n_rows = -(-len(charts) // n_columns)
-    width = n_columns * (_WIDTH + _MARGIN) + _MARGIN
+    names = {series.name: series.emphasized for chart in charts for series in chart.series}
+    width = max(n_columns * (_WIDTH + _MARGIN) + _MARGIN, _legend_column(names) + 2 * _MARGIN)
     panel_height = _HEIGHT + _TITLE
     top = _TITLE + 2 * _MARGIN
     size = min(_TITLE_SIZE, (width - 2 * _MARGIN) / max(1.0, _WIDTH_OF_LETTER * len(title)))
@@ -36,7 +39,6 @@ def render_standalone(charts: Sequence[Chart], styles: Mapping[str, int], *, tit
         x, y = _MARGIN + number % n_columns * (_WIDTH + _MARGIN), top + number // n_columns * panel_height
         parts.append(f'<text class="caption" x="{x + 6}" y="{y + 14}">{escape(chart.title)}</text>')
         parts.append(_placed(_first_panel(chart, dict(styles)), x, y + _TITLE, _WIDTH, _HEIGHT))
-    names = {series.name: series.emphasized for chart in charts for series in chart.series}
     legend_top = top + n_rows * panel_height + _MARGIN
     legend, legend_height = _legend(names, styles, legend_top, width)
     height = legend_top + legend_height + _MARGIN
@@ -61,14 +63,21 @@ def _placed(svg: str, x: float, y: float, width: float, height: float) -> str:
 
 
 def _legend(names: Mapping[str, bool], styles: Mapping[str, int], top: int, width: int) -> tuple[str, int]:
-    n_columns = max(1, width // _WIDTH * _LEGEND_COLUMNS_PER_PANEL)
-    column = (width - 2 * _MARGIN) / n_columns
+    room = width - 2 * _MARGIN
+    n_columns = max(1, min(width // _WIDTH * _LEGEND_COLUMNS_PER_PANEL, room // _legend_column(names)))
+    column = room / n_columns
     parts = []
     for place, (name, emphasized) in enumerate(names.items()):
         x, y = _MARGIN + place % n_columns * column, top + place // n_columns * _LEGEND_LINE
         parts.append(_placed(legend_sample(styles[name], emphasized=emphasized), x, y, 44, 16))
-        parts.append(f'<text class="entry" x="{x + 52:.0f}" y="{y + 13}">{escape(name)}</text>')
+        parts.append(f'<text class="entry" x="{x + _SAMPLE:.0f}" y="{y + 13}">{escape(name)}</text>')
     return "".join(parts), -(-len(names) // n_columns) * _LEGEND_LINE
+
+
+def _legend_column(names: Iterable[str]) -> int:
+    """Return how wide an entry is: a piece of a line, the longest name, and the gap to the next column."""
+    longest = max(map(len, names), default=0)
+    return ceil(_SAMPLE + _WIDTH_OF_LETTER_IN_NAME * _ENTRY_SIZE * longest) + _MARGIN
 
 
 def colors_css() -> str:
@@ -85,7 +94,7 @@ def _css() -> str:
     own = (
         ".ground { fill: var(--ground); } text { font-family: system-ui, sans-serif; fill: var(--ink); }"
         ".title { font-weight: 600; } .caption { font-size: 14px; font-weight: 600; }"
-        ".entry { font-size: 13px; }"
+        f".entry {{ font-size: {_ENTRY_SIZE}px; }}"
     )
     return colors_css() + "\n".join(lines) + own
 
