@@ -18,7 +18,7 @@ from ..bundle import pack_values, read_bundle, unpack_values, write_bundle
 from ..codes import BinaryCodes, make_space_id
 from ..exceptions import BundleFormatError
 from ..stored_values import packable
-from .separated import separated_codewords
+from .separated import binary_words, separated_codewords
 
 __all__ = ["Codebook"]
 
@@ -111,8 +111,7 @@ class Codebook:
         """
         classes = _check_classes(classes)
         n_words = len(classes) + check_integer(n_reserved, "n_reserved", low=0)
-        bits = np.arange(n_words)[:, None] >> np.arange(max(1, (n_words - 1).bit_length())) & 1
-        return cls(2 * bits - 1, classes)
+        return cls(binary_words(np.arange(n_words), max(1, (n_words - 1).bit_length())), classes)
 
     @property
     def n_bits(self) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._threads import single_threaded_blas
 
-__all__ = ["hadamard_matrix", "minimum_distance", "random_codewords", "separated_codewords"]
+__all__ = ["binary_words", "hadamard_matrix", "minimum_distance", "random_codewords", "separated_codewords"]
 
 _ALL_WORDS_MAX_BITS = 12  # 4,096 words, few enough to look at all of them
 _ALL_SPLITS_MAX_CODEWORDS = 7  # 63 ways to split them in two
@@ -32,7 +32,7 @@ def separated_codewords(n_codewords: int, n_bits: int, rng: np.random.RandomStat
     """
     if n_bits < 30 and 2**n_bits <= n_codewords:
         words = rng.permutation(np.arange(n_codewords) % 2**n_bits)
-        return _words_to_signs(words, n_bits)
+        return binary_words(words, n_bits)
     pools = [
         *_hadamard_pools(n_codewords, n_bits),
         *_greedy_pools(n_codewords, n_bits, rng),
@@ -59,9 +59,20 @@ def random_codewords(n_codewords: int, n_bits: int, rng: np.random.RandomState, 
             return signs
     # Nearly every word is needed, so draw without replacement instead of waiting for luck.
     while True:
-        signs = _words_to_signs(rng.permutation(2**n_bits)[:n_codewords], n_bits)
+        signs = binary_words(rng.permutation(2**n_bits)[:n_codewords], n_bits)
         if not _constant_columns(signs).any():
             return signs
+
+
+def binary_words(numbers: np.ndarray, n_bits: int) -> np.ndarray:
+    """Return numbers in binary, lowest bit first, as int8 of -1 and +1 of shape (n_numbers, n_bits).
+
+    Examples
+    --------
+    >>> binary_words(np.array([1, 2]), 2).tolist()
+    [[1, -1], [-1, 1]]
+    """
+    return (2 * (numbers[:, None] >> np.arange(n_bits) & 1) - 1).astype(np.int8)
 
 
 def minimum_distance(codewords: np.ndarray) -> int:
@@ -144,7 +155,7 @@ def _hadamard_pools(n_codewords: int, n_bits: int) -> Iterator[np.ndarray]:
 def _greedy_pools(n_codewords: int, n_bits: int, rng: np.random.RandomState) -> Iterator[np.ndarray]:
     """Yield codebooks chosen word by word: lexicographic codes, and farthest-first from random words."""
     if n_bits <= _ALL_WORDS_MAX_BITS:
-        words = _words_to_signs(np.arange(2**n_bits), n_bits)
+        words = binary_words(np.arange(2**n_bits), n_bits)
         for distance in range(n_bits, 0, -1):
             code = _lexicographic_code(words, distance)
             if len(code) >= n_codewords:
@@ -160,7 +171,7 @@ def _dichotomy_pools(n_codewords: int, n_bits: int) -> Iterator[np.ndarray]:
     if not 2 <= n_codewords <= _ALL_SPLITS_MAX_CODEWORDS:
         return
     # Fixing the sign of the last codeword leaves out complements.
-    words = _words_to_signs(np.arange(1, 2 ** (n_codewords - 1)), n_codewords)
+    words = binary_words(np.arange(1, 2 ** (n_codewords - 1)), n_codewords)
     splits = words[np.argsort(np.abs(words.sum(axis=1)), kind="stable")].T
     yield splits if n_bits <= splits.shape[1] else np.resize(splits.T, (n_bits, n_codewords)).T
 
@@ -247,7 +258,3 @@ def _constant_columns(signs: np.ndarray) -> np.ndarray:
 
 def _random_signs(n_rows: int, n_columns: int, rng: np.random.RandomState) -> np.ndarray:
     return (2 * rng.randint(0, 2, size=(n_rows, n_columns)) - 1).astype(np.int8)
-
-
-def _words_to_signs(words: np.ndarray, n_bits: int) -> np.ndarray:
-    return (2 * (words[:, None] >> np.arange(n_bits) & 1) - 1).astype(np.int8)

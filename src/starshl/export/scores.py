@@ -28,9 +28,10 @@ from ..baselines import (
 from ..baselines._autoencoder import layer_views
 from ..baselines._stumps import StumpHasher
 from ..baselines.kmeans_hash import words
+from ..codebooks import binary_words
 from ..exceptions import NotExpressibleError
 from ..hybrid import HybridHasher
-from ..hybrid.fields import class_numbers, field_signs
+from ..hybrid.fields import class_numbers
 from ..models import StarRidge, StarSHL
 from .classes import class_index, posterior_bits
 from .expansions import bit_expansion
@@ -162,7 +163,7 @@ def _autoencoder(hasher: Any, rows: Value) -> Value:
 
 def _hybrid(hasher: Any, rows: Value) -> Value:
     numbers = class_numbers(hasher.class_hasher_).positions(hasher.classes_) % (1 << hasher.class_bits_)
-    fields = rows.graph.constant(field_signs(numbers, hasher.class_bits_), rows.dtype)
+    fields = rows.graph.constant(binary_words(numbers, hasher.class_bits_), rows.dtype)
     own = rows.graph.apply("Gather", fields, class_index(hasher.class_hasher_, rows), axis=0)
     if hasher.neighbor_hasher_ is None:
         return own

@@ -5,12 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numpy as np
-
 from ..codebooks import Codebook
 from ..index.hybrid import MAX_CLASS_BITS
 
-__all__ = ["class_numbers", "field_signs", "n_class_bits", "n_digits"]
+__all__ = ["class_numbers", "n_class_bits", "n_digits"]
 
 
 def n_digits(n_values: int) -> int:
@@ -43,12 +41,3 @@ def class_numbers(class_hasher: Any) -> Codebook:
     It is that of the class hasher, whatever its words are, or else one of the shortest words.
     """
     return class_hasher.codebook_ if hasattr(class_hasher, "codebook_") else Codebook.numbered(class_hasher.classes_)
-
-
-def field_signs(fields: np.ndarray, n_class_bits: int) -> np.ndarray:
-    """Return the bits of numbers, lowest first, as -1 and +1.
-
-    >>> field_signs(np.array([1, 2]), 2).tolist()
-    [[1, -1], [-1, 1]]
-    """
-    return (2 * (fields[:, None] >> np.arange(n_class_bits) & 1) - 1).astype(np.int8)

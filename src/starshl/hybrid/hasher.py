@@ -17,14 +17,14 @@ from .._types import LabelsLike, Rows, SamplesLike, Seed
 from .._validation import check_labels, check_rows
 from ..base import BaseHasher, all_or_nothing
 from ..baselines.itq import ITQ
-from ..codebooks import Codebook
+from ..codebooks import Codebook, binary_words
 from ..codes import BinaryCodes, make_space_id
 from ..facts import Facts
 from ..graphs import NeighborGraph, n_coherent_clusters, suggest_n_clusters
 from ..index import HybridIndex, Reconstruction, ResidualIndex, VectorQueries
 from ..models.star_ridge import StarRidge
 from .decoding import components_of, fit_reconstruction
-from .fields import class_numbers, field_signs, n_class_bits, n_digits
+from .fields import class_numbers, n_class_bits, n_digits
 from .settings import check_settings, class_hasher_of
 from .storage import check_hybrid, pack_hybrid, unpack_hybrid
 from .training import TrainingRows, places_of
@@ -366,7 +366,7 @@ class HybridHasher(BaseHasher):
 
     def _field(self, numbers: np.ndarray) -> np.ndarray:
         """Return the bits of the class field; classes share one where the field is too short."""
-        return field_signs(numbers % (1 << self.class_bits_), self.class_bits_)
+        return binary_words(numbers % (1 << self.class_bits_), self.class_bits_)
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return pack_hybrid(self._packable_params(), self._packable_state())
