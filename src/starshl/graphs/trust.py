@@ -9,6 +9,7 @@ from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import logsumexp, softmax
 
 from .neighbor_graph import NeighborGraph
+from .partitions import weight_inside
 
 __all__ = [
     "LabelEvidence",
@@ -47,14 +48,11 @@ def edge_agreement(graph: NeighborGraph, index: np.ndarray) -> float:
 
     with q the share of edge weight inside the classes and v the classes' shares of the degrees.
     """
-    weights, degrees = graph.weights, graph.degrees
-    total = float(degrees.sum())
+    total = float(graph.degrees.sum())
     if total == 0:
         return 0.0
-    rows = np.repeat(np.arange(graph.n_rows), np.diff(weights.indptr))
-    inside = float(weights.data[index[rows] == index[weights.indices]].sum()) / total
-    by_chance = float(np.sum((np.bincount(index, degrees) / total) ** 2))
-    return (inside - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0
+    by_chance = float(np.sum((np.bincount(index, graph.degrees) / total) ** 2))
+    return (weight_inside(graph, index) - by_chance) / (1 - by_chance) if by_chance < 1 else 0.0
 
 
 def preference_for_labels(alone: np.ndarray, on_graph: np.ndarray, classes: np.ndarray) -> float:
