@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import load_model
+from .options import Port, load_model
 from .outputs import check_output_folder
 from .rows import RowOptions, read_partitions
 
@@ -34,7 +34,6 @@ Workers = Annotated[
     int | None,
     typer.Option("--workers", "-w", metavar="N", help="Number of processes; by default, one per core.", min=1),
 ]
-Port = Annotated[int, typer.Option("--port", "-p", metavar="N", help="The port; 0 takes a free one.", min=0, max=65535)]
 
 
 @app.command("local")

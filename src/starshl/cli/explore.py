@@ -10,13 +10,12 @@ from typing import Annotated
 
 import typer
 
-from .options import Jobs
-from .serve import Host, ReadOnly, TokenFile, run_service
+from .options import Jobs, Port
+from .serve import DEMO, Host, ReadOnly, TokenFile, make_demo, run_service
 
 __all__ = ["explore"]
 
-_DEMO = Path("starshl-demo")
-_LABELED, _UNLABELED = _DEMO / "digits", _DEMO / "digits-to-teach"
+_UNLABELED = DEMO.with_name("digits-to-teach")
 _SECONDS_TO_START = 30  # to wait for the service; then the page is opened in any case
 
 Folders = Annotated[
@@ -26,7 +25,6 @@ Folders = Annotated[
         help="Folders of collections. Without any, two collections of handwritten digits are made in starshl-demo.",
     ),
 ]
-Port = Annotated[int, typer.Option("--port", "-p", metavar="N", help="The port; 0 takes a free one.", min=0, max=65535)]
 Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the first page in your browser.")]
 
 
@@ -47,7 +45,7 @@ def explore(
     from ..web.settings import Settings
     from ..web.tokens import read_tokens
 
-    folders = list(collections or (_LABELED, _UNLABELED))
+    folders = list(collections or (DEMO, _UNLABELED))
     settings = Settings(host, port, read_tokens(tokens))
 
     def at_start(taken: int) -> None:
@@ -62,12 +60,8 @@ def explore(
 
 
 def _make_demos() -> None:
-    from ..web.demo import make_digits, make_unlabeled_digits
-
-    for folder, fill in ((_LABELED, make_digits), (_UNLABELED, make_unlabeled_digits)):
-        if not folder.exists():
-            typer.echo(f"making {folder}, which can take a minute the first time", err=True)
-            fill(folder)
+    make_demo(DEMO)
+    make_demo(_UNLABELED, labeled=False)
 
 
 def _open(address: str, host: str, port: int) -> None:

@@ -22,6 +22,7 @@ __all__ = [
     "Labels",
     "Model",
     "NoLabels",
+    "Port",
     "Progress",
     "References",
     "Seed",
@@ -80,6 +81,7 @@ Jobs = Annotated[
         "--jobs", "-j", metavar="N", help="Number of threads; -1 is one per core. Results do not depend on it."
     ),
 ]
+Port = Annotated[int, typer.Option("--port", "-p", metavar="N", help="The port; 0 takes a free one.", min=0, max=65535)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Progress = Annotated[
     bool | None,

@@ -19,6 +19,7 @@ __all__ = [
     "label_file",
     "read_partitions",
     "read_rows",
+    "with_labels",
 ]
 
 
@@ -81,25 +82,28 @@ def read_rows(
     ``as_items`` turns columns that no option names into metadata. ``in_place`` leaves many rows in their file; see
     :func:`starshl.tables.open_table`.
     """
-    from ..tables import open_table, read_labels, read_table
+    from ..tables import open_table, read_table
 
     options.check()
     columns = replace(options.columns(), features=feature_names(hasher), others="metadata" if as_items else "features")
     if hasher is not None:
         columns = replace(columns, **cells_taken_by(hasher))
     table = open_table(path, columns) if in_place else read_table(path, columns)
-    if options.no_labels:
-        return replace(table, y=None, label_column=None)
-    file = label_file(options.labels)
-    return table if file is None else replace(table, y=read_labels(file), label_column=str(file))
+    return with_labels(table, options)
 
 
 def read_partitions(source: str, options: RowOptions, hasher: BaseHasher | None = None) -> Table:
     """Open rows that are spread over files or behind URLs; none of them is read, only their labels are."""
-    from ..tables import open_partitions, read_labels
+    from ..tables import open_partitions
 
     options.check()
-    table = open_partitions(source, replace(options.columns(), features=feature_names(hasher)))
+    return with_labels(open_partitions(source, replace(options.columns(), features=feature_names(hasher))), options)
+
+
+def with_labels(table: Table, options: RowOptions) -> Table:
+    """Return a table without its labels, or with those of a separate file, if the options say so."""
+    from ..tables import read_labels
+
     if options.no_labels:
         return replace(table, y=None, label_column=None)
     file = label_file(options.labels)

@@ -5,21 +5,22 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .no_collection import no_collection_among
-from .options import Jobs
+from .options import Jobs, Port
 
 if TYPE_CHECKING:
     from ..web.settings import Settings
 
-__all__ = ["run_service", "serve"]
+__all__ = ["DEMO", "Host", "ReadOnly", "TokenFile", "make_demo", "run_service", "serve"]
 
 _MEGABYTE = 1 << 20
-_DEMO = Path("starshl-demo") / "digits"
+DEMO = Path("starshl-demo") / "digits"
 
 Folders = Annotated[
     list[Path] | None,
@@ -35,7 +36,6 @@ Host = Annotated[
     str,
     typer.Option("--host", metavar="ADDRESS", help="Where to listen. Other machines need tokens."),
 ]
-Port = Annotated[int, typer.Option("--port", "-p", metavar="N", help="The port; 0 takes a free one.", min=0, max=65535)]
 TokenFile = Annotated[
     Path | None,
     typer.Option(
@@ -87,11 +87,11 @@ def serve(
         rate=rate,
         burst=max(1, int(2 * rate)),
     )
-    folders = [*(collections or ()), *([_DEMO] if demo else ())]
+    folders = [*(collections or ()), *([DEMO] if demo else ())]
     if not folders:
         raise ValueError("Name the folder of a collection, or use --demo. `starshl index build` makes a collection.")
     settings = Settings(host, port, read_tokens(tokens), limits)
-    make = _make_demo if demo else lambda: None
+    make = partial(make_demo, DEMO) if demo else lambda: None
     run_service(folders, settings, read_only=read_only, snapshots=snapshots, jobs=jobs, make=make)
 
 
@@ -140,9 +140,10 @@ def run_service(
         run(app, settings, listener)
 
 
-def _make_demo() -> None:
-    from ..web.demo import make_digits
+def make_demo(folder: Path, *, labeled: bool = True) -> None:
+    """Make a collection of digits unless it is there."""
+    from ..web.demo import make_digits, make_unlabeled_digits
 
-    if not _DEMO.exists():
-        typer.echo(f"making {_DEMO}, which can take a minute the first time", err=True)
-        make_digits(_DEMO)
+    if not folder.exists():
+        typer.echo(f"making {folder}, which can take a minute the first time", err=True)
+        (make_digits if labeled else make_unlabeled_digits)(folder)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .rows import RowOptions, label_file
+from .rows import RowOptions, label_file, with_labels
 
 if TYPE_CHECKING:
     from ..tables import Table
@@ -39,7 +39,7 @@ def _read_table(file: Path, text: str | None, options: RowOptions) -> tuple[list
     """Return the texts of a table and what belongs to them."""
     from dataclasses import replace
 
-    from ..tables import READABLE, Columns, read_labels, read_table
+    from ..tables import READABLE, Columns, read_table
 
     if file.suffix.lower() not in READABLE:
         what = "is a folder" if file.is_dir() else f"ends in {file.suffix!r}"
@@ -54,12 +54,10 @@ def _read_table(file: Path, text: str | None, options: RowOptions) -> tuple[list
     options.check()
     named = options.columns()
     columns: Columns = replace(named, features=(text,), text=text, others="metadata", raw=True, allow_missing=True)
-    table = read_table(file, columns)
-    separate = label_file(options.labels)
-    y = table.y if separate is None else read_labels(separate)
+    table = with_labels(read_table(file, columns), options)
     # A cell that is not equal to itself is NaN: the mark of an empty one in Parquet.
     cells = ["" if cell is None or cell != cell else str(cell) for cell in table.X[:, 0].tolist()]
-    return cells, {"labels": None if options.no_labels else y, "field": text, **about_items(table)}
+    return cells, {"labels": table.y, "field": text, **about_items(table)}
 
 
 def _read_lines(file: Path, options: RowOptions, named: dict[str, str | None]) -> tuple[list[str], dict[str, Any]]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Folder",
+    "ItemIds",
     "Keep",
     "busy",
     "check_new_folder",
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of the collection.")]
-
+ItemIds = Annotated[list[int], typer.Argument(metavar="ID...", help="Ids of items; write -- before negative ones.")]
 Keep = Annotated[
     str | None,
     typer.Option(

@@ -7,11 +7,10 @@ from typing import Annotated
 import typer
 
 from ..options import AsJson
-from .common import Folder, opened, print_answer, unknown_ids_reported
+from .common import Folder, ItemIds, opened, print_answer, unknown_ids_reported
 
 __all__ = ["remove"]
 
-ItemIds = Annotated[list[int], typer.Argument(metavar="ID...", help="Ids of items; write -- before negative ones.")]
 Compact = Annotated[bool, typer.Option("--compact", help="Shrink the file afterward.")]
 
 
