@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "defaults"))
 from gist import gist
 from network import features_of_all, read_pictures
 from store import Store
-from table import gaps, table
+from table import gaps, glance, table
 
 from starshl import StarRidge, StarSHL, datasets
 from starshl._shared_work import SharedWork, sharing_work
@@ -68,7 +68,7 @@ def main() -> None:
     given = parser.parse_args()
     store = Store("anchors")
     if given.table:
-        print(table(store.lines, LENGTHS), gaps(store.lines, LENGTHS), sep="\n\n")
+        print(*(part(store.lines, LENGTHS) for part in (glance, table, gaps)), sep="\n\n")
         return
     methods = given.methods.split(",")
     if unknown := set(methods) - set(METHODS):

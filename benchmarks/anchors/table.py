@@ -8,12 +8,43 @@ from statistics import mean, stdev
 
 from published import PUBLISHED
 
+from starshl.paper.lineup import title_of
 from starshl.reports.document import difference, interval
 from starshl.reports.statistics import paired
 
-__all__ = ["gaps", "table"]
+__all__ = ["gaps", "glance", "table"]
 
-_CODES = {"map": "out of sample", "map_known_labels": "known labels where given"}
+_CODES = {"map": "out of sample", "map_known_labels": "known labels"}
+# Methods whose lines have another name than the pages of results.
+_KEYS = {"StarSHL": "starshl", "StarSHL paper": "starshl-paper"}
+# The short table: measured on some features, and published on the nearest ones.
+_GLANCE = (("gist", "gist"), ("network", "cnn-f"))
+
+
+def glance(lines: list[dict], lengths: Sequence[int]) -> str:
+    """Return mAP at the greatest length, out of sample, as Markdown: best first, next to what is published."""
+    rows, n_bits, place = PUBLISHED[0].protocol, lengths[-1], len(lengths) - 1
+    measured: dict[str, dict[str, list[float]]] = {}
+    for line in lines:
+        if line["protocol"] == rows:
+            own = measured.setdefault(line["work"], {}).setdefault(line["features"], [])
+            own.append(line["rows"][place]["map"])
+    published = {(k.features, k.method): f"{k.by_bits[n_bits]:.3f}" for k in PUBLISHED if k.protocol == rows}
+    heads = " | ".join(f"{features}, here | {others}, published" for features, others in _GLANCE)
+    text = [f"| mAP, {n_bits} bits | {heads} |", "|---|" + "---:|" * 2 * len(_GLANCE)]
+    best_first = sorted(measured, key=lambda method: -mean(measured[method].get(_GLANCE[-1][0], [0.0])))
+    for method in best_first:
+        cells = []
+        for features, others in _GLANCE:
+            values = measured[method].get(features)
+            cells += [f"{mean(values):.3f}" if values else "-", published.get((others, method), "-")]
+        text.append(f"| {_shown(method)} | {' | '.join(cells)} |")
+    return "\n".join(text)
+
+
+def _shown(method: str) -> str:
+    """Return the name that a method has on the pages of results, in Markdown."""
+    return title_of(_KEYS[method]).replace("*", r"\*") if method in _KEYS else method
 
 
 def table(lines: list[dict], lengths: Sequence[int]) -> str:
@@ -39,7 +70,7 @@ def _lines_of(protocol: str, lines: list[dict], lengths: Sequence[int]) -> list[
             for key, codes in _CODES.items():
                 if key in runs[0]["rows"][0]:
                     cells = [_cell([run["rows"][place][key] for run in runs]) for place in range(len(lengths))]
-                    text.append(_row(features, method, codes, cells, str(len(runs)), "measured here"))
+                    text.append(_row(features, _shown(method), codes, cells, str(len(runs)), "measured here"))
         for known in published:
             if known.features == features:
                 cells = [_cell([known.by_bits[n]]) for n in lengths]
@@ -70,7 +101,7 @@ def gaps(lines: list[dict], lengths: Sequence[int], first: str = "StarRidge") ->
         own = by_method.get((protocol, features, first), {})
         if method != first:
             cells = [_gap(own, runs, place) for place in range(len(lengths))]
-            text.append(f"| {features} | {method} | {' | '.join(cells)} |")
+            text.append(f"| {features} | {_shown(method)} | {' | '.join(cells)} |")
     return "\n".join(text)
 
 

@@ -71,7 +71,7 @@ def test_the_table_gives_mean_and_deviation_over_runs_and_marks_the_codes(part):
     ]
     text = part("table").table(lines, (12,))
     assert "| gist | SDH | out of sample | 0.450 ± 0.071 | 2 | measured here |" in text
-    assert "| gist | SDH | known labels where given | 0.600 ± 0.000 | 2 | measured here |" in text
+    assert "| gist | SDH | known labels | 0.600 ± 0.000 | 2 | measured here |" in text
 
 
 def test_the_gap_to_another_method_is_that_of_the_runs_they_share(part):
@@ -89,3 +89,28 @@ def test_the_gap_to_another_method_is_that_of_the_runs_they_share(part):
     text = part("table").gaps(lines, (12,)).splitlines()
     assert text[0] == "| features | StarRidge minus | 12 bits |"
     assert text[2:] == ["| gist | ITQ | - |", "| gist | SDH | +0.100 (+0.100 to +0.100) |"]
+
+
+def test_the_page_begins_with_the_best_of_the_stored_figures_and_shows_all_of_them(part):
+    root = FOLDER.parents[1]
+    stored = (root / "results" / "defaults" / "anchors.jsonl").read_text(encoding="utf-8")
+    lines = [json.loads(line) for line in stored.splitlines()]
+    page = (root / "docs" / "anchors.md").read_text(encoding="utf-8")
+    tables = part("table")
+    for make in (tables.glance, tables.table, tables.gaps):
+        assert make(lines, (12, 24, 32, 48)) in page
+    assert page.index("**StarRidge is first at every length") < page.index(tables.glance(lines, (12, 24, 32, 48)))
+
+
+def test_methods_have_the_names_of_the_pages_of_results(part):
+    lines = [
+        {"protocol": "cifar10-1000q-5000t", "features": "gist", "run": 0, "work": method, "rows": [{"map": value}]}
+        for method, value in (("SDH", 0.2), ("StarSHL", 0.4), ("StarSHL paper", 0.3))
+    ]
+    tables = part("table")
+    assert tables.glance(lines, (12,)).splitlines()[2:] == [
+        "| SDH | 0.200 | 0.396 | - | 0.454 |",
+        r"| \*SHL, defaults | 0.400 | - | - | - |",
+        r"| \*SHL, paper settings | 0.300 | - | - | - |",
+    ]
+    assert r"| gist | \*SHL, paper settings | out of sample | 0.300 |" in tables.table(lines, (12,))
