@@ -16,6 +16,8 @@ _BEGINNINGS = (
     (b"\x89PNG", "a picture (PNG)"),
     (b"\xff\xd8\xff", "a picture (JPEG)"),
     (b"GIF8", "a picture (GIF)"),
+    (b"II*\0", "a picture (TIFF)"),
+    (b"MM\0*", "a picture (TIFF)"),
     (b"%PDF", "a PDF"),
     (b"\x1f\x8b", "a file compressed by gzip"),
     (b"PK\x03\x04", "a zip archive"),

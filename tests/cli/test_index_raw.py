@@ -37,6 +37,7 @@ def made(tmp_path_factory, starshl):
     rows = [f"{text},food" for text in food] + [f"{text},cars" for text in cars]
     (place / "news.csv").write_text("headline,topic\n" + "\n".join(rows) + "\n")
     (place / "more.csv").write_text("topic,headline,page,key\nfood,bread with soup,3,500\n,old engines of cars,4,501\n")
+    (place / "lines.md").write_text("# Notes\n")
     (place / "lines.txt").write_text("more hot soup\nmore fast cars\n")
     rng = np.random.default_rng(0)
     for folder, n_pictures in (("photos", 12), ("later", 2)):
@@ -169,6 +170,11 @@ def test_a_search_takes_tables_and_lines_of_texts(places, run):
         (("add", "news", "blue.png"), "The items of this collection are texts, so it takes no pictures."),
         (("add", "album", "blue.png", "--labels", "topic"), "--labels names a column, and pictures have none"),
         (("add", "album", "blue.png", "more.csv"), "more.csv' is not a picture by its name"),
+        (("add", "album", "more.csv"), "more.csv' is a table in text (.csv), and holds no vectors of"),
+        (("add", "album", "rows.npy"), "rows.npy' is a NumPy array (.npy), and holds no vectors of"),
+        (("add", "album", "lines.md"), "lines.md' is a text file, and holds no vectors of"),
+        (("search", "album", "lines.md"), "it takes JPEG, PNG, WebP, GIF, BMP or TIFF files, folders of them, or a"),
+        (("add", "album", "nothing.gif"), "There is no file or folder 'nothing.gif'"),
         (("add", "news", "more.csv", "lines.txt"), "add one file at a time"),
         (("add", "vectors", "rows.npy", "--text", "x"), "--text is for tables of texts"),
         (("search", "vectors", "--text", "soup"), "The items of this collection are vectors, so it takes no texts."),

@@ -39,7 +39,15 @@ def _header_only_png(width, height):
     )
 
 
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
+def _tagged(tags, content):
+    """A little-endian TIFF of one directory: short or long values by tag, and one strip or tile behind them."""
+    tags = {**tags, 324 if 322 in tags else 273: 8}  # where that begins
+    entries = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in sorted(tags.items()))
+    start = 8 + len(content)
+    return b"II*\0" + struct.pack("<I", start) + content + struct.pack("<H", len(tags)) + entries + bytes(4)
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF"])
 def test_pictures_are_read_from_paths_bytes_and_objects_alike(tmp_path, kind):
     content = _encoded(_half_and_half(), kind)
     path = tmp_path / "picture"
@@ -64,6 +72,23 @@ def test_an_exif_tag_turns_a_picture_upright():
     assert turned.size == (20, 12)
 
 
+def test_the_orientation_of_a_tiff_counts_once():
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    turned = open_picture(_encoded(_half_and_half().rotate(90, expand=True), "TIFF", exif=exif, compression="tiff_lzw"))
+    assert turned.size == (20, 12)
+    assert (turned.getpixel((3, 6)), turned.getpixel((16, 6))) == (RED, BLUE)
+
+
+def test_of_an_animated_gif_the_first_picture_counts():
+    frames = [Image.new("RGB", (9, 7), color) for color in (RED, BLUE, (0, 255, 0))]
+    content = _encoded(frames[0], "GIF", save_all=True, append_images=frames[1:], duration=40)
+    assert Image.open(io.BytesIO(content)).n_frames == 3
+    assert (open_picture(content).size, open_picture(content).getpixel((4, 4))) == ((9, 7), RED)
+    pages = _encoded(frames[0], "TIFF", save_all=True, append_images=frames[1:])
+    assert open_picture(pages).getpixel((4, 4)) == RED
+
+
 def test_making_a_preview_leaves_the_picture_as_it_is():
     picture = open_picture(_half_and_half(400, 200))
     preview_of(picture)
@@ -83,8 +108,9 @@ def test_making_a_preview_leaves_the_picture_as_it_is():
     ],
     ids=["gray", "black and white", "opaque", "clear", "clear gray", "palette", "16 bits"],
 )
-def test_every_color_mode_becomes_rgb_on_white(image, expected):
-    assert open_picture(_encoded(image)).getpixel((4, 4)) == expected
+@pytest.mark.parametrize("kind", ["PNG", "TIFF"])
+def test_every_color_mode_becomes_rgb_on_white(image, expected, kind):
+    assert open_picture(_encoded(image, kind)).getpixel((4, 4)) == expected
 
 
 def test_a_cmyk_jpeg_keeps_its_colors():
@@ -95,7 +121,29 @@ def test_a_cmyk_jpeg_keeps_its_colors():
 def test_a_palette_with_a_clear_color_shows_white_there():
     image = Image.new("P", (8, 8), 0)
     image.putpalette([*RED, *BLUE])
-    assert open_picture(_encoded(image, transparency=0)).getpixel((4, 4)) == (255, 255, 255)
+    for kind in ("PNG", "GIF"):
+        assert open_picture(_encoded(image, kind, transparency=0)).getpixel((4, 4)) == (255, 255, 255)
+        assert open_picture(_encoded(image, kind)).getpixel((4, 4)) == RED
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "RGBA"])
+def test_bmp_files_of_every_mode_are_read(mode):
+    image = Image.new("RGB", (8, 8), (255, 255, 255)).convert(mode)
+    assert open_picture(_encoded(image, "BMP")).getpixel((4, 4)) == (255, 255, 255)
+
+
+def test_floating_point_numbers_are_refused_with_the_name_of_the_file(tmp_path):
+    Image.new("F", (8, 8), 0.5).save(tmp_path / "depth.tif")
+    with pytest.raises(PictureError, match=r"depth\.tif' holds floating-point numbers"):
+        open_picture(tmp_path / "depth.tif")
+
+
+def test_a_tile_that_is_larger_than_a_picture_may_be_is_refused():
+    # A decoder would make room for 1.6 GB to show 16 pixels.
+    tags = {256: 4, 257: 4, 258: 8, 259: 8, 262: 1, 277: 1, 322: 40_000, 323: 40_000}
+    content = zlib.compress(bytes(100))
+    with pytest.raises(PictureError, match=r"tiles of 40,000 x 40,000 pixels\. Up to 100 megapixels are allowed"):
+        open_picture(_tagged({**tags, 325: len(content)}, content))
 
 
 def test_the_middle_of_a_wide_picture_can_be_kept_instead_of_all_of_it():
@@ -124,18 +172,43 @@ def test_a_large_jpeg_gives_nearly_the_same_picture_as_when_it_is_decoded_comple
         (b"", "not a picture"),
         (
             b"plain text, no picture",
-            "not a picture that can be read .it is of another kind.. Give a complete JPEG, PNG or WebP",
+            "not a picture that can be read .it is of another kind.. Give a complete JPEG, PNG, WebP, GIF",
         ),
         (_encoded(_half_and_half())[:60], "not a picture"),
         (_encoded(_half_and_half(), "JPEG")[:300], "not a picture"),
-        (_encoded(_half_and_half(), "GIF"), "of another kind"),
+        (_encoded(_half_and_half(), "GIF")[:30], "not a picture"),
+        (_encoded(_half_and_half(), "BMP")[:300], "not a picture"),
+        (_encoded(_half_and_half(), "TIFF", compression="tiff_lzw")[:60], "not a picture"),
+        (_encoded(_half_and_half(), "PPM"), "of another kind"),
+        (_encoded(_half_and_half(), "ICO"), "of another kind"),
+        (b"GIF89a" + struct.pack("<HHBBB", 40_000, 40_000, 0, 0, 0) + b";", "not a picture|too large"),
+        (b"BM" + struct.pack("<IIIIiiHHIIiiII", 99, 0, 54, 40, 30_000, 30_000, 1, 24, 0, 0, 1, 1, 0, 0), "too large"),
+        (_tagged({256: 30_000, 257: 30_000, 258: 8, 259: 1, 262: 1, 277: 1, 278: 30_000, 279: 9}, bytes(9)), "large"),
         (_encoded(Image.new("RGB", (1, 1))), "1 x 1 pixels, too few to see anything"),
         (_encoded(Image.new("RGB", (500, 3))), "at least 4 x 4"),
         (_header_only_png(20_000, 10_000), "too large.*Up to 100 megapixels are allowed. Make it smaller"),
         (_header_only_png(10_001, 10_000), "10,001 x 10,000 pixels, which is too large"),
         (_header_only_png(2**31 - 1, 2**31 - 1), "too large"),
     ],
-    ids=["empty", "text", "half a PNG", "half a JPEG", "GIF", "one pixel", "a line", "200 MP", "over 100 MP", "huge"],
+    ids=[
+        "empty",
+        "text",
+        "half a PNG",
+        "half a JPEG",
+        "half a GIF",
+        "half a BMP",
+        "half a TIFF",
+        "PPM",
+        "ICO",
+        "GIF of 1,600 MP",
+        "BMP of 900 MP",
+        "TIFF of 900 MP",
+        "one pixel",
+        "a line",
+        "200 MP",
+        "over 100 MP",
+        "huge",
+    ],
 )
 def test_what_is_no_picture_is_refused_with_a_reason(content, message):
     with pytest.raises(PictureError, match=message):

@@ -57,11 +57,17 @@ def test_pictures_of_kinds_that_are_not_read_are_named(tmp_path):
         images.new("RGB", (20, 20), (40 * number, 10, 90)).save(folder / f"{number}.png")
     for name in ("old.gif", "scan.TIF", "paint.bmp"):
         images.new("RGB", (20, 20)).save(folder / name)
+    for name in ("phone.heic", "broken.tiff"):
+        (folder / name).write_bytes(b"II*\0 but nothing else")
     (folder / "notes.txt").write_text("not a picture")
     summary = import_pictures(folder, tmp_path / "album")
-    assert (summary.n_items, summary.n_other_files) == (6, 1)
-    assert [each.path for each in summary.skipped] == ["old.gif", "paint.bmp", "scan.TIF"]
-    assert "'old.gif' is not a picture that can be read" in summary.text()
+    assert (summary.n_items, summary.n_other_files) == (9, 1)
+    assert [each.path for each in summary.skipped] == ["broken.tiff", "phone.heic"]
+    assert "'phone.heic' is not a picture that can be read" in summary.text()
+    with Collection(tmp_path / "album", read_only=True) as made:
+        names = [item.reference for item in made.get(made.ids)]
+        assert names[-3:] == ["old.gif", "paint.bmp", "scan.TIF"]
+        assert all(made.preview(int(item)).media_type == "image/webp" for item in made.ids)
 
 
 def test_broken_files_are_skipped_and_listed(album):
@@ -141,7 +147,10 @@ def test_an_interrupted_import_leaves_nothing(tmp_path, monkeypatch):
 def test_bad_folders_are_refused_with_what_to_do(tmp_path):
     (tmp_path / "empty" / "inside").mkdir(parents=True)
     (tmp_path / "empty" / "inside" / "notes.txt").write_text("no picture")
-    with pytest.raises(ValueError, match=r"no picture in .*empty.*1 of its files.*\.jpg, \.jpeg, \.png, \.webp\."):
+    with pytest.raises(
+        ValueError,
+        match=r"no picture in .*empty.*1 of its files.*\.jpg, \.jpeg, \.png, .*, \.tiff\.",
+    ):
         import_pictures(tmp_path / "empty", tmp_path / "collection")
     with pytest.raises(FileNotFoundError, match="no folder"):
         import_pictures(tmp_path / "absent", tmp_path / "collection")

@@ -44,7 +44,7 @@ def _search(ask, content, kind="image/png", **params):
     )
 
 
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP"])
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF"])
 def test_a_picture_finds_pictures_like_it(ask, kind):
     content = encoded(Image.new("RGB", (300, 200), COLORS["blue"]), kind)
     answer = _search(ask, content, f"image/{kind.lower()}", k=4)
@@ -75,11 +75,25 @@ def test_options_of_a_search_by_picture_are_parameters(ask):
         (b"", "image/png", 422, "not a picture that can be read"),
         (encoded(Image.new("RGB", (1, 1))), "image/png", 422, "1 x 1 pixels, too few"),
         (encoded(Image.new("1", (20_000, 10_000))), "image/png", 422, "Up to 40 megapixels are allowed"),
-        (encoded(Image.new("RGB", (9, 9)), "GIF"), "image/gif", 415, "Send a picture with the header Content-Type"),
+        (encoded(Image.new("RGB", (9, 9)), "ICO"), "image/x-icon", 415, "Send a picture with the header Content-Type"),
+        (encoded(Image.new("RGB", (9, 9)), "ICO"), "image/gif", 422, "it is of another kind"),
+        (encoded(Image.new("RGB", (9, 9)), "GIF")[:20], "image/gif", 422, "not a picture that can be read"),
+        (encoded(Image.new("1", (20_000, 10_000)), "GIF"), "image/gif", 422, "Up to 40 megapixels are allowed"),
         (BLUE, "application/json", 415, "has the type 'application/json'"),
         (b"../../etc/passwd", "image/jpeg", 422, "not a picture"),
     ],
-    ids=["text", "empty", "one pixel", "200 megapixels", "GIF", "JSON", "a path"],
+    ids=[
+        "text",
+        "empty",
+        "one pixel",
+        "200 megapixels",
+        "ICO",
+        "ICO as GIF",
+        "half a GIF",
+        "large GIF",
+        "JSON",
+        "a path",
+    ],
 )
 def test_what_is_no_picture_is_a_problem_with_a_reason(ask, content, kind, status, message):
     answer = _search(ask, content, kind)
@@ -203,6 +217,9 @@ def test_clients_search_by_picture_and_text(app, tmp_path, ask):
             pictures, texts = client.collection("pictures"), client.collection("texts")
             hits = await pictures.search_picture(tmp_path / "blue.png", k=2, labels=["red"], rescore=False)
             assert await pictures.search_picture(BLUE, radius=0, where={"year": 1900}) == []
+            for kind in ("JPEG", "WEBP", "GIF", "BMP", "TIFF"):
+                blue = encoded(Image.new("RGB", (40, 30), COLORS["blue"]), kind)
+                assert (await pictures.search_picture(blue, k=1))[0].label == "blue"
             assert (await texts.predict(texts=["hot soup"])).labels == ["food"]
             assert len(await texts.encode(texts=["hot soup"])) == 1
             found = await texts.search(texts=["hot soup"], k=1)

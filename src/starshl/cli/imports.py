@@ -35,8 +35,8 @@ Pictures = Annotated[
     Path,
     typer.Argument(
         metavar="FOLDER",
-        help="A folder of JPEG, PNG and WebP pictures. The name of a subfolder is the label of the pictures in it; "
-        "pictures at the top have no label.",
+        help="A folder of JPEG, PNG, WebP, GIF, BMP and TIFF pictures. The name of a subfolder is the label of the "
+        "pictures in it; pictures at the top have no label.",
     ),
 ]
 Output = Annotated[

@@ -21,6 +21,13 @@ __all__ = ["Call", "CollectionCalls", "PathLike", "list_collections"]
 Result = TypeVar("Result")
 PathLike: TypeAlias = str | AnyPath[str]
 _ROOT = "/api/v1/collections"
+_MEDIA_TYPES = {
+    b"\x89PNG": "image/png",
+    b"GIF8": "image/gif",
+    b"BM": "image/bmp",
+    b"II*\0": "image/tiff",
+    b"MM\0*": "image/tiff",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,9 +288,9 @@ def _parameter(value: Any) -> Any:
 
 def _media_type(content: bytes) -> str:
     """Return the media type of a picture by its first bytes; the service looks closer."""
-    if content.startswith(b"\x89PNG"):
-        return "image/png"
-    return "image/webp" if content[8:12] == b"WEBP" else "image/jpeg"
+    if content[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for start, kind in _MEDIA_TYPES.items() if content.startswith(start)), "image/jpeg")
 
 
 def _read_found(answer: Any) -> list[Found]:

@@ -149,7 +149,7 @@ class RemoteCollection:
         labels: Sequence[str] | None = None,
         **options: Any,
     ) -> list[Hit]:
-        """Return the nearest items of a picture, given as a path or as the bytes of a JPEG, PNG or WebP file.
+        """Return the nearest items of a picture, given as a path or as the bytes of a picture file.
 
         Further options are ``where``, ``radius``, ``rescore`` and ``explain``.
         """

@@ -18,10 +18,21 @@ from ..exceptions import CollectionFormatError
 from .formats import PREVIEWS_TABLE
 from .store import Store
 
-__all__ = ["LARGEST_PREVIEW", "Preview", "check_previews", "delete_previews", "find_preview", "put_previews", "verify"]
+__all__ = [
+    "LARGEST_PREVIEW",
+    "PREVIEW_TYPES",
+    "Preview",
+    "check_previews",
+    "delete_previews",
+    "find_preview",
+    "put_previews",
+    "verify",
+]
 
 #: Bytes of one preview.
 LARGEST_PREVIEW = 1 << 18
+#: The media types of previews: all browsers show them.
+PREVIEW_TYPES = ("image/png", "image/jpeg", "image/webp")
 
 _COUNT, _SUM = "n_previews", "previews_sum"
 _MODULUS = 1 << 62
@@ -125,11 +136,11 @@ def _checked(record: tuple[int, int, bytes]) -> Preview:
 def _media_type(content: bytes) -> str | None:
     """Return what a file is by its first bytes; nothing else is ever sent to a browser as a picture."""
     if content.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
+        return PREVIEW_TYPES[0]
     if content.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
+        return PREVIEW_TYPES[1]
     if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
+        return PREVIEW_TYPES[2]
     return None
 
 

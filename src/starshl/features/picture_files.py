@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,20 +17,54 @@ from ..exceptions import PictureError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["ENDINGS", "LARGEST", "PREVIEW_SIDE", "SMALLEST", "is_picture_file", "open_picture", "preview_of"]
+__all__ = [
+    "ENDINGS",
+    "KINDS",
+    "LARGEST",
+    "MEDIA_TYPES",
+    "PREVIEW_SIDE",
+    "SMALLEST",
+    "is_picture_file",
+    "open_picture",
+    "preview_of",
+]
+
+
+class _Kind(NamedTuple):
+    """What Pillow calls a kind of picture file, and what names and media types say."""
+
+    decoder: str
+    endings: tuple[str, ...]
+    media_type: str
+
+
+# Nothing else is decoded, whatever a file is called: Pillow has many more decoders, and few of them are looked after.
+_KINDS = {
+    "JPEG": _Kind("JPEG", (".jpg", ".jpeg"), "image/jpeg"),
+    "PNG": _Kind("PNG", (".png",), "image/png"),
+    "WebP": _Kind("WEBP", (".webp",), "image/webp"),
+    "GIF": _Kind("GIF", (".gif",), "image/gif"),
+    "BMP": _Kind("BMP", (".bmp",), "image/bmp"),
+    "TIFF": _Kind("TIFF", (".tif", ".tiff"), "image/tiff"),
+}
 
 LARGEST = 100_000_000  # pixels of a picture
 SMALLEST = 4  # pixels along its shorter side
 PREVIEW_SIDE = 128  # pixels: clear on a card of the explorer, a few kB as WebP
 
-_FORMATS = ("JPEG", "PNG", "WEBP")
-ENDINGS = (".jpg", ".jpeg", ".png", ".webp")
+#: The kinds of picture files that are read, in words, by the ends of their names, and as media types.
+KINDS = f"{', '.join([*_KINDS][:-1])} or {[*_KINDS][-1]}"
+ENDINGS = tuple(ending for kind in _KINDS.values() for ending in kind.endings)
+MEDIA_TYPES = tuple(kind.media_type for kind in _KINDS.values())
+
+_DECODERS = tuple(kind.decoder for kind in _KINDS.values())
+_TILE_SIZE = (322, 323)  # tags of a TIFF file
 _LOSSLESS_SIDE = 64  # up to which a preview keeps every pixel: it will be shown enlarged
 _WHITE = (255, 255, 255, 255)
 
 
 def is_picture_file(path: Path) -> bool:
-    """Return whether a file is a JPEG, PNG or WebP picture by its ending."""
+    """Return whether a file is a picture that is read here by its ending."""
     return path.suffix.lower() in ENDINGS
 
 
@@ -39,8 +74,8 @@ def open_picture(source: Any, *, side: int | None = None, max_pixels: int = LARG
     Parameters
     ----------
     source : path, bytes of a file, array of uint8 or Pillow picture
-        Files are JPEG, PNG or WebP; of several pictures in one file, the first counts. Arrays have the shape (height,
-        width), or (height, width, 3) with red, green and blue.
+        Files are JPEG, PNG, WebP, GIF, BMP or TIFF; of several pictures in one file, the first counts. Arrays have the
+        shape (height, width), or (height, width, 3) with red, green and blue.
     side : int, default=None
         Decode just enough of a JPEG for pictures of this side, which is much faster if it is large.
     max_pixels : int, default=100,000,000
@@ -49,7 +84,7 @@ def open_picture(source: Any, *, side: int | None = None, max_pixels: int = LARG
     images = require("PIL.Image", extra="pictures")
     if isinstance(source, images.Image):
         _check_size(source.size, "The picture", max_pixels)
-        return _upright_rgb(source)
+        return _upright_rgb(source, "The picture")
     if isinstance(source, np.ndarray):
         return images.fromarray(_checked_array(source, max_pixels)).convert("RGB")
     name = _name_of(source)
@@ -57,11 +92,12 @@ def open_picture(source: Any, *, side: int | None = None, max_pixels: int = LARG
         with warnings.catch_warnings():
             # Pillow warns from 89 megapixels on; the limit here is checked below.
             warnings.simplefilter("ignore")
-            image = images.open(io.BytesIO(source) if isinstance(source, bytes) else source, formats=_FORMATS)
+            image = images.open(io.BytesIO(source) if isinstance(source, bytes) else source, formats=_DECODERS)
             _check_size(image.size, name, max_pixels)
+            _check_tiles(image, name, max_pixels)
             if side is not None:
                 image.draft(None, (2 * side, 2 * side))
-            return _upright_rgb(image)
+            return _upright_rgb(image, name)
     except images.DecompressionBombError as error:
         raise PictureError(f"{name} is too large ({error}). {_allowed(max_pixels)}") from error
     except PictureError:
@@ -70,7 +106,7 @@ def open_picture(source: Any, *, side: int | None = None, max_pixels: int = LARG
         raise
     except Exception as error:  # a file that anyone may have made can fail anywhere in a decoder
         raise PictureError(
-            f"{name} is not a picture that can be read ({_reason(error)}). Give a complete JPEG, PNG or WebP file."
+            f"{name} is not a picture that can be read ({_reason(error)}). Give a complete {KINDS} file."
         ) from error
 
 
@@ -86,7 +122,7 @@ def preview_of(source: Any, side: int = PREVIEW_SIDE) -> bytes:
     return file.getvalue()
 
 
-def _upright_rgb(image: Image) -> Image:
+def _upright_rgb(image: Image, name: str) -> Image:
     """Return the first picture of a file, decoded, turned upright, without transparency, as RGB."""
     images, operations = require("PIL.Image", extra="pictures"), require("PIL.ImageOps", extra="pictures")
     image.load()
@@ -94,6 +130,11 @@ def _upright_rgb(image: Image) -> Image:
         image = operations.exif_transpose(image)
     except Exception:  # a damaged tag says nothing about which side is up
         image.getexif().clear()
+    if image.mode == "F":
+        raise PictureError(
+            f"{name} holds floating-point numbers, of which nobody can say which is white. Colors are whole numbers of "
+            "8 or 16 bits. Convert it."
+        )
     if image.mode.startswith("I"):
         # Pillow would cut 16-bit gray levels off at 255.
         image = images.fromarray((np.asarray(image).clip(0, 65535) // 257).astype(np.uint8))
@@ -122,6 +163,14 @@ def _check_size(size: tuple[int, int], name: str, max_pixels: int) -> None:
         )
     if width * height > max_pixels:
         raise PictureError(f"{name} has {width:,} x {height:,} pixels, which is too large. {_allowed(max_pixels)}")
+
+
+def _check_tiles(image: Image, name: str, max_pixels: int) -> None:
+    """Refuse a TIFF whose tiles are larger than a picture may be: a decoder makes room for a whole one."""
+    tags = getattr(image, "tag_v2", {})
+    tile = [tags.get(tag, 0) for tag in _TILE_SIZE]
+    if math.prod(tile) > max_pixels:
+        raise PictureError(f"{name} has tiles of {tile[0]:,} x {tile[1]:,} pixels. {_allowed(max_pixels)}")
 
 
 def _allowed(max_pixels: int) -> str:

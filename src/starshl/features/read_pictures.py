@@ -23,8 +23,8 @@ _LARGEST_SIDE = 4096  # pixels: 48 MB per picture
 class ReadPictures(Step):
     """Read pictures and bring them to one size, in red, green and blue.
 
-    A picture is a path, the bytes of a JPEG, PNG or WebP file, an array of uint8, or a Pillow picture. There is nothing
-    to learn: ``fit`` only checks the settings.
+    A picture is a path, the bytes of a JPEG, PNG, WebP, GIF, BMP or TIFF file, an array of uint8, or a Pillow picture.
+    There is nothing to learn: ``fit`` only checks the settings.
 
     Parameters
     ----------

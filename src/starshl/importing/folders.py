@@ -11,7 +11,7 @@ from ..features.picture_files import ENDINGS, is_picture_file
 
 __all__ = ["PictureFile", "collect_pictures", "find_pictures"]
 
-_NOT_READ = (".gif", ".bmp", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jp2", ".svg")
+_NOT_READ = (".heic", ".heif", ".avif", ".jp2", ".svg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ def find_pictures(folder: str | os.PathLike[str]) -> tuple[list[PictureFile], in
     """Return the picture files of a folder and its subfolders in the order of their paths, and how many others it has.
 
     Hidden files and folders are ignored, and links to folders are not followed. Pictures that cannot be read, such as
-    GIF files, are among the picture files: somebody who has put them there wants to know.
+    HEIC files, are among the picture files: somebody who has put them there wants to know.
     """
     root = Path(folder)
     if not root.exists():

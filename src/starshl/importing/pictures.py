@@ -33,8 +33,8 @@ def import_pictures(
 ) -> ImportSummary:
     """Make a collection of all pictures in a folder, completely or not at all.
 
-    JPEG, PNG and WebP files are read. The name of a subfolder is the label of the pictures in it; pictures at the top
-    have none. Files that cannot be read are skipped and listed.
+    JPEG, PNG, WebP, GIF, BMP and TIFF files are read. The name of a subfolder is the label of the pictures in it;
+    pictures at the top have none. Files that cannot be read are skipped and listed.
 
     Parameters
     ----------

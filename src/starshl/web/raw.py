@@ -39,7 +39,7 @@ _places = threading.BoundedSemaphore(_AT_ONCE + _MOST_WAITING)
 
 
 def picture_vector(searcher: Searcher, content: bytes) -> Future[np.ndarray]:
-    """Return the vector of a picture, given as the bytes of a JPEG, PNG or WebP file; shape (1, n_columns)."""
+    """Return the vector of a picture, given as the bytes of a picture file; shape (1, n_columns)."""
     return _submitted(searcher, "pictures", lambda: _extracted(searcher, [_decoded(content)]))
 
 

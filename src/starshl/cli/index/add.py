@@ -24,7 +24,7 @@ from ..options import (
 from ..rows import RowOptions, read_rows
 from ..texts import read_texts
 from .common import Folder, busy, encode_items, feature_columns, opened, origin, print_answer, store_items
-from .queries import holds_pictures, holds_texts
+from .queries import holding_vectors, holds_pictures, holds_texts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -107,7 +107,9 @@ def _add_vectors(
 ) -> None:
     from ...importing.summary import present_lines
 
-    table = read_rows(input, options, collection.hasher, as_items=True)
+    with holding_vectors(collection, input) as check:
+        table = read_rows(input, options, collection.hasher, as_items=True)
+        check(table.X)
     if not replace:
         _check_ids_are_new(collection, table.ids)
     codes = encode_items(collection.hasher, table, progress)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from ..texts import LINES, read_texts
 if TYPE_CHECKING:
     from ...collection import Collection
 
-__all__ = ["QueryOptions", "holds_pictures", "holds_texts"]
+__all__ = ["QueryOptions", "holding_vectors", "holds_pictures", "holds_texts"]
 
 _OF_VECTORS = (".npy", ".npz")  # files that cannot hold texts here
 
@@ -89,7 +90,42 @@ def _read_vectors(input: Path, vectors: str | None, collection: Collection) -> A
 
     hasher = collection.hasher
     names, cells = feature_names(hasher), cells_taken_by(hasher)
-    return read_vectors(input, Columns(vectors=vectors, features=names, others="metadata", **cells))
+    columns = Columns(vectors=vectors, features=names, others="metadata", **cells)
+    with holding_vectors(collection, input) as check:
+        rows = read_vectors(input, columns)
+        check(rows)
+    return rows
+
+
+@contextmanager
+def holding_vectors(collection: Collection, input: Path) -> Iterator[Callable[[Any], None]]:
+    """Say what a file is and what a collection of pictures takes if the file holds no vectors for it.
+
+    Reading happens inside the block, which gets a function that checks the rows. Other collections get the message
+    about the table as it is.
+    """
+    from ..._file_kinds import file_kind
+    from ...features.picture_files import KINDS
+
+    if collection.kind != "pictures" or collection.extractor is None:
+        yield lambda rows: None
+        return
+    if not input.exists():
+        raise FileNotFoundError(f"There is no file or folder {str(input)!r}. Give pictures, or a folder of them.")
+    width = collection.hasher.n_features_in_
+
+    def check(rows: Any) -> None:
+        if rows.shape[1] != width:
+            raise ValueError(f"rows of {rows.shape[1]} numbers")
+
+    try:
+        yield check
+    except ValueError as error:
+        what = file_kind(input) or "of a kind that is not known here"
+        raise ValueError(
+            f"{str(input)!r} is {what}, and holds no vectors of {width} numbers. The items of this collection are "
+            f"pictures: it takes {KINDS} files, folders of them, or a table of such vectors. Give one of these."
+        ) from error
 
 
 def _check_takes(collection: Collection, kind: str) -> None:

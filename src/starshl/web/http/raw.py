@@ -11,6 +11,8 @@ from fastapi.responses import Response
 from ..._json import parse_json
 from ...answers import Prediction, Written
 from ...collection import Preview
+from ...collection.previews import PREVIEW_TYPES
+from ...features.picture_files import MEDIA_TYPES
 from ..lessons import label_from_text
 from ..raw import picture_and_preview, picture_vector, preview
 from ..requests import NewItems
@@ -26,18 +28,18 @@ __all__ = ["preview_answer", "routes"]
 
 routes = router("pictures", "/collections/{name}")
 
-_TYPES = ("image/jpeg", "image/png", "image/webp")
-_FILE: dict[str, Any] = {name: {"schema": {"type": "string", "format": "binary"}} for name in _TYPES}
+_FILE: dict[str, Any] = {name: {"schema": {"type": "string", "format": "binary"}} for name in MEDIA_TYPES}
 _TAKES_PICTURE: dict[str, Any] = {"requestBody": {"required": True, "content": _FILE}}
 
 
 async def _picture(request: Request) -> bytes:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind not in _TYPES:
+    if kind not in MEDIA_TYPES:
         given = f"has the type {kind[:80]!r}" if kind else "does not say what type it has"
         raise HTTPException(
             415,
-            f"The body {given}. Send a picture with the header Content-Type: {', '.join(_TYPES[:2])} or {_TYPES[2]}.",
+            f"The body {given}. Send a picture with the header Content-Type: {', '.join(MEDIA_TYPES[:-1])} or "
+            f"{MEDIA_TYPES[-1]}.",
         )
     return await request.body()
 
@@ -56,7 +58,7 @@ async def search_by_picture(
     rescore: Annotated[bool | None, Query(description="Compare kept vectors.")] = None,
     explain: Annotated[bool, Query(description="Say why items match.")] = False,
 ) -> SearchAnswer:
-    """Find the nearest items of a picture, which is the body: a JPEG, PNG or WebP file."""
+    """Find the nearest items of a picture, which is the body: a JPEG, PNG, WebP, GIF, BMP or TIFF file."""
     wanted = None if labels is None else await in_thread(_labels, collection, labels)
     settings = SearchSettings(k=k, labels=wanted, where=_read_object("where", where), rescore=rescore, explain=explain)
     options = replace(settings.to_options(), radius=radius)
@@ -105,7 +107,7 @@ async def add_picture(
 @routes.get(
     "/items/{item}/preview",
     response_class=Response,
-    responses={200: {"description": "A small picture", "content": _FILE}},
+    responses={200: {"description": "A small picture", "content": {name: _FILE[name] for name in PREVIEW_TYPES}}},
 )
 async def get_preview(item: ItemId, collection: InCollection) -> Response:
     """Return the small picture of an item."""

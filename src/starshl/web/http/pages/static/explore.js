@@ -128,7 +128,7 @@ window.addEventListener("popstate", () => show(location.href, { push: false }));
 /** Search with a picture that was dropped or pasted. */
 function give(file) {
   if (!file || !file.type.startsWith("image/")) {
-    tell("That is not a picture. Use a JPEG, PNG or WebP file.", { bad: true });
+    tell("That is not a picture. Use a JPEG, PNG, WebP, GIF, BMP or TIFF file.", { bad: true });
     return;
   }
   const files = new DataTransfer();
