@@ -169,7 +169,7 @@ class CodewordSVM(BaseHasher):
             # All classes on one side: a constant costs nothing.
             zeros = np.zeros(len(targets))
             return DualSolution(
-                coefficients=zeros, products=zeros, intercept=float(targets[0]), violation=0.0, n_iter=0, converged=True
+                coefficients=zeros, intercept=float(targets[0]), violation=0.0, n_iter=0, converged=True
             )
         return PairwiseAscent(self.tol).solve(kernel, targets, np.full(len(targets), float(self.C)))
 

@@ -16,10 +16,11 @@ from .._progress import sweep_progress
 from .._threads import single_threaded_blas
 from .._types import LabelsLike
 from .._validation import PartialLabels, check_labels, check_length, check_weights
+from .._words import counted
 from ..codebooks import Codebook
 from ..graphs import NeighborGraph
 from ..kernels import Bank, Kernel, MemoryPlan, SpreadBank, describe_views, fit_kernels
-from ..solvers import BlockDescent, LibSVM, PairwiseAscent, Problem, Solution, Start, on_threads
+from ..solvers import ACCEPTED_VIOLATION, BlockDescent, LibSVM, PairwiseAscent, Problem, Solution, Start, on_threads
 from .initial import check_assignments, check_codebook, initial_codewords, initial_weights
 from .samples import Samples
 from .settings import Settings
@@ -291,12 +292,11 @@ def warn_about(settings: Settings, state: Solution) -> None:
             ConvergenceWarning,
             stacklevel=_CALLER_OF_FIT,
         )
-    # LIBSVM checks its own running gradient, so its violation may be a little above what it was asked for.
-    if np.any(state.violation > 2.0 * settings.svm_tol):
+    n_violating = int(np.sum(state.violation > ACCEPTED_VIOLATION * settings.svm_tol))
+    if n_violating:
         warnings.warn(
-            f"The SVM of {int(np.sum(state.violation > 2.0 * settings.svm_tol))} bits stopped at a KKT violation of up "
-            f"to {state.violation.max():.1e} (svm_tol={settings.svm_tol:g}). Rescale the kernels, lower C or raise "
-            "svm_tol.",
+            f"The SVM of {counted(n_violating, 'bit')} stopped at a KKT violation of up to {state.violation.max():.1e} "
+            f"(svm_tol={settings.svm_tol:g}). Rescale the kernels, lower C or raise svm_tol.",
             ConvergenceWarning,
             stacklevel=_CALLER_OF_FIT,
         )

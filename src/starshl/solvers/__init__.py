@@ -7,7 +7,7 @@ from .cholesky import RidgeFactor
 from .kernel_weights import kernel_weights
 from .objective import hamming_distances, hinge_distances
 from .protocols import KernelBank, SvmSolver
-from .result import DualSolution
+from .result import ACCEPTED_VIOLATION, DualSolution
 from .solution import Solution, Start
 from .streamed_ridge import RidgeSums, StreamedSolution
 from .svm_dual import PairwiseAscent
@@ -15,6 +15,7 @@ from .svm_libsvm import LibSVM
 from .task_map import TaskMap, on_threads
 
 __all__ = [
+    "ACCEPTED_VIOLATION",
     "SMALLEST_TOL",
     "BlockDescent",
     "DualSolution",

@@ -20,13 +20,12 @@ from .kernel_weights import kernel_weights
 from .objective import distortion, penalty, squared_norms, surrogate
 from .proposals import Proposal, propose, quadratic_forms
 from .protocols import KernelBank, SvmSolver, require_parts
+from .result import ACCEPTED_VIOLATION
 from .solution import Solution, Start
 from .task_map import TaskMap, on_threads
 
 __all__ = ["BlockDescent", "Problem"]
 
-# LIBSVM checks its own running gradient, so its violation may be a little above what it was asked for.
-_SVM_TOL_FACTOR = 2.0  # an SVM holds up to this many tolerances
 _WEIGHTS_MAX_VIOLATION = 0.05  # largest KKT violation over all rows at which kernel weights of an SVM count as final
 
 
@@ -208,7 +207,7 @@ class _Run:
     def _update_codewords(self, bit: int) -> int:
         """Set one bit of every codeword to its minimizer; return how many changed."""
         state, problem = self.state, self.problem
-        if not problem.update_codewords or state.violation[bit] > _SVM_TOL_FACTOR * problem.svm.tol:
+        if not problem.update_codewords or state.violation[bit] > ACCEPTED_VIOLATION * problem.svm.tol:
             return 0
         plus, minus = hinge_sums(
             state.scores[self.rows, bit],

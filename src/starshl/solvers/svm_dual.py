@@ -59,9 +59,7 @@ class PairwiseAscent:
         violation, top, bottom = violation_of(gradient, eta, low, high)
         free = (eta > low) & (eta < high)
         intercept = gradient[free].mean() if free.any() else (top + bottom) / 2
-        return DualSolution(
-            eta, y - gradient, float(intercept), float(max(violation, 0.0)), int(n_iter), violation <= tol
-        )
+        return DualSolution(eta, float(intercept), float(max(violation, 0.0)), int(n_iter), violation <= tol)
 
 
 def feasible_start(eta: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:

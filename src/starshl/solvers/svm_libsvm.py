@@ -7,7 +7,7 @@ from sklearn.svm import SVC
 
 from ._svm_loops import subtract_products, violation_of
 from .objective import box
-from .result import DualSolution
+from .result import ACCEPTED_VIOLATION, DualSolution
 
 __all__ = ["LibSVM"]
 
@@ -40,9 +40,8 @@ class LibSVM:
         violation, _, _ = violation_of(gradient, eta, low, high)
         return DualSolution(
             eta,
-            y - gradient,
             float(machine.intercept_[0]),
             float(max(violation, 0.0)),
             int(machine.n_iter_[0]),
-            violation <= 2 * tol,
+            violation <= ACCEPTED_VIOLATION * tol,
         )
