@@ -88,7 +88,7 @@ def test_labels_are_set_and_cleared(built):
     assert {hit["label"] for hit in hits} == {2}
     expected = {"changed": 1, "label": None, "codes_from_label": 0, "codes_from_vector": 1}
     assert answer_of(built, "label", "items", "100", "--clear") == expected
-    assert run(built, "label", "items", "100", "--clear").stdout.startswith("1 items changed; codes from the label: 0")
+    assert run(built, "label", "items", "100", "--clear").stdout.startswith("1 item changed; codes from the label: 0")
 
 
 @pytest.mark.parametrize(

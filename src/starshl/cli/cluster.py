@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._words import counted
 from .options import Port, load_model
 from .outputs import check_output_folder
 from .rows import RowOptions, read_partitions
@@ -54,7 +55,7 @@ def local(workers: Workers = None, port: Port = 0) -> None:
     with local_cluster(workers, port=port) as cluster:
         n_workers = len(cluster.workers)
         typer.echo(cluster.scheduler_address)
-        typer.echo(f"{n_workers} worker{'s' if n_workers > 1 else ''}; Ctrl+C stops the cluster", err=True)
+        typer.echo(f"{counted(n_workers, 'worker')}; Ctrl+C stops the cluster", err=True)
         stopped.wait()
     typer.echo("The cluster has stopped.", err=True)
 

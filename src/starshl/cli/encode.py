@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._words import counted
 from .cluster import Cluster, encode_on_cluster
 from .options import (
     AsJson,
@@ -96,10 +97,9 @@ def encode(
     if as_json:
         print_json(summary)
     else:
-        n_bytes = summary["bytes_per_code"]
-        size = f"{summary['n_bits']} bits in {n_bytes} byte{'s' if n_bytes > 1 else ''}"
-        found = f"{summary['n_distinct']:,} different" if cluster is None else f"{summary['n_partitions']:,} files"
-        typer.echo(f"{summary['n_codes']:,} codes of {size} each, {found}: {output}")
+        size = f"{counted(summary['n_bits'], 'bit')} in {counted(summary['bytes_per_code'], 'byte')}"
+        found = f"{summary['n_distinct']:,} different" if cluster is None else counted(summary["n_partitions"], "file")
+        typer.echo(f"{counted(summary['n_codes'], 'code')} of {size} each, {found}: {output}")
 
 
 def encode_rows(

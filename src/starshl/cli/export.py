@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._words import counted
 from .options import AsJson, Progress, load_model, print_json, progress_shown, split_names
 from .outputs import check_output
 
@@ -113,8 +114,8 @@ def _onnx_sentences(summary: dict[str, Any]) -> str:
 
 
 def _page_sentences(page: dict[str, Any]) -> str:
-    previews = f", {page['n_previews']:,} previews" if page["n_previews"] else ""
-    written = f"{page['n_items']:,} items{previews}, {page['file_bytes']:,} bytes: {page['file']}"
+    previews = f", {counted(page['n_previews'], 'preview')}" if page["n_previews"] else ""
+    written = f"{counted(page['n_items'], 'item')}{previews}, {page['file_bytes']:,} bytes: {page['file']}"
     return written if page["encodes"] else f"{written}\nIt only finds items similar to a given one. {page['why_not']}"
 
 

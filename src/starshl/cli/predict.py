@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._words import counted
 from .options import AsJson, Drop, Input, Jobs, Model, Vectors, load_model, print_json, split_names
 from .outputs import LABEL_FILES, PROBABILITY_FILES, check_output, write_labels
 from .predictions import Predictions
@@ -83,7 +84,7 @@ def predict(
         return
     _echo_predictions(summary)
     if output is not None:
-        typer.echo(f"{summary['n_rows']:,} labels{_rejected_phrase(summary)}: {output}")
+        typer.echo(f"{counted(summary['n_rows'], 'label')}{_rejected_phrase(summary)}: {output}")
     if summary["accuracy"] is not None:
         # Labels on standard output may be on their way into another program.
         typer.echo(_accuracy_sentence(summary), err=output is None)
@@ -195,7 +196,7 @@ def _count_training_rows(hasher: BaseHasher, table: Table) -> int | None:
 
 
 def _accuracy_sentence(summary: dict[str, Any]) -> str:
-    accuracy = f"accuracy {summary['accuracy']:.4f} on the {summary['n_compared']:,} labeled rows given"
+    accuracy = f"accuracy {summary['accuracy']:.4f} on the {counted(summary['n_compared'], 'labeled row')} given"
     if summary.get("n_rejected"):
         accuracy += f" that were not rejected ({summary['n_rejected']:,} of {summary['n_rows']:,} rows were)"
     if "mean_confidence" in summary:

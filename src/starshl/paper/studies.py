@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from .._words import counted
 from ..reports.document import Block, Chart, Section, Series, Table, Text, difference, interval, listed
 from ..reports.results import ProtocolResults
 from ..reports.statistics import means_of, require_paired, shared_runs
@@ -77,7 +78,7 @@ def _label_sentences(
 ) -> list[str]:
     sentences = []
     for place, n_labels in enumerate(by_labels):
-        where = f"With {n_labels} label{'s' if n_labels > 1 else ''} per class"
+        where = f"With {counted(n_labels, 'label')} per class"
         sentences += contest(where, "accuracy", {method: cells[place] for method, cells in accuracy.items()})
     return sentences + few_runs(min(protocol.n_runs for protocol in by_labels.values()))
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from ..._words import counted
 from ..options import (
     AsJson,
     Drop,
@@ -62,7 +65,7 @@ def build(
     codes = encode_items(hasher, table, progress)
     with appearing_collection(folder, hasher, vectors=keep, fields=fields) as collection, busy("storing", progress):
         store_items(collection, table, codes)
-        answer = {"folder": str(folder), "items": len(collection), "bits": collection.n_bits}
+        answer: dict[str, Any] = {"folder": str(folder), "items": len(collection), "bits": collection.n_bits}
     answer |= {"vectors": feature_columns(table), "labels": table.label_column, "kept": keep}
-    text = f"{answer['items']:,} items of {answer['bits']} bits in {folder}{origin(table)}"
+    text = f"{counted(answer['items'], 'item')} of {counted(answer['bits'], 'bit')} in {folder}{origin(table)}"
     print_answer(answer, text, as_json)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..._words import counted
 from ..options import progress_shown
 from ..outputs import check_output_folder
 
@@ -141,7 +142,7 @@ def origin(table: Table) -> str:
     if table.feature_names:
         names, n = table.feature_names, len(table.feature_names)
         shown = ", ".join(names) if n <= 5 else f"{', '.join(names[:4])}, ..., {names[-1]}"
-        return f"; vectors from {n} column{'s' if n > 1 else ''}: {shown}"
+        return f"; vectors from {counted(n, 'column')}: {shown}"
     return f"; vectors from {table.vectors}" if table.vectors else ""
 
 

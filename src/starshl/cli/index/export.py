@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..._words import counted
 from ..options import AsJson, Progress
 from ..outputs import check_output
 from .common import Folder, busy, opened, print_answer
@@ -24,5 +25,6 @@ def export(folder: Folder, output: Output, progress: Progress = None, as_json: A
     files = folder.iterdir() if folder.is_dir() else ()
     check_output(output, files, suffixes=(".parquet", ".jsonl"))
     with opened(folder, read_only=True) as collection, busy("writing", progress):
-        answer = {"file": str(output), "items": collection.export(output)}
-    print_answer(answer, f"{answer['items']:,} items written to {output}", as_json)
+        n_items = collection.export(output)
+    text = f"{counted(n_items, 'item')} written to {output}"
+    print_answer({"file": str(output), "items": n_items}, text, as_json)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..._words import counted
 from ..options import AsJson
 from .common import Folder, ItemIds, opened, print_answer, unknown_ids_reported
 
@@ -39,7 +40,7 @@ def label(folder: Folder, ids: ItemIds, new: NewLabel = None, clear: Clear = Fal
         "codes_from_label": sources.count("label"),
         "codes_from_vector": sources.count("vector"),
     }
-    text = f"{len(items):,} items changed; codes from the label: {sources.count('label'):,}, from the vector: "
+    text = f"{counted(len(items), 'item')} changed; codes from the label: {sources.count('label'):,}, from the vector: "
     print_answer(answer, f"{text}{sources.count('vector'):,}", as_json)
 
 

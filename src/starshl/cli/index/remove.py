@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..._words import counted
 from ..options import AsJson
 from .common import Folder, ItemIds, opened, print_answer, unknown_ids_reported
 
@@ -21,4 +22,4 @@ def remove(folder: Folder, ids: ItemIds, compact: Compact = False, as_json: AsJs
         if compact:
             collection.compact()
         answer = {"removed": len(ids), "items": len(collection)}
-    print_answer(answer, f"{answer['removed']:,} items removed, {answer['items']:,} left", as_json)
+    print_answer(answer, f"{counted(answer['removed'], 'item')} removed, {answer['items']:,} left", as_json)
