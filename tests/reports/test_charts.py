@@ -65,6 +65,22 @@ def test_bars_at_the_same_place_are_moved_apart():
     assert np.diff(places).min() > 2
 
 
+def test_moved_points_stay_within_a_quarter_of_the_way_to_their_neighbors():
+    lengths = tuple(range(5, 50, 5))
+    lines = tuple(Series(f"m{k}", lengths, (0.5,) * 9, (0.1,) * 9) for k in range(14))
+    [panel] = panels_of(Chart("t", "bits", "P@10", lines, lengths))
+    ticks = [float(re.match(r"M([\d.]+),\d+v", path.get("d")).group(1)) for path in paths(panel, "grid")[-9:]]
+    for number, mark in enumerate(paths(panel, "mark")):
+        x = float(re.search(r"translate\(([\d.]+),", mark.get("transform")).group(1))
+        assert abs(x - ticks[number % 9]) <= 0.26 * (ticks[1] - ticks[0])
+
+
+def test_lines_without_bars_are_not_moved():
+    lines = tuple(Series(f"m{k}", (8, 16), (0.5, 0.6)) for k in range(2))
+    [panel] = panels_of(Chart("t", "bits", "P@10", lines, (8, 16)))
+    assert len({path.get("transform") for path in paths(panel, "mark")}) == 2
+
+
 def weak_and_strong():
     strong = tuple(Series(f"s{k}", (5, 15, 45), (0.93, 0.95 + k / 500, 0.96), (0.01,) * 3) for k in range(4))
     weak = Series("weak", (5, 15, 45), (0.2, 0.3, 0.4), (0.3, 0.02, 0.02))

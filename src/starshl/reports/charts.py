@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import pairwise
 from math import floor, isfinite, log10
 from statistics import median
+from textwrap import wrap
+from typing import TypeAlias
 
 from .document import Chart, Series
 
-__all__ = ["LOOKS", "Look", "legend_sample", "render_chart"]
+__all__ = ["LOOKS", "Ends", "Look", "legend_sample", "names_with_lines", "render_chart", "shared_ends"]
+
+
+# The lowest and the highest value of a point, its deviation included.
+Ends: TypeAlias = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,9 @@ LOOKS = (
 
 _WIDTH, _HEIGHT = 480, 310
 _LEFT, _RIGHT, _TOP, _BOTTOM = 68, 14, 14, 46
+_LEFT_OF_DIFFERENCES = 92  # room for the name of zero
+_ROOM_BEYOND_DIFFERENCES = 0.04  # of their range, for the markers
+_LETTERS_BESIDE_ZERO, _LINE_BESIDE_ZERO = 10, 14
 _INNER = 8  # pixels between the axes and the first and last point
 _MAX_MARKERS = 13  # per line; more would touch each other
 _Y_STEPS = 5  # grid lines, about
@@ -60,21 +70,23 @@ _MIN_SPREAD = 0.02  # of a y axis, so that noise does not look like a difference
 _CAP = 2.5  # pixels, half of the bar at the end of an interval
 _MAX_SHIFT = 5.0  # pixels between intervals of two lines at one place
 _MAX_DOT_SHIFT = 9.0  # the same in charts without lines, which have more room
-_SHIFT_SHARE_OF_GAP = 0.7  # so that intervals of neighboring places stay apart
+# All shifts together, as a share of the gap between neighboring places: lines stay within a quarter of it, so that
+# nobody takes a point for one at another x; categories have nothing between them.
+_SHIFTS_OF_LINES, _SHIFTS_OF_DOTS = 0.5, 0.7
 _MAX_SHARE_TO_ENLARGE = 0.4  # an enlarged part pays off if it is at least 2.5 times as tall
 # A nested svg clips what lies outside of it and keeps the coordinates of the rest.
 _AREA_HEIGHT = _HEIGHT - _TOP - _BOTTOM
 _AREA = f'<svg y="{_TOP}" width="{_WIDTH}" height="{_AREA_HEIGHT}" viewBox="0 {_TOP} {_WIDTH} {_AREA_HEIGHT}">'
 
 
-def render_chart(chart: Chart, styles: dict[str, int]) -> str:
-    """Return a figure with its caption; ``styles`` numbers the lines.
+def render_chart(chart: Chart, styles: dict[str, int], shared: Sequence[Ends] = ()) -> str:
+    """Return a figure with its caption; ``styles`` numbers the lines, and the y axis also holds ``shared`` values.
 
     A second panel enlarges the upper half of all points if weak lines squeeze it into a small part of the first.
     """
     # What is drawn last is on top.
     chart = replace(chart, series=tuple(sorted(chart.series, key=lambda series: series.emphasized)))
-    frame = _Frame(chart)
+    frame = _Frame(chart, shared=shared if chart.zero else ())
     panels = _panel(chart, frame, styles, chart.title)
     upper = _upper_frame(chart, frame)
     if upper is not None:
@@ -83,12 +95,22 @@ def render_chart(chart: Chart, styles: dict[str, int]) -> str:
     return f'<figure><figcaption>{escape(chart.title)}</figcaption><div class="panels">{panels}</div></figure>'
 
 
-def legend_sample(style: int, *, emphasized: bool = False) -> str:
-    """Return a short piece of a line, for a legend."""
+def shared_ends(charts: Sequence[Chart]) -> list[Ends]:
+    """Return what the y axis of every chart of differences must hold, so that all of them have the same."""
+    return [ends for chart in charts if chart.zero for ends in _ends(chart)]
+
+
+def names_with_lines(charts: Sequence[Chart]) -> set[str]:
+    """Return the names of series whose points are joined in any of the charts."""
+    return {series.name for chart in charts if chart.has_lines for series in chart.series}
+
+
+def legend_sample(style: int, *, emphasized: bool = False, line: bool = True) -> str:
+    """Return a short piece of a line, for a legend, or the marker alone."""
     look = _look(style)
+    drawn = f'<path class="line" d="M1,8H43"{_dash(look)}/>' if line else ""
     return (
-        f'<svg class="sample {_classes(look, emphasized)}" viewBox="0 0 44 16" aria-hidden="true">'
-        f'<path class="line" d="M1,8H43"{_dash(look)}/>'
+        f'<svg class="sample {_classes(look, emphasized)}" viewBox="0 0 44 16" aria-hidden="true">{drawn}'
         f'<path class="mark" transform="translate(22,8)" d="{look.marker}"/></svg>'
     )
 
@@ -96,7 +118,8 @@ def legend_sample(style: int, *, emphasized: bool = False) -> str:
 class _Frame:
     """Maps values to places. The range of y holds every deviation in full, unless it is cut at ``lowest``."""
 
-    def __init__(self, chart: Chart, lowest: float | None = None):
+    def __init__(self, chart: Chart, lowest: float | None = None, shared: Sequence[Ends] = ()):
+        self.left = _LEFT_OF_DIFFERENCES if chart.zero else _LEFT
         xs = [*chart.ticks, *(x for series in chart.series for x in series.x)] or [0.0, 1.0]
         self.log_x = chart.log_x
         self.x_low, self.x_high = self._of_x(min(xs)), self._of_x(max(xs))
@@ -104,10 +127,10 @@ class _Frame:
             self.x_low, self.x_high = self.x_low - 1, self.x_high + 1
         self.margin: float = _INNER
         self.shifts = [0.0] * len(chart.series)
-        if not chart.band:
+        if chart.is_moved:
             self._shift_lines(chart)
 
-        ends = _ends(chart, lowest) or [(0.0, 1.0)]
+        ends = [*_ends(chart, lowest), *shared, *([(0.0, 0.0)] if chart.zero else [])] or [(0.0, 1.0)]
         low, high = min(end for end, _ in ends), max(end for _, end in ends)
         self.y_step = _round_step(max(high - low, _MIN_SPREAD))
         self.digits = 2 if self.y_step > 0.009 else 3
@@ -121,14 +144,19 @@ class _Frame:
             # Only a deviation can exceed 1: it is drawn in full, but the axis marks no value there.
             self.y_ticks = [tick for tick in self.y_ticks if tick <= 1 + 1e-9]
             self.y_high = max(1.0, high)
+        if chart.zero:
+            # Most differences are small next to the largest, so no room is spent on reaching a round value.
+            room = _ROOM_BEYOND_DIFFERENCES * max(high - low, _MIN_SPREAD)
+            self.y_low, self.y_high = low - room, high + room
+            self.y_ticks = [tick for tick in self.y_ticks if self.holds(tick)]
 
     def _shift_lines(self, chart: Chart) -> None:
         """Move the lines apart sideways, so that their deviations do not cover each other."""
         places = sorted(self.x(x) for x in {x for series in chart.series for x in series.x})
         gap = min((right - left for left, right in pairwise(places)), default=60.0)
-        largest = _MAX_DOT_SHIFT if chart.tick_names else _MAX_SHIFT
+        largest, share = (_MAX_SHIFT, _SHIFTS_OF_LINES) if chart.has_lines else (_MAX_DOT_SHIFT, _SHIFTS_OF_DOTS)
         n_lines = len(chart.series)
-        step = min(largest, _SHIFT_SHARE_OF_GAP * gap / max(n_lines, 1))
+        step = min(largest, share * gap / max(n_lines, 1))
         self.shifts = [(place - (n_lines - 1) / 2) * step for place in range(n_lines)]
         self.margin = _INNER + step * n_lines / 2
 
@@ -137,7 +165,7 @@ class _Frame:
 
     def x(self, value: float) -> float:
         share = (self._of_x(value) - self.x_low) / (self.x_high - self.x_low)
-        return _LEFT + self.margin + share * (_WIDTH - _LEFT - _RIGHT - 2 * self.margin)
+        return self.left + self.margin + share * (_WIDTH - self.left - _RIGHT - 2 * self.margin)
 
     def y(self, value: float) -> float:
         share = (value - self.y_low) / (self.y_high - self.y_low)
@@ -147,7 +175,7 @@ class _Frame:
         return self.y_low - 1e-9 <= value <= self.y_high + 1e-9
 
 
-def _ends(chart: Chart, lowest: float | None = None) -> list[tuple[float, float]]:
+def _ends(chart: Chart, lowest: float | None = None) -> list[Ends]:
     """Return mean - deviation and mean + deviation of all points, or of those from ``lowest`` on."""
     return [
         (y - spread, y + spread)
@@ -164,7 +192,7 @@ def _spreads(series: Series) -> list[float]:
 def _upper_frame(chart: Chart, whole: _Frame) -> _Frame | None:
     """Return the frame of the upper half of the points, None if that would enlarge little."""
     values = [y for series in chart.series for y in series.y if isfinite(y)]
-    if len(chart.series) < 3 or chart.tick_names:
+    if len(chart.series) < 3 or not chart.has_lines:
         return None
     upper = _Frame(chart, median(values))
     return upper if upper.y_high - upper.y_low < _MAX_SHARE_TO_ENLARGE * (whole.y_high - whole.y_low) else None
@@ -192,18 +220,27 @@ def _axes(frame: _Frame, chart: Chart) -> str:
     parts = []
     for value in frame.y_ticks:
         y = frame.y(value)
-        parts.append(f'<path class="grid" d="M{_LEFT},{y:.1f}H{_WIDTH - _RIGHT}"/>')
-        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:.{frame.digits}f}</text>')
+        is_zero = chart.zero and abs(value) < frame.y_step / 2
+        kind, lines = ("zero", _name_of_zero(chart)) if is_zero else ("grid", [f"{value:.{frame.digits}f}"])
+        parts.append(f'<path class="{kind}" d="M{frame.left},{y:.1f}H{_WIDTH - _RIGHT}"/>')
+        for number, line in enumerate(lines):
+            height = y + 4 + (number - (len(lines) - 1) / 2) * _LINE_BESIDE_ZERO
+            parts.append(f'<text x="{frame.left - 6}" y="{height:.1f}" text-anchor="end">{escape(line)}</text>')
     bottom = _HEIGHT - _BOTTOM
     for value, name in zip(chart.ticks, chart.tick_names or [f"{tick:g}" for tick in chart.ticks], strict=True):
         x = frame.x(value)
         parts.append(f'<path class="grid" d="M{x:.1f},{bottom}v4"/>')
         parts.append(f'<text x="{x:.1f}" y="{bottom + 17}" text-anchor="middle">{escape(name)}</text>')
-    middle = (_LEFT + _WIDTH - _RIGHT) / 2
+    middle = (frame.left + _WIDTH - _RIGHT) / 2
     parts.append(f'<text x="{middle:.0f}" y="{_HEIGHT - 8}" text-anchor="middle">{escape(chart.x_label)}</text>')
     y_label = f'<text transform="translate(15,{(_TOP + bottom) / 2:.0f}) rotate(-90)" text-anchor="middle">'
     parts.append(f"{y_label}{escape(chart.y_label)}</text>")
     return "".join(parts)
+
+
+def _name_of_zero(chart: Chart) -> list[str]:
+    """Return what zero is, in lines short enough to stand beside the axis."""
+    return wrap(f"0: {chart.zero}", _LETTERS_BESIDE_ZERO)
 
 
 def _line(chart: Chart, frame: _Frame, series: Series, look: Look, shift: float) -> str:
@@ -211,7 +248,7 @@ def _line(chart: Chart, frame: _Frame, series: Series, look: Look, shift: float)
     drawn = []
     if chart.band:
         drawn.append(_band(frame, series, points))
-    if not chart.tick_names:
+    if chart.has_lines:
         drawn.append(f'<path class="line" d="{_path(points)}"{_dash(look)}/>')
     marks = []
     every = 1 + (len(points) - 1) // _MAX_MARKERS

@@ -76,7 +76,8 @@ class Chart:
     """Lines over a common axis; ``ticks`` are the values of x that are marked.
 
     With ``tick_names`` the ticks are categories, and no line joins their points. ``band`` is for lines whose x is also
-    measured: the deviation is drawn as an area, and lines are not moved sideways.
+    measured: the deviation is drawn as an area, and lines are not moved sideways. In a chart of differences, ``zero``
+    says what they are differences from; all such charts of one section have the same y axis.
     """
 
     title: str
@@ -87,6 +88,18 @@ class Chart:
     log_x: bool = False
     tick_names: tuple[str, ...] = ()
     band: bool = False
+    zero: str = ""
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether lines join the points; categories have no order."""
+        return not self.tick_names
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether points are moved a little sideways, so that bars do not cover each other."""
+        has_bars = any(spread for series in self.series for spread in series.spread)
+        return not self.band and (has_bars or not self.has_lines)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from html import escape
 from importlib.resources import files
 
 import numpy as np
 
-from .charts import LOOKS, legend_sample, render_chart
+from .charts import LOOKS, legend_sample, names_with_lines, render_chart, shared_ends
 from .document import Block, Chart, Document, Drawing, Links, Lists, Pictures, Section, Table, Text, n_right
 from .png import png_data_uri
 
@@ -17,8 +18,9 @@ __all__ = ["render_page", "styles_of"]
 _EMPHASIZED_STYLES = (1, 0, 13)
 _OTHER_STYLES = (*range(2, 13), 0)
 _READING = (
-    "Bars and areas extend one standard deviation over runs to either side of the mean. Lines with bars are moved a "
-    "little sideways, so that the bars do not overlap. In an enlarged part, a bar without a cap continues below."
+    "Bars and areas extend one standard deviation over runs to either side of the mean. Points with bars are moved a "
+    "little sideways, so that the bars do not overlap; each belongs to the marked value next to it. In an enlarged "
+    "part, a bar without a cap continues below."
 )
 _COLLAPSE_ABOVE_ROWS = 12  # longer than a screen on a phone
 # Whether what was retrieved is right: the class of its element, and what a reader is told.
@@ -51,8 +53,9 @@ def _section(section: Section, fixed: dict[str, int]) -> str:
         if not isinstance(block, Chart):
             parts.append(_render(block))
         elif block is charts[0]:
-            panels = "".join(render_chart(chart, styles) for chart in charts)
-            legend = _legend(styles, emphasized)
+            shared = shared_ends(charts)
+            panels = "".join(render_chart(chart, styles, shared) for chart in charts)
+            legend = _legend(styles, emphasized, names_with_lines(charts))
             has_bars = any(series.spread for chart in charts for series in chart.series)
             reading = f'<p class="caption">{_READING}</p>' if has_bars else ""
             parts.append(f'{legend}{reading}<div class="charts">{panels}</div>')
@@ -72,10 +75,10 @@ def styles_of(emphasized: dict[str, bool], fixed: dict[str, int]) -> dict[str, i
     return {name: styles[name] for name in emphasized}
 
 
-def _legend(styles: dict[str, int], emphasized: dict[str, bool]) -> str:
+def _legend(styles: dict[str, int], emphasized: dict[str, bool], with_lines: Collection[str]) -> str:
     buttons = "".join(
         f'<button type="button" aria-pressed="true" data-toggle="{escape(name)}">'
-        f"{legend_sample(style, emphasized=emphasized[name])}{escape(name)}</button>"
+        f"{legend_sample(style, emphasized=emphasized[name], line=name in with_lines)}{escape(name)}</button>"
         for name, style in styles.items()
     )
     return f'<div class="legend" aria-label="Show or hide a method">{buttons}</div>'

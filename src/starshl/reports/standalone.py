@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from math import ceil
 
-from .charts import legend_sample, render_chart
+from .charts import Ends, legend_sample, names_with_lines, render_chart, shared_ends
 from .document import Chart
 
 __all__ = ["colors_css", "render_standalone"]
 
 _WIDTH, _HEIGHT = 480, 310
 _MARGIN, _TITLE, _LEGEND_LINE = 12, 26, 22
+_NOTE_LINE = 18
+_MOVED = (
+    "Points with bars are moved a little sideways, so that the bars do not",
+    "overlap; each belongs to the marked value next to it.",
+)
 _SAMPLE, _ENTRY_SIZE = 52, 13  # pixels of a legend: a piece of a line, and the size of its letters
 _LEGEND_COLUMNS_PER_PANEL = 2
 # In pixels, and as a share of it that suits most fonts; names are shorter than titles and need more room for wide ones.
@@ -29,18 +34,18 @@ def render_standalone(charts: Sequence[Chart], styles: Mapping[str, int], *, tit
     """
     n_columns = min(n_columns, len(charts))
     n_rows = -(-len(charts) // n_columns)
-    names = {series.name: series.emphasized for chart in charts for series in chart.series}
-    width = max(n_columns * (_WIDTH + _MARGIN) + _MARGIN, _legend_column(names) + 2 * _MARGIN)
+    width = max(n_columns * (_WIDTH + _MARGIN) + _MARGIN, _legend_column(charts) + 2 * _MARGIN)
     panel_height = _HEIGHT + _TITLE
     top = _TITLE + 2 * _MARGIN
     size = min(_TITLE_SIZE, (width - 2 * _MARGIN) / max(1.0, _WIDTH_OF_LETTER * len(title)))
     parts = [f'<text class="title" x="{_MARGIN}" y="{_TITLE}" font-size="{size:.1f}">{escape(title)}</text>']
+    shared = shared_ends(charts)
     for number, chart in enumerate(charts):
         x, y = _MARGIN + number % n_columns * (_WIDTH + _MARGIN), top + number // n_columns * panel_height
         parts.append(f'<text class="caption" x="{x + 6}" y="{y + 14}">{escape(chart.title)}</text>')
-        parts.append(_placed(_first_panel(chart, dict(styles)), x, y + _TITLE, _WIDTH, _HEIGHT))
+        parts.append(_placed(_first_panel(chart, dict(styles), shared), x, y + _TITLE, _WIDTH, _HEIGHT))
     legend_top = top + n_rows * panel_height + _MARGIN
-    legend, legend_height = _legend(names, styles, legend_top, width)
+    legend, legend_height = _legend(charts, styles, legend_top, width)
     height = legend_top + legend_height + _MARGIN
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
@@ -49,8 +54,8 @@ def render_standalone(charts: Sequence[Chart], styles: Mapping[str, int], *, tit
     )
 
 
-def _first_panel(chart: Chart, styles: dict[str, int]) -> str:
-    figure = render_chart(chart, styles)
+def _first_panel(chart: Chart, styles: dict[str, int], shared: Sequence[Ends]) -> str:
+    figure = render_chart(chart, styles, shared)
     panel = re.search(r'<svg class="chart".*?</svg>(?=<div>|</div></figure>)', figure, flags=re.DOTALL)
     if panel is None:
         raise ValueError(f"The chart {chart.title!r} has no panel.")
@@ -62,21 +67,30 @@ def _placed(svg: str, x: float, y: float, width: float, height: float) -> str:
     return svg.replace("<svg ", f'<svg x="{x}" y="{y}" width="{width}" height="{height}" ', 1)
 
 
-def _legend(names: Mapping[str, bool], styles: Mapping[str, int], top: int, width: int) -> tuple[str, int]:
+def _legend(charts: Sequence[Chart], styles: Mapping[str, int], top: int, width: int) -> tuple[str, int]:
+    """Return a legend, with a note where points are not quite at their place, and its height."""
+    names = {series.name: series.emphasized for chart in charts for series in chart.series}
+    with_lines = names_with_lines(charts)
     room = width - 2 * _MARGIN
-    n_columns = max(1, min(width // _WIDTH * _LEGEND_COLUMNS_PER_PANEL, room // _legend_column(names)))
+    n_columns = max(1, min(width // _WIDTH * _LEGEND_COLUMNS_PER_PANEL, room // _legend_column(charts)))
     column = room / n_columns
     parts = []
     for place, (name, emphasized) in enumerate(names.items()):
         x, y = _MARGIN + place % n_columns * column, top + place // n_columns * _LEGEND_LINE
-        parts.append(_placed(legend_sample(styles[name], emphasized=emphasized), x, y, 44, 16))
+        sample = legend_sample(styles[name], emphasized=emphasized, line=name in with_lines)
+        parts.append(_placed(sample, x, y, 44, 16))
         parts.append(f'<text class="entry" x="{x + _SAMPLE:.0f}" y="{y + 13}">{escape(name)}</text>')
-    return "".join(parts), -(-len(names) // n_columns) * _LEGEND_LINE
+    height = -(-len(names) // n_columns) * _LEGEND_LINE
+    if any(chart.is_moved for chart in charts):
+        for line in _MOVED:
+            parts.append(f'<text class="note" x="{_MARGIN}" y="{top + height + 13}">{line}</text>')
+            height += _NOTE_LINE
+    return "".join(parts), height
 
 
-def _legend_column(names: Iterable[str]) -> int:
+def _legend_column(charts: Sequence[Chart]) -> int:
     """Return how wide an entry is: a piece of a line, the longest name, and the gap to the next column."""
-    longest = max(map(len, names), default=0)
+    longest = max((len(series.name) for chart in charts for series in chart.series), default=0)
     return ceil(_SAMPLE + _WIDTH_OF_LETTER_IN_NAME * _ENTRY_SIZE * longest) + _MARGIN
 
 
@@ -90,11 +104,13 @@ def colors_css() -> str:
 
 def _css() -> str:
     """Return the colors and lines of the report page, and the texts that only a picture has."""
-    lines = re.findall(r"^(?:\.chart text|\.grid|\.series[ .][^{]*|\.c\d) \{.*$", _page_css(), flags=re.MULTILINE)
+    lines = re.findall(
+        r"^(?:\.chart text|\.grid|\.zero|\.series[ .][^{]*|\.c\d) \{.*$", _page_css(), flags=re.MULTILINE
+    )
     own = (
         ".ground { fill: var(--ground); } text { font-family: system-ui, sans-serif; fill: var(--ink); }"
         ".title { font-weight: 600; } .caption { font-size: 14px; font-weight: 600; }"
-        f".entry {{ font-size: {_ENTRY_SIZE}px; }}"
+        f".entry {{ font-size: {_ENTRY_SIZE}px; }} .note {{ font-size: 12px; fill: var(--faint); }}"
     )
     return colors_css() + "\n".join(lines) + own
 
