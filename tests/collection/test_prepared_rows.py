@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from starshl import Collection, HybridHasher, StarRidge
+from starshl.baselines import LSHash
 from starshl.features import PreparedHasher, Scale, TableFeatures
 
 CITIES = ["Rom", "Oslo", "Paris"]
@@ -50,6 +51,18 @@ def test_a_stored_item_finds_itself_and_its_kept_vector_finds_it_too(collection)
     by_vector = collection.search(collection.vectors([7]), k=4)[0]
     assert by_id[0].id == 7
     assert [hit.id for hit in by_vector] == [hit.id for hit in by_id]
+
+
+def test_a_kept_vector_as_wide_as_its_row_is_not_prepared_again(tmp_path):
+    numbers = np.random.default_rng(0).normal(50, 10, (200, 4))
+    rows = np.array([[*row, "Rom" if row[0] > 50 else None] for row in numbers], dtype=object)
+    hasher = PreparedHasher([TableFeatures(), Scale()], LSHash(64, random_state=0)).fit(rows)
+    with Collection.create(tmp_path / "people", hasher, vectors="float16") as collection:
+        collection.add(rows)
+        by_id = collection.search(items=range(200), k=3, oversample=1)
+        by_row = collection.search(rows, k=3, oversample=1)
+        same = [[hit.id for hit in one] == [hit.id for hit in other] for one, other in zip(by_id, by_row, strict=True)]
+        assert np.mean(same) > 0.95, "but for what float16 rounds"
 
 
 def test_a_hasher_of_the_kept_vectors_takes_rows_afterward(people, collection):

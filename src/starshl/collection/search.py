@@ -16,7 +16,7 @@ from ..base import BaseHasher
 from .entries import metadata_of
 from .filtering import Filters
 from .labels import label_of
-from .prepared_rows import kept_rows, vector_hasher
+from .prepared_rows import kept_rows, vector_hasher, without_steps
 from .quantization import called_with_vectors
 from .rescoring import Rescoring, RescoringOptions, rescored_neighbors
 from .snapshot import Snapshot
@@ -112,8 +112,8 @@ class Queries:
         if X is not None:
             return replace(found, rescoring=options.checked(snapshot, kept_rows(snapshot.hasher, X, n_columns)))
         vectors = snapshot.vectors_of(store, np.asarray(items).tolist())
-        hasher = vector_hasher(snapshot.hasher, vectors)
-        scores = called_with_vectors(hasher.decision_function, vectors) if by_scores else None
+        bare = without_steps(snapshot.hasher)
+        scores = called_with_vectors(bare.decision_function, vectors) if by_scores else None
         return cls(found.codes, scores, options.checked(snapshot, vectors))
 
 
