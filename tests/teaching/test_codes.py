@@ -6,7 +6,7 @@ import pytest
 from starshl import HybridHasher
 from starshl.baselines import LSHash
 from starshl.collection import Collection
-from starshl.features import PreparedHasher, Scale
+from starshl.features import PreparedHasher, Scale, TableFeatures
 from starshl.teaching import Lesson
 from starshl.teaching.background import Follower
 
@@ -83,6 +83,21 @@ def test_steps_before_the_hasher_are_kept(tmp_path, points, hasher):
             finish(lesson)
         assert isinstance(collection.hasher, PreparedHasher)
         assert isinstance(collection.hasher.hasher_, HybridHasher)
+
+
+def test_rows_of_a_table_are_taught_by_their_kept_vectors(tmp_path, points):
+    table = np.column_stack([points[0].astype(object), np.array(["red", "blue", "tan"], dtype=object)[points[1]]])
+    prepared = PreparedHasher([TableFeatures(), Scale()], LSHash(16, random_state=0)).fit(table)
+    with Collection.create(tmp_path / "table", prepared, vectors="float16") as collection:
+        collection.add(table[:118], ids=np.arange(100, 218))
+        with Lesson(collection) as lesson:
+            teach(lesson, points[1])
+            assert np.mean(lesson.predictions().labels == np.array(["ant", "bee", "cow"])[points[1][:118]]) > 0.95
+            collection.add(table[118:], ids=[218, 219])  # not part of the lesson, but encoded with its items
+            lesson.refit()
+            finish(lesson)
+        assert isinstance(collection.hasher.hasher_, HybridHasher)
+        assert [hit.id for hit in collection.search(table[118:], k=1)[0]] == [218]
 
 
 def test_a_follower_runs_once_for_many_requests_and_gives_up_when_canceled():

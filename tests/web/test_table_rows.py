@@ -1,5 +1,7 @@
 """Rows of a table, with text and gaps, sent to a collection whose hasher prepares them."""
 
+import shutil
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ from starshl.features import Impute, PreparedHasher, Scale, TableFeatures
 from starshl.web import Service
 from starshl.web.http import BackgroundServer, create_app
 
+from .asking import page, waited
 from .conftest import InProcess
 
 CITIES = ["Rom", "Oslo", "Paris"]
@@ -62,6 +65,9 @@ def test_rows_are_searched_for_encoded_and_classified(ask, folder):
         ({"rows": [{"age": 3, "city": "Rom"}]}, "rows[0] lacks 'income'. A row has 3 values: age, income, city."),
         ({"rows": [OLD, OLD | {"name": "x"}]}, "rows[1] has 'name', which is no column here"),
         ({"rows": [[3, "Rom"]]}, "rows[0] has 2 values; a row has 3: age, income, city."),
+        ({"rows": [OLD, OLD | {"income": "much"}]}, "rows[1] has 'much' in 'income'; the model was fitted on numbers"),
+        ({"rows": [[3, "4,5", "Rom"]]}, "rows[0] has '4,5' in 'income'; the model was fitted on numbers there. Send a"),
+        ({"rows": [OLD | {"age": "inf"}]}, "rows[0] has 'inf' in 'age'"),
         ({"vectors": [[3.0, 4.0]]}, 'This collection takes rows of a table, as `rows`: [{"age": ..., "income": ...'),
         ({"rows": [OLD], "vectors": [[3.0]]}, "give either vectors, items, texts or rows"),
     ],
@@ -72,6 +78,24 @@ def test_what_a_row_must_have_is_said(ask, body, sentence):
     assert sentence in refused.json()["detail"]
 
 
+def test_columns_that_only_the_hasher_knows_by_name_are_named_and_so_are_gaps_that_nothing_fills(tmp_path):
+    rows = np.array([[number, number % 5, CITIES[number % 3]] for number in range(40)], dtype=object)
+    hasher = PreparedHasher([TableFeatures(impute=False)], StarRidge(4, random_state=0))
+    hasher.fit(rows, np.arange(40) // 20)
+    hasher.feature_names_in_ = np.array(["age", "income", "city"], dtype=object)  # as `starshl fit` leaves it
+    Collection.create(tmp_path / "people", hasher).close()
+    service = InProcess(create_app(lambda observer: Service([tmp_path / "people"], observer=observer)))
+    try:
+        for cell, sentence in (
+            ("x", "rows[1] has 'x' in 'income'; the model was fitted on numbers there. Send a number."),
+            (None, "rows[1] has no value in 'income', and the model was not fitted to fill gaps. Send a number."),
+        ):
+            body = {"rows": [[1, 2, "Rom"], [1, cell, "Rom"]]}
+            assert service("POST", "/collections/people/encode", json=body).json()["detail"] == sentence
+    finally:
+        service.close()
+
+
 def test_the_client_sends_rows(folder):
     app = create_app(lambda observer: Service([folder], read_only=True, observer=observer))
     with BackgroundServer(app) as server, Client(server.address) as client:
@@ -80,6 +104,30 @@ def test_the_client_sends_rows(folder):
         assert people.search(rows=[OLD], k=1)[0].hits[0].label == "old"
         with pytest.raises(ValueError, match=r"rows of a table as rows=\[\{column: value\}\]"):
             people.predict([[70, "Rom"]])
+
+
+def test_pages_show_neighbors_quality_and_a_lesson_of_table_rows(folder, tmp_path):
+    with Collection(folder, read_only=True) as people:
+        keeps = people.keeps is not None
+    service = InProcess(
+        create_app(lambda observer: Service([shutil.copytree(folder, tmp_path / "people")], observer=observer))
+    )
+    try:
+        assert page(service, "/explore/people?item=3").status_code == 200
+        if keeps:
+            service("POST", "/explore/people/model/quality", root="")
+            page(service, "/explore/people/teach")
+            jobs = waited(
+                lambda: service("GET", "/collections/people/jobs").json()["jobs"],
+                lambda jobs: all(job["ended"] is not None for job in jobs),
+            )
+            assert {job["kind"]: job["state"] for job in jobs} == {
+                "compare": "done",
+                "measure quality": "done",
+                "prepare teaching": "done",
+            }, jobs
+    finally:
+        service.close()
 
 
 def test_a_collection_of_vectors_says_that_it_takes_no_rows(template):

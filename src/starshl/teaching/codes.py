@@ -12,8 +12,10 @@ from ..base import BaseHasher
 from ..codebooks import Codebook
 from ..codes import BinaryCodes
 from ..collection import Collection
+from ..collection.prepared_rows import without_steps
 from ..features import PreparedHasher
 from ..hybrid import HybridHasher
+from ..linalg import principal_directions
 from ..models import StarRidge
 from .beliefs import Beliefs
 from .events import Label
@@ -75,7 +77,9 @@ def _fitted(rows: np.ndarray, task: CodesTask) -> HybridHasher:
     is_given = task.given[chosen] >= 0
     trust = np.where(is_given, 1.0, np.maximum(2 * task.confidences[chosen] - 1, _LEAST_TRUST))
     n_digits = (len(task.codebook.words) - 1).bit_length()
-    n_bits = min(max(task.n_bits, n_digits + 1), n_digits + min(rows.shape[1], len(chosen) - 1))
+    n_wanted = max(task.n_bits - n_digits, 1)
+    # Columns that depend on others, as those of categories do, give no bits.
+    n_bits = n_digits + max(len(principal_directions(rows[chosen], n_wanted)[0]), 1)
     ridge = StarRidge(task.codebook.n_bits, codewords=task.codebook, random_state=0)
     hybrid = HybridHasher(ridge, n_bits=n_bits, codewords=task.codebook, random_state=0)
     hybrid.fit(rows[chosen], np.array(task.classes)[task.index[chosen]], sample_weight=trust)
@@ -106,7 +110,7 @@ def store_codes(collection: Collection, hasher: BaseHasher, ids: np.ndarray, cod
         stays = np.isin(ids, held)
         parts = [codes.packed[stays]]
         if len(added):
-            parts.append(hasher.encode_database(collection.vectors(added)).packed)
+            parts.append(without_steps(hasher).encode_database(collection.vectors(added)).packed)
         ids, codes = np.concatenate([ids[stays], added]), hasher.as_codes(np.concatenate(parts))
     collection.replace_hasher(hasher, ids, codes=codes)
 

@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 
 from ..collection import Collection
+from ..collection.prepared_rows import without_steps
 from ..exceptions import MissingExtraError
 from ..features import PreparedHasher
 from ..graphs import NeighborGraph
@@ -117,7 +118,7 @@ def _settings(views: Mapping[str, slice]) -> dict[str, object]:
 
 
 def _prepared_rows(collection: Collection, ids: np.ndarray, progress: Progress) -> np.ndarray:
-    hasher = collection.hasher
+    hasher = without_steps(collection.hasher)
     parts = []
     for start in range(0, len(ids), _BATCH):
         progress("reading vectors", start, len(ids))

@@ -10,6 +10,7 @@ import numpy as np
 from ..answers import Label
 from ..codes import BinaryCodes
 from ..collection import Collection
+from ..collection.prepared_rows import without_steps
 from .unwrapping import bare_hasher, class_names, holds_clusters
 
 __all__ = ["STRANGE", "Guess", "Portrait", "bits_of", "portrait_of"]
@@ -49,7 +50,7 @@ class Portrait:
 
 def portrait_of(collection: Collection, vector: np.ndarray) -> Portrait:
     """Return what the hasher of a collection makes of a vector."""
-    hasher: Any = collection.hasher
+    hasher: Any = without_steps(collection.hasher)
     rows = np.asarray(vector)[None]
     return Portrait(
         bits=bits_of(hasher.encode(rows))[0],

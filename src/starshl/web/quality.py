@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..collection import Collection, Item
+from ..collection.prepared_rows import without_steps
 from ..index import make_index
 from .jobs import RunningJob
 from .side_by_side import SideBySide
@@ -129,7 +130,7 @@ def _by_vectors_alone(
     job: RunningJob, collection: Collection, ids: np.ndarray, chosen: np.ndarray, k: int
 ) -> list[list[int]]:
     """Return what codes find that follow from the vectors of items, whatever their labels."""
-    hasher: Any = collection.hasher
+    hasher: Any = without_steps(collection.hasher)
     packed = []
     for start in range(0, len(ids), _ROWS_AT_ONCE):
         job.report("encoding", start, len(ids))

@@ -14,6 +14,7 @@ from ..base import BaseHasher
 from ..baselines import ITQ
 from ..binarization.searches import ByCodes
 from ..collection import Collection
+from ..collection.prepared_rows import kept_width
 from .jobs import RunningJob
 from .searcher import Searcher
 
@@ -105,8 +106,7 @@ class SideBySide:
 
 
 def _bytes_of(collection: Collection) -> int:
-    width = int(getattr(collection.hasher, "n_features_in_", 0))
-    return 4 * width * len(collection)
+    return 4 * (kept_width(collection.hasher) or 0) * len(collection)
 
 
 def _read(job: RunningJob, collection: Collection, ids: np.ndarray) -> np.ndarray:
