@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, cast
@@ -10,6 +11,8 @@ import numpy as np
 
 from ..base import BaseHasher
 from ..collection.prepared_rows import kept_rows, kept_width, takes_cells
+from ..features import PreparedHasher, TableFeatures
+from ..tables.cells import is_number
 from .raw import submitted
 from .searcher import Searcher
 
@@ -19,6 +22,7 @@ Cell = str | int | float | None
 TableRow = Mapping[str, Cell] | Sequence[Cell]
 
 _SHOWN = 20  # columns named in a message
+_LONGEST = 80  # letters of a cell in a message
 
 
 def row_vectors(searcher: Searcher, rows: Sequence[TableRow]) -> Future[np.ndarray]:
@@ -51,7 +55,28 @@ def _cells(hasher: BaseHasher, rows: Sequence[TableRow]) -> np.ndarray:
             raise ValueError(f"rows[{number}] has {len(row)} values; a row has {width}{_listed(names)}. Send all.")
         else:
             cells[number] = list(row)
+    _check_numbers(hasher, cells, names)
     return cells
+
+
+def _check_numbers(hasher: BaseHasher, cells: np.ndarray, names: list[str]) -> None:
+    """Refuse what is no number where the hasher was fitted on numbers; its steps do not know rows and names."""
+    steps = cast(PreparedHasher, hasher).steps_
+    if not isinstance(steps[0], TableFeatures):
+        return
+    fills_gaps = steps[0].impute or len(steps) > 1
+    for column in steps[0].number_columns_.tolist():
+        where = repr(names[column]) if names else f"column {column}, counted from 0"
+        for number, cell in enumerate(cells[:, column].tolist()):
+            if cell is None and not fills_gaps:
+                raise ValueError(
+                    f"rows[{number}] has no value in {where}, and the model was not fitted to fill gaps. Send a number."
+                )
+            if isinstance(cell, str) and not (is_number(cell) and not math.isinf(float(cell))):
+                raise ValueError(
+                    f"rows[{number}] has {cell[:_LONGEST]!r} in {where}; the model was fitted on numbers there. Send a "
+                    f"number{', or null if it is missing' if fills_gaps else ''}."
+                )
 
 
 def _in_order(row: Mapping[str, Cell], names: list[str], number: int) -> list[Any]:
