@@ -267,7 +267,8 @@ def _note_circumstances(results: Results, record: Record) -> None:
     if record.versions:
         results.versions.add(tuple(sorted(record.versions.items())))
         results.machines.add(tuple(sorted(record.machine.items())))
-    text = ", ".join(f"{name}={value}" for name, value in key.settings.items())
+    # Records of different versions list the same settings in different orders.
+    text = ", ".join(f"{name}={key.settings[name]}" for name in sorted(key.settings, key=str.lower))
     protocols = results.settings.setdefault(key.method, {}).setdefault(text, [])
     if key.protocol not in protocols:
         protocols.append(key.protocol)
