@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..evaluation.label_efficiency import LabelEfficiency
-from .document import Chart, Section, Series, Table, Text, plus_minus
-from .statistics import Summary, best_of, summarize
+from .document import Chart, Section, Table, Text
+from .tables import Runs, line_over, table_of_means
 
 __all__ = ["label_efficiency_chart", "label_efficiency_section"]
 
@@ -27,41 +27,23 @@ def label_efficiency_section(curves: Sequence[LabelEfficiency], emphasized: str 
 
 def label_efficiency_chart(curve: LabelEfficiency, emphasized: str = "") -> Chart:
     """Return accuracy on the unlabeled rows over labels per class."""
-    series = tuple(_series(curve, name, name == emphasized) for name in curve.accuracies)
     ticks = tuple(float(n) for n in curve.labels_per_class)
+    lines = (
+        line_over(name, zip(ticks, draws, strict=True), emphasized=name == emphasized)
+        for name, draws in _by_draw(curve).items()
+    )
+    series = tuple(line for line in lines if line is not None)
     return Chart(
         curve.title, "labels per class", "accuracy on unlabeled rows", series, ticks=ticks, log_x=len(ticks) > 1
     )
 
 
-def _series(curve: LabelEfficiency, name: str, emphasized: bool) -> Series:
-    pairs = zip(curve.labels_per_class, _summaries(curve, name), strict=True)
-    points = [(float(n_labels), summary) for n_labels, summary in pairs if summary is not None]
-    return Series(
-        name,
-        tuple(x for x, _ in points),
-        tuple(summary.mean for _, summary in points),
-        tuple(summary.deviation for _, summary in points),
-        emphasized,
-    )
-
-
-def _summaries(curve: LabelEfficiency, name: str) -> list[Summary | None]:
-    return [summarize(draws) for draws in curve.accuracies[name]]
-
-
 def _table(curve: LabelEfficiency) -> Table:
     columns = ("method", *(f"{n} per class" for n in curve.labels_per_class))
-    summaries = {name: _summaries(curve, name) for name in curve.accuracies}
-    rows = tuple((name, *map(plus_minus, cells)) for name, cells in summaries.items())
-    strong = {
-        (row, place + 1)
-        for place in range(len(curve.labels_per_class))
-        for row in _best_rows([cells[place] for cells in summaries.values()])
-    }
     caption = f"{curve.title}: accuracy on the unlabeled rows, mean and deviation over draws; best in bold"
-    return Table(caption, columns, rows, frozenset(strong))
+    return table_of_means(caption, columns, _by_draw(curve))
 
 
-def _best_rows(cells: list[Summary | None]) -> set[int]:
-    return best_of({row: cell.mean for row, cell in enumerate(cells) if cell is not None})
+def _by_draw(curve: LabelEfficiency) -> dict[str, list[Runs]]:
+    """Return draw -> accuracy of each learner, for each number of labels."""
+    return {name: [dict(enumerate(draws)) for draws in lists] for name, lists in curve.accuracies.items()}
