@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-__all__ = ["Engine", "current_engine", "using_engine"]
+__all__ = ["Engine", "current_engine", "place_value", "using_engine"]
 
 
 class Engine(Protocol):
@@ -38,6 +38,15 @@ class Engine(Protocol):
     def fetch(self, handle: Any) -> Any:
         """Return the value behind a handle."""
         ...
+
+
+def place_value(engine: Engine, value: Any) -> Any:
+    """Send a value to where the tasks run; return its handle."""
+    return engine.place(_itself, value)
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 _ENGINE: ContextVar[Engine | None] = ContextVar("engine", default=None)

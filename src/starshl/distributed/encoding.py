@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._digest import array_digest
+from .._engine import place_value
 from .._progress import row_progress
 from .._validation import check_integer
 from ..base import BaseHasher
@@ -110,7 +111,7 @@ def _encode_missing(
     waiting = [task for task in tasks if task.number not in target.done]
     if not waiting:
         return
-    placed = engine.place(_same, hasher), engine.place(_same, rows), database
+    placed = place_value(engine, hasher), place_value(engine, rows), database
     for task, packed in engine.unordered(encode_partition, waiting, *placed):
         target.write(task.number, packed)
         report(len(packed))
@@ -130,10 +131,6 @@ def open_rows(source: Location | RowSource, hasher: BaseHasher | None = None) ->
 def _task(number: int, partition: Partition, labels: np.ndarray | None) -> PartitionTask:
     own = slice(partition.first, partition.first + len(partition))
     return PartitionTask(number, partition, None if labels is None else labels[own])
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _plan(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._engine import Engine
+from .._engine import Engine, place_value
 from .._memory import Scratch
 from .._threads import tiles
 
@@ -52,7 +52,7 @@ class SpreadBank:
         # Laid out in memory as by other banks, because sums over it depend on that in their last bits.
         expansions = np.empty((self.n_kernels, self.n_rows, len(coefficients)))
         parts = tiles(self.n_rows, PART_ROWS)
-        shared = self.engine.place(_same, coefficients)
+        shared = place_value(self.engine, coefficients)
         for part, found in zip(parts, self.engine.map(_expanded, parts, self.placed, shared, accuracy), strict=True):
             expansions[:, part] = found
         return expansions.transpose(2, 0, 1)
@@ -65,7 +65,7 @@ class SpreadBank:
         report: Callable[[], None] = lambda: None,
     ) -> Iterator[Any]:
         """Yield ``function(bank, task)`` for each task, computed where the bank is."""
-        shared = bank.engine.place(_same, function)
+        shared = place_value(bank.engine, function)
         for result in bank.engine.map(_called, tasks, shared, bank.placed):
             report()
             yield result
@@ -93,7 +93,3 @@ def _expanded(part: slice, bank: Any, coefficients: np.ndarray, accuracy: float)
 
 def _called(task: Any, function: Callable[[Any, Any], Any], bank: Any) -> Any:
     return function(bank, task)
-
-
-def _same(value: Any) -> Any:
-    return value

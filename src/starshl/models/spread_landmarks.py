@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._engine import Engine
+from .._engine import Engine, place_value
 from .._threads import tiles
 from .._types import Rows
 from ..kernels import Kernel, LandmarkMap
@@ -59,11 +59,11 @@ class SpreadProblem(LandmarkProblem):
     def of(cls, problem: LandmarkProblem, engine: Engine) -> Self:
         """Return the same problem with its blocks as tasks."""
         same = {each.name: getattr(problem, each.name) for each in fields(LandmarkProblem)}
-        return cls(**same, engine=engine, placed=engine.place(_same, problem.training.samples))
+        return cls(**same, engine=engine, placed=place_value(engine, problem.training.samples))
 
     def for_blocks(self, function: Callable[..., np.ndarray], rows: np.ndarray, *shared: Any) -> Iterator[np.ndarray]:
         """Yield what a function returns for the blocks of some rows of the fit, in order; several blocks are a task."""
-        there = self.engine.place(_same, shared)
+        there = place_value(self.engine, shared)
         return self.engine.map(partial(_apply, function), self._pieces(rows), self.placed, there)
 
     def sums(
@@ -88,7 +88,7 @@ class SpreadProblem(LandmarkProblem):
         scores = np.empty((len(everything), self.training.n_classes), dtype=np.float32)
         with self.progress(landmarks, "leaving each row out") as report:
             n_done = 0
-            function, there = partial(_apply_to_placed, scores_without_themselves), engine.place(_same, judge)
+            function, there = partial(_apply_to_placed, scores_without_themselves), place_value(engine, judge)
             for left_out in engine.map(function, self._pieces(everything), self.placed, whitened, there):
                 scores[n_done : n_done + len(left_out)] = left_out
                 n_done += len(left_out)
@@ -115,10 +115,6 @@ class SpreadProblem(LandmarkProblem):
                 index[positions],
                 float(weights[0]) if np.all(weights == weights[0]) else weights,
             )
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _apply(function: Callable[..., np.ndarray], piece: Piece, samples: Samples, shared: tuple[Any, ...]) -> np.ndarray:
