@@ -6,6 +6,7 @@ import pytest
 from starshl import HybridHasher
 from starshl.baselines import LSHash
 from starshl.collection import Collection
+from starshl.exceptions import SpaceMismatchError
 from starshl.features import PreparedHasher, Scale, TableFeatures
 from starshl.teaching import Lesson
 from starshl.teaching.background import Follower
@@ -142,7 +143,7 @@ def test_what_went_wrong_is_told():
 
 def test_codes_that_cannot_be_those_of_the_new_hasher_are_refused(collection, hasher, points):
     codes = hasher.encode(points[0])
-    with pytest.raises(ValueError, match="one row per id"):
+    with pytest.raises(ValueError, match="120 ids and 9 codes; give one of them per id"):
         collection.replace_hasher(hasher, collection.ids, codes=codes[:9])
     with pytest.raises(ValueError, match="both X and codes"):
         collection.replace_hasher(hasher, collection.ids, points[0], codes=codes)
@@ -150,6 +151,9 @@ def test_codes_that_cannot_be_those_of_the_new_hasher_are_refused(collection, ha
         collection.replace_hasher(
             hasher, collection.ids, codes=LSHash(8, random_state=0).fit(points[0]).encode(points[0])
         )
+    other = LSHash(16, random_state=1).fit(points[0])
+    with pytest.raises(SpaceMismatchError, match=f"of space {hasher.space_id_}; the new hasher makes .* the new one"):
+        collection.replace_hasher(other, collection.ids, codes=codes)
 
 
 def test_a_class_that_comes_up_during_a_fit_gives_no_warning_and_is_in_the_next_codes(collection, points, recwarn):

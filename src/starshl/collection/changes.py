@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from .._types import LabelsLike, SamplesLike
 from ..base import BaseHasher
 from ..codes import BinaryCodes, n_bytes
+from ..exceptions import SpaceMismatchError
 from ..index.base import check_ids, next_ids
 from .additions import EncodedItems, Samples, labeled_row
 from .entries import Item, item_of
@@ -125,7 +126,8 @@ def replace_model(
             chosen = _all_ids(ids, held)
             own = hasher.encode_database(X)
         if len(own) != len(chosen):
-            raise ValueError(f"There are {len(chosen)} ids and {len(own)} rows in X; give one row per id.")
+            given = "rows in X" if codes is None else "codes"
+            raise ValueError(f"There are {len(chosen)} ids and {len(own)} {given}; give one of them per id.")
         vectors = None
         if X is not None and change.snapshot.vectors is not None:
             vectors = kept_rows(hasher, X, kept_width(hasher) or 0)
@@ -148,6 +150,12 @@ def _check_new_codes(hasher: BaseHasher, X: SamplesLike | None, codes: BinaryCod
         raise ValueError(
             f"The codes have {codes.n_bits} bits, and the new hasher makes {hasher.n_bits_}. Encode the samples with "
             "the new one."
+        )
+    made = getattr(hasher, "space_id_", None)
+    if None not in (codes.space_id, made) and codes.space_id != made:
+        raise SpaceMismatchError(
+            f"These codes are of space {codes.space_id}; the new hasher makes codes of space {made}. Encode the "
+            "samples with the new one."
         )
 
 
