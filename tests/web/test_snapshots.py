@@ -71,6 +71,13 @@ def test_a_snapshot_is_a_tar_that_any_program_unpacks(folder, tmp_path):
         assert collection.verify() == 60
 
 
+@pytest.mark.parametrize("name", ["my notes.txt", "Grüße.txt", "manifest.json", "x" * 120])
+def test_files_that_others_put_into_the_folder_do_not_spoil_a_snapshot(folder, name):
+    expected = unpacked(archive_of(folder))
+    (folder / name).write_text("something else")
+    assert unpacked(archive_of(folder)) == expected
+
+
 def test_a_snapshot_without_a_name_gets_the_time(ask):
     name = ask("POST", f"{THINGS}/snapshots").json()["name"]
     assert len(name) == len("20270131-120000")

@@ -32,13 +32,16 @@ _NOT_PART = re.compile(r"writer\.lock|.*-shm|.*\.draft|\..*")
 
 def write_archive(target: BinaryIO, folder: Path) -> None:
     """Write all files of a collection, which must not change in the meantime."""
-    checksums = {}
-    for path in sorted(folder.iterdir()):
-        if path.is_file() and not _NOT_PART.fullmatch(path.name):
-            checksums[path.name] = _append(target, path)
+    checksums = {path.name: _append(target, path) for path in sorted(folder.iterdir()) if _is_part(path)}
     manifest = json.dumps({"format": _FORMAT, "sha256": checksums}, indent=1).encode()
     _append_bytes(target, _MANIFEST, manifest)
     target.write(bytes(2 * _BLOCK))
+
+
+def _is_part(path: Path) -> bool:
+    """Return whether a file is part of a collection; nobody could read an archive with some of the other names."""
+    is_ours = _FILE_NAME.fullmatch(path.name) and not _NOT_PART.fullmatch(path.name) and path.name != _MANIFEST
+    return bool(is_ours) and path.is_file()
 
 
 def read_archive(source: BinaryIO) -> Iterator[tuple[str, BinaryIO]]:
