@@ -9,19 +9,15 @@ from ..reports.results import Results
 from ..reports.statistics import MIN_RUNS_FOR_INTERVAL
 from .claims import CLAIMED_ENTRY, FLAT, Verdict
 from .extent import extent_of
+from .judging import DOES_NOT_HOLD, HOLDS, HOLDS_SO_FAR, NOT_CLEAR, NOT_MEASURED
 from .lineup import LINEUP, title_of
 from .notes import UNPUBLISHED_DATA_NOTE, completeness, marked_name, unpublished
 
 __all__ = ["claims_section", "settings_section", "what_was_run"]
 
 _DIGEST_LENGTH = 12
-_TONES = {
-    "holds": "yes",
-    "holds so far": "yes",
-    "does not hold": "no",
-    "not clear": "open",
-    "not measured": "open",
-}
+# The words of verdicts, in the order in which they are counted.
+_TONES = {HOLDS: "yes", HOLDS_SO_FAR: "yes", DOES_NOT_HOLD: "no", NOT_CLEAR: "open", NOT_MEASURED: "open"}
 
 
 def what_was_run(results: Results) -> Section:
@@ -93,8 +89,7 @@ def claims_section(verdicts: list[Verdict]) -> Section:
         protocol = marked_name(verdict.protocol, verdict.dataset) or "-"
         rows.append((claim, protocol, verdict.word, verdict.figures))
         last = verdict.claim
-    words = ("holds", "holds so far", "does not hold", "not clear", "not measured")
-    counts = ", ".join(f"{word}: {sum(verdict.word == word for verdict in verdicts)}" for word in words)
+    counts = ", ".join(f"{word}: {sum(verdict.word == word for verdict in verdicts)}" for word in _TONES)
     text = Text(
         (
             "Claims in the experiments section of Huang et al. 2015, checked protocol by protocol; *SHL is the row "

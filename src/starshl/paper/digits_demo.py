@@ -21,7 +21,7 @@ from .lineup import LINEUP, Sizes
 
 __all__ = ["LABELS_PER_CLASS", "SOME_LABELS", "Demonstration", "Shown", "demonstrate", "hide_labels"]
 
-N_QUERIES = 597
+N_IMAGES, N_QUERIES = 1797, 597
 LABELS_PER_CLASS = 5
 N_NEIGHBORS = 10
 N_CLASSES = 10
@@ -46,7 +46,7 @@ _CURVES: dict[tuple[str, str], float] = {
     ("none", "itq"): 0.3,
     ("none", "lsh"): 0.1,
 }
-# Whose retrieved images are shown, and how many.
+# Whose retrieved images are shown, in this order.
 _SHOWN = (("all", "starridge"), (SOME_LABELS, "starridge"), ("none", "itq"), ("none", "lsh"))
 
 Announce = Callable[[str], None]
@@ -123,7 +123,7 @@ class _Progress:
 
     def __init__(self, announce: Announce):
         self.announce = announce
-        # Methods with labels are slower on a slower machine by the same factor, so one kind is enough.
+        # A slower machine slows all methods by about the same factor, so one kind is enough.
         efforts = {("compared", *place): effort for place, effort in _COMPARED.items()}
         efforts |= {("curve", *place): effort for place, effort in _CURVES.items()}
         self.clock = Clock({str(name): (("fit",), effort) for name, effort in efforts.items()})
@@ -144,7 +144,7 @@ class _Progress:
 
 
 def _build(key: str, n_bits: int, seed: int, jobs: int | None) -> Any:
-    hasher = LINEUP[key].build(n_bits, seed, Sizes(1797 - N_QUERIES, N_CLASSES))
+    hasher = LINEUP[key].build(n_bits, seed, Sizes(N_IMAGES - N_QUERIES, N_CLASSES))
     if isinstance(hasher, BaseHasher):
         hasher.n_jobs = jobs
     return hasher

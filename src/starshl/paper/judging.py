@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
+from ..evaluation.scores import LIST_LENGTHS
 from ..reports.document import counted, difference, digits_apart, interval, listed
 from ..reports.results import ProtocolResults
 from ..reports.statistics import Paired, shared_runs
@@ -40,7 +41,7 @@ HOLDS, HOLDS_SO_FAR, DOES_NOT_HOLD = "holds", "holds so far", "does not hold"
 NOT_CLEAR, NOT_MEASURED = "not clear", "not measured"
 AS_CLAIMED, OTHERWISE = "as claimed", "otherwise"
 
-_LONGEST_LIST = 50
+_LONGEST_LIST = LIST_LENGTHS[-1]
 
 Runs: TypeAlias = dict[str, dict[int, float]]
 # Of one protocol: the word of a verdict, and figures in words.

@@ -22,13 +22,14 @@ from ..evaluation import (
     run_float_search,
     split_data,
 )
+from ..evaluation.scores import LIST_LENGTHS
 from ..exceptions import ChecksumError, DatasetUnavailableError, DownloadError
 from .figures import Figure
 from .lineup import LINEUP, Entry, Sizes, entry
 
 __all__ = ["Plan", "PlannedRun", "make_plan"]
 
-N_NEIGHBORS = 50
+N_NEIGHBORS = LIST_LENGTHS[-1]
 
 
 @dataclass(frozen=True, slots=True)

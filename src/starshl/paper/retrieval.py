@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ..evaluation.scores import LIST_LENGTHS
 from ..reports.document import Block, Chart, Section, Series, Table, Text, counted, difference, interval, plus_minus
 from ..reports.results import ProtocolResults
 from ..reports.statistics import paired, summarize
@@ -29,7 +30,6 @@ _DETAILS = (
     *(("accuracy", 3), (BALANCED, 3), ("distinct codes", 0), ("fit s", 1), ("encode s", 2), ("peak MB", 0)),
 )
 _METRICS_WITH_DEVIATION = ("P@10", SELF_CODED, "P@50", "mAP", "PR area", "P(r<=2)")
-_LIST_LENGTHS = tuple(range(10, 55, 5))
 
 
 def reading_notes() -> Section:
@@ -91,9 +91,9 @@ def _precision_over_bits(protocol: ProtocolResults) -> Chart:
 
 def _precision_over_list(protocol: ProtocolResults, n_bits: int) -> Chart:
     def points(method: str) -> list[tuple[float, Runs]]:
-        return [(s, protocol.values(method, n_bits, f"P@{s}")) for s in _LIST_LENGTHS]
+        return [(s, protocol.values(method, n_bits, f"P@{s}")) for s in LIST_LENGTHS]
 
-    return Chart(f"P@s at {n_bits} bits", "s, items retrieved", "P@s", _series(protocol, points), _LIST_LENGTHS)
+    return Chart(f"P@s at {n_bits} bits", "s, items retrieved", "P@s", _series(protocol, points), LIST_LENGTHS)
 
 
 def _precision_over_recall(protocol: ProtocolResults, n_bits: int) -> Chart | None:
@@ -156,10 +156,10 @@ def _labels_at(protocol: ProtocolResults, n_bits: int) -> dict[str, str]:
 def _list_table(protocol: ProtocolResults, n_bits: int) -> Table:
     rows = []
     for method, label in _labels_at(protocol, n_bits).items():
-        summaries = [summarize(protocol.values(method, n_bits, f"P@{s}").values()) for s in _LIST_LENGTHS]
+        summaries = [summarize(protocol.values(method, n_bits, f"P@{s}").values()) for s in LIST_LENGTHS]
         if any(summaries):
             rows.append((label, *("-" if s is None else f"{s.mean:.3f}" for s in summaries)))
-    columns = ("method", *(f"P@{s}" for s in _LIST_LENGTHS))
+    columns = ("method", *(f"P@{s}" for s in LIST_LENGTHS))
     return Table(f"P@s at {n_bits} bits, mean over runs", columns, tuple(rows))
 
 
