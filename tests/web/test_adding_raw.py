@@ -147,7 +147,7 @@ def test_the_blocking_client_sends_the_same_requests():
         assert album.add_picture(BLUE, label=True).ids == [3]
         assert album.add(texts=["soup"]).ids == [3]
         assert album.upsert(texts=["soup"], ids=[3]).ids == [3]
-        with pytest.raises(ValueError, match="Give either vectors or texts"):
+        with pytest.raises(ValueError, match="Give either vectors, texts or rows"):
             album.add()
         with pytest.raises(ValueError, match="There are 2 values of label for 1 texts; give one per text"):
             album.add(texts=["soup"], labels=["food", "food"])

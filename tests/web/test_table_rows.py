@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from starshl import Collection, StarRidge
-from starshl.client import Client
+from starshl.client import Client, ServiceProblem
 from starshl.features import Impute, PreparedHasher, Scale, TableFeatures
 from starshl.web import Service
 from starshl.web.http import BackgroundServer, create_app
@@ -78,6 +78,55 @@ def test_what_a_row_must_have_is_said(ask, body, sentence):
     assert sentence in refused.json()["detail"]
 
 
+@pytest.fixture
+def writable(folder, tmp_path):
+    """A service over a copy of the collection."""
+    copy = shutil.copytree(folder, tmp_path / "people")
+    service = InProcess(create_app(lambda observer: Service([copy], observer=observer)))
+    yield service
+    service.close()
+
+
+def test_rows_are_stored_with_what_belongs_to_them_and_found_again(writable, folder):
+    root = "/collections/people/items"
+    items = [
+        {"row": OLD, "label": "old", "metadata": {"name": "Ada"}, "reference": "a"},
+        {"row": [29, None, "Oslo"], "metadata": {"name": "Bob"}},
+    ]
+    written = writable("POST", root, json={"items": items})
+    assert (written.status_code, written.json()["ids"]) == (201, [80, 81])
+    found = writable("POST", "/collections/people/search", json={"rows": [OLD], "where": {"name": "Ada"}}).json()
+    (hit,) = found["results"][0]["hits"]
+    assert (hit["id"], hit["label"], hit["reference"]) == (80, "old", "a")
+    twice = writable("PUT", root, json={"items": [{"id": 81, "row": OLD}]})
+    assert (twice.status_code, twice.json()["ids"]) == (200, [81])
+    with Collection(folder, read_only=True) as people:
+        expected = people.hasher.encode_database(pd.DataFrame([OLD])).packed.tobytes().hex()
+        keeps = people.keeps is not None
+    if keeps:
+        first, second = writable("POST", f"{root}/get?vectors=true", json={"ids": [80, 81]}).json()["items"]
+        assert first["vector"] == second["vector"]
+    with writable.app.state.service.searcher("people").opened() as people:
+        assert people.codes([81]).packed.tobytes().hex() == expected
+        assert people.verify() == 82
+
+
+@pytest.mark.parametrize(
+    ("items", "sentence"),
+    [
+        ([{"row": OLD}, {"row": OLD | {"age": "old"}}], "items[1].row has 'old' in 'age'; the model was fitted on"),
+        ([{"row": OLD}, {"row": {"age": 3}}], "items[1].row lacks 'income'. A row has 3 values: age, income, city."),
+        ([{"row": [1]}], "items[0].row has 1 values; a row has 3"),
+        ([{"row": OLD}, {"vector": [1.0]}], "or every item a row"),
+        ([{"vector": [1.0]}], 'takes rows of a table, as `row` of each item: {"age": ..., "income": ..., "city": ...}'),
+    ],
+)
+def test_rows_that_cannot_be_stored_are_named(writable, items, sentence):
+    refused = writable("POST", "/collections/people/items", json={"items": items})
+    assert refused.status_code == 422
+    assert sentence in refused.json()["detail"]
+
+
 def test_columns_that_only_the_hasher_knows_by_name_are_named_and_so_are_gaps_that_nothing_fills(tmp_path):
     rows = np.array([[number, number % 5, CITIES[number % 3]] for number in range(40)], dtype=object)
     hasher = PreparedHasher([TableFeatures(impute=False)], StarRidge(4, random_state=0))
@@ -102,6 +151,10 @@ def test_the_client_sends_rows(folder):
         people = client.collection("people")
         assert people.predict(rows=[OLD, YOUNG]).labels == ["old", "young"]
         assert people.search(rows=[OLD], k=1)[0].hits[0].label == "old"
+        with pytest.raises(ServiceProblem, match="served for reading only"):
+            people.add(rows=[OLD], labels=["old"], metadata=[{"name": "Ada"}])
+        with pytest.raises(ValueError, match="There are 2 values of label for 1 rows; give one per row"):
+            people.add(rows=[OLD], labels=["old", "young"])
         with pytest.raises(ValueError, match=r"rows of a table as rows=\[\{column: value\}\]"):
             people.predict([[70, "Rom"]])
 

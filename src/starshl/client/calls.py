@@ -129,6 +129,7 @@ class CollectionCalls:
         self,
         vectors: ArrayLike | None,
         texts: Sequence[str] | None,
+        rows: Sequence[Any] | None,
         ids: Sequence[int] | None,
         labels: Sequence[Label | None] | None,
         metadata: Sequence[Mapping[str, Any]] | None,
@@ -136,22 +137,23 @@ class CollectionCalls:
         *,
         replace: bool,
     ) -> Call[Written]:
-        if (vectors is None) == (texts is None):
-            raise ValueError("Give either vectors or texts.")
+        if sum(each is not None for each in (vectors, texts, rows)) != 1:
+            raise ValueError("Give either vectors, texts or rows.")
         columns: dict[str, list[Any] | None] = {
             "vector": None if vectors is None else _rows(vectors),
             "text": None if texts is None else list(texts),
+            "row": None if rows is None else list(rows),
             "id": None if ids is None else _ids(ids),
             "label": None if labels is None else _plain(labels),
             "metadata": None if metadata is None else [dict(entry) for entry in metadata],
             "reference": None if references is None else list(references),
         }
         given = {name: column for name, column in columns.items() if column is not None}
-        kind, rows = next(iter(given.items()))
+        kind, items = next(iter(given.items()))
         for name, column in given.items():
-            if len(column) != len(rows):
+            if len(column) != len(items):
                 raise ValueError(
-                    f"There are {len(column)} values of {name} for {len(rows)} {kind}s; give one per {kind}."
+                    f"There are {len(column)} values of {name} for {len(items)} {kind}s; give one per {kind}."
                 )
         body = {"items": [dict(zip(given, values, strict=True)) for values in zip(*given.values(), strict=True)]}
         return self._write("PUT" if replace else "POST", "items", body)

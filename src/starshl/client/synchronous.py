@@ -231,13 +231,14 @@ class RemoteCollection:
         vectors: ArrayLike | None = None,
         *,
         texts: Sequence[str] | None = None,
+        rows: Sequence[Any] | None = None,
         ids: Sequence[int] | None = None,
         labels: Sequence[Label | None] | None = None,
         metadata: Sequence[Mapping[str, Any]] | None = None,
         references: Sequence[str | None] | None = None,
     ) -> Written:
-        """Store new items, given as vectors or as texts, all of them or none."""
-        call = self._calls.add(vectors, texts, ids, labels, metadata, references, replace=False)
+        """Store new items, given as vectors, texts or rows of a table, all of them or none."""
+        call = self._calls.add(vectors, texts, rows, ids, labels, metadata, references, replace=False)
         return self._client.send(call)
 
     def upsert(
@@ -246,12 +247,13 @@ class RemoteCollection:
         *,
         ids: Sequence[int],
         texts: Sequence[str] | None = None,
+        rows: Sequence[Any] | None = None,
         labels: Sequence[Label | None] | None = None,
         metadata: Sequence[Mapping[str, Any]] | None = None,
         references: Sequence[str | None] | None = None,
     ) -> Written:
-        """Store items, given as vectors or as texts, under given ids, replacing those that exist."""
-        call = self._calls.add(vectors, texts, ids, labels, metadata, references, replace=True)
+        """Store items, given as vectors, texts or rows of a table, under given ids, replacing those that exist."""
+        call = self._calls.add(vectors, texts, rows, ids, labels, metadata, references, replace=True)
         return self._client.send(call)
 
     def update(self, ids: Sequence[int], metadata: Sequence[Mapping[str, Any]]) -> Written:

@@ -25,20 +25,23 @@ _SHOWN = 20  # columns named in a message
 _LONGEST = 80  # letters of a cell in a message
 
 
-def row_vectors(searcher: Searcher, rows: Sequence[TableRow]) -> Future[np.ndarray]:
-    """Return what the hasher makes of rows before it encodes them, or the cells if it has nothing to make."""
+def row_vectors(searcher: Searcher, rows: Sequence[TableRow], name: str = "rows[{}]") -> Future[np.ndarray]:
+    """Return what the hasher makes of rows before it encodes them, or the cells if it has nothing to make.
+
+    ``name`` is what errors call a row, with its number in place of the braces.
+    """
 
     def prepare() -> np.ndarray:
         with searcher.opened() as collection:
             hasher = collection.hasher
-        cells = _cells(hasher, rows)
+        cells = _cells(hasher, rows, name)
         width = kept_width(hasher)
         return cells if width is None or width == cells.shape[1] else kept_rows(hasher, cells, width)
 
     return submitted(prepare)
 
 
-def _cells(hasher: BaseHasher, rows: Sequence[TableRow]) -> np.ndarray:
+def _cells(hasher: BaseHasher, rows: Sequence[TableRow], name: str) -> np.ndarray:
     """Return rows as a matrix of cells in the order of the columns that the hasher was fitted on."""
     if not takes_cells(hasher):
         raise ValueError(
@@ -50,16 +53,17 @@ def _cells(hasher: BaseHasher, rows: Sequence[TableRow]) -> np.ndarray:
     cells = np.empty((len(rows), width), dtype=object)
     for number, row in enumerate(rows):
         if isinstance(row, Mapping):
-            cells[number] = _in_order(row, names, number)
+            cells[number] = _in_order(row, names, name.format(number))
         elif len(row) != width:
-            raise ValueError(f"rows[{number}] has {len(row)} values; a row has {width}{_listed(names)}. Send all.")
+            given = f"{name.format(number)} has {len(row)} values"
+            raise ValueError(f"{given}; a row has {width}{_listed(names)}. Send all.")
         else:
             cells[number] = list(row)
-    _check_numbers(hasher, cells, names)
+    _check_numbers(hasher, cells, names, name)
     return cells
 
 
-def _check_numbers(hasher: BaseHasher, cells: np.ndarray, names: list[str]) -> None:
+def _check_numbers(hasher: BaseHasher, cells: np.ndarray, names: list[str], name: str) -> None:
     """Refuse what is no number where the hasher was fitted on numbers; its steps do not know rows and names."""
     steps = cast(PreparedHasher, hasher).steps_
     if not isinstance(steps[0], TableFeatures):
@@ -70,24 +74,24 @@ def _check_numbers(hasher: BaseHasher, cells: np.ndarray, names: list[str]) -> N
         for number, cell in enumerate(cells[:, column].tolist()):
             if cell is None and not fills_gaps:
                 raise ValueError(
-                    f"rows[{number}] has no value in {where}, and the model was not fitted to fill gaps. Send a number."
+                    f"{name.format(number)} has no value in {where}, and the model was not fitted to fill gaps. Send a "
+                    "number."
                 )
             if isinstance(cell, str) and not (is_number(cell) and not math.isinf(float(cell))):
                 raise ValueError(
-                    f"rows[{number}] has {cell[:_LONGEST]!r} in {where}; the model was fitted on numbers there. Send a "
-                    f"number{', or null if it is missing' if fills_gaps else ''}."
+                    f"{name.format(number)} has {cell[:_LONGEST]!r} in {where}; the model was fitted on numbers there. "
+                    f"Send a number{', or null if it is missing' if fills_gaps else ''}."
                 )
 
 
-def _in_order(row: Mapping[str, Cell], names: list[str], number: int) -> list[Any]:
+def _in_order(row: Mapping[str, Cell], names: list[str], which: str) -> list[Any]:
     if not names:
-        raise ValueError(f"rows[{number}] names columns, and those of this collection have no names. Send lists.")
+        raise ValueError(f"{which} names columns, and those of this collection have no names. Send lists.")
     missing, unknown = [name for name in names if name not in row], sorted(set(row) - set(names))
     if missing or unknown:
         what = f"lacks {missing[0]!r}" if missing else f"has {unknown[0]!r}, which is no column here"
         raise ValueError(
-            f"rows[{number}] {what}. A row has {len(names)} values{_listed(names)}. Send these, null where a value is "
-            "missing."
+            f"{which} {what}. A row has {len(names)} values{_listed(names)}. Send these, null where a value is missing."
         )
     return [cast(Any, row[name]) for name in names]
 

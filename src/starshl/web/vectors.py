@@ -31,9 +31,12 @@ def check_vectors(vectors: Sequence[Sequence[float]] | np.ndarray, hasher: BaseH
         return vectors  # cells of a table, which were checked
     for number, vector in enumerate(vectors):
         if len(vector) != width and takes_cells(hasher):
+            sent = (
+                f"as `row` of each item: {_example(hasher)}" if name == "items" else f"as `rows`: [{_example(hasher)}]"
+            )
             raise ValueError(
-                f"{name}[{number}] has {len(vector)} numbers. This collection takes rows of a table, as `rows`: "
-                f"{_example(hasher)}. Send these, or prepared vectors of {width} numbers."
+                f"{name}[{number}] has {len(vector)} numbers. This collection takes rows of a table, {sent}. Send "
+                f"these, or prepared vectors of {width} numbers."
             )
         if len(vector) != width:
             raise wrong_length(f"{name}[{number}]", len(vector), width)
@@ -51,9 +54,9 @@ def _example(hasher: BaseHasher) -> str:
     """Return how a row of a table is sent."""
     names = [str(name) for name in getattr(hasher, "feature_names_in_", ())]
     if not names:
-        return f"lists of {hasher.n_features_in_} values, text or numbers"
+        return f"a list of {hasher.n_features_in_} values, text or numbers"
     shown = ", ".join(f'"{each}": ...' for each in names[:_SHOWN])
-    return f"[{{{shown}{', ...' if len(names) > _SHOWN else ''}}}]"
+    return f"{{{shown}{', ...' if len(names) > _SHOWN else ''}}}"
 
 
 def wrong_length(name: str, length: int, width: int) -> ValueError:

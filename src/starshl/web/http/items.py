@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import Path, Query
@@ -10,6 +11,7 @@ from ...answers import Item, ItemPage, Written
 from ..raw import text_items
 from ..requests import Filters, NewItems
 from ..searcher import Searcher
+from ..table_rows import row_vectors
 from .answers import Count, item_answer
 from .parts import InCollection, Key, answer, in_thread, router
 from .schemas import (
@@ -114,7 +116,12 @@ async def set_labels(body: LabelsRequest, collection: InCollection, key: Key) ->
 async def _new_items(body: AddRequest, collection: Searcher, *, ids_required: bool) -> NewItems:
     collection.check_writable()
     items = body.to_items(ids_required=ids_required)
-    return await answer(text_items(collection, body.texts, items)) if body.texts else items
+    if body.texts:
+        return await answer(text_items(collection, body.texts, items))
+    if body.rows:
+        vectors = await answer(row_vectors(collection, body.rows, "items[{}].row"))
+        return replace(items, vectors=vectors)
+    return items
 
 
 def _page(collection: Searcher, after: int | None, limit: int, filters: Filters | None = None) -> ItemPage:

@@ -43,6 +43,9 @@ __all__ = [
 ]
 
 
+_CONTENTS = ("vector", "text", "row")  # what an item may be
+
+
 class Strict(BaseModel):
     """A body with exactly these fields, of exactly these types."""
 
@@ -50,10 +53,11 @@ class Strict(BaseModel):
 
 
 class NewItem(Strict):
-    """An item to store, as a vector or as a text; without an id, it gets the next free one."""
+    """An item to store, as a vector, a text or a row of a table; without an id, it gets the next free one."""
 
     vector: Vector | None = None
     text: Text | None = None
+    row: TableRow | None = None
     id: Id | None = None
     label: Label | None = None
     metadata: Metadata = Field(default_factory=dict)
@@ -67,14 +71,20 @@ class AddRequest(Strict):
 
     @model_validator(mode="after")
     def check(self) -> Self:
-        if {(item.vector is None, item.text is None) for item in self.items} not in ({(True, False)}, {(False, True)}):
-            raise ValueError("give every item a vector, or every item a text")
+        given = {tuple(name for name in _CONTENTS if getattr(item, name) is not None) for item in self.items}
+        if given not in [{(name,)} for name in _CONTENTS]:
+            raise ValueError("give every item a vector, or every item a text, or every item a row")
         return self
 
     @property
     def texts(self) -> list[str]:
         """The texts of the items; none if they are vectors."""
         return [item.text for item in self.items if item.text is not None]
+
+    @property
+    def rows(self) -> list[TableRow]:
+        """The rows of a table that the items are; none if they are vectors or texts."""
+        return [item.row for item in self.items if item.row is not None]
 
     def to_items(self, *, ids_required: bool) -> NewItems:
         ids = [item.id for item in self.items]
