@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -74,7 +74,7 @@ class LandmarkProblem:
 
     def solve(self, landmarks: np.ndarray) -> RidgeSolution:
         """Return the solution on all rows, with leave-one-out scores."""
-        training, everything = self.training, np.arange(len(self.rows))
+        everything = np.arange(len(self.rows))
         features = self.landmark_map(landmarks)
         with self.progress(landmarks, "learning") as report:
             sums = self.sums(features, everything, report)
@@ -82,14 +82,19 @@ class LandmarkProblem:
         del sums
         dual = features.fold(found.coefficients).T
         whitened = features.transformed(found.whitening)
-        scores = np.empty((len(everything), training.n_classes), dtype=np.float32)
+        left_out = self.for_blocks(scores_without_themselves, everything, whitened, found)
+        return RidgeSolution(self.mixture, dual, found.intercept, self.joined(left_out, landmarks), landmarks)
+
+    def joined(self, left_out: Iterable[np.ndarray], landmarks: np.ndarray) -> np.ndarray:
+        """Return the leave-one-out scores of all rows, which come block by block, while a progress bar is shown."""
+        scores = np.empty((len(self.rows), self.training.n_classes), dtype=np.float32)
+        n_done = 0
         with self.progress(landmarks, "leaving each row out") as report:
-            n_done = 0
-            for left_out in self.for_blocks(scores_without_themselves, everything, whitened, found):
-                scores[n_done : n_done + len(left_out)] = left_out
-                n_done += len(left_out)
-                report(len(left_out))
-        return RidgeSolution(self.mixture, dual, found.intercept, scores, landmarks)
+            for block in left_out:
+                scores[n_done : n_done + len(block)] = block
+                n_done += len(block)
+                report(len(block))
+        return scores
 
 
 def scores_without_themselves(

@@ -85,15 +85,9 @@ class SpreadProblem(LandmarkProblem):
         dual, intercept, judge = engine.fetch(engine.place(_folded, features, found))
         whitened = engine.place(_whitened, features, found)
         del features, found
-        scores = np.empty((len(everything), self.training.n_classes), dtype=np.float32)
-        with self.progress(landmarks, "leaving each row out") as report:
-            n_done = 0
-            function, there = partial(_apply_to_placed, scores_without_themselves), place_value(engine, judge)
-            for left_out in engine.map(function, self._pieces(everything), self.placed, whitened, there):
-                scores[n_done : n_done + len(left_out)] = left_out
-                n_done += len(left_out)
-                report(len(left_out))
-        return RidgeSolution(self.mixture, dual, intercept, scores, landmarks)
+        function, there = partial(_apply_to_placed, scores_without_themselves), place_value(engine, judge)
+        left_out = engine.map(function, self._pieces(everything), self.placed, whitened, there)
+        return RidgeSolution(self.mixture, dual, intercept, self.joined(left_out, landmarks), landmarks)
 
     def _place_map(self, landmarks: Rows) -> Any:
         return self.engine.place(_landmark_map, self.training.kernels, self.mixture.weights, landmarks)
