@@ -26,7 +26,12 @@ import pytest
             {"items": [{"id": 3}]},
             "body.items.0.label: this field is required; the fields here are id, label",
         ),
-        ("POST", "items", {"items": [{"vec": []}]}, "the fields here are vector, text, id, label, metadata, reference"),
+        (
+            "POST",
+            "items",
+            {"items": [{"vec": []}]},
+            "the fields here are vector, text, row, id, label, metadata, reference",
+        ),
     ],
 )
 def test_wrong_fields_are_answered_with_the_right_ones(ask, method, what, body, sentence):

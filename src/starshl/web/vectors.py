@@ -31,9 +31,8 @@ def check_vectors(vectors: Sequence[Sequence[float]] | np.ndarray, hasher: BaseH
         return vectors  # cells of a table, which were checked
     for number, vector in enumerate(vectors):
         if len(vector) != width and takes_cells(hasher):
-            sent = (
-                f"as `row` of each item: {_example(hasher)}" if name == "items" else f"as `rows`: [{_example(hasher)}]"
-            )
+            example = _example(hasher)
+            sent = f"as `row` of each item: {example}" if name == "items" else f"as `rows`: [{example}]"
             raise ValueError(
                 f"{name}[{number}] has {len(vector)} numbers. This collection takes rows of a table, {sent}. Send "
                 f"these, or prepared vectors of {width} numbers."
