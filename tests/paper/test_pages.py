@@ -10,9 +10,11 @@ import pytest
 
 from starshl.evaluation import RecordFolder, SummaryFolder
 from starshl.paper import PROTOCOLS, check_claims, write_pages
+from starshl.paper.beyond import beyond_section, told_of_few_labels, told_of_no_labels
 from starshl.paper.figures import FIGURES
 from starshl.paper.lineup import LINEUP
 from starshl.paper.overview import answer_section, extent_section
+from starshl.paper.pages import OTHER_PAGES
 from starshl.paper.pictures import typical_query
 from starshl.paper.printed_figures import printed_sections
 from starshl.reports.document import Table
@@ -63,14 +65,35 @@ def test_drawings_have_colors_for_light_and_dark_pages(results, tmp_path):
 
 def test_the_answer_names_the_winner_and_the_interval(made):
     results = made("paper-usps", figures())
-    text, table, *_ = answer_section(results, check_claims(results)).blocks
-    assert text.lines[0].startswith("By P@10 at 45 bits, *SHL with the paper's settings is clearly ahead of all other ")
-    assert text.lines[0].endswith(" methods of the paper on usps.")
-    assert text.lines[1].endswith("the best by P@10 is StarRidge on 1 of 1 data set.")
-    (row,) = table.rows
-    assert row[:4] == ("usps", "45", "3", "0.901")
-    assert row[4:6] == ("KSH, all labels 0.851", "+0.050 (+0.050 to +0.050)")
-    assert row[6:] == ("StarRidge 0.951", "+0.050 (+0.050 to +0.050)")
+    text, *blocks = answer_section(results, check_claims(results)).blocks
+    assert text.lines[1].startswith("By P@10 at 45 bits, *SHL with the paper's settings is clearly ahead of all other ")
+    assert text.lines[1].endswith(" methods of the paper on usps.")
+    assert "StarRidge is first by P@10 on 1 of 1 data set, clearly ahead of the second on usps. By PR " in text.lines[2]
+    paper, everyone = (block for block in blocks if isinstance(block, Table))
+    assert paper.rows == (("usps", "0.901", "KSH, all labels 0.851", "+0.050 (+0.050 to +0.050)"),)
+    second = "*SHL, paper settings 0.901"
+    assert everyone.rows == (("usps", "StarRidge 0.951", second, "+0.050 (+0.050 to +0.050)"),)
+
+
+def test_the_answer_says_which_winner_only_ties_with_the_second(made):
+    values = figures()
+    values["hc-sdh", 45] = [{"P@10": value, "PR area": 0.99} for value in (0.94, 0.95, 0.96)]
+    results = made("paper-usps", values)
+    told = answer_section(results, check_claims(results)).blocks[0].lines[2]
+    assert "StarRidge is first by P@10 on 1 of 1 data set, clearly ahead of the second on none." in told
+    assert "By PR area the first is HC-SDH, all rows on 1." in told
+
+
+def test_the_answer_says_where_a_lead_is_that_of_the_largest_class(made):
+    values = figures()
+    for (method, _), runs in values.items():
+        runs[:] = [own | {"P@10, mean of classes": 0.1 if method == "starshl-paper" else 0.2} for own in runs]
+    results = made("paper-pascal07", values)
+    (protocol,) = results.protocols
+    protocol.random_precision, protocol.majority_accuracy = {0: 0.157}, {0: 0.32}
+    told = answer_section(results, check_claims(results)).blocks[0].lines[2]
+    assert told.startswith("The lead on pascal07 comes from its largest class, 32% of the queries: if every class ")
+    assert told.endswith("it is -0.100 (-0.100 to -0.100).")
 
 
 def test_the_answer_says_where_starshl_is_not_ahead(made):
@@ -78,13 +101,13 @@ def test_the_answer_says_where_starshl_is_not_ahead(made):
     values["ksh", 45] = [{"P@10": 0.99}] * 3
     results = made("paper-usps", values)
     text = answer_section(results, check_claims(results)).blocks[0]
-    assert text.lines[0].endswith("clearly ahead of all other methods of the paper on no data set; behind on usps.")
+    assert text.lines[1].endswith("clearly ahead of all other methods of the paper on no data set; behind on usps.")
 
 
 def test_the_answer_claims_no_lead_that_a_single_run_shows(made):
     results = made("paper-usps", figures(n_runs=1))
     text = answer_section(results, check_claims(results)).blocks[0]
-    assert text.lines[0].endswith("on no data set; not clear on usps.")
+    assert text.lines[1].endswith("on no data set; not clear on usps.")
 
 
 def test_a_column_with_fewer_runs_than_the_caption_says_tells_how_many(made):
@@ -109,15 +132,37 @@ def test_each_printed_figure_has_what_the_paper_says_and_a_table(made):
 
 
 @pytest.mark.parametrize(("chance", "unequal"), [(0.101, False), (0.157, True)])
-def test_unequal_classes_get_a_random_order_and_balanced_accuracy(made, chance, unequal):
-    results = made("paper-pascal07", figures())
+def test_unequal_classes_get_yardsticks_and_figures_in_which_classes_count_the_same(made, chance, unequal):
+    results = made("paper-pascal07", figures(n_runs=1))
     (protocol,) = results.protocols
     protocol.random_precision, protocol.majority_accuracy = {0: chance}, {0: 0.3}
     assert protocol.unequal is unequal
     (section,) = printed_sections(results, [])
-    (table,) = (block for block in section.blocks if isinstance(block, Table))
-    assert ("random order" in [row[0] for row in table.rows]) is unequal
-    assert ("balanced accuracy" in table.columns) is unequal
+    first, *others = (block for block in section.blocks if isinstance(block, Table))
+    rows = {row[0]: row[1:] for row in first.rows}
+    assert rows.get("random order") == (("0.157",) * 4 + ("-",) if unequal else None)
+    assert rows.get("largest class") == (("0.300",) * 4 + ("-",) if unequal else None)
+    assert [table.columns[-1] for table in others] == ["balanced accuracy"] * unequal
+
+
+def test_few_labels_and_none_have_a_sentence_and_a_table_each(made):
+    few = {("starridge", 32): [0.9, 0.92, 0.91], ("svc", None): [0.7, 0.8, 0.75], ("starshl-graph", 32): [0.95] * 3}
+    results = made("labels-digits-5", {place: [{"accuracy": a} for a in found] for place, found in few.items()})
+    none = {"starshl-clusters": (0.6, 0.5), "1-agh": (0.9, 0.4), "starshl-graph-clusters": (0.8, 0.7)}
+    values = {(method, 32): [{"P@10": near, "mAP": ranked}] for method, (near, ranked) in none.items()}
+    results.protocols += made("unsupervised-digits", values).protocols
+    (told,) = told_of_few_labels(results)
+    assert told.startswith(
+        "With 5 labels per class StarRidge labels 0.910 to 0.910 of the other rows right, clearly more"
+    )
+    (told,) = told_of_no_labels(results)
+    assert told == (
+        "Without labels, the first by P@10 is 1-AGH on 1 of 1 data set; *SHL as in the paper is behind by 0.30 to 0.30."
+    )
+    few_table, none_table = (block for block in beyond_section(results).blocks if isinstance(block, Table))
+    (row,) = few_table.rows
+    assert (*row[:3], row[4]) == ("digits", "0.910", "0.750", "*SHL, graph kernel 0.950")
+    assert none_table.rows == (("digits", "1-AGH 0.900", "*SHL, clusters of the graph 0.700", "0.600", "0.500"),)
 
 
 def test_the_extent_counts_fits_done_and_planned_of_every_figure(made):
@@ -139,7 +184,7 @@ def test_the_committed_pages_are_those_of_the_committed_summaries(tmp_path):
     # Retrieved pictures are drawn from records, which are not committed; the drawing is.
     (tmp_path / "results").mkdir()
     shutil.copy(root / "docs" / "results" / "retrieved-pictures.svg", tmp_path / "results")
-    for linked in ("reproduce.md", "anchors.md"):
+    for _, linked in OTHER_PAGES:
         shutil.copy(root / "docs" / linked, tmp_path)
     write_pages(results, tmp_path)
     for page in ("results.md", "results/who-wins.svg", "results/claims.md"):
@@ -158,7 +203,7 @@ def test_retrieved_pictures_are_drawn_from_records_and_stay_when_there_are_none(
     page = write_pages(results, tmp_path, folder)
     drawing = tmp_path / "results" / "retrieved-pictures.svg"
     drawn = drawing.read_text()
-    assert drawn.count('class="query"') == 5  # the hashers of the page that have records
+    assert drawn.count('class="query"') == 6  # the hashers of the page that have records
     assert "](results/retrieved-pictures.svg)" in page.read_text()
     write_pages(results, tmp_path)
     assert drawing.read_text() == drawn

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from ..reports.document import digits_apart, listed
-from ..reports.results import ProtocolResults
+from ..reports.results import CLASS_MEAN, ProtocolResults
 from ..reports.statistics import Paired, means_of, paired, require_paired, shared_runs
 from .judging import (
     AS_CLAIMED,
     NOT_CLEAR,
-    OTHERWISE,
     Comparison,
     Judged,
     Runs,
@@ -22,6 +21,7 @@ from .judging import (
     values_of_runs,
 )
 from .lineup import title_of
+from .pictures import N_RETRIEVED, QUERY_CLASS
 
 __all__ = [
     "CLAIMED_ENTRY",
@@ -34,11 +34,13 @@ __all__ = [
     "bre_not_above",
     "ksh_slightly_worse",
     "largest_area",
+    "more_of_the_query_class",
     "only_two_useful",
     "others_degrade",
     "star_flat",
     "supervised_above",
-    "transduction_helps",
+    "transduction_helps_by_hamming",
+    "transduction_helps_by_hinge",
     "two_layers_flatter",
 ]
 
@@ -80,13 +82,19 @@ best_at_short_lengths = at_lengths(longest=SHORT)(_best_at)
 
 @at_longest((_STAR, *_RIVALS))
 def best_beyond_doubt(protocol: ProtocolResults, n_bits: int, runs: list[int]) -> Judged:
-    """*SHL is above the best other method, and chance is an unlikely reason."""
-    gap, figures = _against_best_other(values_of_runs(protocol, (_STAR, *_RIVALS), n_bits, runs))
-    if gap is None:
-        return [], figures
-    # Without an interval nothing is significant.
-    judgment = judged(gap) if gap.low is not None or gap.difference <= 0 else NOT_CLEAR
-    return [judgment], f"{figures} ({format_gap(gap)})"
+    """*SHL is above the best other method, and chance is an unlikely reason.
+
+    Where classes are unequal, it must also be so if every class counts the same: to retrieve nothing but the largest
+    class would be significantly better, too.
+    """
+    judgments, parts = [], []
+    for metric in ("P@10", CLASS_MEAN) if protocol.unequal else ("P@10",):
+        gap, figures = _against_best_other(values_of_runs(protocol, (_STAR, *_RIVALS), n_bits, runs, metric))
+        if gap is not None:
+            # Without an interval nothing is significant.
+            judgments.append(judged(gap) if gap.low is not None or gap.difference <= 0 else NOT_CLEAR)
+            parts.append(f"{metric} {figures} ({format_gap(gap)})")
+    return judgments, "; ".join(parts)
 
 
 @at_longest((_STAR, *_RIVALS), "PR area")
@@ -120,16 +128,22 @@ def bre_not_above(protocol: ProtocolResults, n_bits: int, runs: list[int]) -> Ju
 
 @at_longest(("bre", _STAR))
 def bre_needs_length(protocol: ProtocolResults, n_bits: int, runs: list[int]) -> Judged:
-    """From the shortest to the longest codes BRE gains more than *SHL."""
-    shortest = min(protocol.lengths)
-    gains: Runs = {}
+    """With a third of the bits, BRE has a smaller share of its final lead over chance than *SHL has of its own."""
+    third = min(protocol.lengths, key=lambda length: abs(length - n_bits / 3))
+    shares: Runs = {}
     for method in ("bre", _STAR):
-        near, far = (values_of_runs(protocol, (method,), length, runs)[method] for length in (shortest, n_bits))
-        gains[method] = {run: far[run] - near[run] for run in near if run in far}
-    gap = paired(gains["bre"], gains[_STAR])
-    if gap is None or shortest == n_bits:
-        return [], "one length only"
-    return [judged(gap)], f"gain from {shortest} to {n_bits} bits: {format_means(means_of(gains))} ({format_gap(gap)})"
+        few, all_bits = (values_of_runs(protocol, (method,), length, runs)[method] for length in (third, n_bits))
+        leads = {run: all_bits[run] - _chance(protocol, run) for run in few if run in all_bits}
+        shares[method] = {run: (few[run] - _chance(protocol, run)) / lead for run, lead in leads.items() if lead > 0}
+    gap = paired(shares[_STAR], shares["bre"])
+    if gap is None or third == n_bits:
+        return [], "one length only" if third == n_bits else "no run above chance"
+    figures = f"share of the lead over chance that {third} bits have: {format_means(means_of(shares))}"
+    return [judged(gap)], f"{figures} ({format_gap(gap)})"
+
+
+def _chance(protocol: ProtocolResults, run: int) -> float:
+    return protocol.random_precision.get(run, 1 / protocol.n_classes)
 
 
 @at_longest(_UNSUPERVISED)
@@ -151,18 +165,25 @@ def _losses(protocol: ProtocolResults, methods: tuple[str, ...], n_bits: int, ru
 @at_longest(("bre", *_UNSUPERVISED))
 def others_degrade(protocol: ProtocolResults, n_bits: int, runs: list[int]) -> Judged:
     """BRE and the unsupervised methods lose more than 0.01 from P@10 to P@50."""
-    losses = means_of(_losses(protocol, ("bre", *_UNSUPERVISED), n_bits, runs))
-    judgments = [AS_CLAIMED if loss > FLAT else OTHERWISE for loss in losses.values()]
-    return judgments, f"loss from P@10 to P@50: {format_means(losses, FLAT)}"
+    losses = _losses(protocol, ("bre", *_UNSUPERVISED), n_bits, runs)
+    gaps = {method: paired(own, dict.fromkeys(own, FLAT)) for method, own in losses.items()}
+    return _judged_losses(gaps, losses)
 
 
 @if_classes_suffice
 @at_longest((_STAR,))
 def star_flat(protocol: ProtocolResults, n_bits: int, runs: list[int]) -> Judged:
     """*SHL loses at most 0.01 from P@10 to P@50."""
-    losses = means_of(_losses(protocol, (_STAR,), n_bits, runs))
-    judgments = [AS_CLAIMED if loss <= FLAT else OTHERWISE for loss in losses.values()]
-    return judgments, f"loss from P@10 to P@50: {format_means(losses, FLAT)}"
+    losses = _losses(protocol, (_STAR,), n_bits, runs)
+    gaps = {method: paired(dict.fromkeys(own, FLAT), own) for method, own in losses.items()}
+    return _judged_losses(gaps, losses)
+
+
+def _judged_losses(gaps: dict[str, Paired | None], losses: Runs) -> Judged:
+    judgments = {method: judged(gap) for method, gap in gaps.items() if gap is not None}
+    unclear = [title_of(method) for method, judgment in judgments.items() if judgment == NOT_CLEAR]
+    figures = f"loss from P@10 to P@50: {format_means(means_of(losses), FLAT)}"
+    return list(judgments.values()), figures + (f"; not clear: {listed(unclear)}" if unclear else "")
 
 
 @if_classes_suffice
@@ -195,7 +216,7 @@ def only_two_useful(protocol: ProtocolResults, n_bits: int, runs: list[int]) -> 
     """*SHL and KSH are above Euclidean search and above a random order of the database, the others are not."""
     values = values_of_runs(protocol, ("float", _STAR, *_OTHERS), n_bits, runs)
     floating = values.pop("float")
-    chance = {run: protocol.random_precision.get(run, 1 / protocol.n_classes) for run in runs}
+    chance = {run: _chance(protocol, run) for run in runs}
     bar = {run: max(floating[run], chance[run]) for run in runs}
     judgments = []
     for method, known in values.items():
@@ -207,15 +228,35 @@ def only_two_useful(protocol: ProtocolResults, n_bits: int, runs: list[int]) -> 
     return judgments, figures + (f"; not clear: {listed(map(title_of, unclear))}" if unclear else "")
 
 
+@at_longest((_STAR, *_RIVALS))
+def more_of_the_query_class(protocol: ProtocolResults, n_bits: int, runs: list[int]) -> Judged:
+    """Over all queries of the class that the paper shows, *SHL retrieves more of that class than the best other."""
+    values = {
+        method: protocol.values_of_class(method, n_bits, N_RETRIEVED, QUERY_CLASS) for method in (_STAR, *_RIVALS)
+    }
+    gap, figures = _against_best_other(
+        {method: {run: own[run] for run in runs if run in own} for method, own in values.items()}
+    )
+    return ([], figures) if gap is None else ([judged(gap)], f"P@{N_RETRIEVED} {figures} ({format_gap(gap)})")
+
+
 @at_lengths(of_a_range=True)
-def transduction_helps(protocol: ProtocolResults, n_bits: int) -> Comparison:
-    """Transduction is ahead of the nearest codeword, both by Hamming distance with ties at random."""
-    metrics = {"Hamming": "accuracy, ties at random", "hinge": "accuracy, hinge"}
-    before = {name: protocol.values(_STAR, n_bits, metric) for name, metric in metrics.items()}
-    metrics["hinge"] = "accuracy, transductive"
-    after = {name: protocol.values(_TRANSDUCTIVE, n_bits, metric) for name, metric in metrics.items()}
-    missing = [title_of(key) for key, rows in ((_STAR, before), (_TRANSDUCTIVE, after)) if not rows["Hamming"]]
-    gap = paired(after["Hamming"], before["Hamming"])
-    rows = {f"inductive, {name}": runs for name, runs in before.items()}
-    rows |= {f"transductive, {name}": runs for name, runs in after.items()}
+def transduction_helps_by_hinge(protocol: ProtocolResults, n_bits: int) -> Comparison:
+    """Transduction is ahead where both modes pick the codeword at the smallest hinge distance, as the paper does."""
+    return _transduction(protocol, n_bits, before="accuracy, hinge", after="accuracy, transductive")
+
+
+@at_lengths(of_a_range=True)
+def transduction_helps_by_hamming(protocol: ProtocolResults, n_bits: int) -> Comparison:
+    """Transduction is ahead where both modes pick the codeword at the smallest Hamming distance, ties at random."""
+    return _transduction(protocol, n_bits, before="accuracy, ties at random", after="accuracy, ties at random")
+
+
+def _transduction(protocol: ProtocolResults, n_bits: int, *, before: str, after: str) -> Comparison:
+    rows = {
+        "inductive": protocol.values(_STAR, n_bits, before),
+        "transductive": protocol.values(_TRANSDUCTIVE, n_bits, after),
+    }
+    missing = [title_of(key) for key, runs in zip((_STAR, _TRANSDUCTIVE), rows.values(), strict=True) if not runs]
+    gap = paired(rows["transductive"], rows["inductive"])
     return gap, format_means(means_of(shared_runs(rows))), missing

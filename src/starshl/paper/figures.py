@@ -10,7 +10,7 @@ from ..evaluation import Protocol, protocol
 from .lineup import LINEUP, Entry
 from .protocols import PROTOCOLS
 
-__all__ = ["FIGURES", "Figure", "figure", "figures_named"]
+__all__ = ["FIGURES", "PRINTED_DATA_SETS", "Figure", "figure", "figures_named"]
 
 _RETRIEVAL = (
     *("starshl-paper", "starshl", "ksh", "bre", "1-agh", "2-agh", "sph", "lsh"),
@@ -136,6 +136,9 @@ FIGURES: dict[str, Figure] = {
         _retrieval("digits", "retrieval-digits"),
     )
 }
+
+#: Names of the data sets that the paper prints figures about.
+PRINTED_DATA_SETS = frozenset(p.dataset for figure in FIGURES.values() if figure.printed for p in figure.protocols)
 
 
 def figure(name: str) -> Figure:

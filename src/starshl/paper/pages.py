@@ -15,6 +15,7 @@ from ..reports.page import styles_of
 from ..reports.picture_strips import render_strips
 from ..reports.results import Results
 from ..reports.standalone import render_standalone
+from .beyond import beyond_section
 from .circumstances import claims_section, settings_section, what_was_run
 from .claims import check_claims
 from .document import STYLES, label_sections
@@ -27,14 +28,17 @@ from .retrieval import reading_notes, retrieval_section
 from .studies import unsupervised_section
 from .transduction import transductive_section
 
-__all__ = ["write_pages"]
+__all__ = ["OTHER_PAGES", "write_pages"]
 
 _FOLDER = "results"
 _RETRIEVED = "retrieved-pictures.svg"
 _RETRIEVED_TITLE = "The query, and the nearest codes by each method; pale in dashed frames: another class"
 _TITLE = "Results: the experiments of the paper, rerun"
 # Linked where they are, next to results.md in the docs.
-_OTHER_PAGES = [
+OTHER_PAGES = [
+    ("What every method is, with a picture of what it finds", "gallery.md"),
+    ("How *SHL works, and what the terms mean", "method.md"),
+    ("Which defaults StarRidge has, and on which data they were chosen", "defaults.md"),
     ("How to rerun all this, and what it costs", "reproduce.md"),
     ("Figures that other papers print, next to ours on the same protocol", "anchors.md"),
 ]
@@ -54,8 +58,10 @@ def write_pages(results: Results, target: str | os.PathLike[str], records: Recor
     _draw_retrieved(results, records, folder / _RETRIEVED)
     retrieved = f"{_FOLDER}/{_RETRIEVED}" if (folder / _RETRIEVED).is_file() else None
     printed = printed_sections(results, verdicts, retrieved)
+    beyond = beyond_section(results)
     front = [answer_section(results, verdicts), *printed, claims_in_short(verdicts)]
-    others = [(title, name) for title, name in _OTHER_PAGES if (Path(target) / name).is_file()]
+    front += [] if beyond is None else [beyond]
+    others = [(title, name) for title, name in OTHER_PAGES if (Path(target) / name).is_file()]
     front.append(extent_section(results, pages + others))
     main = Path(target) / "results.md"
     written = {_write(main, _TITLE, results, front, {"answer": ("who-wins", "Who wins where, and by how much")})}
@@ -119,7 +125,7 @@ def _write(
         if charts and section.anchor in drawings:
             name, heading = drawings[section.anchor]
             write_atomically(folder / f"{name}.svg", _drawing(charts, heading).encode())
-            addresses[section.anchor] = f"{name}.svg" if inside else f"{_FOLDER}/{name}.svg"
+            addresses[section.anchor] = heading, f"{name}.svg" if inside else f"{_FOLDER}/{name}.svg"
     write_atomically(path, render_markdown(Document(title, subtitle, list(sections)), addresses).encode())
     return path
 

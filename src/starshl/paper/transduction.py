@@ -12,7 +12,7 @@ from .findings import contest, few_runs, transduction_findings
 from .lineup import is_star, title_of
 from .notes import introduction, section_title
 
-__all__ = ["transductive_section"]
+__all__ = ["DECODINGS", "transductive_section"]
 
 # Title -> length of the codes -> run -> value.
 ByLength: TypeAlias = dict[str, dict[int, dict[int, float]]]
@@ -22,8 +22,8 @@ _SETTINGS = {
     "paper settings": ("starshl-paper", "starshl-paper-transductive"),
     "defaults": ("starshl", "starshl-transductive"),
 }
-# The metrics of an inductive and of a transductive run.
-_DECODINGS = {
+#: The metrics of an inductive and of a transductive run, by distance to the codewords.
+DECODINGS = {
     "Hamming": ("accuracy, ties at random", "accuracy, ties at random"),
     "hinge": ("accuracy, hinge", "accuracy, transductive"),
 }
@@ -33,7 +33,7 @@ def transductive_section(protocol: ProtocolResults) -> Section:
     """Return accuracy over code length: inductive and transductive, by Hamming and by hinge distance."""
     rows = {}
     for setting, methods in _SETTINGS.items():
-        for decoding, metrics in _DECODINGS.items():
+        for decoding, metrics in DECODINGS.items():
             for mode, method, metric in zip(("inductive", "transductive"), methods, metrics, strict=True):
                 rows[_row(mode, decoding, setting)] = (method, metric)
     rows[title_of("starridge")] = ("starridge", "accuracy")
@@ -73,7 +73,7 @@ def _sentences(protocol: ProtocolResults, values: ByLength) -> list[str]:
     rows = {name: runs[n_bits] for name, runs in values.items()}
     sentences += contest(f"At {n_bits} bits", "accuracy", _best_of_each_setting(rows))
     for setting in _SETTINGS:
-        for decoding in _DECODINGS:
+        for decoding in DECODINGS:
             before, after = (values.get(_row(mode, decoding, setting)) for mode in ("inductive", "transductive"))
             if before is not None and after is not None:
                 sentences += transduction_findings(n_bits, before[n_bits], after[n_bits], decoding, setting)
@@ -100,7 +100,7 @@ def _gains_table(protocol: ProtocolResults, values: ByLength) -> Table | None:
     rows = []
     lengths = (protocol.lengths[0], protocol.lengths[len(protocol.lengths) // 2], protocol.lengths[-1])
     for setting in _SETTINGS:
-        for decoding in _DECODINGS:
+        for decoding in DECODINGS:
             before, after = (values.get(_row(mode, decoding, setting), {}) for mode in ("inductive", "transductive"))
             for n_bits in dict.fromkeys(lengths):
                 gain = paired(after.get(n_bits, {}), before.get(n_bits, {}))

@@ -31,6 +31,7 @@ __all__ = [
     "n_right",
     "plus_minus",
     "signed",
+    "with_interval",
 ]
 
 
@@ -201,6 +202,12 @@ def interval(gap: Paired) -> str:
     if gap.low is not None and gap.high is not None:
         return f"{signed(gap.low)} to {signed(gap.high)}"
     return "one run" if gap.n == 1 else f"none; runs: {', '.join(map(signed, gap.differences))}"
+
+
+def with_interval(gap: Paired) -> str:
+    """Write a difference and its 95% interval in parentheses, or how many runs it has."""
+    sure = counted(gap.n, "run") if gap.low is None else interval(gap)
+    return f"{difference(gap)} ({sure})"
 
 
 def listed(words: Iterable[object]) -> str:

@@ -10,8 +10,8 @@ from .document import Block, Chart, Document, Drawing, Links, Lists, Pictures, T
 __all__ = ["render_markdown"]
 
 
-def render_markdown(document: Document, drawings: Mapping[str, str] | None = None) -> str:
-    """Return the whole report as Markdown; ``drawings`` maps anchors of sections to the files of their charts."""
+def render_markdown(document: Document, drawings: Mapping[str, tuple[str, str]] | None = None) -> str:
+    """Return the whole report as Markdown; ``drawings`` maps anchors of sections to title and file of their charts."""
     subtitle = f"{_escape(document.subtitle)}. Written by `starshl report`; do not edit."
     parts = [f"# {_escape(document.title)}", subtitle]
     for section in document.sections:
@@ -19,7 +19,8 @@ def render_markdown(document: Document, drawings: Mapping[str, str] | None = Non
         drawing = (drawings or {}).get(section.anchor)
         for block in section.blocks:
             if isinstance(block, Chart) and drawing:
-                parts.append(f"![{_escape(section.title)}]({drawing})")
+                title, address = drawing
+                parts.append(f"![{_escape(title)}]({address})")
                 drawing = None  # one file holds all charts of a section
             elif text := _render(block):
                 parts.append(text)

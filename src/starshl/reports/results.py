@@ -21,7 +21,9 @@ from ..evaluation.records import read_record
 from ..exceptions import RecordFormatError
 from .statistics import summarize
 
-__all__ = ["Failure", "MethodRun", "ProtocolResults", "Results", "read_results"]
+__all__ = ["CLASS_MEAN", "Failure", "MethodRun", "ProtocolResults", "Results", "read_results"]
+
+CLASS_MEAN = "P@10, mean of classes"  # every class counts the same, however few queries it has
 
 # These settings are about how runs were spread over processes, not about a method.
 _WARNINGS_OF_THE_POOL = ("Loky-backed", "joblib")
@@ -284,6 +286,8 @@ def _values(summary: RunSummary) -> Iterable[tuple[str, float | None]]:
     yield "labels used", record.n_labeled
     for s, value in scores.get("precision_at", {}).items():
         yield f"P@{s}", value
+    known = [value for value in scores.get("precision_by_class", {}).get(10, ()) if value is not None]
+    yield CLASS_MEAN, sum(known) / len(known) if known else None
     yield from ((_SCORE_NAMES[name], scores[name]) for name in _SCORE_NAMES if name in scores)
     if "lookup" in scores:
         yield "P(r<=2)", scores["lookup"]["precision"]
