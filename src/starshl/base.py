@@ -18,13 +18,14 @@ from sklearn.utils.validation import check_is_fitted
 from ._threads import using_threads
 from ._types import LabelsLike, SamplesLike
 from ._validation import check_integer, check_n_jobs, check_rows
-from .bundle import pack_values, unpack_values, write_bundle
+from .bundle import write_bundle
 from .codebooks import Codebook
 from .codes import BinaryCodes, make_space_id
 from .exceptions import BundleFormatError
 from .facts import Facts, Variant
 from .fit_records import describe_fit, outermost_fit
 from .linalg import project
+from .stored_values import pack_values, unpack_values
 
 # The checks are for hashers outside of this package: they word errors as the contract asks.
 __all__ = ["BaseHasher", "LinearHasher", "all_or_nothing", "check_integer", "check_rows"]

@@ -20,9 +20,8 @@ from ._file_kinds import file_kind
 from ._files import write_atomically
 from ._json import parse_json
 from .exceptions import BundleFormatError
-from .stored_values import pack_values, unpack_values
 
-__all__ = ["FORMAT", "pack_values", "read_bundle", "read_checksum", "unpack_values", "write_bundle"]
+__all__ = ["FORMAT", "read_bundle", "read_checksum", "write_bundle"]
 
 FORMAT = 1
 

@@ -10,8 +10,9 @@ from safetensors.numpy import save
 import starshl
 from starshl._digest import array_digest
 from starshl._json import parse_json
-from starshl.bundle import FORMAT, pack_values, read_bundle, read_checksum, unpack_values
+from starshl.bundle import FORMAT, read_bundle, read_checksum
 from starshl.exceptions import BundleFormatError
+from starshl.stored_values import pack_values, unpack_values
 
 REFUSALS = (BundleFormatError, ValueError, FileNotFoundError)
 

@@ -10,8 +10,9 @@ from safetensors.numpy import save
 import starshl
 from starshl._files import write_atomically
 from starshl.baselines import LSHash
-from starshl.bundle import pack_values, read_bundle, unpack_values, write_bundle
+from starshl.bundle import read_bundle, write_bundle
 from starshl.exceptions import BundleFormatError
+from starshl.stored_values import pack_values, unpack_values
 
 
 def round_trip(values, path):

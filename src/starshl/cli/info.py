@@ -85,7 +85,7 @@ def describe_model(path: Path) -> dict[str, Any]:
 
 
 def _classes(fitted: dict[str, Any], arrays: dict[str, np.ndarray], prefix: str) -> list[Any]:
-    from ..bundle import unpack_values
+    from ..stored_values import unpack_values
 
     if "classes_" not in fitted:
         return []
@@ -94,7 +94,7 @@ def _classes(fitted: dict[str, Any], arrays: dict[str, np.ndarray], prefix: str)
 
 def _views(fitted: dict[str, Any], arrays: dict[str, np.ndarray], prefix: str) -> dict[str, float]:
     """Return the share of each view in the kernel weights."""
-    from ..bundle import unpack_values
+    from ..stored_values import unpack_values
 
     names = ("view_names_", "view_shares_")
     if not all(name in fitted for name in names):

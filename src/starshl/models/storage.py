@@ -10,7 +10,6 @@ import numpy as np
 
 from .._types import Rows
 from .._words import counted
-from ..bundle import pack_values, unpack_values
 from ..codebooks import Codebook
 from ..exceptions import BundleFormatError
 from ..kernels import (
@@ -23,6 +22,7 @@ from ..kernels import (
     resolve_kernels,
     view_columns,
 )
+from ..stored_values import pack_values, unpack_values
 from .learned import digest_of_fit
 from .samples import SAMPLE_TYPES
 from .state_checks import StateCheck, mismatch
