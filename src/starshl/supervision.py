@@ -276,7 +276,6 @@ def pairs_or_labels(
     n_samples: int,
     *,
     n_pairs: int,
-    balance: float = 0.5,
     random_state: Seed = None,
 ) -> Pairs:
     """Return the pairs passed to ``fit``, or draw them from its labels (partial labels will do)."""
@@ -284,7 +283,7 @@ def pairs_or_labels(
         return check_pairs(pairs, n_samples)
     labels = require_labels(estimator, y, n_samples, partial=True, n_classes=2)
     # The indices, not y: what marks an unlabeled row in y may not survive a conversion to an array.
-    return pairs_from_labels(labels.index, n_pairs, balance, random_state)
+    return pairs_from_labels(labels.index, n_pairs, random_state=random_state)
 
 
 def require_both_kinds(estimator: BaseEstimator, pairs: Pairs) -> Pairs:

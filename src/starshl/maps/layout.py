@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -12,7 +11,7 @@ from .._validation import check_integer, check_n_jobs
 from ..graphs import NeighborGraph
 from ._layout_loops import move_points
 
-__all__ = ["map_items"]
+__all__ = ["in_unit_square", "map_items"]
 
 # 1 / (1 + a d^2b) with these falls off from a distance of .1 on, as in the defaults of UMAP.
 _STEEPNESS, _POWER = 1.577, 0.895
@@ -31,7 +30,6 @@ def map_items(
     n_steps: int = _N_STEPS,
     seed: int = 0,
     n_jobs: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
 ) -> np.ndarray:
     r"""Return a place in the unit square for each row of a graph, float32 of shape (n_rows, 2).
 
@@ -49,7 +47,6 @@ def map_items(
         Draws the points that repel each other.
     n_jobs : int, default=None
         Number of threads.
-    progress : callable (done, total), default=None
     """
     n_steps = check_integer(n_steps, "n_steps", low=1)
     points = _started(start, graph.n_rows, seed)
@@ -66,8 +63,6 @@ def map_items(
                 ]
             )
             points, other = other, points
-            if progress is not None:
-                progress(number + 1, n_steps)
     return in_unit_square(points)
 
 
