@@ -10,7 +10,7 @@ from starshl.web import Service
 from starshl.web.errors import ConflictError
 from starshl.web.http.pages import cards, exploration
 
-from .asking import page
+from .asking import lesson, page
 
 THINGS = "/collections/things"
 
@@ -63,7 +63,7 @@ def test_a_query_that_is_removed_while_it_is_read_is_not_there(ask, searcher, mo
     assert page(ask, "/explore/things?item=3").status_code == 404
 
 
-def test_items_to_browse_and_cards_of_the_map_leave_out_what_is_gone(ask, searcher, monkeypatch):
+def test_first_items_items_to_browse_and_cards_of_the_map_leave_out_what_is_gone(ask, searcher, monkeypatch):
     get, gone = Collection.get, []
 
     def after_a_removal(self, ids):
@@ -73,10 +73,28 @@ def test_items_to_browse_and_cards_of_the_map_leave_out_what_is_gone(ask, search
         return get(self, ids)
 
     monkeypatch.setattr(Collection, "get", after_a_removal)
-    for path in ("/explore/things", "/explore/things/cards?ids=3,4,5"):
+    for path in ("/", "/explore/things", "/explore/things/cards?ids=3,4,5"):
         gone.clear()
         numbers = shown(page(ask, path))
         assert (gone[0] in numbers, len(numbers) > 1) == (False, True)
+
+
+def test_a_lesson_whose_items_vanish_while_it_is_shown_is_prepared_again(ask, searcher, monkeypatch):
+    lesson(ask)
+    answer = "/explore/things/teach/answer"
+    assert ask("POST", answer, root="", json={"ids": list(range(10, 20)), "label": None}).status_code == 200
+    get, gone = Collection.get, []
+
+    def after_a_removal(self, ids):
+        if not gone and len(ids) > 1:
+            gone.append(int(ids[0]))
+            searcher.remove(gone).result(60)
+        return get(self, ids)
+
+    monkeypatch.setattr(Collection, "get", after_a_removal)
+    answered = ask("POST", answer, root="", json={"ids": [3], "label": "a"})
+    assert gone
+    assert (answered.status_code, "Reload the page" in answered.json()["detail"]) == (409, True)
 
 
 def test_paging_goes_on_when_an_item_vanishes(ask, searcher, monkeypatch):

@@ -10,6 +10,7 @@ from fastapi.responses import Response
 
 from .... import __version__
 from ....answers import CollectionInfo
+from ...present import present_items
 from ...searcher import Searcher
 from ..parts import TheService, in_thread
 from .cards import Card, cards_of
@@ -42,6 +43,6 @@ def _shown(searcher: Searcher) -> _Shown:
     with searcher.opened() as collection:
         ids = collection.ids
         chosen = ids[np.unique(np.linspace(0, len(ids) - 1, _SHOWN).astype(int))] if len(ids) else ids
-        cards = cards_of(collection, info.name, collection.get(chosen))
+        cards = cards_of(collection, info.name, present_items(collection, chosen))
         counts = collection.label_counts()
     return _Shown(info, cards, sum(counts.values()), len(counts), info.vectors is not None and info.writable)

@@ -15,6 +15,7 @@ from ...errors import ConflictError, UnknownError
 from ...exporting import EXPORTS
 from ...lesson_changes import Done, LessonChange, make_change, make_changes
 from ...lessons import Board, board_of
+from ...present import present_items
 from ...searcher import Searcher
 from ...workshop import Workshop
 from ..parts import InCollection, TheService, in_thread
@@ -188,7 +189,10 @@ def _shown(workshop: Workshop, lesson: Lesson, order: str, done: Done | None = N
         | {suspect.id for suspect in board.suspects}
     )
     with workshop.searcher.opened() as collection:
-        cards = cards_of(collection, workshop.searcher.name, collection.get(ids)) if ids else []
+        cards = cards_of(collection, workshop.searcher.name, present_items(collection, ids)) if ids else []
+    if len(cards) < len(ids):
+        # One of them has just been removed, so this lesson is no longer about the items that there are.
+        raise ConflictError(_NOT_READY)
     labels = [str(each.label) for each in board.state.classes]
     return _Shown(
         board,
