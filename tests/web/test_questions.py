@@ -20,6 +20,22 @@ def test_a_field_that_is_to_have_a_value_and_to_lie_in_a_range_is_refused(ask, f
         assert (found.status_code, "one value and to lie in a range" in found.text) == (422, True)
 
 
+@pytest.mark.parametrize(
+    ("kind", "text", "words"),
+    [
+        ("bool", "yes", "true or false"),
+        ("bool", "True", "true or false"),
+        ("int", "1.5", "whole numbers"),
+        ("float", "much", "numbers"),
+    ],
+)
+def test_a_value_that_a_field_cannot_have_is_refused(ask, kind, text, words):
+    ask("PUT", f"{THINGS}/fields", json={"fields": {"new": kind}})
+    found = page(ask, f"/explore/things?field.new={text}")
+    assert found.status_code == 422
+    assert f"; the field holds {words}. Write one of these." in found.text
+
+
 def test_a_field_may_have_a_value_or_lie_in_a_range(ask):
     ask("PUT", f"{THINGS}/fields", json={"fields": {"price": "int"}})
     exact = page(ask, "/explore/things?item=0&field.price=3&part=near").text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlencode
@@ -18,7 +19,11 @@ MOST_NEIGHBORS = 100
 _USUAL_NEIGHBORS = 10
 _FIELD = "field."
 _BOUNDS = {None: "=", "min": ">=", "max": "<="}
-_NUMBERS = {"int": int, "float": float}
+_READERS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "int": (int, "whole numbers"),
+    "float": (float, "numbers"),
+    "bool": ({"true": True, "false": False}.__getitem__, "true or false"),
+}
 _LARGEST_ID = 2**63 - 1
 
 
@@ -133,9 +138,10 @@ def _number(query: QueryParams, name: str, low: int, high: int) -> int | None:
 
 
 def _value(name: str, kind: str, text: str) -> Any:
-    if kind == "bool":
-        return text == "true"
+    if kind == "str":
+        return text
+    read, held = _READERS[kind]
     try:
-        return _NUMBERS[kind](text) if kind in _NUMBERS else text
-    except ValueError as error:
-        raise ValueError(f"{name} is {text[:40]!r}; the field holds numbers. Write a number.") from error
+        return read(text)
+    except (ValueError, KeyError) as error:
+        raise ValueError(f"{name[:80]} is {text[:40]!r}; the field holds {held}. Write one of these.") from error
