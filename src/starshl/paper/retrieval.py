@@ -36,7 +36,8 @@ def reading_notes() -> Section:
     """Return the notes that apply to the tables of all retrieval sections."""
     lines = (
         "Labels used: how many labels a method learned from. KSH and BRE sample 1,000 labeled rows by default, as "
-        "their authors recommend; every training row is labeled in these protocols.",
+        "their authors recommend; every training row is labeled in these protocols. Where there are no more rows than "
+        "that, as with the digits, KSH and KSH with all labels differ by their seeds only.",
         "P@10, self-coded: a method that gives labeled items the codeword of their label has a second figure, for the "
         "same items coded from their vectors alone. They are rows of the fit; new items may lose more.",
         "Empty balls: share of queries with no item within radius 2; they count as precision 0.",
