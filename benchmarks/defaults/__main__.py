@@ -40,7 +40,9 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--sets", nargs="*", default=[], metavar="NAME", help="data sets; default: the main ones")
     parser.add_argument("--work", nargs="*", default=[], metavar="NAME", help="methods; default: all")
-    parser.add_argument("--again", nargs="*", default=[], metavar="NAME", help="methods to forget and measure again")
+    parser.add_argument(
+        "--again", nargs="*", default=[], metavar="NAME", help="methods to measure again, on these sets"
+    )
     parser.add_argument("--catalog", action="store_true", help="every other method of the catalog, too")
     return parser.parse_args()
 

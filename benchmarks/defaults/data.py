@@ -38,6 +38,8 @@ FURTHER = {
 }
 SMALL_MNIST = Task("small_mnist", "small_mnist", 300, 600, official=True)
 SUPERVISED = MAIN | FURTHER
+# Data sets whose classes differ so much in size that a random order scores over 5% more than with equal classes.
+UNEQUAL = ("usps", "caltech101", "pascal07")
 
 # Letter has 26 classes: 3,000 rows do not hold 100 labels of each.
 FEW_LABELS = {

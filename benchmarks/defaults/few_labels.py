@@ -15,7 +15,7 @@ SEED = 0
 
 
 def run(options) -> None:
-    store = Store("few-labels", options.again)
+    store = Store("few-labels", options.again, options.sets)
     works = {
         "StarRidge": star_ridge,
         "StarRidge, labeled rows only": star_ridge_labeled,

@@ -1,9 +1,10 @@
 """Figures of one fitted method: precision with ties in expectation, calibration, accuracy."""
 
 import numpy as np
+from sklearn.metrics import balanced_accuracy_score
 
 from starshl import BinaryCodes
-from starshl.evaluation import HammingHistograms, expected_precision, precision_at
+from starshl.evaluation import HammingHistograms, expected_precision, hamming_histograms, precision_at
 
 N_BINS = 15
 N_SIMULATIONS = 50
@@ -11,6 +12,23 @@ N_SIMULATIONS = 50
 
 def precision(queries: BinaryCodes, database: BinaryCodes, y_query: np.ndarray, y_database: np.ndarray) -> float:
     return round(precision_at(queries, database, y_query, y_database, 10), 5)
+
+
+def precision_of_equal_classes(
+    queries: BinaryCodes, database: BinaryCodes, y_query: np.ndarray, y_database: np.ndarray
+) -> float:
+    """Return P@10 as the mean over classes: every class counts the same, however few queries it has."""
+    precisions = expected_precision(hamming_histograms(queries, database, y_query, y_database), 10)
+    return round(float(np.mean([precisions[y_query == own].mean() for own in np.unique(y_query)])), 5)
+
+
+def without_learning(y_query: np.ndarray, y_database: np.ndarray) -> dict[str, float]:
+    """Return what the sizes of the classes alone give: the largest class as the only answer, and a random order."""
+    counts = np.bincount(y_database, minlength=1 + y_query.max())
+    return {
+        "largest_class": accuracy(np.full(len(y_query), counts.argmax()), y_query),
+        "random_order": round(float(np.mean(counts[y_query] / len(y_database))), 5),
+    }
 
 
 def precision_by_scores(scores: np.ndarray, database: BinaryCodes, y_query: np.ndarray, y_database: np.ndarray):
@@ -58,3 +76,7 @@ def binned_gap(confidence: np.ndarray, right: np.ndarray, bins: list[np.ndarray]
 
 def accuracy(predicted: np.ndarray, y: np.ndarray) -> float:
     return round(float(np.mean(predicted == y)), 5)
+
+
+def balanced_accuracy(predicted: np.ndarray, y: np.ndarray) -> float:
+    return round(float(balanced_accuracy_score(y, predicted)), 5)

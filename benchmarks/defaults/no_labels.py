@@ -12,7 +12,7 @@ from starshl.baselines import AnchorGraphHash
 
 
 def run(options) -> None:
-    store = Store("no-labels", options.again)
+    store = Store("no-labels", options.again, options.sets)
     works = {
         "StarRidge": lambda X, k, seed: hasher_clusters("StarRidge", X, k, seed),
         "StarSHL": lambda X, k, seed: hasher_clusters("StarSHL", X, k, seed),

@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / "results" / "defaults"
@@ -12,14 +12,14 @@ FOLDER = Path(__file__).resolve().parents[2] / "results" / "defaults"
 class Store:
     """One file of ``results/defaults``; every line is one unit of work with its rows of figures.
 
-    ``again`` names the kinds of work whose earlier lines do not count.
+    ``again`` names the kinds of work whose earlier lines do not count, for some data sets or, if none are given, all.
     """
 
-    def __init__(self, name: str, again: Iterable[str] = ()) -> None:
+    def __init__(self, name: str, again: Iterable[str] = (), sets: Collection[str] = ()) -> None:
         self.path = FOLDER / f"{name}.jsonl"
         self.lines = read_lines(self.path)
-        if again:
-            self.lines = [line for line in self.lines if line["work"] not in set(again)]
+        if forgotten := set(again):
+            self.lines = [line for line in self.lines if line["work"] not in forgotten or not of_sets(line, sets)]
             self._rewrite()
 
     def measure(self, where: dict, work: str, action: Callable[[], list[dict]]) -> None:
@@ -41,6 +41,14 @@ class Store:
         whole = self.path.with_suffix(".new")
         whole.write_text("".join(json.dumps(line) + "\n" for line in self.lines), encoding="utf-8")
         whole.replace(self.path)
+
+
+def of_sets(line: dict, sets: Collection[str]) -> bool:
+    """Tell whether a line is about one of the data sets, all if none are given.
+
+    "vowel, transductive" and "letter, transductive" are the set "transductive".
+    """
+    return not sets or line["set"].rpartition(", ")[2] in sets
 
 
 def read_lines(path: Path) -> list[dict]:

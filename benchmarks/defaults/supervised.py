@@ -7,8 +7,16 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from data import MAIN, SMALL_MNIST, SUPERVISED, draw, unseen_rows
-from measures import accuracy, calibration_error, precision, precision_by_scores
+from data import MAIN, SMALL_MNIST, SUPERVISED, UNEQUAL, draw, unseen_rows
+from measures import (
+    accuracy,
+    balanced_accuracy,
+    calibration_error,
+    precision,
+    precision_by_scores,
+    precision_of_equal_classes,
+    without_learning,
+)
 from store import Store
 
 import starshl
@@ -28,7 +36,7 @@ MEASURED_BY_THEMSELVES = ("StarRidge", "StarSHL", "CodewordSVM")
 
 
 def run(options) -> None:
-    store = Store("supervised", options.again)
+    store = Store("supervised", options.again, options.sets)
     main_work = {
         "StarRidge": star_ridge,
         "PlainStarRidge": plain_star_ridge,
@@ -75,19 +83,24 @@ def row(method: str, n_bits: int, database: str, decoding: str, p10: float, **ot
 
 def by_codes(method: str, data, queries: BinaryCodes, databases: dict[str, BinaryCodes], **others) -> list[dict]:
     """Return P@10 by Hamming distance for databases that were coded in different ways."""
-    return [
-        row(method, queries.n_bits, how, "hamming", precision(queries, items, data.y_query, data.y_train), **others)
-        for how, items in databases.items()
-    ]
+    rows = []
+    for how, items in databases.items():
+        given = (queries, items, data.y_query, data.y_train)
+        rows.append(row(method, queries.n_bits, how, "hamming", precision(*given), **others))
+        if data.split.dataset in UNEQUAL:
+            rows[-1]["p10_of_classes"] = precision_of_equal_classes(*given)
+    return rows
 
 
 def star_ridge(data) -> list[dict]:
     hasher = starshl.StarRidge(32, random_state=SEED).fit(data.X_train, data.y_train)
     X, y = unseen_rows(data, N_CALIBRATION_ROWS)
-    probabilities = hasher.predict_proba(X)
+    probabilities, predicted = hasher.predict_proba(X), hasher.predict(data.X_query)
     ece, ece_of_chance = calibration_error(probabilities, hasher.classes_, y)
     others = {
-        "accuracy": accuracy(hasher.predict(data.X_query), data.y_query),
+        "accuracy": accuracy(predicted, data.y_query),
+        "accuracy_balanced": balanced_accuracy(predicted, data.y_query),
+        **without_learning(data.y_query, data.y_train),
         "ece": ece,
         "ece_of_chance": ece_of_chance,
         "choice": hasher.choice_,

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import figures
 import numpy as np
-from data import FEW_LABELS, FURTHER, MAIN, NO_LABELS, SUPERVISED, TRANSDUCTIVE
+from data import FEW_LABELS, FURTHER, MAIN, NO_LABELS, SUPERVISED, TRANSDUCTIVE, UNEQUAL
 from few_labels import LABELS_PER_CLASS
 
 from starshl.reports.statistics import shared_runs
@@ -96,6 +96,24 @@ def calibration() -> str:
     return markdown(["data", "calibration error", "by chance alone", "accuracy"], rows)
 
 
+def unequal() -> str:
+    """Compare StarRidge with what the sizes of the classes alone give, and count every class the same."""
+    columns = {
+        "largest class": "largest_class",
+        "random order": "random_order",
+        "P@10": "p10",
+        "P@10, mean of classes": "p10_of_classes",
+        "accuracy": "accuracy",
+        "accuracy, balanced": "accuracy_balanced",
+    }
+    rows = []
+    for name, task in SUPERVISED.items():
+        if task.dataset in UNEQUAL:
+            values = [figures.supervised(name, 32, metric).get(RIDGE, {}) for metric in columns.values()]
+            rows.append([task.title, str(len(values[0])), *map(figures.mean, values)])
+    return markdown(["data", "splits", *columns], rows)
+
+
 def times() -> str:
     rows, logs = [], []
     for name, task in MAIN.items():
@@ -179,6 +197,7 @@ TABLES: dict[str, tuple[Callable[[], str], str]] = {
     "catalog": (catalog, "supervised --catalog"),
     "lengths": (lengths, "supervised"),
     "calibration": (calibration, "supervised"),
+    "unequal": (unequal, "supervised --work StarRidge --sets usps caltech pascal"),
     "times": (times, "times"),
     "few-accuracy": (few_accuracy, "few-labels"),
     "few-unseen": (few_unseen, "few-labels"),

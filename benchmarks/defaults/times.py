@@ -12,7 +12,7 @@ ALL_LENGTHS = (8, 16, 32, 64)
 
 
 def run(options) -> None:
-    store = Store("times", options.again)
+    store = Store("times", options.again, options.sets)
     warm_up()
     for split in range(min(options.splits, 3)):
         for name, task in MAIN.items():

@@ -39,6 +39,20 @@ def test_classes_as_codes_give_the_share_of_right_items_of_the_predicted_class()
     assert found == pytest.approx((2 / 3 + 0) / 2, abs=1e-5)
 
 
+def test_every_class_counts_the_same_in_the_mean_of_classes():
+    items = BinaryCodes.from_signs(np.repeat([[1, 1], [-1, -1]], 10, axis=0))
+    queries = BinaryCodes.from_signs(np.array([[1, 1]] * 4))  # all find class 0, which three of the four have
+    y_query, y_items = np.array([0, 0, 0, 1]), np.repeat([0, 1], 10)
+    assert measures.precision(queries, items, y_query, y_items) == 0.75
+    assert measures.precision_of_equal_classes(queries, items, y_query, y_items) == 0.5
+    assert measures.balanced_accuracy(np.zeros(4, dtype=int), y_query) == 0.5
+
+
+def test_sizes_of_classes_alone_give_the_largest_class_and_a_random_order():
+    found = measures.without_learning(np.array([0, 0, 1, 2]), np.array([0] * 6 + [1] * 4))
+    assert found == {"largest_class": 0.5, "random_order": pytest.approx((0.6 + 0.6 + 0.4 + 0) / 4)}
+
+
 def test_calibration_error_of_certain_and_wrong_answers_is_one():
     certain = np.tile([1.0, 0.0], (30, 1))
     assert measures.calibration_error(certain, np.array([0, 1]), np.ones(30, dtype=int)) == (1.0, 0.0)
@@ -80,3 +94,14 @@ def test_a_store_repeats_nothing_and_survives_a_line_that_was_cut_off(tmp_path, 
             file.write('{"set": "a", "spl')
     assert len(done) == 1
     assert store.Store("some").lines[0]["rows"] == [{"p10": 0.5}]
+
+
+def test_measuring_again_forgets_only_the_data_sets_that_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "FOLDER", tmp_path)
+    for name in ("letter", "letter, transductive", "usps"):
+        store.Store("some").measure({"set": name}, "fit", lambda: [{"p10": 0.5}])
+    kept = [line["set"] for line in store.Store("some", ["fit"], ["usps"]).lines]
+    assert kept == ["letter", "letter, transductive"]
+    assert [line["set"] for line in store.Store("some", ["fit"], ["transductive"]).lines] == ["letter"]
+    assert [line["set"] for line in store.Store("some", ["another"]).lines] == ["letter"]
+    assert store.Store("some", ["fit"]).lines == []
