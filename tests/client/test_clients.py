@@ -218,6 +218,20 @@ def test_after_the_last_attempt_the_error_arrives(app, rows):
             client.collections()
 
 
+def test_a_file_that_cannot_be_fetched_is_an_unreachable_service_and_leaves_no_file(app, tmp_path):
+    client = Client("http://localhost", transport=Blocking(Lossy(app, "before")))
+    with client, pytest.raises(ServiceUnreachable, match="cannot be reached"):
+        client.collection("things").save_model(tmp_path / "model.star")
+
+    async def fetch():
+        async with AsyncClient("http://localhost", transport=Lossy(app, "before")) as client:
+            await client.collection("things").save_model(tmp_path / "model.star")
+
+    with pytest.raises(ServiceUnreachable, match="cannot be reached"):
+        asyncio.run(fetch())
+    assert not list(tmp_path.glob("*model*"))
+
+
 def test_what_has_no_key_is_not_sent_again_once_it_may_have_worked(app):
     transport = Lossy(app, "after")
     with Client("http://localhost", transport=Blocking(transport), retries=QUICK) as client:
@@ -274,3 +288,7 @@ def test_vectors_that_cannot_be_sent_are_refused_here(things, vectors, message):
 def test_lists_of_different_lengths_are_refused_here(things, rows):
     with pytest.raises(ValueError, match="1 values of label for 2 vectors"):
         things.add(rows[:2], labels=[1])
+    with pytest.raises(ValueError, match="1 values of metadata for 2 ids; give one per id"):
+        things.update([1, 2], [{}])
+    with pytest.raises(ValueError, match="3 values of label for 2 ids; give one per id"):
+        things.set_labels([1, 2], ["a", "b", "c"])

@@ -85,8 +85,11 @@ class AsyncClient:
 
     async def save(self, address: str, path: PathLike) -> None:
         """Write what is at an address to a file, piece by piece."""
-        async with self.http.stream("GET", address) as response:
-            await save_answer_later(response, Path(path))
+        try:
+            async with self.http.stream("GET", address) as response:
+                await save_answer_later(response, Path(path))
+        except httpx.TransportError as error:
+            raise unreachable(self.http.base_url, error) from error
 
     async def aclose(self) -> None:
         """Close the connections."""

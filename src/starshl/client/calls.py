@@ -149,22 +149,14 @@ class CollectionCalls:
             "reference": None if references is None else list(references),
         }
         given = {name: column for name, column in columns.items() if column is not None}
-        kind, items = next(iter(given.items()))
-        for name, column in given.items():
-            if len(column) != len(items):
-                raise ValueError(
-                    f"There are {len(column)} values of {name} for {len(items)} {kind}s; give one per {kind}."
-                )
-        body = {"items": [dict(zip(given, values, strict=True)) for values in zip(*given.values(), strict=True)]}
-        return self._write("PUT" if replace else "POST", "items", body)
+        return self._write("PUT" if replace else "POST", "items", _items_body(given))
 
     def update(self, ids: Sequence[int], metadata: Sequence[Mapping[str, Any]]) -> Call[Written]:
-        pairs = zip(_ids(ids), metadata, strict=True)
-        return self._write("PATCH", "items", {"items": [{"id": item, "metadata": dict(each)} for item, each in pairs]})
+        columns: dict[str, list[Any]] = {"id": _ids(ids), "metadata": [dict(entry) for entry in metadata]}
+        return self._write("PATCH", "items", _items_body(columns))
 
     def set_labels(self, ids: Sequence[int], labels: Sequence[Label | None]) -> Call[Written]:
-        pairs = zip(_ids(ids), _plain(labels), strict=True)
-        return self._write("PUT", "labels", {"items": [{"id": item, "label": label} for item, label in pairs]})
+        return self._write("PUT", "labels", _items_body({"id": _ids(ids), "label": _plain(labels)}))
 
     def declare_fields(self, fields: Mapping[str, str]) -> Call[CollectionInfo]:
         return Call("PUT", self._path("fields"), CollectionInfo.of, {"fields": dict(fields)})
@@ -257,6 +249,17 @@ class CollectionCalls:
 
     def _path(self, what: str = "") -> str:
         return f"{_ROOT}/{quote(self.name, safe='')}" + (f"/{what}" if what else "")
+
+
+def _items_body(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
+    """Return one object per item, given what the items have in each column; the first says how many there are."""
+    first, rows = next(iter(columns.items()))
+    for name, column in columns.items():
+        if len(column) != len(rows):
+            raise ValueError(
+                f"There are {len(column)} values of {name} for {len(rows)} {first}s; give one per {first}."
+            )
+    return {"items": [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]}
 
 
 def _search_body(vectors: ArrayLike | None, items: Sequence[int] | None, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -85,8 +85,11 @@ class Client:
 
     def save(self, address: str, path: PathLike) -> None:
         """Write what is at an address to a file, piece by piece."""
-        with self.http.stream("GET", address) as response:
-            save_answer(response, Path(path))
+        try:
+            with self.http.stream("GET", address) as response:
+                save_answer(response, Path(path))
+        except httpx.TransportError as error:
+            raise unreachable(self.http.base_url, error) from error
 
     def close(self) -> None:
         """Close the connections."""
