@@ -202,6 +202,6 @@ TABLES: dict[str, tuple[Callable[[], str], str]] = {
     "few-accuracy": (few_accuracy, "few-labels"),
     "few-unseen": (few_unseen, "few-labels"),
     "few-precision": (few_precision, "few-labels"),
-    "transductive": (transductive, "few-labels"),
+    "transductive": (transductive, "few-labels --sets transductive --splits 20"),
     "no-labels": (no_labels, "no-labels"),
 }
