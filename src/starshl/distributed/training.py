@@ -10,6 +10,7 @@ from .._engine import using_engine
 from .._types import LabelsLike
 from .._validation import check_labels
 from ..base import BaseHasher
+from ..kernels import is_precomputed
 from ..models import StarRidge, StarSHL
 from ..tables import JoinedRows, Location, RowSource
 from .connection import connected
@@ -52,8 +53,7 @@ def fit(hasher: Hasher, source: Location | RowSource | np.ndarray, y: LabelsLike
 def _is_spread(hasher: Any, rows: Any, y: LabelsLike) -> bool:
     """Tell whether the parts of a fit are tasks of their own."""
     is_matrix = isinstance(rows, JoinedRows) or (rows.ndim == 2 and rows.dtype.kind in "biuf")
-    is_precomputed = isinstance(getattr(hasher, "kernels", None), str) and hasher.kernels == "precomputed"
-    if not is_matrix or is_precomputed:
+    if not is_matrix or is_precomputed(getattr(hasher, "kernels", None)):
         return False
     if not isinstance(hasher, StarRidge):
         return isinstance(hasher, StarSHL)

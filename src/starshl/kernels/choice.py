@@ -21,6 +21,7 @@ __all__ = [
     "fit_kernels",
     "graph_kernels",
     "is_built_in",
+    "is_precomputed",
     "paper_kernels",
     "resolve_kernels",
     "rich_kernels",
@@ -75,6 +76,11 @@ _PRESETS: dict[str, Callable[[], list[Kernel]]] = {
     "paper": paper_kernels,
     "graph": graph_kernels,
 }
+
+
+def is_precomputed(kernels: object) -> bool:
+    """Tell whether the setting says that X holds kernel values."""
+    return isinstance(kernels, str) and kernels == "precomputed"
 
 
 def resolve_kernels(kernels: KernelsLike) -> list[Kernel]:

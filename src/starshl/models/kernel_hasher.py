@@ -16,7 +16,15 @@ from .._validation import check_choice, check_labels
 from ..base import BaseHasher
 from ..codebooks import Codebook
 from ..codes import BinaryCodes
-from ..kernels import Kernel, KernelsLike, ViewsLike, kernels_of_views, resolve_kernels, view_shares
+from ..kernels import (
+    Kernel,
+    KernelsLike,
+    ViewsLike,
+    is_precomputed,
+    kernels_of_views,
+    resolve_kernels,
+    view_shares,
+)
 from ..solvers import hamming_distances, hinge_distances
 from .expansion import Expansion
 from .item_codes import with_codewords
@@ -60,13 +68,14 @@ class KernelHasher(Rejection, BaseHasher):
 
     def _listed_kernels(self) -> str | list[Kernel]:
         """Return the kernels that are to be fitted, before views are looked up among the columns of X."""
-        is_precomputed = isinstance(self.kernels, str) and self.kernels == "precomputed"
-        if is_precomputed and self.views is not None:
+        if not is_precomputed(self.kernels):
+            return resolve_kernels(self.kernels)
+        if self.views is not None:
             raise ValueError(
                 "views names columns of X, and with kernels='precomputed' X holds kernel values. Give one kernel "
                 "matrix per view instead, as an array of shape (n_kernels, n, n), or rows of numbers."
             )
-        return "precomputed" if is_precomputed else resolve_kernels(self.kernels)
+        return "precomputed"
 
     def _kernels_of_views(self, kernels: str | list[Kernel]) -> str | list[Kernel]:
         """Return the kernels of every view, once the columns of X are known."""
@@ -170,10 +179,9 @@ class KernelHasher(Rejection, BaseHasher):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        is_precomputed = isinstance(self.kernels, str) and self.kernels == "precomputed"
-        tags.input_tags.pairwise = is_precomputed
+        tags.input_tags.pairwise = is_precomputed(self.kernels)
         with suppress(ValueError):  # of kernels that fit will refuse
-            tags.input_tags.sparse = not is_precomputed and take_sparse(resolve_kernels(self.kernels))
+            tags.input_tags.sparse = not tags.input_tags.pairwise and take_sparse(resolve_kernels(self.kernels))
         # With labels it is a classifier, and cross-validation then keeps every class in every fold.
         tags.estimator_type = "classifier"
         tags.classifier_tags = ClassifierTags()

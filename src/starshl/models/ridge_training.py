@@ -23,6 +23,7 @@ from ..kernels import (
     compute_grams,
     describe_views,
     fit_kernels,
+    is_precomputed,
     view_shares,
 )
 from ..solvers.calibration import Calibration, fit_calibration
@@ -80,14 +81,9 @@ class RidgeSettings:
         if self.views is not None:
             check_views(self.views)
 
-    @property
-    def is_precomputed(self) -> bool:
-        """Whether X holds kernel values."""
-        return isinstance(self.kernels, str) and self.kernels == "precomputed"
-
     def is_exact(self, n_rows: int) -> bool:
         """Tell whether a fit of so many rows factorizes their kernel matrix."""
-        return self.is_precomputed or n_rows <= self.max_exact_rows
+        return is_precomputed(self.kernels) or n_rows <= self.max_exact_rows
 
     @property
     def memory_plan(self) -> MemoryPlan:

@@ -76,8 +76,3 @@ class Settings:
             check_integer(self.n_codewords, "n_codewords", low=1)
         if self.views is not None:
             check_views(self.views)
-
-    @property
-    def is_precomputed(self) -> bool:
-        """Whether X holds kernel values."""
-        return isinstance(self.kernels, str) and self.kernels == "precomputed"
