@@ -28,6 +28,7 @@ __all__ = [
     "check_number",
     "check_rows",
     "check_weights",
+    "is_gap",
 ]
 
 
@@ -84,12 +85,11 @@ def _refuse_bad_entries(estimator: BaseEstimator, X: Rows) -> None:
 
 def check_integer(value: object, name: str, *, low: int, high: int | None = None) -> int:
     """Return ``value`` as int if it is one within [low, high]."""
-    if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name} is {value!r}; it must be an integer of at least {low}.")
-    number = int(value)
-    if number < low or (high is not None and number > high):
+    number = int(value) if isinstance(value, Integral) and not isinstance(value, (bool, np.bool_)) else None
+    if number is None or number < low or (high is not None and number > high):
+        given = repr(value) if number is None else number
         allowed = f"of at least {low}" if high is None else f"from {low} to {high}"
-        raise ValueError(f"{name} is {value}; it must be an integer {allowed}.")
+        raise ValueError(f"{name} is {given}; it must be an integer {allowed}.")
     return number
 
 
@@ -243,11 +243,14 @@ def _missing_labels(y: np.ndarray) -> np.ndarray:
 
 
 def _is_missing(label: object) -> bool:
+    return is_gap(label) or (isinstance(label, str) and not label)
+
+
+def is_gap(value: object) -> bool:
+    """Tell whether a value stands for a missing one: None, NaN, or the NA or NaT of pandas."""
     # pandas.NA answers neither == nor bool(), and pandas is not a dependency: its name has to do.
-    is_gap = label is None or type(label).__name__ in ("NAType", "NaTType")
-    return (
-        is_gap or (isinstance(label, (float, np.floating)) and label != label) or (isinstance(label, str) and not label)
-    )
+    is_none = value is None or type(value).__name__ in ("NAType", "NaTType")
+    return is_none or (isinstance(value, (float, np.floating)) and bool(value != value))
 
 
 def check_length(values: ArrayLike, name: str, n_samples: int) -> np.ndarray:

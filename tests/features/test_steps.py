@@ -1,6 +1,7 @@
 """Each step gives what scikit-learn's own gives, and comes back from a file the same."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -78,6 +79,12 @@ def test_missing_text_is_filled_as_by_simple_imputer():
     oracle = SimpleImputer(strategy="most_frequent", missing_values=None).fit(X)
     other = words(1, 0.3)
     assert np.array_equal(Impute("most_frequent").fit(X).transform(other), oracle.transform(other))
+
+
+@pytest.mark.parametrize("gap", [None, float("nan"), pd.NA, pd.NaT])
+def test_every_mark_of_a_missing_value_is_filled(gap):
+    X = np.array([["red"], [gap], ["red"]], dtype=object)
+    assert Impute("most_frequent").fit_transform(X).ravel().tolist() == ["red"] * 3
 
 
 def test_column_without_any_value_is_kept():

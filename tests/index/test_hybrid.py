@@ -140,6 +140,7 @@ def test_one_class_bit_of_weight_one_keeps_the_contract_of_plain_codes():
         ((8, 9, 1), "class_bits is 9"),
         ((64, 17, 1), "class_bits is 17"),
         ((8, 2, -1), "class_weight is -1"),
+        ((8, "2", 1), "class_bits is '2'; it must be an integer from 1 to 8"),
         ((8, 2, 1.5), "class_weight is 1.5"),
         ((0, 1, 1), "n_bits is 0"),
     ],

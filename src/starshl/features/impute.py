@@ -10,7 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._types import LabelsLike, SamplesLike
-from .._validation import check_choice
+from .._validation import check_choice, is_gap
 from .step import Step
 
 __all__ = ["Impute", "is_missing", "with_none"]
@@ -19,17 +19,12 @@ _STRATEGIES = ("median", "mean", "most_frequent")
 
 
 def is_missing(cells: np.ndarray) -> np.ndarray:
-    """Return which entries are missing: NaN, None or pandas' NA."""
+    """Return which entries are missing: NaN, None, or the NA or NaT of pandas."""
     if cells.dtype.kind == "f":
         return np.isnan(cells)
     if cells.dtype.kind != "O":
         return np.zeros(cells.shape, dtype=bool)
-    # pandas.NA supports neither == nor bool(), and pandas is not a dependency, so its name has to do.
-    flags = [
-        cell is None or (isinstance(cell, (float, np.floating)) and cell != cell) or type(cell).__name__ == "NAType"
-        for cell in cells.ravel()
-    ]
-    return np.array(flags, dtype=bool).reshape(cells.shape)
+    return np.array([is_gap(cell) for cell in cells.ravel()], dtype=bool).reshape(cells.shape)
 
 
 def with_none(cells: np.ndarray) -> np.ndarray:
