@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
 
 __all__ = ["row_progress", "sweep_progress"]
 
@@ -14,28 +18,16 @@ def sweep_progress(n_bits: int, max_iter: int, *, shown: bool) -> Iterator[Calla
     if not shown:
         yield lambda sweep, objective: None
         return
-    # Imported here because rich takes longer to load than a small fit takes to run.
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
+    objective_and_time = (
         TextColumn("bits, objective {task.fields[objective]}"),
         TimeElapsedColumn(),
         TextColumn("at most"),
         TimeRemainingColumn(),
         TextColumn("left"),
     )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with _bar(*objective_and_time) as progress:
         # Sweep 0, up to max_iter sweeps and the last pass; an early stop is the usual case.
         task = progress.add_task("sweep 0", total=n_bits * (max_iter + 2), objective="-")
 
@@ -55,17 +47,18 @@ def row_progress(description: str, n_rows: int, *, shown: bool) -> Iterator[Call
     if not shown:
         yield lambda n_read: None
         return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("rows"))
-    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=Console(stderr=True)) as progress:
+    with _bar(TextColumn("rows"), TimeElapsedColumn(), TimeRemainingColumn()) as progress:
         task = progress.add_task(description, total=n_rows)
         yield lambda n_read: progress.update(task, advance=n_read)
+
+
+def _bar(*columns: ProgressColumn) -> Progress:
+    """Return a bar with a description, how many of all are done, and more columns."""
+    # Imported here because rich takes longer to load than a small fit takes to run.
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    first = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
+    return Progress(*first, *columns, console=Console(stderr=True))

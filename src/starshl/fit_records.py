@@ -1,4 +1,4 @@
-"""FitRecord: what a fit was given, in a form that a model file can hold: sizes, hashes, labels and versions."""
+"""What a fit was given, in a form that a model file can hold: sizes, hashes, labels and versions."""
 
 from __future__ import annotations
 

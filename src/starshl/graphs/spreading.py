@@ -29,6 +29,7 @@ from .plain_ridge import (
 from .plain_sample import LARGEST_EXACT, sampled_scores, what_judges
 from .trust import (
     LabelEvidence,
+    describe_trust,
     edge_agreement,
     is_trusted,
     labels_decide,
@@ -243,14 +244,13 @@ def _scores_of_others(
 
 
 def _note(graph: NeighborGraph, n_labeled: int, agreement: float, ridge: float, n_unreached: int) -> str:
-    trust = {1.0: "they are trusted", 30.0: "the given labels decide nearly alone"}.get(ridge, "they count for less")
     because = f"neighbors agree on the spread labels to {agreement:.2f} (0 is chance, 1 always)"
     if ridge > pseudo_label_ridge(agreement):
         because += ", but the given labels alone find a label that is left out more often than the graph does"
     note = (
         f"spread {counted(n_labeled, 'label')} to {counted(graph.n_rows - n_labeled, 'row')} over "
         f"{counted(graph.n_neighbors, 'neighbor')} each; "
-        f"{because}, so {trust} (ridge {ridge:g}, labeled rows 0.1)"
+        f"{because}, so {describe_trust(ridge)} (ridge {ridge:g}, labeled rows 0.1)"
     )
     if n_unreached:
         note += f"; {n_unreached:,} rows are not connected to a label and follow the plain kernel"

@@ -13,6 +13,7 @@ from .partitions import weight_inside
 
 __all__ = [
     "LabelEvidence",
+    "describe_trust",
     "edge_agreement",
     "gain_of_graph",
     "graph_share",
@@ -128,6 +129,13 @@ def graph_share(agreement: float) -> float:
 def labels_decide(pseudo_ridge: float) -> bool:
     """Tell whether pseudo-labels have the largest ridge, so that they count next to nothing."""
     return pseudo_ridge >= _RIDGES[0]
+
+
+def describe_trust(pseudo_ridge: float) -> str:
+    """Return how much pseudo-labels count, as the end of a sentence about them."""
+    if labels_decide(pseudo_ridge):
+        return "the given labels decide nearly alone"
+    return "they are trusted" if pseudo_ridge == _RIDGES[-1] else "they count for less"
 
 
 def is_trusted(pseudo_ridge: float) -> bool:
