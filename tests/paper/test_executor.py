@@ -40,6 +40,12 @@ def test_finished_runs_are_never_repeated(tmp_path):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.run")} == times
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_run_that_is_asked_for_twice_is_done_once(tmp_path, n_jobs):
+    outcome = execute([*plan_of(), *plan_of()], RecordFolder(tmp_path), n_jobs=n_jobs)
+    assert (outcome.n_done, outcome.n_reused, outcome.failed) == (6, 0, {})
+
+
 def test_a_run_of_a_method_whose_defaults_have_changed_is_repeated(tmp_path, monkeypatch):
     folder = RecordFolder(tmp_path)
     execute(plan_of(), folder)

@@ -111,7 +111,7 @@ def execute(
     retry_failed: bool = False,
     report: Callable[[Progress], None] = lambda progress: None,
 ) -> Outcome:
-    """Do all runs that have neither a summary nor a record under their key, and add their summaries.
+    """Do all runs that have neither a summary nor a record under their key, and add their summaries; each key once.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def execute(
     """
     outcome = Outcome()
     pending = []
-    for job in jobs:
+    for job in {job.key.text: job for job in jobs}.values():
         summary = _earlier(job, folder, summaries, outcome)
         if summary is None or (retry_failed and not summary.record.ok):
             pending.append(job)
