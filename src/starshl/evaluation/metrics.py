@@ -109,7 +109,7 @@ def mean_average_precision(
     NaN if no query has one.
     """
     histograms = hamming_histograms(codes_query, codes_db, y_query, y_db, n_jobs)
-    return _mean_of_known(average_precision(histograms, k))
+    return mean_of_known(average_precision(histograms, k))
 
 
 def expected_precision(histograms: HammingHistograms, s: int | Sequence[int]) -> np.ndarray:
@@ -315,6 +315,7 @@ def _macro_precision(hit: np.ndarray, ball: np.ndarray, empty: str) -> np.ndarra
     return np.where((ball > 0).all(axis=0), precision.mean(axis=0), np.nan)
 
 
-def _mean_of_known(values: np.ndarray) -> float:
+def mean_of_known(values: np.ndarray) -> float:
+    """Return the mean of the values that are not NaN; NaN if there are none."""
     known = ~np.isnan(values)
     return float(values[known].mean()) if known.any() else float("nan")

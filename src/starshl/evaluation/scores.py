@@ -17,6 +17,7 @@ from .metrics import (
     expected_precision,
     list_size,
     lookup,
+    mean_of_known,
     pr_area,
     precision_at,
     precision_recall,
@@ -101,13 +102,11 @@ def cluster_agreement(record: Record) -> dict[str, float]:
 def _retrieval(histograms: HammingHistograms, y_query: np.ndarray) -> dict[str, Any]:
     lengths = [s for s in LIST_LENGTHS if s <= histograms.n_items]
     precisions = expected_precision(histograms, lengths) if lengths else np.empty((len(y_query), 0))
-    known = average_precision(histograms)
-    known = known[~np.isnan(known)]
     micro, macro = (precision_recall(histograms, average) for average in ("micro", "macro"))
     return {
         **_precisions(lengths, precisions, y_query),
         "list_size_10": float(list_size(histograms, 10).mean()),
-        "mean_average_precision": float(known.mean()) if len(known) else float("nan"),
+        "mean_average_precision": mean_of_known(average_precision(histograms)),
         "n_without_relevant": micro.n_without_relevant,
         "curve": _as_lists(micro),
         "curve_macro": _as_lists(macro),
