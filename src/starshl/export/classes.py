@@ -101,4 +101,4 @@ def _hinge(margins: Value) -> Value:
 def _speakers(hasher: StarSHL, nearest: Value) -> Value:
     """Return the class that answers for a codeword: the most frequent of those that share it."""
     own = nearest_classes(hasher.codewords_.astype(np.float64), hasher.codewords_, hasher.codeword_counts_)
-    return nearest.graph.apply("Gather", nearest.graph.constant(own, np.int64), nearest, axis=0)
+    return nearest.graph.rows_of(nearest.graph.constant(own, np.int64), nearest)

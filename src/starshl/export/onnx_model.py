@@ -122,7 +122,7 @@ def _labels(hasher: Any, rows: Value) -> Value:
     classes = np.asarray(hasher.classes_)
     if classes.dtype.kind not in "biuf":
         classes = np.array([str(label) for label in classes.tolist()], dtype=object)
-    return rows.graph.apply("Gather", rows.graph.constant(classes), class_index(hasher, rows), axis=0)
+    return rows.graph.rows_of(rows.graph.constant(classes), class_index(hasher, rows))
 
 
 _OUTPUT_OF: dict[str, Callable[[Any, Value], Value]] = {

@@ -164,7 +164,7 @@ def _autoencoder(hasher: Any, rows: Value) -> Value:
 def _hybrid(hasher: Any, rows: Value) -> Value:
     numbers = class_numbers(hasher.class_hasher_).positions(hasher.classes_) % (1 << hasher.class_bits_)
     fields = rows.graph.constant(binary_words(numbers, hasher.class_bits_), rows.dtype)
-    own = rows.graph.apply("Gather", fields, class_index(hasher.class_hasher_, rows), axis=0)
+    own = rows.graph.rows_of(fields, class_index(hasher.class_hasher_, rows))
     if hasher.neighbor_hasher_ is None:
         return own
     return rows.graph.concat([own, bit_scores(hasher.neighbor_hasher_, rows)])
