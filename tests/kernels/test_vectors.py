@@ -1,9 +1,12 @@
 """Kernels on rows: values by hand, zero rows, equal rows, precision."""
 
+import os
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from starshl import datasets
 from starshl.kernels import (
     Cauchy,
     Gaussian,
@@ -173,6 +176,22 @@ def test_the_paper_has_eleven_kernels_with_unit_diagonal():
     assert sorted(kernel.sigma for kernel in kernels[2:]) == [2.0**k for k in (-7, -5, -3, -1, 0, 1, 3, 5, 7)]
     rows = np.random.default_rng(3).normal(size=(5, 3))
     assert all(np.allclose(np.diag(kernel(rows, rows)), 1) for kernel in kernels)
+
+
+@pytest.mark.parametrize("name", ["mnist", "cifar10", "pascal07"])
+def test_on_pixels_five_gaussians_of_the_paper_are_nearly_the_identity_and_two_nearly_constant(name):
+    if "STARSHL_DATA" not in os.environ or datasets.locate(name) is None:
+        pytest.skip(f"STARSHL_DATA names no folder with {name}")
+    pixels = datasets.get(name).X
+    rows = pixels[np.random.default_rng(0).permutation(len(pixels))[:3000]] / 255.0
+    others = ~np.eye(200, 3000, dtype=bool)
+    sums, lowest = [], []
+    for kernel in paper_kernels()[2:]:
+        values = np.where(others, kernel(rows[:200], rows), 0.0)
+        sums.append(np.median(values.sum(axis=1)))  # everything off the diagonal together, in the typical row
+        lowest.append(np.quantile(values[others], 0.05))
+    assert sum(total < 1e-5 for total in sums) == 5
+    assert sum(low > 0.85 for low in lowest) == 2
 
 
 @pytest.mark.parametrize(
