@@ -14,6 +14,7 @@ from .statistics import Paired, Summary
 __all__ = [
     "Block",
     "Chart",
+    "Commands",
     "Document",
     "Drawing",
     "Links",
@@ -132,6 +133,13 @@ class Links:
 
 
 @dataclass(frozen=True, slots=True)
+class Commands:
+    """Commands to type, each with what it does."""
+
+    commands: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Drawing:
     """A drawing in a separate file, by its address from the page."""
 
@@ -139,7 +147,7 @@ class Drawing:
     address: str
 
 
-Block: TypeAlias = Text | Table | Chart | Pictures | Lists | Links | Drawing
+Block: TypeAlias = Text | Table | Chart | Pictures | Lists | Links | Commands | Drawing
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from .document import Block, Chart, Document, Drawing, Links, Lists, Pictures, Table, Text, n_right
+from .document import Block, Chart, Commands, Document, Drawing, Links, Lists, Pictures, Table, Text, n_right
 
 __all__ = ["render_markdown"]
 
@@ -42,6 +42,8 @@ def _render(block: Block) -> str:
             return _table(Table(caption, ("method", "right", "found"), found, n_text_columns=3))
         case Links():
             return "\n".join(f"- [{_escape(text)}]({address})" for text, address in block.links)
+        case Commands():
+            return "\n".join(f"- `{command}`: {_escape(what)}" for command, what in block.commands)
         case Drawing():
             return f"![{_escape(block.caption)}]({block.address})"
         case Chart():

@@ -9,7 +9,7 @@ from importlib.resources import files
 import numpy as np
 
 from .charts import LOOKS, legend_sample, names_with_lines, render_chart, shared_ends
-from .document import Block, Chart, Document, Drawing, Links, Lists, Pictures, Section, Table, Text, n_right
+from .document import Block, Chart, Commands, Document, Drawing, Links, Lists, Pictures, Section, Table, Text, n_right
 from .png import png_data_uri
 
 __all__ = ["render_page", "styles_of"]
@@ -99,6 +99,9 @@ def _render(block: Block) -> str:
         case Links():
             links = (f'<li><a href="{escape(address)}">{escape(text)}</a></li>' for text, address in block.links)
             return f"<ul>{''.join(links)}</ul>"
+        case Commands():
+            lines = (f"<li><code>{escape(command)}</code><br>{escape(what)}</li>" for command, what in block.commands)
+            return f"<ul>{''.join(lines)}</ul>"
         case Drawing():
             return f'<p><img alt="{escape(block.caption)}" src="{escape(block.address)}"></p>'
         case _:
