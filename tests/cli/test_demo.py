@@ -1,6 +1,8 @@
 """The demonstration: real fits, once, with codes of 8 bits."""
 
 import json
+import re
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +10,8 @@ import pytest
 
 from starshl.cli import demo
 from starshl.cli._pictures import draw_side_by_side
+from starshl.paper import digits_demo
+from starshl.paper.demo_page import NEXT_STEPS
 from starshl.paper.digits_demo import hide_labels
 
 
@@ -15,7 +19,8 @@ from starshl.paper.digits_demo import hide_labels
 def found(starshl, tmp_path_factory):
     answer = starshl("demo", "--bits", "8", "--json", "--output", tmp_path_factory.mktemp("demo"))
     assert answer.exit_code == 0, answer.output
-    assert answer.stderr.count("learning: ") == 8
+    assert answer.stderr.count("learning: ") == 9
+    assert len(re.findall(r"\(about \d+ s left\)$", answer.stderr, re.MULTILINE)) == 9 + 5
     return json.loads(answer.stdout)
 
 
@@ -23,9 +28,13 @@ def by_name(found):
     return {(result["labels"], result["method"]): result for result in found["results"]}
 
 
+def hashers(found):
+    return [result for result in found["results"] if result["method"] != "one-vs-one SVC"]
+
+
 def test_demo_compares_all_labels_few_labels_and_two_baselines_without(found):
-    assert [result["labels"] for result in found["results"]] == ["none"] * 2 + ["all"] * 2 + ["5 per class"] * 4
-    assert {result["bytes_per_image"] for result in found["results"]} == {1}
+    assert [result["labels"] for result in found["results"]] == ["none"] * 2 + ["all"] * 2 + ["5 per class"] * 5
+    assert {result["bytes_per_image"] for result in hashers(found)} == {1}
     assert found["n_queries"] + found["n_database"] == 1797
 
 
@@ -40,6 +49,10 @@ def test_demo_shows_what_labels_and_unlabeled_rows_are_worth(found):
     all_rows = results["5 per class", "StarRidge"]
     for figure in ("accuracy", "accuracy_unlabeled", "precision_at_10"):
         assert all_rows[figure] > few[figure] + 0.05
+    svc = results["5 per class", "one-vs-one SVC"]
+    assert svc["precision_at_10"] is svc["bytes_per_image"] is None
+    for figure in ("accuracy", "accuracy_unlabeled"):
+        assert 0.7 < svc[figure] < all_rows[figure]
     assert results["all", "StarRidge"]["accuracy_unlabeled"] is None
 
 
@@ -48,7 +61,8 @@ def test_the_page_shows_pictures_then_few_labels_then_curves(found):
     marks = ["data:image/png;base64,", "With 5 labels per class</h2>", 'svg class="chart"']
     places = [text.index(mark) for mark in marks]
     assert places == sorted(places)
-    assert all(f"{result['precision_at_10']:.3f}" in text for result in found["results"])
+    assert all(f"{result['precision_at_10']:.3f}" in text for result in hashers(found))
+    assert all(f"<code>{command}</code>" in text for command, _ in NEXT_STEPS)
 
 
 def test_the_page_says_nothing_about_claims_or_what_is_missing(found):
@@ -69,8 +83,9 @@ def test_demo_prints_a_table_pictures_and_what_to_try_next(found, starshl, monke
     monkeypatch.setattr(demo, "_as_plain_values", lambda comparison: dict(found))
     monkeypatch.setattr(demo, "write_page", lambda *words, **settings: Path("somewhere/report.html"))
     lines = starshl("demo").stdout.splitlines()
-    for result in found["results"]:
+    for result in hashers(found):
         assert any(result["method"] in line and f"{result['precision_at_10']:.3f}" in line for line in lines)
+    assert sum("one-vs-one SVC" in line for line in lines) == 1
     assert any(line.startswith("StarRidge chose: ") and "spread 50 labels" in line for line in lines)
     assert sum(line.startswith("query") for line in lines) == 1
     end = lines.index("Next, on your own data:")
@@ -78,6 +93,24 @@ def test_demo_prints_a_table_pictures_and_what_to_try_next(found, starshl, monke
     assert [line.split()[:2] for line in lines[end + 1 :]] == [
         ["starshl", command] for command in ("fit", "vectors", "images", "explore")
     ]
+
+
+@pytest.mark.parametrize("guess", [0.6, 1.0, 1.8])
+def test_the_time_left_follows_the_speed_of_the_machine(monkeypatch, guess):
+    efforts = [*digits_demo._COMPARED.values(), *digits_demo._CURVES.values()]
+    seconds = [3.0 * effort for effort in efforts]
+    true_left = [sum(seconds) - done for done in (0.0, *accumulate(seconds))]
+    now = [0.0]
+    monkeypatch.setattr(digits_demo, "perf_counter", lambda: now[0])
+    said = []
+    progress = digits_demo._Progress(
+        lambda text: said.append(int(re.search(r"about (\d+) s", text).group(1))), 3 * guess
+    )
+    for places in (digits_demo._COMPARED, digits_demo._CURVES):
+        for place in progress(places):
+            now[0] += 3.0 * places[place]
+    assert len(said) == len(efforts)
+    assert all(0.5 <= one / left <= 2.0 for one, left in zip(said, true_left, strict=False) if left > 1)
 
 
 def test_demo_gives_the_same_labels_and_queries_for_the_same_seed():

@@ -81,13 +81,6 @@ def _as_plain_values(found: Demonstration) -> dict[str, Any]:
     }
 
 
-_NEXT = """
-Next, on your own data:
-  starshl fit table.csv --labels COLUMN -o model.star      # a model; leave unknown labels empty
-  starshl vectors embeddings.npy -o items                  # a collection to search; --labels FILE if you have some
-  starshl images FOLDER -o album                           # the same for pictures
-  starshl explore album                                    # look at it, and teach it, in a browser"""
-
 # Title of a column -> its cell.
 _COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
     "labels": lambda result: result["labels"],
@@ -121,6 +114,7 @@ def _print_figures(
 def _print_results(comparison: dict[str, Any]) -> None:
     from sklearn.datasets import load_digits
 
+    from ..paper.demo_page import NEXT_STEPS
     from ..paper.digits_demo import LABELS_PER_CLASS, SOME_LABELS
     from ._pictures import draw_side_by_side
 
@@ -148,4 +142,7 @@ def _print_results(comparison: dict[str, Any]) -> None:
     typer.echo("A query and its nearest images, by the codes of StarRidge with all labels:\n")
     typer.echo(draw_side_by_side(digits.images[shown] / 16, captions))
     typer.echo(f"\nMore pictures, tables and curves, to open in a browser: {comparison['report']}")
-    typer.echo(_NEXT)
+    typer.echo("\nNext, on your own data:")
+    width = max(len(command) for command, _ in NEXT_STEPS)
+    for command, what in NEXT_STEPS:
+        typer.echo(f"  {command:<{width}}  # {what}")

@@ -10,13 +10,20 @@ from sklearn.datasets import load_digits
 
 from .. import __version__
 from .._files import write_atomically
-from ..reports.document import Block, Chart, Document, Pictures, Section, Series, Table, Text
+from ..reports.document import Block, Chart, Commands, Document, Pictures, Section, Series, Table, Text
 from ..reports.page import render_page
 from .digits_demo import LABELS_PER_CLASS, SOME_LABELS, Demonstration
 
-__all__ = ["write_demo_page"]
+__all__ = ["NEXT_STEPS", "write_demo_page"]
 
 _N_PICTURED_QUERIES = 4
+# Commands for a reader's own data, and what each does.
+NEXT_STEPS = (
+    ("starshl fit table.csv --labels COLUMN -o model.star", "a model; leave unknown labels empty"),
+    ("starshl vectors embeddings.npy -o items", "a collection to search; --labels FILE if you have some"),
+    ("starshl images FOLDER -o album", "the same for pictures"),
+    ("starshl explore album", "look at it, and teach it, in a browser"),
+)
 _TITLE = "Handwritten digits as short codes"
 _LABELS = {"all": "all labels", SOME_LABELS: f"{LABELS_PER_CLASS} labels per class", "none": "no labels"}
 
@@ -86,11 +93,12 @@ def _few_labels(found: Demonstration) -> Section:
     )
     lines = (
         f"Only {LABELS_PER_CLASS} images of each digit have a label here, {LABELS_PER_CLASS * 10} of "
-        f'{len(found.database):,}. The rows named "labeled rows only" learn from those alone; the others learn from '
-        "the unlabeled images, too, whose neighbors tell what they are.",
-        "P@10 is the share of a query's ten nearest codes whose images show its digit.",
+        f'{len(found.database):,}. The SVC and the rows named "labeled rows only" learn from those alone. The others '
+        "also learn from the unlabeled images, which take their labels from their neighbors.",
+        "P@10 is the share of a query's ten nearest codes whose images show its digit. The SVC, scikit-learn's own "
+        "with C = 10, has no codes.",
     )
-    best = max(range(len(few)), key=lambda number: few[number]["precision_at_10"])
+    best = max(range(len(few)), key=lambda number: few[number]["precision_at_10"] or 0.0)
     table = Table(f"{_LABELS[SOME_LABELS]}; best P@10 in bold", columns, rows, frozenset({(best, 3)}))
     return Section(f"With {LABELS_PER_CLASS} labels per class", "few", [Text(lines), table])
 
@@ -129,13 +137,7 @@ def _curves(found: Demonstration) -> Section:
 
 
 def _next_steps() -> Section:
-    lines = (
-        "starshl fit YOUR.csv --labels COLUMN -o model.star learns from your own table; leave unknown labels empty.",
-        "starshl index binarize compares codes with the embeddings that you have.",
-        "starshl explore opens a page in the browser where you search by clicking and teach labels.",
-        "starshl reproduce reruns the experiments of the paper.",
-    )
-    return Section("Try next", "next", [Text(lines)])
+    return Section("Try next, on your own data", "next", [Commands(NEXT_STEPS)])
 
 
 def _share(value: float | None) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -28,26 +28,30 @@ N_CLASSES = 10
 CURVE_LENGTHS = (4, 8, 16, 32)
 SOME_LABELS = f"{LABELS_PER_CLASS} per class"
 
-# Labels that are known, and a key of the line-up; expected seconds on one core, for the estimate of the time left.
+# Labels that are known, and a key of the line-up; processor seconds of one core, measured, for the estimate of the time
+# that is left.
 _COMPARED: dict[tuple[str, str], float] = {
     ("none", "lsh"): 0.1,
-    ("none", "itq"): 0.1,
-    ("all", "starshl"): 1.5,
-    ("all", "starridge"): 0.6,
+    ("none", "itq"): 0.05,
+    ("all", "starshl"): 1.9,
+    ("all", "starridge"): 1.15,
+    (SOME_LABELS, "svc"): 0.05,
     (SOME_LABELS, "starshl-labeled"): 0.1,
-    (SOME_LABELS, "starridge-labeled"): 0.3,
-    (SOME_LABELS, "starshl"): 1.0,
-    (SOME_LABELS, "starridge"): 0.9,
+    (SOME_LABELS, "starridge-labeled"): 0.15,
+    (SOME_LABELS, "starshl"): 2.0,
+    (SOME_LABELS, "starridge"): 0.6,
 }
 _CURVES: dict[tuple[str, str], float] = {
-    ("all", "starridge"): 0.8,
-    ("all", "starshl"): 3.5,
-    ("all", "ksh"): 2.0,
-    ("none", "itq"): 0.3,
-    ("none", "lsh"): 0.1,
+    ("all", "starridge"): 1.3,
+    ("all", "starshl"): 6.9,
+    ("all", "ksh"): 3.2,
+    ("none", "itq"): 0.05,
+    ("none", "lsh"): 0.02,
 }
 # Whose retrieved images are shown, in this order.
 _SHOWN = (("all", "starridge"), (SOME_LABELS, "starridge"), ("none", "itq"), ("none", "lsh"))
+
+_EFFORT_OF_GUESS = 0.5  # less than that of a task that tells something
 
 Announce = Callable[[str], None]
 
@@ -98,14 +102,14 @@ def demonstrate(
     order = rng.permutation(len(X))
     found = Demonstration(n_bits, seed, order[:N_QUERIES], order[N_QUERIES:])
     labels = {"none": None, SOME_LABELS: hide_labels(y[found.database], rng), "all": y[found.database]}
-    announce("compiling loops, which takes some seconds the first time")
-    _compile_loops(X[:40], y[:40])
-    with_progress = _Progress(announce)
+    announce("compiling loops, which takes about 20 s the first time")
+    with_progress = _Progress(announce, _slowness_of(lambda: _compile_loops(X[:40], y[:40])))
     for known, key in with_progress(_COMPARED):
         task = _task(X, y, found, labels[known], key)
-        result, codes_query, codes_database = task.measure(_build(key, n_bits, seed, jobs))
+        result, codes = task.measure(_build(key, n_bits, seed, jobs))
         found.results.append({"labels": known, "method": LINEUP[key].title} | result)
-        if (known, key) in _SHOWN:
+        if codes is not None and (known, key) in _SHOWN:
+            codes_query, codes_database = codes
             nearest = codes_query.distances(codes_database).argsort(axis=1, kind="stable")[:, :N_NEIGHBORS]
             found.shown.append(Shown(known, LINEUP[key].title, found.database[nearest]))
     found.shown.sort(key=lambda shown: _SHOWN_ORDER[shown.labels, shown.title])
@@ -119,31 +123,43 @@ _SHOWN_ORDER = {(known, LINEUP[key].title): place for place, (known, key) in enu
 
 
 class _Progress:
-    """Announces each task and about how long the rest will take."""
+    """Announces each task and about how long the rest will take.
 
-    def __init__(self, announce: Announce):
+    ``slowness``, the seconds that a processor second takes on this machine, is a first guess, soon outweighed by what
+    the tasks themselves take.
+    """
+
+    def __init__(self, announce: Announce, slowness: float):
         self.announce = announce
-        # A slower machine slows all methods by about the same factor, so one kind is enough.
-        efforts = {("compared", *place): effort for place, effort in _COMPARED.items()}
-        efforts |= {("curve", *place): effort for place, effort in _CURVES.items()}
-        self.clock = Clock({str(name): (("fit",), effort) for name, effort in efforts.items()})
-        self.is_calibrated = False
+        # Methods with labels are slower on a slower machine by the same factor, so one kind is enough.
+        efforts = {"guess": _EFFORT_OF_GUESS}
+        efforts |= {str(("compared", *place)): effort for place, effort in _COMPARED.items()}
+        efforts |= {str(("curve", *place)): effort for place, effort in _CURVES.items()}
+        self.clock = Clock({name: (("fit",), effort) for name, effort in efforts.items()})
+        self.clock.note("guess", slowness * _EFFORT_OF_GUESS)
 
-    def __call__(self, places: dict[tuple[str, str], float]) -> Iterator[tuple[str, str]]:
+    def __call__(self, places: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         stage = "compared" if places is _COMPARED else "curve"
-        for place, effort in places.items():
+        for place in places:
             known, key = place
-            left = f" (about {self.clock.seconds_left():.0f} s left)" if self.is_calibrated else ""
             what = "learning" if stage == "compared" else f"{len(CURVE_LENGTHS)} lengths"
-            self.announce(f"{what}: {LINEUP[key].title}, labels: {known}{left}")
+            left = max(1, round(self.clock.seconds_left()))
+            self.announce(f"{what}: {LINEUP[key].title}, labels: {known} (about {left} s left)")
             start = perf_counter()
             yield place
             self.clock.note(str((stage, *place)), perf_counter() - start)
-            # The quickest methods take too little time to tell anything.
-            self.is_calibrated |= effort >= 1.0
+
+
+def _slowness_of(work: Callable[[], None]) -> float:
+    """Do some work on one core; return seconds per processor second: 1, or more if others use the processor, too."""
+    start, start_of_processor = perf_counter(), process_time()
+    work()
+    return (perf_counter() - start) / max(process_time() - start_of_processor, 1e-3)
 
 
 def _build(key: str, n_bits: int, seed: int, jobs: int | None) -> Any:
+    if (make := LINEUP[key].make) is not None:
+        return make(seed)
     hasher = LINEUP[key].build(n_bits, seed, Sizes(N_IMAGES - N_QUERIES, N_CLASSES))
     if isinstance(hasher, BaseHasher):
         hasher.n_jobs = jobs
@@ -184,22 +200,26 @@ class _Task:
     y_query: np.ndarray
     fit_on: str
 
-    def measure(self, hasher: Any) -> tuple[dict[str, Any], BinaryCodes, BinaryCodes]:
-        """Fit a hasher; return its figures and the codes of queries and database."""
+    def measure(self, learner: Any) -> tuple[dict[str, Any], tuple[BinaryCodes, BinaryCodes] | None]:
+        """Fit a hasher or a classifier; return its figures and the codes of queries and database, if it has codes."""
         X, y = self._rows_to_fit()
         start = perf_counter()
-        hasher.fit(X, y)
+        learner.fit(X, y)
         seconds = perf_counter() - start
-        codes_query, codes_database = hasher.encode(self.X_query), self._database_codes(hasher)
         result = {
-            "precision_at_10": precision_at(codes_query, codes_database, self.y_query, self.y, N_NEIGHBORS),
-            "accuracy": hasher.score(self.X_query, self.y_query) if hasattr(hasher, "score") else None,
-            "accuracy_unlabeled": self._accuracy_on_unlabeled(hasher),
-            "bytes_per_image": codes_query.packed.shape[1],
+            "precision_at_10": None,
+            "accuracy": learner.score(self.X_query, self.y_query) if hasattr(learner, "score") else None,
+            "accuracy_unlabeled": self._accuracy_on_unlabeled(learner),
+            "bytes_per_image": None,
             "fit_seconds": round(seconds, 2),
-            "choice": getattr(hasher, "choice_", None),
+            "choice": getattr(learner, "choice_", None),
         }
-        return result, codes_query, codes_database
+        if not hasattr(learner, "encode"):
+            return result, None
+        codes = learner.encode(self.X_query), self._database_codes(learner)
+        result["precision_at_10"] = precision_at(*codes, self.y_query, self.y, N_NEIGHBORS)
+        result["bytes_per_image"] = codes[0].packed.shape[1]
+        return result, codes
 
     def curve(self, hasher: Any, lengths: tuple[int, ...]) -> dict[int, float]:
         """Return P@10 by length; the given hasher has the first one."""
