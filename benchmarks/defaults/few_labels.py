@@ -6,9 +6,9 @@ from data import FEW_LABELS, TRANSDUCTIVE, draw
 from measures import accuracy, precision, precision_of_classes
 from store import Store
 
-import starshl
-from starshl import BinaryCodes, StarSHL
+from starshl import BinaryCodes, StarRidge, StarSHL
 from starshl.codebooks import separated_codewords
+from starshl.evaluation.items import codes_of_training_rows
 
 LABELS_PER_CLASS = (1, 5, 20, 100)
 SEED = 0
@@ -17,7 +17,7 @@ SEED = 0
 def run(options) -> None:
     store = Store("few-labels", options.again, options.sets)
     works = {
-        "StarRidge": star_ridge,
+        "StarRidge": hasher(StarRidge),
         "StarRidge, labeled rows only": star_ridge_labeled,
         "plain ridge, labeled rows only": plain_ridge,
         "Poisson learning": classifier(peers.poisson_learning),
@@ -25,10 +25,8 @@ def run(options) -> None:
         "SVC": classifier(peers.svc),
         "logistic regression": classifier(peers.logistic),
         "label spreading, best in hindsight": best_spreading,
-        "StarSHL": star_shl,
+        "StarSHL": hasher(StarSHL),
     }
-    if not hasattr(starshl, "StarRidge"):
-        works = {name: work for name, work in works.items() if not name.startswith("StarRidge")}
     chosen = [name for name in works if not options.work or name in options.work]
     for split in range(options.splits):
         for n_labels in LABELS_PER_CLASS:
@@ -82,48 +80,32 @@ def figures(data, transduction, predicted, p10: float, **others) -> dict:
     }
 
 
-def precision_of(data, hasher, items: BinaryCodes) -> float:
-    return precision(hasher.encode(data.X_query), items, data.y_query, data.y_train_true)
+def precision_of(data, fitted, items: BinaryCodes) -> float:
+    return precision(fitted.encode(data.X_query), items, data.y_query, data.y_train_true)
 
 
-def star_ridge(data) -> dict:
-    hasher = starshl.StarRidge(length_of(data), random_state=SEED).fit(data.X_train, data.y_train)
-    again = hasher.encode_database(data.X_train, data.y_train)
-    return figures(
-        data,
-        hasher.transduction_,
-        hasher.predict(data.X_query),
-        precision_of(data, hasher, training_codes(hasher, again)),
-        p10_encoded_again=precision_of(data, hasher, again),
-        choice=hasher.choice_,
-    )
+def hasher(hasher_class: type[StarRidge | StarSHL]):
+    def measured(data) -> dict:
+        fitted = hasher_class(length_of(data), random_state=SEED).fit(data.X_train, data.y_train)
+        items = codes_of_training_rows(fitted, data.X_train, data.y_train)
+        again = fitted.encode_database(data.X_train, data.y_train)
+        return figures(
+            data,
+            fitted.transduction_,
+            fitted.predict(data.X_query),
+            precision_of(data, fitted, items),
+            p10_encoded_again=precision_of(data, fitted, again),
+            choice=fitted.choice_,
+        )
 
-
-def training_codes(hasher, otherwise: BinaryCodes) -> BinaryCodes:
-    codes = getattr(hasher, "training_codes_", None)
-    if codes is None:
-        return otherwise
-    return codes if isinstance(codes, BinaryCodes) else BinaryCodes(codes, hasher.n_bits_)
+    return measured
 
 
 def star_ridge_labeled(data) -> dict:
     labeled = data.y_train >= 0
-    hasher = starshl.StarRidge(length_of(data), random_state=SEED).fit(data.X_train[labeled], data.y_train[labeled])
-    items = hasher.encode_database(data.X_train, data.y_train)
-    return figures(data, hasher.predict(data.X_train), hasher.predict(data.X_query), precision_of(data, hasher, items))
-
-
-def star_shl(data) -> dict:
-    hasher = StarSHL(length_of(data), random_state=SEED).fit(data.X_train, data.y_train)
-    again = hasher.encode_database(data.X_train, data.y_train)
-    return figures(
-        data,
-        hasher.transduction_,
-        hasher.predict(data.X_query),
-        precision_of(data, hasher, training_codes(hasher, again)),
-        p10_encoded_again=precision_of(data, hasher, again),
-        choice=getattr(hasher, "choice_", ""),
-    )
+    fitted = StarRidge(length_of(data), random_state=SEED).fit(data.X_train[labeled], data.y_train[labeled])
+    items = fitted.encode_database(data.X_train, data.y_train)
+    return figures(data, fitted.predict(data.X_train), fitted.predict(data.X_query), precision_of(data, fitted, items))
 
 
 def plain_ridge(data) -> dict:

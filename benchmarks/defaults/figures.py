@@ -27,11 +27,6 @@ def catalog(name: str) -> dict[str, dict[int, float]]:
     return values
 
 
-def left_out() -> dict[str, str]:
-    """Return the methods of the catalog that gave no codes on some data set, with the reason."""
-    return {line["work"]: row["left_out"] for line in lines("supervised") for row in line["rows"] if "left_out" in row}
-
-
 def few_labels(name: str, metric: str) -> dict[str, dict[object, dict[int, float]]]:
     """Return method -> labels per class -> draw -> value."""
     values: dict[str, dict[object, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))

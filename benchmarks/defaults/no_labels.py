@@ -6,22 +6,19 @@ from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.metrics import adjusted_rand_score
 from store import Store
 
-import starshl
-from starshl import StarSHL
+from starshl import StarRidge, StarSHL
 from starshl.baselines import AnchorGraphHash
 
 
 def run(options) -> None:
     store = Store("no-labels", options.again, options.sets)
     works = {
-        "StarRidge": lambda X, k, seed: hasher_clusters("StarRidge", X, k, seed),
-        "StarSHL": lambda X, k, seed: hasher_clusters("StarSHL", X, k, seed),
+        "StarRidge": lambda X, k, seed: hasher_clusters(StarRidge, X, k, seed),
+        "StarSHL": lambda X, k, seed: hasher_clusters(StarSHL, X, k, seed),
         "k-means": lambda X, k, seed: KMeans(k, n_init=10, random_state=seed).fit_predict(X),
         "SpectralClustering": spectral,
         "k-means on 2-AGH codes": of_codes,
     }
-    if not hasattr(starshl, "StarRidge"):
-        del works["StarRidge"]
     chosen = [name for name in works if not options.work or name in options.work]
     for split in range(options.splits):
         for name, task in NO_LABELS.items():
@@ -37,8 +34,7 @@ def run(options) -> None:
                 store.measure({"set": name, "split": split}, work, measure)
 
 
-def hasher_clusters(name: str, X, n_clusters: int, seed: int):
-    hasher_class = StarSHL if name == "StarSHL" else starshl.StarRidge
+def hasher_clusters(hasher_class: type[StarRidge | StarSHL], X, n_clusters: int, seed: int):
     return hasher_class(32, n_codewords=n_clusters, random_state=seed).fit(X).transduction_
 
 

@@ -19,8 +19,7 @@ from measures import (
 )
 from store import Store
 
-import starshl
-from starshl import BinaryCodes, StarSHL
+from starshl import BinaryCodes, StarRidge, StarSHL
 from starshl.baselines import SDH, CodewordSVM
 from starshl.catalog import configurations
 from starshl.codebooks import separated_codewords
@@ -47,12 +46,10 @@ def run(options) -> None:
         "HC-SDH, all rows, short": lambda data: hc_sdh(data, (8, 5)),
         "CodewordSVM, short": lambda data: codeword_svm(data, (8, 5)),
     }
-    if not hasattr(starshl, "StarRidge"):
-        del main_work["StarRidge"]
     chosen = [name for name in main_work if not options.work or name in options.work]
     for split in range(options.splits):
         for name, task in SUPERVISED.items():
-            if (options.sets or MAIN) and name not in (options.sets or MAIN):
+            if name not in (options.sets or MAIN):
                 continue
             data = draw(task, split)
             for work in chosen:
@@ -93,7 +90,7 @@ def by_codes(method: str, data, queries: BinaryCodes, databases: dict[str, Binar
 
 
 def star_ridge(data) -> list[dict]:
-    hasher = starshl.StarRidge(32, random_state=SEED).fit(data.X_train, data.y_train)
+    hasher = StarRidge(32, random_state=SEED).fit(data.X_train, data.y_train)
     X, y = unseen_rows(data, N_CALIBRATION_ROWS)
     probabilities, predicted = hasher.predict_proba(X), hasher.predict(data.X_query)
     ece, ece_of_chance = calibration_error(probabilities, hasher.classes_, y)
@@ -206,7 +203,7 @@ def limited(action, *args) -> list[dict]:
 
 def small_mnist(seed: int) -> list[dict]:
     data = draw(SMALL_MNIST, 0)
-    hasher = starshl.StarRidge(25, random_state=seed).fit(data.X_train, data.y_train)
+    hasher = StarRidge(25, random_state=seed).fit(data.X_train, data.y_train)
     databases = {
         "labels": hasher.encode_database(data.X_train, data.y_train),
         "self": hasher.encode_database(data.X_train),
