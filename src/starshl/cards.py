@@ -24,6 +24,7 @@ __all__ = ["card_markdown", "measure", "model_card"]
 _N_NEAREST = 10  # precision at 10, as in the docs
 _N_QUERIES, _N_ITEMS = 500, 2000  # training rows of which precision is measured
 _MOST_SHOWN = 30  # classes of which a card shows the counts
+_UNEVEN = 5  # times as many rows in the largest class as in the smallest: a card then says so
 _AS_RUN = ("n_jobs", "verbose")  # how a fit was run, which does not change the model
 
 
@@ -206,7 +207,7 @@ def _limits(inner: Any, record: Mapping[str, Any]) -> list[str]:
     if hasattr(inner, "agreement_"):
         limits.append("Compressed: the codes differ a little from those of the model it was made from.")
     counts = list(record.get("label_counts", {}).values())
-    if counts and max(counts) > 5 * min(counts):
+    if counts and max(counts) > _UNEVEN * min(counts):
         limits.append(
             f"Classes are uneven: the largest has {max(counts):,} labeled rows, the smallest {min(counts):,}."
         )

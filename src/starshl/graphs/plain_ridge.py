@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 LABEL_RIDGE = 0.1  # of a given label; a spread one gets 1 where the graph is trusted, and more where it is not
-_FACTOR = 0.5  # bandwidth in median distances
+_FACTOR = 0.5  # bandwidth in median distances; what it gives with this ridge is in docs/defaults.md, "Few labels"
 _FLOAT64_UP_TO = 4096  # rows; above, float32 halves memory and time and changes scores by less than 1e-3
 _MOST_UPDATED = 0.25  # share of labeled rows up to which updating a kept inverse is cheaper than a new one
 _MOST_LABELED = 3000  # rows of a ridge regression on labeled rows alone

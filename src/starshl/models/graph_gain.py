@@ -16,6 +16,7 @@ from .samples import Samples
 
 __all__ = ["labels_suffice"]
 
+# Chosen by looking at five data sets, which docs/defaults.md names.
 _FEWEST_LABELS = 10  # per class, that can tell
 _LEAST_GAIN = 1.0  # in standard errors
 _COMPARED, _FURTHER = 500, 200  # labels that are left out in turn, and others that they are found by

@@ -10,12 +10,13 @@ from ..solvers.ridge import least_squares
 
 __all__ = ["move_rows"]
 
-_START_WIDTH = 0.25  # of the Gaussian, in root mean squared distances between rows
+_START_WIDTH = 0.25  # of the Gaussian, in root mean squared distances between rows; the descent learns the width
 _BATCH_ROWS = 128  # for Adam; smaller batches take longer, larger ones take fewer steps per epoch
-_MIN_EPOCHS, _MIN_STEPS = 10, 3000
+_MIN_EPOCHS, _MIN_STEPS = 10, 3000  # whichever takes longer: few rows have few steps per epoch
 # Step sizes: a row's entries in standard deviations of their features, coefficients of scores that are cut to [-1, 1].
 _ROW_STEP, _COEFFICIENT_STEP, _RATE_STEP = 0.1, 0.03, 0.01
-_MEAN_DECAY, _SQUARE_DECAY = 0.9, 0.99  # of Adam's running averages
+# Of Adam's running averages. The .999 of its paper would look back over a third of 3,000 steps.
+_MEAN_DECAY, _SQUARE_DECAY = 0.9, 0.99
 
 
 def move_rows(

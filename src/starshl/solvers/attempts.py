@@ -14,11 +14,13 @@ from .result import DualSolution
 __all__ = ["SMALLEST_TOL", "Attempt", "active_rows", "harder", "learn_weights", "sample_of", "solve"]
 
 SMALLEST_TOL = 1e-8  # of an SVM; below it rounding decides, not the solver
+# What follows trades the size of an SVM for how often it is solved; the last pass holds for all rows whatever these are
+# (docs/speed.md).
 _ACTIVE_BEYOND_MARGIN = 0.05  # rows up to this far outside the margin are active
 _SAMPLE_ABOVE_ROWS = 1500  # up to this many rows, all are active at all times
 _MIN_JOINING_LIMIT = 4000  # rows that may become active in one step, even if few are
 _SAMPLE_SIZES = (750, 4000)  # smallest and largest sample on which the first kernel weights are learned
-_MAX_WEIGHT_STEPS = 6  # of the kernel weights on a sample
+_MAX_WEIGHT_STEPS = 6  # of the kernel weights on a sample, which are only a start for those on all rows
 
 
 @dataclass(frozen=True, slots=True)

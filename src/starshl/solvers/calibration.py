@@ -16,8 +16,10 @@ from scipy.special import logsumexp
 
 __all__ = ["Calibration", "fit_calibration"]
 
-_SHIFT_DEVIATION = 0.1  # of the logarithms of class odds, before any row is seen
+# Of the logarithms of class odds, before any row is seen: smaller, it keeps classes of few rows from shifting by chance.
+_SHIFT_DEVIATION = 0.1
 _MAX_ROWS = 20_000  # more do not change the parameters
+# Bounds and start of the search.
 _LOG_TEMPERATURES = (0.0, np.log(500.0))
 _LOG_CURVATURES = (np.log(0.05), np.log(20.0))
 _START = np.log([10.0, 3.0])

@@ -7,8 +7,8 @@ import numpy as np
 __all__ = ["UNWEIGHTED_ABOVE", "kernel_weights"]
 
 UNWEIGHTED_ABOVE = 1e3  # norms beyond this are treated as infinity: all weights are one
-_FLOOR_BELOW_NORM = 1.05
-_WEIGHT_FLOOR = 1e-8
+_FLOOR_BELOW_NORM = 1.05  # norms p below this have a floor of the weights
+_WEIGHT_FLOOR = 1e-8  # of weights whose largest is near 1: less than float32 rounds
 
 
 def kernel_weights(squared_norms: np.ndarray, p: float, current: np.ndarray) -> np.ndarray:
