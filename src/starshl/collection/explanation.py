@@ -13,6 +13,7 @@ from .._validation import check_choice
 from .._words import counted
 from ..base import BaseHasher
 from ..codes import BinaryCodes, n_bytes
+from ..features import inner_hasher
 from ..models.contributions import Contributions, contributions
 from ..models.kernel_hasher import KernelHasher
 from .labels import label_of
@@ -132,7 +133,7 @@ class ExplainedQuery:
     @classmethod
     def of(cls, hasher: BaseHasher, X: SamplesLike, vector: np.ndarray | None, metric: str) -> ExplainedQuery:
         """Encode the one row of X."""
-        inner: Any = getattr(hasher, "hasher_", hasher)
+        inner: Any = inner_hasher(hasher)
         rows = X if inner is hasher else cast(Any, hasher).prepare(X)
         learner = inner
         if hasattr(inner, "class_hasher_"):  # of both hashers, only one that scores classes has kernels to name
@@ -222,7 +223,7 @@ class _Codewords:
 
 def _novelty(hasher: Any, X: SamplesLike) -> float | None:
     """Return the novelty of the one row of X, None for a hasher that cannot tell or has lost its training rows."""
-    inner = getattr(hasher, "hasher_", hasher)
+    inner = inner_hasher(hasher)
     learner = getattr(inner, "class_hasher_", inner)
     return float(hasher.novelty(X)[0]) if hasattr(learner, "novelty_calibration_") else None
 

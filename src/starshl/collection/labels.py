@@ -17,6 +17,7 @@ from .._words import counted
 from ..base import BaseHasher
 from ..codes import BinaryCodes
 from ..exceptions import CollectionFormatError
+from ..features import inner_hasher
 from .rows import Row
 
 __all__ = [
@@ -108,7 +109,7 @@ def item_codes(
     ``relabel(codes, y)``, which returns the codes of the vectors with that part replaced. All other items keep the
     codes of their vectors.
     """
-    inner: Any = getattr(hasher, "hasher_", hasher)
+    inner: Any = inner_hasher(hasher)
     if not _labels_give_codes(inner):
         return ItemCodes(own, np.zeros(len(own), bool))
     class_of = {label_text(value): place for place, value in enumerate(np.asarray(inner.classes_).tolist())}
@@ -138,7 +139,7 @@ def _codes_of_classes(hasher: Any, own: BinaryCodes, places: np.ndarray) -> Bina
 
 def class_kind(hasher: BaseHasher) -> str:
     """Return what the labels of the classes are that give items their codes, "" if none do."""
-    inner: Any = getattr(hasher, "hasher_", hasher)
+    inner: Any = inner_hasher(hasher)
     return kind_of([label_text(np.asarray(inner.classes_).tolist()[0])]) if _labels_give_codes(inner) else ""
 
 

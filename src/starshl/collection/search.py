@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from .._types import SamplesLike
 from .._validation import check_integer
 from ..base import BaseHasher
+from ..features import inner_hasher
 from .entries import metadata_of
 from .filtering import Filters
 from .labels import label_of
@@ -144,9 +145,8 @@ def search_within(snapshot: Snapshot, store: Store, queries: Queries, radius: An
 def novelty_of(hasher: BaseHasher, X: SamplesLike) -> np.ndarray:
     """Return how different each query is from the training rows of the hasher, or say which hashers can tell."""
     if not hasattr(hasher, "novelty"):
-        inner = getattr(hasher, "hasher_", hasher)
         raise ValueError(
-            f"A {type(inner).__name__} cannot tell whether a query is like its training rows. StarRidge, StarSHL and "
+            f"A {type(inner_hasher(hasher)).__name__} cannot tell whether a query is like its training rows. StarRidge, StarSHL and "
             "HybridHasher can: fit one of them and call replace_hasher."
         )
     return np.asarray(cast(Any, vector_hasher(hasher, X)).novelty(X))

@@ -13,7 +13,7 @@ from ..codebooks import Codebook
 from ..codes import BinaryCodes
 from ..collection import Collection
 from ..collection.prepared_rows import without_steps
-from ..features import PreparedHasher
+from ..features import PreparedHasher, inner_hasher
 from ..hybrid import HybridHasher
 from ..linalg import principal_directions
 from ..models import StarRidge
@@ -133,7 +133,7 @@ def _sampled(task: CodesTask) -> np.ndarray:
 
 def _codebook(classes: Sequence[Label], current: BaseHasher) -> Codebook:
     """Return the codebook of the current hasher with words for new classes or, if that cannot be, a new one."""
-    inner = current.hasher_ if isinstance(current, PreparedHasher) else current
+    inner = inner_hasher(current)
     kept = getattr(getattr(inner, "class_hasher_", None), "codebook_", None)
     if isinstance(inner, HybridHasher) and inner.field_holds_ == "classes" and isinstance(kept, Codebook):
         new = [label for label in classes if label not in kept.classes.tolist()]

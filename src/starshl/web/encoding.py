@@ -11,7 +11,8 @@ from ..answers import Prediction
 from ..base import BaseHasher
 from ..codes import BinaryCodes
 from ..collection.prepared_rows import vector_hasher
-from .unwrapping import bare_hasher, holds_clusters
+from ..features import inner_hasher
+from .classes import holds_clusters
 
 __all__ = ["Encoded", "can_predict", "check_predicts", "predictions"]
 
@@ -52,7 +53,7 @@ def can_predict(hasher: BaseHasher, method: str = "predict") -> bool:
 
 def check_predicts(hasher: BaseHasher, probabilities: bool) -> None:
     """Refuse predictions that the hasher cannot make."""
-    name = type(bare_hasher(hasher)).__name__
+    name = type(inner_hasher(hasher)).__name__
     if not hasattr(hasher, "predict"):
         raise ValueError(f"The hasher of this collection is {name}, which learns codes, not classes. Use a StarRidge.")
     if holds_clusters(hasher):

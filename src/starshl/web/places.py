@@ -12,7 +12,7 @@ from ..collection import Collection
 from ..maps import map_codewords
 from ..maps.layout import in_unit_square
 from ..teaching import Lesson
-from .unwrapping import class_hasher, class_names
+from .classes import class_hasher, class_names
 
 __all__ = ["CodewordPlace", "codeword_places", "item_places"]
 

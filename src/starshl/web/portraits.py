@@ -11,7 +11,8 @@ from ..answers import Label
 from ..codes import BinaryCodes
 from ..collection import Collection
 from ..collection.prepared_rows import without_steps
-from .unwrapping import bare_hasher, class_names, holds_clusters
+from ..features import inner_hasher
+from .classes import class_names, holds_clusters
 
 __all__ = ["STRANGE", "Guess", "Portrait", "bits_of", "portrait_of"]
 
@@ -54,7 +55,7 @@ def portrait_of(collection: Collection, vector: np.ndarray) -> Portrait:
     rows = np.asarray(vector)[None]
     return Portrait(
         bits=bits_of(hasher.encode(rows))[0],
-        n_class_bits=int(getattr(bare_hasher(hasher), "class_bits_", 0)),
+        n_class_bits=int(getattr(inner_hasher(hasher), "class_bits_", 0)),
         guesses=_guesses(hasher, rows),
         novelty=_novelty(hasher, rows),
         are_clusters=holds_clusters(hasher),

@@ -23,7 +23,9 @@ from ..base import BaseHasher
 from ..codes import BinaryCodes
 from ..collection import Collection, Item
 from ..collection.filtering import slow_filter_note
+from ..features import inner_hasher
 from .batching import Batcher
+from .classes import holds_clusters
 from .encoding import Encoded, can_predict, check_predicts, predictions
 from .errors import BusyError
 from .events import Observer, Silent
@@ -32,7 +34,6 @@ from .gate import Gate
 from .present import present_items, unknown_ids
 from .requests import Filters, Found, NewItems, SearchOptions, WriteKey
 from .searching import explained, middle, searched, without
-from .unwrapping import bare_hasher, holds_clusters
 from .vectors import check_vectors, n_columns
 from .writes import Writer
 
@@ -121,7 +122,7 @@ class Searcher:
                 name=self.name,
                 n_items=len(collection),
                 n_bits=collection.n_bits,
-                method=type(bare_hasher(hasher)).__name__,
+                method=type(inner_hasher(hasher)).__name__,
                 n_columns=n_columns(hasher),
                 vectors=collection.keeps,
                 label_kind=collection.label_kind,

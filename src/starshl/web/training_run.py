@@ -10,7 +10,8 @@ import numpy as np
 
 from ..answers import Label
 from ..collection import Collection
-from .unwrapping import bare_hasher, class_hasher, class_names, holds_clusters
+from ..features import inner_hasher
+from .classes import class_hasher, class_names, holds_clusters
 
 __all__ = ["TrainingRun", "training_run_of"]
 
@@ -36,7 +37,7 @@ class TrainingRun:
 def training_run_of(collection: Collection) -> TrainingRun:
     """Return what is known about the fit of a collection's hasher."""
     hasher: Any = collection.hasher
-    outer, inner = bare_hasher(hasher), class_hasher(hasher)
+    outer, inner = inner_hasher(hasher), class_hasher(hasher)
     return TrainingRun(
         method=type(outer).__name__,
         about=f"{outer.facts.paper}, {outer.facts.year}",
