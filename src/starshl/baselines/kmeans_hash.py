@@ -18,7 +18,7 @@ from ..linalg import (
 )
 from ._kmeans_hash_loops import move_centers
 
-__all__ = ["KMeansHash"]
+__all__ = ["KMeansHash", "words"]
 
 _MAX_BITS_PER_SUBSPACE = 8  # 256 centers; each further bit doubles time and memory
 _MAX_SWEEPS = 50  # if centers never rest; not tuned

@@ -15,7 +15,7 @@ from typing import Any
 from .._json import parse_json
 from ..exceptions import ChecksumError, DownloadError
 
-__all__ = ["download", "read_json"]
+__all__ = ["Progress", "download", "read_json"]
 
 Progress = Callable[[str, int, int | None], None]
 

@@ -27,6 +27,7 @@ __all__ = [
     "list_size",
     "lookup",
     "mean_average_precision",
+    "mean_of_known",
     "pr_area",
     "precision_at",
     "precision_recall",

@@ -24,7 +24,16 @@ from ..codes import BinaryCodes
 from ..datasets import array_digest
 from ..exceptions import BundleFormatError, RecordFormatError
 
-__all__ = ["RECORD_FORMAT", "Record", "RecordFolder", "RunKey"]
+__all__ = [
+    "RECORD_FORMAT",
+    "Record",
+    "RecordFolder",
+    "RunKey",
+    "check_file_stem",
+    "header_of",
+    "read_record",
+    "record_of",
+]
 
 RECORD_FORMAT = 1
 STATUSES = ("ok", "failed")

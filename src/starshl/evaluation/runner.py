@@ -40,7 +40,16 @@ from .records import Record, RunKey
 from .resources import Stopwatch, machine, peak_memory, versions
 from .splits import Split, SplitData
 
-__all__ = ["labels_used", "parameters_of", "planned_key", "run", "run_classifier", "run_float_search"]
+__all__ = [
+    "Classifier",
+    "Encoder",
+    "labels_used",
+    "parameters_of",
+    "planned_key",
+    "run",
+    "run_classifier",
+    "run_float_search",
+]
 
 Made = TypeVar("Made")
 

@@ -12,12 +12,12 @@ import numpy as np
 from ..collection import Collection
 from ..exceptions import CollectionError
 
-__all__ = ["PageItems", "read_items"]
+__all__ = ["PageItems", "Track", "read_items"]
 
 _BATCH = 5000  # items that are read at a time
 
+# Shows progress over batches, given how many there are.
 Track = Callable[[Iterable[np.ndarray], int], Iterable[np.ndarray]]
-"""What shows progress over batches, given how many there are."""
 
 
 @dataclass(frozen=True, slots=True)

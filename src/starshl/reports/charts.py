@@ -13,7 +13,17 @@ from typing import TypeAlias
 
 from .document import Chart, Series
 
-__all__ = ["LOOKS", "Ends", "Look", "legend_sample", "names_with_lines", "render_chart", "shared_ends"]
+__all__ = [
+    "HEIGHT",
+    "LOOKS",
+    "WIDTH",
+    "Ends",
+    "Look",
+    "legend_sample",
+    "names_with_lines",
+    "render_chart",
+    "shared_ends",
+]
 
 
 # The lowest and the highest value of a point, its deviation included.
@@ -58,7 +68,7 @@ LOOKS = (
     Look(0, "8 3", _STAR, hollow=True),
 )
 
-_WIDTH, _HEIGHT = 480, 310
+WIDTH, HEIGHT = 480, 310  # pixels of one panel
 _LEFT, _RIGHT, _TOP, _BOTTOM = 68, 14, 14, 46
 _LEFT_OF_DIFFERENCES = 92  # room for the name of zero
 _ROOM_BEYOND_DIFFERENCES = 0.04  # of their range, for the markers
@@ -75,8 +85,8 @@ _MAX_DOT_SHIFT = 9.0  # the same in charts without lines, which have more room
 _SHIFTS_OF_LINES, _SHIFTS_OF_DOTS = 0.5, 0.7
 _MAX_SHARE_TO_ENLARGE = 0.4  # an enlarged part pays off if it is at least 2.5 times as tall
 # A nested svg clips what lies outside of it and keeps the coordinates of the rest.
-_AREA_HEIGHT = _HEIGHT - _TOP - _BOTTOM
-_AREA = f'<svg y="{_TOP}" width="{_WIDTH}" height="{_AREA_HEIGHT}" viewBox="0 {_TOP} {_WIDTH} {_AREA_HEIGHT}">'
+_AREA_HEIGHT = HEIGHT - _TOP - _BOTTOM
+_AREA = f'<svg y="{_TOP}" width="{WIDTH}" height="{_AREA_HEIGHT}" viewBox="0 {_TOP} {WIDTH} {_AREA_HEIGHT}">'
 
 
 def render_chart(chart: Chart, styles: dict[str, int], shared: Sequence[Ends] = ()) -> str:
@@ -165,11 +175,11 @@ class _Frame:
 
     def x(self, value: float) -> float:
         share = (self._of_x(value) - self.x_low) / (self.x_high - self.x_low)
-        return self.left + self.margin + share * (_WIDTH - self.left - _RIGHT - 2 * self.margin)
+        return self.left + self.margin + share * (WIDTH - self.left - _RIGHT - 2 * self.margin)
 
     def y(self, value: float) -> float:
         share = (value - self.y_low) / (self.y_high - self.y_low)
-        return _HEIGHT - _BOTTOM - share * _AREA_HEIGHT
+        return HEIGHT - _BOTTOM - share * _AREA_HEIGHT
 
     def holds(self, value: float) -> bool:
         return self.y_low - 1e-9 <= value <= self.y_high + 1e-9
@@ -211,7 +221,7 @@ def _panel(chart: Chart, frame: _Frame, styles: dict[str, int], title: str) -> s
     )
     label = escape(f"{title}: {chart.y_label} over {chart.x_label}")
     return (
-        f'<svg class="chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}">'
+        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">'
         f"{_axes(frame, chart)}{lines}</svg>"
     )
 
@@ -222,17 +232,17 @@ def _axes(frame: _Frame, chart: Chart) -> str:
         y = frame.y(value)
         is_zero = chart.zero and abs(value) < frame.y_step / 2
         kind, lines = ("zero", _name_of_zero(chart)) if is_zero else ("grid", [f"{value:.{frame.digits}f}"])
-        parts.append(f'<path class="{kind}" d="M{frame.left},{y:.1f}H{_WIDTH - _RIGHT}"/>')
+        parts.append(f'<path class="{kind}" d="M{frame.left},{y:.1f}H{WIDTH - _RIGHT}"/>')
         for number, line in enumerate(lines):
             height = y + 4 + (number - (len(lines) - 1) / 2) * _LINE_BESIDE_ZERO
             parts.append(f'<text x="{frame.left - 6}" y="{height:.1f}" text-anchor="end">{escape(line)}</text>')
-    bottom = _HEIGHT - _BOTTOM
+    bottom = HEIGHT - _BOTTOM
     for value, name in zip(chart.ticks, chart.tick_names or [f"{tick:g}" for tick in chart.ticks], strict=True):
         x = frame.x(value)
         parts.append(f'<path class="grid" d="M{x:.1f},{bottom}v4"/>')
         parts.append(f'<text x="{x:.1f}" y="{bottom + 17}" text-anchor="middle">{escape(name)}</text>')
-    middle = (frame.left + _WIDTH - _RIGHT) / 2
-    parts.append(f'<text x="{middle:.0f}" y="{_HEIGHT - 8}" text-anchor="middle">{escape(chart.x_label)}</text>')
+    middle = (frame.left + WIDTH - _RIGHT) / 2
+    parts.append(f'<text x="{middle:.0f}" y="{HEIGHT - 8}" text-anchor="middle">{escape(chart.x_label)}</text>')
     y_label = f'<text transform="translate(15,{(_TOP + bottom) / 2:.0f}) rotate(-90)" text-anchor="middle">'
     parts.append(f"{y_label}{escape(chart.y_label)}</text>")
     return "".join(parts)

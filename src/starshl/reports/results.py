@@ -25,7 +25,7 @@ __all__ = ["CLASS_MEAN", "Failure", "MethodRun", "ProtocolResults", "Results", "
 
 CLASS_MEAN = "P@10, mean of classes"  # every class counts the same, however few queries it has
 
-# These settings are about how runs were spread over processes, not about a method.
+# Warnings about how runs were spread over processes, not about a method.
 _WARNINGS_OF_THE_POOL = ("Loky-backed", "joblib")
 
 _UNEQUAL = 1.05  # times what a random order scores if all classes are equally large

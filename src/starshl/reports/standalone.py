@@ -8,12 +8,11 @@ from html import escape
 from importlib.resources import files
 from math import ceil
 
-from .charts import Ends, legend_sample, names_with_lines, render_chart, shared_ends
+from .charts import HEIGHT, WIDTH, Ends, legend_sample, names_with_lines, render_chart, shared_ends
 from .document import Chart
 
 __all__ = ["colors_css", "render_standalone"]
 
-_WIDTH, _HEIGHT = 480, 310
 _MARGIN, _TITLE, _LEGEND_LINE = 12, 26, 22
 _NOTE_LINE = 18
 _MOVED = (
@@ -34,16 +33,16 @@ def render_standalone(charts: Sequence[Chart], styles: Mapping[str, int], *, tit
     """
     n_columns = min(n_columns, len(charts))
     n_rows = -(-len(charts) // n_columns)
-    width = max(n_columns * (_WIDTH + _MARGIN) + _MARGIN, _legend_column(charts) + 2 * _MARGIN)
-    panel_height = _HEIGHT + _TITLE
+    width = max(n_columns * (WIDTH + _MARGIN) + _MARGIN, _legend_column(charts) + 2 * _MARGIN)
+    panel_height = HEIGHT + _TITLE
     top = _TITLE + 2 * _MARGIN
     size = min(_TITLE_SIZE, (width - 2 * _MARGIN) / max(1.0, _WIDTH_OF_LETTER * len(title)))
     parts = [f'<text class="title" x="{_MARGIN}" y="{_TITLE}" font-size="{size:.1f}">{escape(title)}</text>']
     shared = shared_ends(charts)
     for number, chart in enumerate(charts):
-        x, y = _MARGIN + number % n_columns * (_WIDTH + _MARGIN), top + number // n_columns * panel_height
+        x, y = _MARGIN + number % n_columns * (WIDTH + _MARGIN), top + number // n_columns * panel_height
         parts.append(f'<text class="caption" x="{x + 6}" y="{y + 14}">{escape(chart.title)}</text>')
-        parts.append(_placed(_first_panel(chart, dict(styles), shared), x, y + _TITLE, _WIDTH, _HEIGHT))
+        parts.append(_placed(_first_panel(chart, dict(styles), shared), x, y + _TITLE, WIDTH, HEIGHT))
     legend_top = top + n_rows * panel_height + _MARGIN
     legend, legend_height = _legend(charts, styles, legend_top, width)
     height = legend_top + legend_height + _MARGIN
@@ -72,7 +71,7 @@ def _legend(charts: Sequence[Chart], styles: Mapping[str, int], top: int, width:
     names = {series.name: series.emphasized for chart in charts for series in chart.series}
     with_lines = names_with_lines(charts)
     room = width - 2 * _MARGIN
-    n_columns = max(1, min(width // _WIDTH * _LEGEND_COLUMNS_PER_PANEL, room // _legend_column(charts)))
+    n_columns = max(1, min(width // WIDTH * _LEGEND_COLUMNS_PER_PANEL, room // _legend_column(charts)))
     column = room / n_columns
     parts = []
     for place, (name, emphasized) in enumerate(names.items()):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from .document import Series, Table, counted, plus_minus
 from .statistics import Summary, best_of, means_of, shared_runs, summarize
 
-__all__ = ["line_over", "table_of_means"]
+__all__ = ["Runs", "line_over", "table_of_means"]
 
 Runs = Mapping[int, float]
 
