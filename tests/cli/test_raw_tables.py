@@ -95,3 +95,30 @@ def test_the_card_says_the_same_as_the_fit_about_rows_without_a_label(tmp_path, 
     card = starshl("card", tmp_path / "m").stdout
     assert "30 of 40 rows had a label, and the others were left out of the fit." in card
     assert "helped" not in card
+
+
+def test_columns_of_the_model_become_metadata_if_they_are_named_and_stay_so(tmp_path, answer, starshl):
+    table = write(tmp_path / "t.csv", [[f"{20 + i}", cells[1]] for i, cells in enumerate(CELLS)])
+    more = write(tmp_path / "more.csv", [["91", "0.25"], ["17", "0.5"]])
+    model, made = tmp_path / "m", tmp_path / "made"
+    answer("fit", table, "--labels", "kind", "--categories", "--scale", "-b", 4, "-o", model)
+    plain = starshl("index", "build", tmp_path / "plain", model, table, "--no-labels", "--drop", "kind")
+    assert "Hits will show ids and labels alone. To see columns, too, name them with --metadata." in plain.stdout
+    answer("index", "build", made, model, table, "--labels", "kind", "--metadata", "age", "--field", "age=int")
+    answer("index", "add", made, more, "--labels", "kind")
+    ((hit, *_),) = answer("index", "search", made, "--item", 3, "-k", 1, "--where", "age=91")
+    assert (hit["id"], hit["metadata"]) == (40, {"age": 91, "kind": "u"})
+    both = starshl("index", "build", tmp_path / "both", model, table, "--labels", "kind", "--metadata", "all")
+    assert "Hits will show" not in both.stdout
+    ((hit,),) = answer("index", "search", tmp_path / "both", "--item", 0, "-k", 1)
+    assert hit["metadata"] == {"age": 20, "income": 0.0, "kind": "u"}
+    refused = starshl("index", "build", tmp_path / "none", model, table, "--metadata", "name")
+    assert (refused.exit_code, "'name' is no column" in refused.stderr) == (2, True)
+    assert "Features come from age, income; name some of these." in refused.stderr
+
+
+def test_a_collection_of_vectors_keeps_columns_too(tmp_path, answer):
+    table = write(tmp_path / "t.csv", CELLS)
+    answer("vectors", table, "--labels", "kind", "-b", 2, "-o", tmp_path / "made", "--metadata", "income")
+    ((hit,),) = answer("index", "search", tmp_path / "made", "--item", 1, "-k", 1)
+    assert hit["metadata"] == {"income": 0.3, "kind": "v"}

@@ -111,6 +111,18 @@ def test_rows_are_stored_with_what_belongs_to_them_and_found_again(writable, fol
         assert people.verify() == 82
 
 
+def test_columns_that_items_have_as_metadata_are_kept_of_new_rows_too(writable):
+    root = "/collections/people/items"
+    writable("PATCH", root, json={"items": [{"id": 0, "metadata": {"city": "Rom", "age": 60, "name": "Ada"}}]})
+    items = [{"row": [29, None, "Oslo"], "metadata": {"name": "Bob"}}, {"row": OLD, "metadata": {"age": 64}}]
+    ids = writable("POST", root, json={"items": items}).json()["ids"]
+    stored = writable("POST", f"{root}/get", json={"ids": ids}).json()["items"]
+    assert [item["metadata"] for item in stored] == [
+        {"age": 29, "city": "Oslo", "name": "Bob"},
+        {"age": 64, "city": "Rom"},
+    ]
+
+
 @pytest.mark.parametrize(
     ("items", "sentence"),
     [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .index.common import busy, check_new_folder
+from .kept_features import KeptFeatures, keep_features
 from .options import (
     AsJson,
     Drop,
@@ -128,17 +129,19 @@ def vectors(
     ids: Ids = None,
     references: References = None,
     drop: Drop = None,
+    metadata: KeptFeatures = None,
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a collection of vectors and their codes.
 
-    Other columns are kept as metadata.
+    Other columns are kept as metadata, and those that --metadata names.
     """
     from ..importing import import_vectors
 
     check_new_folder(output)
     table = read_rows(file, RowOptions(labels, no_labels, vectors, ids, references, split_names(drop)), as_items=True)
+    table = keep_features(table, metadata)
     with busy("making the collection", progress):
         summary = import_vectors(
             table.X,

@@ -17,7 +17,7 @@ from .._types import LabelsLike
 from ..base import BaseHasher
 from ..features import Extractor
 from .changes import kind_of_labels
-from .entries import Item
+from .entries import Item, metadata_of
 from .fields import Value
 from .filtering import Filters, unknown_labels_note
 from .folder import Kernels, encoder_of
@@ -108,6 +108,15 @@ class OpenCollection:
         """The metadata field that says what an item is, None if none was named."""
         with self._session.reading() as (_, store):
             return title_field(store)
+
+    def kept_features(self) -> tuple[str, ...]:
+        """Return the columns of the hasher's table that items have as metadata, too, as the first item shows."""
+        with self._session.reading() as (snapshot, store):
+            names = getattr(snapshot.hasher, "feature_names_in_", ())
+            if not len(names) or not len(snapshot.index):
+                return ()
+            first = metadata_of(store.rows([int(snapshot.index.ids.min())])[0])
+            return tuple(str(name) for name in names if str(name) in first)
 
     def title_of(self, item: Item | Hit) -> str:
         """Return what to call an item: its title, the last part of its reference, or its number."""

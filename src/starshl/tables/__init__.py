@@ -4,6 +4,7 @@ from .array_rows import RemoteRows, ZarrRows
 from .columns import Columns
 from .errors import ColumnWarning, TableError
 from .joined_rows import JoinedRows, Partition
+from .kept_features import with_kept_features
 from .locations import Location, fingerprint, is_url
 from .opening import open_table
 from .partitions import open_partitions
@@ -32,4 +33,5 @@ __all__ = [
     "read_labels",
     "read_table",
     "read_vectors",
+    "with_kept_features",
 ]

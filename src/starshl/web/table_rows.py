@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -13,10 +14,12 @@ from ..base import BaseHasher
 from ..collection.prepared_rows import kept_rows, kept_width, takes_cells
 from ..features import PreparedHasher, TableFeatures
 from ..tables.cells import is_number
+from .futures import mapped
 from .raw import submitted
+from .requests import NewItems
 from .searcher import Searcher
 
-__all__ = ["Cell", "TableRow", "row_vectors"]
+__all__ = ["Cell", "TableRow", "row_items", "row_vectors"]
 
 Cell = str | int | float | None
 TableRow = Mapping[str, Cell] | Sequence[Cell]
@@ -39,6 +42,22 @@ def row_vectors(searcher: Searcher, rows: Sequence[TableRow], name: str = "rows[
         return cells if width is None or width == cells.shape[1] else kept_rows(hasher, cells, width)
 
     return submitted(prepare)
+
+
+def row_items(searcher: Searcher, rows: Sequence[TableRow], items: NewItems) -> Future[NewItems]:
+    """Return items with what the hasher makes of their rows; columns that other items have as metadata join it."""
+
+    def complete(vectors: np.ndarray) -> NewItems:
+        with searcher.opened() as collection:
+            names = [str(name) for name in getattr(collection.hasher, "feature_names_in_", ())]
+            kept = collection.kept_features()
+        metadata = list(items.metadata or [{}] * len(rows))
+        for number, row in enumerate(rows if kept else ()):
+            cells = row if isinstance(row, Mapping) else dict(zip(names, row, strict=True))
+            metadata[number] = {name: cells[name] for name in kept} | dict(metadata[number])
+        return replace(items, vectors=vectors, metadata=metadata)
+
+    return mapped(row_vectors(searcher, rows, "items[{}].row"), complete)
 
 
 def _cells(hasher: BaseHasher, rows: Sequence[TableRow], name: str) -> np.ndarray:

@@ -72,7 +72,8 @@ def add(
     """Add vectors, texts or pictures, all of them or none.
 
     Items without ids that are there already are not stored again: pictures with the same path in their folder and the
-    same preview, other items with the same columns. Pictures that cannot be read are skipped and listed at the end.
+    same preview, other items with the same columns. Columns that the codes come from become metadata if the first item
+    has them there. Pictures that cannot be read are skipped and listed at the end.
     """
     if replace and ids is None:
         raise ValueError("--replace needs --ids: without ids, no item can be replaced.")
@@ -106,10 +107,13 @@ def _add_vectors(
     again: bool,
 ) -> None:
     from ...importing.summary import present_lines
+    from ...tables import with_kept_features
 
     with holding_vectors(collection, input) as check:
         table = read_rows(input, options, collection.hasher, as_items=True)
         check(table.X)
+    kept = [name for name in collection.kept_features() if name in (table.feature_names or ())]
+    table = with_kept_features(table, kept)
     if not replace:
         _check_ids_are_new(collection, table.ids)
     codes = encode_items(collection.hasher, table, progress)

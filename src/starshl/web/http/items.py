@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import Path, Query
@@ -11,7 +10,7 @@ from ...answers import Item, ItemPage, Written
 from ..raw import text_items
 from ..requests import Filters, NewItems
 from ..searcher import Searcher
-from ..table_rows import row_vectors
+from ..table_rows import row_items
 from .answers import Count, item_answer
 from .parts import InCollection, Key, answer, in_thread, router
 from .schemas import (
@@ -119,8 +118,7 @@ async def _new_items(body: AddRequest, collection: Searcher, *, ids_required: bo
     if body.texts:
         return await answer(text_items(collection, body.texts, items))
     if body.rows:
-        vectors = await answer(row_vectors(collection, body.rows, "items[{}].row"))
-        return replace(items, vectors=vectors)
+        return await answer(row_items(collection, body.rows, items))
     return items
 
 
