@@ -16,7 +16,7 @@ from scipy.special import logsumexp
 
 __all__ = ["Calibration", "fit_calibration"]
 
-# Of the logarithms of class odds, before any row is seen: smaller, it keeps classes of few rows from shifting by chance.
+# Of the logarithms of class odds, before any row is seen: if small, it keeps classes of few rows from chance shifts.
 _SHIFT_DEVIATION = 0.1
 _MAX_ROWS = 20_000  # more do not change the parameters
 # Bounds and start of the search.
