@@ -8,9 +8,9 @@ checksum, numbered from 1.
 from __future__ import annotations
 
 import re
-import zlib
 
 from ..exceptions import CollectionFormatError
+from .sealed_texts import sealed, unsealed
 from .store import Store
 
 __all__ = ["append_entry", "check_entry", "read_entries"]
@@ -39,7 +39,7 @@ def append_entry(store: Store, name: str, text: str) -> None:
         "SELECT max(name) FROM facts WHERE name > ? AND name < ?", [f"{_PREFIX}/{name}/", f"{_PREFIX}/{name}0"]
     ).fetchone()[0]
     number = 1 if last is None else _number(last) + 1
-    store.set_fact(f"{_PREFIX}/{name}/{number:0{_DIGITS}}", _sealed(name, number, text))
+    store.set_fact(f"{_PREFIX}/{name}/{number:0{_DIGITS}}", sealed(f"{name} {number}", text))
 
 
 def read_entries(store: Store, name: str, after: int = 0) -> list[str]:
@@ -50,8 +50,8 @@ def read_entries(store: Store, name: str, after: int = 0) -> list[str]:
     ).fetchall()
     texts = []
     for number, (key, value) in enumerate(rows, after + 1):
-        text = value[8:] if isinstance(value, str) else ""
-        if _number(key) != number or value != _sealed(name, number, text):
+        text = unsealed(f"{name} {number}", value)
+        if _number(key) != number or text is None:
             raise CollectionFormatError(
                 f"The entry {number} of the journal {name!r} is damaged or missing. Restore the collection from a copy."
             )
@@ -62,7 +62,3 @@ def read_entries(store: Store, name: str, after: int = 0) -> list[str]:
 def _number(key: str) -> int:
     digits = key.rpartition("/")[2]
     return int(digits) if digits.isdecimal() else 0
-
-
-def _sealed(name: str, number: int, text: str) -> str:
-    return f"{zlib.crc32(f'{name} {number} {text}'.encode()):08x}{text}"

@@ -8,9 +8,8 @@ of a ring, and ``receipts`` how many were ever written.
 
 from __future__ import annotations
 
-import zlib
-
 from ..exceptions import CollectionFormatError
+from .sealed_texts import sealed, unsealed
 from .store import Store
 
 __all__ = ["KEPT", "check_receipt", "find_receipt", "store_receipt"]
@@ -42,7 +41,7 @@ def store_receipt(store: Store, key: str, text: str) -> None:
     if forgotten is not None:
         store.connection.execute("DELETE FROM facts WHERE name = ?", [f"receipt/{forgotten}"])
     store.set_fact(slot, key)
-    store.set_fact(f"receipt/{key}", _sealed(key, text))
+    store.set_fact(f"receipt/{key}", sealed(key, text))
     store.set_fact(_COUNT, number + 1)
 
 
@@ -51,14 +50,10 @@ def find_receipt(store: Store, key: str) -> str | None:
     value = _value(store, f"receipt/{key}")
     if value is None:
         return None
-    text = value[8:] if isinstance(value, str) else ""
-    if value != _sealed(key, text):
+    text = unsealed(key, value)
+    if text is None:
         raise _damaged(f"receipt/{key}")
     return text
-
-
-def _sealed(key: str, text: str) -> str:
-    return f"{zlib.crc32(f'{key} {text}'.encode()):08x}{text}"
 
 
 def _value(store: Store, name: str) -> str | int | None:
