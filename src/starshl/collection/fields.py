@@ -10,7 +10,17 @@ from ..exceptions import CollectionFormatError
 from .entries import metadata_of
 from .rows import Row
 
-__all__ = ["Fields", "Value", "check_fields", "check_values", "fields_text", "read_fields", "value_in", "values_of"]
+__all__ = [
+    "Fields",
+    "Value",
+    "check_field_name",
+    "check_fields",
+    "check_values",
+    "fields_text",
+    "read_fields",
+    "value_in",
+    "values_of",
+]
 
 #: What an item can have in a declared field.
 Value: TypeAlias = str | int | float | bool
@@ -31,12 +41,15 @@ def check_fields(fields: Mapping[str, Any]) -> Fields:
         word = kind if isinstance(kind, str) else getattr(kind, "__name__", "")
         if word not in _WORDS:
             raise ValueError(f"The field {name!r} is declared as {kind!r}; types are int, float, str and bool.")
-        if not isinstance(name, str) or not name or '"' in name or "\0" in name:
-            raise ValueError(
-                f"{name!r} cannot name a metadata field; use text without double quotes or NUL characters."
-            )
+        check_field_name(name)
         checked[name] = word
     return checked
+
+
+def check_field_name(name: object) -> None:
+    """Refuse a name that no path of SQLite into JSON can hold."""
+    if not isinstance(name, str) or not name or '"' in name or "\0" in name:
+        raise ValueError(f"{name!r} cannot name a metadata field; use text without double quotes or NUL characters.")
 
 
 def fields_text(fields: Fields) -> str:

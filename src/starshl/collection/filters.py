@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from .columns import COMPARISONS
+from .fields import check_field_name
 
 __all__ = ["Condition", "Scalar", "compile_conditions", "parse_filter"]
 
@@ -42,7 +43,7 @@ def parse_filter(where: Mapping[str, Any]) -> list[Condition]:
         )
     conditions = []
     for field, condition in where.items():
-        _path(field)
+        check_field_name(field)
         if not isinstance(condition, Mapping):
             condition = {"=": condition}
         if not condition:
@@ -122,7 +123,5 @@ def _check_text(field: str, value: str) -> None:
 
 
 def _path(field: str) -> str:
-    if not isinstance(field, str) or not field or '"' in field or "\0" in field:
-        raise ValueError(f"{field!r} cannot name a metadata field; use text without double quotes or NUL characters.")
     # SQLite compares the name in a path with the stored JSON letter by letter, so it needs the same escapes.
     return f"$.{json.dumps(field)}"
