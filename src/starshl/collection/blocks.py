@@ -21,6 +21,7 @@ from ..exceptions import CollectionFormatError
 from .columns import Column
 from .connection import Connection
 from .fields import Fields, Value, values_of
+from .formats import SUM_MODULUS
 from .rows import Row
 
 __all__ = ["LABELS", "BlockItems", "Blocks", "ColumnCache", "field_column"]
@@ -33,7 +34,6 @@ ColumnCache = dict[str, dict[int, tuple[int, int, Column]]]
 # A change of one item writes a whole block: 50 kB at 128 bits.
 _ITEMS_PER_BLOCK = 2048
 _LOWEST = -(2**63)
-_SUM_MODULUS = 1 << 62
 _CODES = "codes"
 _PLACE = struct.Struct("<qq")
 _ID_BYTES = 8
@@ -256,10 +256,10 @@ class Blocks:
 
     def _add_to_total(self, name: str, checksum: int) -> None:
         total = self._connection.fact(_total_of(name)) + checksum
-        self._connection.set_fact(_total_of(name), total % _SUM_MODULUS)
+        self._connection.set_fact(_total_of(name), total % SUM_MODULUS)
 
     def _check_total(self, name: str, total: int) -> None:
-        if total % _SUM_MODULUS != self._connection.fact(_total_of(name)):
+        if total % SUM_MODULUS != self._connection.fact(_total_of(name)):
             raise self._damaged(f"has lost a block of {name!r}, or holds one of an earlier state")
 
     def _damaged(self, what: str) -> CollectionFormatError:

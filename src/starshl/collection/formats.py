@@ -4,9 +4,24 @@ from __future__ import annotations
 
 from .rows import COLUMNS
 
-__all__ = ["FACTS_TABLE", "FORMAT", "NEW_FACTS", "OPTIONAL_TABLES", "PREVIEWS_TABLE", "SOURCES", "TABLES", "UPGRADE"]
+__all__ = [
+    "FACTS_TABLE",
+    "FORMAT",
+    "HAS_LISTED_ID",
+    "NEW_FACTS",
+    "OPTIONAL_TABLES",
+    "PREVIEWS_TABLE",
+    "SOURCES",
+    "SUM_MODULUS",
+    "TABLES",
+    "UPGRADE",
+]
 
 FORMAT = 2
+#: Sums of checksums are kept modulo this, so that they and the next checksum fit in SQLite's 64 bits.
+SUM_MODULUS = 1 << 62
+#: The condition that a row has one of the ids of a parameter, a JSON list: it may be of any length.
+HAS_LISTED_ID = "id IN (SELECT value FROM json_each(?))"
 
 FACTS_TABLE = "CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID"
 # Which ids a transaction has changed, for readers that hold the state before it.

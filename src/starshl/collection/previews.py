@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from .._words import counted
 from ..exceptions import CollectionFormatError
-from .formats import PREVIEWS_TABLE
+from .formats import HAS_LISTED_ID, PREVIEWS_TABLE, SUM_MODULUS
 from .store import Store
 
 __all__ = [
@@ -35,9 +35,7 @@ LARGEST_PREVIEW = 1 << 18
 PREVIEW_TYPES = ("image/png", "image/jpeg", "image/webp")
 
 _COUNT, _SUM = "n_previews", "previews_sum"
-_MODULUS = 1 << 62
 _ID = struct.Struct("<q")
-_HAS_LISTED_ID = "id IN (SELECT value FROM json_each(?))"
 _EXISTS = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'previews'"
 
 
@@ -94,10 +92,10 @@ def delete_previews(store: Store, ids: Sequence[int]) -> None:
         return
     chosen = [json.dumps(list(ids))]
     n_gone, total = store.connection.execute(
-        f"SELECT count(*), coalesce(sum(checksum), 0) FROM previews WHERE {_HAS_LISTED_ID}", chosen
+        f"SELECT count(*), coalesce(sum(checksum), 0) FROM previews WHERE {HAS_LISTED_ID}", chosen
     ).fetchone()
     if n_gone:
-        store.connection.execute(f"DELETE FROM previews WHERE {_HAS_LISTED_ID}", chosen)
+        store.connection.execute(f"DELETE FROM previews WHERE {HAS_LISTED_ID}", chosen)
         _count(store, -n_gone, -total)
 
 
@@ -117,7 +115,7 @@ def verify(store: Store) -> None:
     if _has_table(store):
         for record in store.connection.execute("SELECT id, checksum, content FROM previews"):
             _checked(record)
-            n_previews, total = n_previews + 1, (total + record[1]) % _MODULUS
+            n_previews, total = n_previews + 1, (total + record[1]) % SUM_MODULUS
         stray = store.connection.execute("SELECT id FROM previews WHERE id NOT IN (SELECT id FROM items)").fetchone()
         if stray is not None:
             raise _damaged(f"has a preview of item {stray[0]}, which it does not hold")
@@ -155,7 +153,7 @@ def _has_table(store: Store) -> bool:
 def _count(store: Store, n_previews: int, checksums: int) -> None:
     facts = store.connection.facts()
     store.set_fact(_COUNT, facts.get(_COUNT, 0) + n_previews)
-    store.set_fact(_SUM, (facts.get(_SUM, 0) + checksums) % _MODULUS)
+    store.set_fact(_SUM, (facts.get(_SUM, 0) + checksums) % SUM_MODULUS)
 
 
 def _shown(preview: object) -> str:

@@ -19,14 +19,12 @@ from .blocks import LABELS, BlockItems, Blocks, field_column
 from .changelog import EMPTY_LOG, ChangeLog
 from .connection import ChangedWhileRead, Connection
 from .fields import Fields, fields_text, read_fields, values_of
-from .formats import FORMAT, NEW_FACTS, SOURCES, UPGRADE
+from .formats import FORMAT, HAS_LISTED_ID, NEW_FACTS, SOURCES, SUM_MODULUS, UPGRADE
 from .rows import COLUMNS, Row, checked_row
 
 __all__ = ["ChangedWhileRead", "Row", "Store"]
 
 _FACTS_SUM = "facts_sum"
-_HAS_LISTED_ID = "id IN (SELECT value FROM json_each(?))"
-_SUM_MODULUS = 1 << 62
 _COLUMNS = ", ".join(COLUMNS)
 _INSERT = f"INSERT INTO items ({_COLUMNS}) VALUES ({', '.join('?' for _ in COLUMNS)})"
 
@@ -184,13 +182,13 @@ class Store:
 
     def present(self, ids: list[int]) -> list[int]:
         """Return those of the ids that are stored."""
-        rows = self.connection.execute(f"SELECT id FROM items WHERE {_HAS_LISTED_ID}", [json.dumps(ids)])
+        rows = self.connection.execute(f"SELECT id FROM items WHERE {HAS_LISTED_ID}", [json.dumps(ids)])
         return [row[0] for row in rows]
 
     def rows(self, ids: list[int]) -> list[Row]:
         """Return the rows of these ids, in their order."""
         records = self.connection.execute(
-            f"SELECT {_COLUMNS} FROM {self._source} WHERE {_HAS_LISTED_ID}", [json.dumps(ids)]
+            f"SELECT {_COLUMNS} FROM {self._source} WHERE {HAS_LISTED_ID}", [json.dumps(ids)]
         )
         by_id = {record[0]: self._checked(record) for record in records}
         if len(by_id) < len(ids):
@@ -206,7 +204,7 @@ class Store:
             if last is not None and row.id <= last:
                 # Damaged pages that point to each other could otherwise yield the same rows forever.
                 raise self._damaged(f"holds the item {row.id} after the item {last}")
-            n_items, total, last = n_items + 1, (total + record[-1]) % _SUM_MODULUS, row.id
+            n_items, total, last = n_items + 1, (total + record[-1]) % SUM_MODULUS, row.id
             yield row
         if (n_items, total) != expected:
             raise self._damaged(f"holds {n_items} items where {expected[0]} were written")
@@ -231,12 +229,12 @@ class Store:
 
     def has_labels_besides(self, ids: list[int]) -> bool:
         """Return whether an item that is not among these has a label."""
-        query = f"SELECT 1 FROM {self._source} WHERE label IS NOT NULL AND NOT {_HAS_LISTED_ID} LIMIT 1"
+        query = f"SELECT 1 FROM {self._source} WHERE label IS NOT NULL AND NOT {HAS_LISTED_ID} LIMIT 1"
         return self.connection.execute(query, [json.dumps(ids)]).fetchone() is not None
 
     def places(self, ids: list[int]) -> dict[int, tuple[int, int]]:
         """Return slot and checksum of the vector of each id; only the vector itself tells whether they are right."""
-        query = f"SELECT id, slot, vector_sum FROM {self._source} WHERE {_HAS_LISTED_ID}"
+        query = f"SELECT id, slot, vector_sum FROM {self._source} WHERE {HAS_LISTED_ID}"
         places = {}
         for item, slot, total in self.connection.execute(query, [json.dumps(ids)]):
             if type(slot) is not int or type(total) is not int:
@@ -290,9 +288,9 @@ class Store:
             return
         chosen = [json.dumps(ids)]
         n_gone, total = self.connection.execute(
-            f"SELECT count(*), coalesce(sum(checksum), 0) FROM items WHERE {_HAS_LISTED_ID}", chosen
+            f"SELECT count(*), coalesce(sum(checksum), 0) FROM items WHERE {HAS_LISTED_ID}", chosen
         ).fetchone()
-        self.connection.execute(f"DELETE FROM items WHERE {_HAS_LISTED_ID}", chosen)
+        self.connection.execute(f"DELETE FROM items WHERE {HAS_LISTED_ID}", chosen)
         self._count(-n_gone, -total)
 
     def _check_generation(self, n_acknowledged: int) -> None:
@@ -327,7 +325,7 @@ class Store:
 
     def _count(self, n_items: int, checksums: int) -> None:
         self.set_fact("n_items", self.fact("n_items") + n_items)
-        self.set_fact("checksum_sum", (self.fact("checksum_sum") + checksums) % _SUM_MODULUS)
+        self.set_fact("checksum_sum", (self.fact("checksum_sum") + checksums) % SUM_MODULUS)
 
     def _missing(self, item: int) -> Exception:
         """Return the error for an item without a row, which is damage if the blocks know the item."""
