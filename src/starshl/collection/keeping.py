@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .._threads import tiles
 from .quantization import RecordLayout
 from .snapshot import Snapshot
 from .store import Store
@@ -19,8 +20,8 @@ _ITEMS_AT_ONCE = 4096  # 32 MB if a vector has 2,000 float32 numbers
 
 def batches(ids: list[int]) -> Iterator[list[int]]:
     """Yield ids in portions whose vectors fit in memory."""
-    for start in range(0, len(ids), _ITEMS_AT_ONCE):
-        yield ids[start : start + _ITEMS_AT_ONCE]
+    for part in tiles(len(ids), _ITEMS_AT_ONCE):
+        yield ids[part]
 
 
 def compact_vectors(folder: Path, store: Store, snapshot: Snapshot, generation: int) -> str:
@@ -34,10 +35,7 @@ def compact_vectors(folder: Path, store: Store, snapshot: Snapshot, generation: 
 def replace_vectors(folder: Path, store: Store, ids: list[int], vectors: np.ndarray, kind: str, generation: int) -> str:
     """Write new vectors of all items to a new file; return its name. Only inside a change."""
     layout = RecordLayout(kind, vectors.shape[1])
-    starts = range(0, len(ids), _ITEMS_AT_ONCE)
-    portions = (
-        (ids[start : start + _ITEMS_AT_ONCE], layout.pack(vectors[start : start + _ITEMS_AT_ONCE])) for start in starts
-    )
+    portions = ((ids[part], layout.pack(vectors[part])) for part in tiles(len(ids), _ITEMS_AT_ONCE))
     return _write(folder, store, portions, layout, generation)
 
 
