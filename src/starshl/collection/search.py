@@ -145,9 +145,10 @@ def search_within(snapshot: Snapshot, store: Store, queries: Queries, radius: An
 def novelty_of(hasher: BaseHasher, X: SamplesLike) -> np.ndarray:
     """Return how different each query is from the training rows of the hasher, or say which hashers can tell."""
     if not hasattr(hasher, "novelty"):
+        name = type(inner_hasher(hasher)).__name__
         raise ValueError(
-            f"A {type(inner_hasher(hasher)).__name__} cannot tell whether a query is like its training rows. StarRidge, StarSHL and "
-            "HybridHasher can: fit one of them and call replace_hasher."
+            f"A {name} cannot tell whether a query is like its training rows. StarRidge, StarSHL and HybridHasher can: "
+            "fit one of them and call replace_hasher."
         )
     return np.asarray(cast(Any, vector_hasher(hasher, X)).novelty(X))
 
