@@ -98,6 +98,14 @@ def test_a_file_without_a_record_still_loads_and_says_so(ridge, tmp_path):
     assert model_card(load(tmp_path / "odd.star"))["data"] == {}
 
 
+def test_rows_are_counted_without_labels_whatever_holds_them(digits):
+    X = digits[0][:60]
+    kernels = np.stack([X @ X.T, (X @ X.T) ** 2]) / 1e6
+    of_kernels = StarRidge(4, kernels="precomputed", n_codewords=3, random_state=0).fit(kernels)
+    of_any_labels = LSHash(4, random_state=0).fit(X, ["one label, which nobody reads"])
+    assert [hasher.fit_record_["rows"] for hasher in (of_kernels, of_any_labels)] == [60, 60]
+
+
 def test_measurements_take_tables_and_lists(digits):
     X, y = digits
     hasher = StarRidge(8, random_state=0).fit(X[:200], y[:200])

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from ._threads import using_threads
@@ -59,7 +59,8 @@ def all_or_nothing(fit: Fit) -> Fit:
         if not hasattr(learner, "n_bits_"):
             learner.n_bits_ = int(learner.n_bits)
         if is_outermost:
-            learner.fit_record_ = describe_fit(*_data_of(*args, **kwargs))
+            holds_kernels = get_tags(learner).input_tags.pairwise
+            learner.fit_record_ = describe_fit(*_data_of(*args, **kwargs), holds_kernels=holds_kernels)
         if not is_learner:
             del learner._is_learner
             self.__dict__ = learner.__dict__

@@ -37,9 +37,14 @@ def outermost_fit() -> Iterator[bool]:
         _INSIDE_A_FIT.reset(token)
 
 
-def describe_fit(X: Any, y: Any) -> dict[str, Any]:
-    """Return the record of a fit on samples and labels, the same for the same data and versions."""
-    n_rows, n_columns = _size(X, y)
+def describe_fit(X: Any, y: Any, *, holds_kernels: bool) -> dict[str, Any]:
+    """Return the record of a fit on samples and labels, the same for the same data and versions.
+
+    ``holds_kernels`` says that X is a kernel matrix, or several of them.
+    """
+    shape = _shape(X)
+    n_rows = int(shape[1] if holds_kernels else shape[0])
+    n_columns = int(shape[1]) if len(shape) == 2 else None
     return {
         "rows": n_rows,
         "columns": n_columns,
@@ -85,13 +90,6 @@ def data_digest(samples: Any) -> str | None:
 @cache
 def _versions_of_libraries() -> dict[str, str]:
     return {name: version(name) for name in ("numba", "numpy", "scikit-learn", "scipy")}
-
-
-def _size(X: Any, y: Any) -> tuple[int, int | None]:
-    shape = _shape(X)
-    n_columns = int(shape[1]) if len(shape) == 2 else None
-    # Of several kernel matrices, the first axis is not that of the rows.
-    return len(y) if hasattr(y, "__len__") else int(shape[0]), n_columns
 
 
 def _shape(X: Any) -> tuple[int, ...]:
