@@ -92,9 +92,7 @@ def main() -> None:
         if options.methods and not {method.method, method.name} & set(options.methods):
             continue
         n_bits = X.shape[1] if method.facts.full_length else options.bits
-        hasher = method.hasher_class(n_bits=n_bits, **method.params)
-        if "random_state" in hasher.get_params():
-            hasher.set_params(random_state=options.seed)
+        hasher = method.make(n_bits, seed=options.seed)
         try:
             line = measure(hasher, X, y, train, queries, options.encode_rows)
         except ValueError as error:

@@ -37,9 +37,7 @@ QUICK = {
 def candidates(n_bits):
     """Yield a name and an unfitted hasher: all methods with their variants, hybrid codes and preprocessing."""
     for each in configurations():
-        params = {**QUICK.get(each.method, {}), **each.params}
-        hasher = each.hasher_class(n_bits=n_bits, **params)
-        yield each.name, hasher.set_params(random_state=0) if "random_state" in hasher.get_params() else hasher
+        yield each.name, each.make(n_bits, **QUICK.get(each.method, {}))
     yield "HybridHasher", HybridHasher(n_bits=n_bits, random_state=0)
     yield "Scale, StarRidge", PreparedHasher([Scale()], StarRidge(n_bits, random_state=0))
     yield "picture_hasher", picture_hasher((28, 28), StarRidge(n_bits, random_state=0))

@@ -71,14 +71,11 @@ def written_files(figures: dict[str, Any]) -> dict[str, str]:
 
 def measure_all() -> dict[str, Any]:
     measured = []
-    for name, rows in SIZES.items():
+    for name in SIZES:
         if name != "digits" and datasets.locate(name) is None:
             print(f"{name} is not on this machine and is left out", file=sys.stderr)
             continue
-        dataset = datasets.get(name)
-        split = draw_rows(rows, dataset, 0, "gallery")
-        data = split_data(dataset, split, scaling="unit", dtype=np.float64)
-        measured.append(measure_dataset(name, data, list(configurations())))
+        measured.append(measure_dataset(name, rows_of(name), list(configurations())))
     kind = machine()
     return {"versions": versions(), "processor": kind["processor"], "cores": kind["cores"], "datasets": measured}
 
@@ -88,16 +85,19 @@ def measure_some(figures: dict[str, Any], names: list[str]) -> None:
     order = [method.name for method in configurations()]
     chosen = [method for method in configurations() if method.method in names]
     for stored in figures["datasets"]:
-        dataset = datasets.get(stored["name"])
-        data = split_data(
-            dataset, draw_rows(SIZES[stored["name"]], dataset, 0, "gallery"), scaling="unit", dtype=np.float64
-        )
+        data = rows_of(stored["name"])
         query = data.split.query.tolist().index(stored["retrieved"]["query"])
         measured = measure_dataset(stored["name"], data, chosen, query)
         kept = [line for line in stored["methods"] if line["method"] not in names]
         stored["methods"] = sorted(kept + measured["methods"], key=lambda line: order.index(line["variant"]))
         found = stored["retrieved"]["found"] | measured["retrieved"]["found"]
         stored["retrieved"]["found"] = {name: found[name] for name in order}
+
+
+def rows_of(name: str) -> SplitData:
+    """Return the rows of a data set, scaled to unit length; the same ones every time."""
+    dataset = datasets.get(name)
+    return split_data(dataset, draw_rows(SIZES[name], dataset, 0, "gallery"), scaling="unit", dtype=np.float64)
 
 
 def measure_dataset(
@@ -123,9 +123,7 @@ def measure_dataset(
 
 
 def make_hasher(method: Configuration, n_features: int) -> BaseHasher:
-    n_bits = n_features if method.facts.full_length else N_BITS
-    hasher = method.hasher_class(n_bits=n_bits, **method.params)
-    return hasher.set_params(random_state=0) if "random_state" in hasher.get_params() else hasher
+    return method.make(n_features if method.facts.full_length else N_BITS)
 
 
 def measure(hasher: BaseHasher, data: SplitData) -> tuple[dict[str, float], np.ndarray]:

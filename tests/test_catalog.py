@@ -32,7 +32,8 @@ def test_every_method_says_where_it_comes_from_and_what_it_costs(method):
 
 @every_configuration
 def test_a_hasher_knows_the_facts_of_its_own_setting(method):
-    hasher = method.hasher_class(n_bits=4, **method.params)
+    hasher = method.make(4, seed=7)
+    assert (hasher.n_bits, hasher.get_params().get("random_state", 7)) == (4, 7)
     assert hasher.current_facts == method.facts
     assert hasher.__sklearn_tags__().target_tags.required == method.facts.needs_labels
 

@@ -170,10 +170,7 @@ def codeword_peer(name: str, data, lengths, make) -> list[dict]:
 
 def catalog_method(data, method) -> list[dict]:
     n_bits = data.X_train.shape[1] if method.facts.full_length else 32
-    hasher = method.hasher_class(n_bits=n_bits, **method.params)
-    if "random_state" in hasher.get_params():
-        hasher.set_params(random_state=SEED)
-    hasher.fit(data.X_train, data.y_train)
+    hasher = method.make(n_bits, seed=SEED).fit(data.X_train, data.y_train)
     items = hasher.encode_database(data.X_train, data.y_train)
     return by_codes(method.name, data, hasher.encode(data.X_query), {"default": items})
 

@@ -86,6 +86,11 @@ class Configuration:
         """The name, with the note that follows it in a table."""
         return f"{self.name}, {self.facts.note}" if self.facts.note else self.name
 
+    def make(self, n_bits: int, *, seed: int = 0, **settings: Any) -> BaseHasher:
+        """Return a hasher that is not fitted, with further settings; a method that draws at random gets the seed."""
+        hasher = self.hasher_class(n_bits=n_bits, **settings, **self.params)
+        return hasher.set_params(random_state=seed) if "random_state" in hasher.get_params() else hasher
+
 
 def get_class(name: str) -> type[BaseHasher]:
     """Return the class of a method; no other name is ever imported."""

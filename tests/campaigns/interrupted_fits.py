@@ -66,9 +66,7 @@ def attack(method: Configuration, n_interruptions: int, rng: np.random.Generator
     """Refit one hasher until it has been interrupted so many times; count what became of it."""
     X, y = load_digits(return_X_y=True)
     X, y = X[:300] / 16.0, y[:300]
-    hasher = method.hasher_class(n_bits=4, **QUICK.get(method.method, {}), **method.params)
-    if "random_state" in hasher.get_params():
-        hasher.set_params(random_state=0)
+    hasher = method.make(4, **QUICK.get(method.method, {}))
     other = (np.ascontiguousarray(X[::-1] + 0.1), y[::-1])
     seconds = _seconds(lambda: hasher.fit(*other))
     complete = pickle.dumps(hasher)

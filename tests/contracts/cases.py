@@ -20,5 +20,4 @@ QUICK = {
 def make(name, n_bits=4, seed=0):
     """The hasher of a case, of few bits and with a fixed seed."""
     method = CASES[name]
-    hasher = method.hasher_class(n_bits=n_bits, **QUICK.get(method.method, {}), **method.params)
-    return hasher.set_params(random_state=seed) if "random_state" in hasher.get_params() else hasher
+    return method.make(n_bits, seed=seed, **QUICK.get(method.method, {}))
