@@ -56,6 +56,14 @@ def test_every_link_and_picture_of_the_pages_exists(results, tmp_path):
             assert (page.parent / address).is_file(), address
 
 
+@pytest.mark.parametrize("page", ["labels", "unsupervised"])
+def test_the_pages_of_the_other_studies_begin_with_the_data_sets_that_are_missing(page, results, tmp_path):
+    write_pages(results, tmp_path)
+    first = (tmp_path / "results" / f"{page}.md").read_text().split("\n## ")[1]
+    assert first.startswith("Which data sets")
+    assert all(name in first for name in ("CIFAR-10", "PASCAL07", "Letter", "Vowel"))
+
+
 def test_drawings_have_colors_for_light_and_dark_pages(results, tmp_path):
     write_pages(results, tmp_path)
     drawings = list((tmp_path / "results").glob("*.svg"))

@@ -100,6 +100,60 @@ def test_labels_section_joins_the_protocols_of_a_data_set_in_the_order_of_labels
     assert "With 1 label per class SSH is best" in told.lines[0]
 
 
+def with_unequal_classes(found):
+    """Give ten classes of which one has a fifth of all rows."""
+    found.random_precision, found.majority_accuracy = {0: 0.12}, {0: 0.2}
+    return found
+
+
+def test_where_classes_are_unequal_few_labels_are_shown_beside_what_needs_no_learning(made):
+    values = {
+        ("starshl-graph", 32): [
+            {"accuracy": 0.8, "accuracy, balanced": 0.7, "P@10": 0.6, "P@10, mean of classes": 0.5}
+        ],
+        ("ssh", 32): [{"accuracy, nearest code": 0.4, "P@10": 0.3, "P@10, mean of classes": 0.2}],
+    }
+    few = [with_unequal_classes(made(f"labels-usps-{n}", values).protocols[0]) for n in (1, 5)]
+    section = labels_section(few)
+    tables = {table.caption.split(" on the")[0].rstrip(","): table for table in blocks_of(section, Table)[:4]}
+    assert {name: table.rows[1:] for name, table in tables.items()} == {
+        "accuracy": (
+            ("SSH", "- / -", "0.400", "0.400"),
+            ("largest class", "-", "0.200", "0.200"),
+        ),
+        "accuracy, balanced": (("largest class", "-", "0.100", "0.100"),),
+        "P@10": (
+            ("SSH", "- / -", "0.300", "0.300"),
+            ("random order", "-", "0.120", "0.120"),
+            ("largest class", "-", "0.200", "0.200"),
+        ),
+        "P@10, mean of classes": (
+            ("SSH", "- / -", "0.200", "0.200"),
+            ("random order", "-", "0.100", "0.100"),
+            ("largest class", "-", "0.100", "0.100"),
+        ),
+    }
+    text = [line for block in blocks_of(section, Text) for line in block.lines]
+    [told] = [line for line in text if line.startswith("Classes are unequal")]
+    assert "P@10 of 0.120" in told
+    assert "accuracy of 0.200 (balanced: 0.100)" in told
+    [chart] = blocks_of(section, Chart)
+    assert [series.name for series in chart.series] == ["*SHL, graph kernel", "SSH"]
+
+
+def test_what_needs_no_learning_is_never_the_best_row(made):
+    values = {("lsh", 32): [{"P@10": 0.11, "mAP": 0.1}], ("itq", 32): [{"P@10": 0.1, "mAP": 0.11}]}
+    section = unsupervised_section(with_unequal_classes(made("unsupervised-usps", values).protocols[0]))
+    table = blocks_of(section, Table)[0]
+    assert table.columns[:4] == ("method", "P@10", "P@10, mean of classes", "mAP")
+    assert [row[:4] for row in table.rows[-2:]] == [
+        ("random order", "0.120", "0.100", "-"),
+        ("largest class", "0.200", "0.100", "-"),
+    ]
+    assert table.strong == {(0, 1), (1, 3)}
+    assert [row[0] for row in table.rows[:2]] == ["LSH", "ITQ"]
+
+
 def test_unsupervised_section_compares_clusters_alike_and_as_assigned(made):
     values = {
         ("starshl-clusters", 32): [{"P@10": 0.7, "mAP": 0.5, "ARI, codes": 0.6, "ARI, assigned": 0.61}],

@@ -8,6 +8,7 @@ from ..reports.document import difference, digits_apart, interval, listed, signe
 from ..reports.results import ProtocolResults
 from ..reports.statistics import Paired, means_of, paired, require_paired, shared_runs, summarize
 from .lineup import LINEUP, is_star, title_of
+from .unequal import told_if_unequal
 
 __all__ = [
     "STAR_KEYS",
@@ -22,7 +23,7 @@ __all__ = [
 STAR_KEYS = ("starshl-paper", "starshl")
 
 _LENGTHS_OF_THE_PAPERS_CURVES = (45, 15)
-_WARN_BELOW_RUNS = 5
+_WARN_BELOW_RUNS = 5  # as many as the paper has
 
 
 def shown_lengths(protocol: ProtocolResults) -> list[int]:
@@ -151,10 +152,4 @@ def _yardsticks(protocol: ProtocolResults) -> list[str]:
         sentences.append(f"A plain one-vs-one SVC has an accuracy of {svc.mean:.3f} on the queries.")
     if rows is not None:
         sentences.append(f"Euclidean search of the rows themselves has a P@10 of {rows.mean:.3f}.")
-    chance, largest = (summarize(own.values()) for own in (protocol.random_precision, protocol.majority_accuracy))
-    if protocol.unequal and chance is not None and largest is not None:
-        sentences.append(
-            f"Classes are unequal: a random order of the database has a P@10 of {chance.mean:.3f}, and naming the "
-            f"largest class an accuracy of {largest.mean:.3f} (balanced: {1 / protocol.n_classes:.3f})."
-        )
-    return sentences
+    return sentences + told_if_unequal(protocol)

@@ -25,7 +25,7 @@ from .overview import answer_section, claims_in_short, extent_section
 from .pictures import pictures_section
 from .printed_figures import SHOWN, printed_sections
 from .retrieval import reading_notes, retrieval_section
-from .studies import unsupervised_section
+from .studies import labels_scope, unsupervised_scope, unsupervised_section
 from .transduction import transductive_section
 
 __all__ = ["OTHER_PAGES", "write_pages"]
@@ -98,6 +98,8 @@ def _appendix(results: Results) -> dict[str, tuple[str, list[Section]]]:
         "labels": label_sections(results),
         "unsupervised": [unsupervised_section(p) for p in results.of_task("unsupervised") if p.lengths],
     }
+    for name, scope in (("labels", labels_scope()), ("unsupervised", unsupervised_scope())):
+        studies[name] = [scope, *studies[name]] if studies[name] else []
     titles = {
         "transductive": "Inductive and transductive accuracy",
         "labels": "Few labels",

@@ -15,6 +15,7 @@ from ..reports.tables import Runs, line_over, table_of_means
 from .findings import STAR_KEYS, retrieval_findings, shown_lengths
 from .lineup import is_star, title_of
 from .notes import introduction, section_title
+from .unequal import BALANCED
 
 __all__ = ["labels_used", "reading_notes", "retrieval_section"]
 
@@ -23,7 +24,6 @@ Points: TypeAlias = Callable[[str], Iterable[tuple[float, Runs]]]
 
 _OURS = (*STAR_KEYS, "starridge")
 SELF_CODED = "P@10, self-coded"
-BALANCED = "accuracy, balanced"
 _DETAILS = (
     *(("labels used", 0), ("P@10", 3), (SELF_CODED, 3)),
     *(("P@50", 3), ("mAP", 3), ("PR area", 3), ("P(r<=2)", 3), ("empty balls", 2)),

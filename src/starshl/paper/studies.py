@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from .._words import counted
 from ..reports.document import Block, Chart, Section, Series, Table, Text, difference, interval, listed
-from ..reports.results import ProtocolResults
+from ..reports.results import CLASS_MEAN, ProtocolResults
 from ..reports.statistics import means_of, require_paired, shared_runs
 from ..reports.tables import Runs, line_over, table_of_means
 from .figures import FIGURES
@@ -14,8 +14,34 @@ from .findings import contest, few_runs
 from .lineup import LINEUP, is_star, title_of
 from .notes import extent_line, introduction, section_title
 from .retrieval import labels_used
+from .unequal import BALANCED, MAJORITY, RANDOM, rows_without_learning, told_if_unequal
 
-__all__ = ["labels_section", "unsupervised_section"]
+__all__ = ["labels_scope", "labels_section", "unsupervised_scope", "unsupervised_section"]
+
+_GRAY_PIXELS = (
+    "On the gray pixels of CIFAR-10 and PASCAL07, neighbors seldom share a class (see float search on their pages)"
+)
+
+
+def labels_scope() -> Section:
+    """Return which of the paper's data sets have no study of few labels, and why."""
+    lines = (
+        f"{_GRAY_PIXELS}, so rows without labels hardly help, and these two are not in this study; defaults.md has "
+        "figures of CIFAR-10.",
+        "Letter and Vowel are not in it either: 3,000 rows of Letter do not hold 100 labels of each of 26 classes, and "
+        "Vowel has only 90 rows of each class. For Letter, defaults.md has figures with up to 20 labels per class.",
+    )
+    return Section("Which data sets", "labels-scope", [Text(lines)])
+
+
+def unsupervised_scope() -> Section:
+    """Return which of the paper's data sets have no study without labels, and why."""
+    lines = (
+        f"{_GRAY_PIXELS}, so clusters do not follow the classes, and these two are not in this study; defaults.md has "
+        "figures of CIFAR-10.",
+        "Letter and Vowel are not in it either: the paper uses them for transduction only.",
+    )
+    return Section("Which data sets", "unsupervised-scope", [Text(lines)])
 
 
 def _lines(named_points: Iterable[tuple[str, Iterable[tuple[float, Runs]]]]) -> tuple[Series, ...]:
@@ -28,15 +54,13 @@ def labels_section(group: list[ProtocolResults]) -> Section:
     by_labels = {_n_labels(protocol): protocol for protocol in sorted(group, key=_n_labels)}
     any_of = next(iter(by_labels.values()))
     extents = Text(tuple(extent_line(protocol) for protocol in by_labels.values()))
-    accuracy, precision = (_label_values(by_labels, metric) for metric in ("accuracy", "P@10"))
+    accuracy = _label_values(by_labels, "accuracy")
     lines = _lines((title, zip(by_labels, cells, strict=True)) for title, cells in accuracy.items())
     title, ticks = "Accuracy on the queries over labels per class", tuple(by_labels)
     chart = Chart(title, "labels per class", "accuracy", lines, ticks, log_x=len(ticks) > 1)
     text = Text(tuple(_label_sentences(by_labels, accuracy)))
-    used = _labels_used(by_labels)
-    tables = [
-        _labels_table(metric, cells, ticks, used) for metric, cells in (("accuracy", accuracy), ("P@10", precision))
-    ]
+    shown = ("accuracy", BALANCED, "P@10", CLASS_MEAN) if any_of.unequal else ("accuracy", "P@10")
+    tables = [_labels_table(metric, by_labels) for metric in shown]
     places = [f"{n_labels} per class" for n_labels in by_labels]
     gaps = _best_other_table("accuracy", places, _by_place(accuracy, places))
     blocks: list[Block | None] = [introduction(any_of, with_extent=False), extents, text, chart, *tables, gaps]
@@ -80,15 +104,21 @@ def _label_sentences(
     for place, n_labels in enumerate(by_labels):
         where = f"With {counted(n_labels, 'label')} per class"
         sentences += contest(where, "accuracy", {method: cells[place] for method, cells in accuracy.items()})
+    sentences += told_if_unequal(next(iter(by_labels.values())))
     return sentences + few_runs(min(protocol.n_runs for protocol in by_labels.values()))
 
 
-def _labels_table(
-    metric: str, values: Mapping[str, list[dict[int, float]]], labels: tuple[int, ...], used: dict[str, str]
-) -> Table:
-    columns = ("method", "labels used", *(f"{n} per class" for n in labels))
+def _labels_table(metric: str, by_labels: dict[int, ProtocolResults]) -> Table:
+    cells: dict[str, Sequence[Runs]] = dict(_label_values(by_labels, metric))
+    baselines = [rows_without_learning(protocol, [metric]) for protocol in by_labels.values() if protocol.unequal]
+    for name in (RANDOM, MAJORITY):
+        row = [known[name][0] for known in baselines]
+        cells |= {name: row} if len(row) == len(by_labels) and any(row) else {}
+    columns = ("method", "labels used", *(f"{n} per class" for n in by_labels))
     caption = f"{metric} on the queries, mean and deviation over runs; best in bold"
-    return table_of_means(caption, columns, values, notes=used)
+    if metric in (BALANCED, CLASS_MEAN):
+        caption = f"{metric}, on the queries, every class counts the same; mean and deviation over runs, best in bold"
+    return table_of_means(caption, columns, cells, skip=(RANDOM, MAJORITY), notes=_labels_used(by_labels))
 
 
 def _by_place(values: Mapping[str, list[dict[int, float]]], places: list[str]) -> list[dict[str, dict[int, float]]]:
@@ -125,7 +155,7 @@ def unsupervised_section(protocol: ProtocolResults) -> Section:
     )
     titles = [title_of(method) for method in protocol.methods]
     cells = {title: [by_metric[metric][title] for metric in metrics] for title in titles}
-    table = table_of_means(caption, ("method", *metrics), cells)
+    table = _unsupervised_table(caption, protocol, metrics)
     sentences = [
         "*SHL, StarRidge and the k-means start see no labels but are given the true number of classes as the number of "
         "clusters; so is the k-means on the codes behind ARI. The other methods learn without that number."
@@ -135,6 +165,7 @@ def unsupervised_section(protocol: ProtocolResults) -> Section:
         sentences.append(f"{listed(impossible)} cannot make codes of {n_bits} bits from so few features.")
     for metric in metrics[:3]:
         sentences += contest(f"At {n_bits} bits", metric, by_metric[metric])
+    sentences += told_if_unequal(protocol)
     text = Text(tuple(sentences + few_runs(protocol.n_runs)))
     shown = _lines((title, enumerate(measured)) for title, measured in cells.items())
     title = f"Codes of {n_bits} bits without labels, by four measures"
@@ -142,3 +173,13 @@ def unsupervised_section(protocol: ProtocolResults) -> Section:
     gaps = _best_other_table("All metrics", list(metrics), list(by_metric.values()))
     blocks: list[Block | None] = [introduction(protocol), text, chart, table, gaps]
     return Section(section_title(protocol), protocol.name, [block for block in blocks if block is not None])
+
+
+def _unsupervised_table(caption: str, protocol: ProtocolResults, metrics: Sequence[str]) -> Table:
+    shown = [metrics[0], CLASS_MEAN, *metrics[1:]] if protocol.unequal else list(metrics)
+    n_bits = protocol.lengths[-1]
+    cells: dict[str, Sequence[Runs]] = {
+        title_of(method): [protocol.values(method, n_bits, metric) for metric in shown] for method in protocol.methods
+    }
+    cells |= rows_without_learning(protocol, shown) if protocol.unequal else {}
+    return table_of_means(caption, ("method", *shown), cells, skip=(RANDOM, MAJORITY))
