@@ -57,6 +57,7 @@ NO_LABELS = {
     "mnist": replace(MAIN["mnist"], n_train=2500, n_query=1),
     "pendigits": replace(MAIN["pendigits"], n_query=1),
     "agnews": replace(MAIN["agnews"], n_train=2500, n_query=1),
+    "cifar": replace(MAIN["cifar"], n_train=2500, n_query=1),
 }
 TRANSDUCTIVE = {
     "vowel": Task("Vowel 330/220", "vowel", 330, 220, "range"),
