@@ -67,8 +67,10 @@ def train_rbm(
     reconstruction error of each epoch.
     """
     dtype = rows.dtype
+    # Weights and biases start as in Hinton's guide to training such machines (2010).
     weights = (0.01 * rng.standard_normal((rows.shape[1], n_hidden))).astype(dtype)
-    # Biases at the log-odds of the data spare the weights the work of learning the mean.
+    # Biases at the log-odds of the data spare the weights the work of learning the mean; those of constant features,
+    # which would be infinite, are cut off.
     share = np.clip(rows.mean(axis=0), 0.01, 0.99)
     visible, hidden = np.log(share / (1 - share)), np.zeros(n_hidden, dtype)
     speeds = [np.zeros_like(weights), np.zeros_like(visible), np.zeros_like(hidden)]

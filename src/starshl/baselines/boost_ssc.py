@@ -146,14 +146,18 @@ def _boost(
         above = ranked.ranks[feature] > cut
         votes = np.where(above[pairs.first] == above[pairs.second], 1.0, -1.0)
         r = float(np.sum(weights * signs * votes))
-        alphas[b] = min(0.5 * np.log((1 + r) / (1 - r)), _MAX_WEIGHT) if 0 < r < 1 else 0.0
-        if r >= 1:
-            alphas[b] = _MAX_WEIGHT
+        alphas[b] = _stump_weight(r)
         weights *= np.exp(-alphas[b] * signs * votes)
         loss *= weights.sum()
         weights /= weights.sum()
         losses[b] = loss
     return stumps, alphas, losses
+
+
+def _stump_weight(r: float) -> float:
+    if r <= 0:
+        return 0.0
+    return _MAX_WEIGHT if r >= 1 else min(0.5 * np.log((1 + r) / (1 - r)), _MAX_WEIGHT)
 
 
 def _best_of_all(ranked: RankedFeatures, pairs: Pairs, weights: np.ndarray, taken: np.ndarray) -> tuple[int, int]:

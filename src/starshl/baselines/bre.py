@@ -232,6 +232,7 @@ def learn_weights(
     """Return weights of all training rows, shape (n_bits, n_rows), and the objective after each sweep."""
     n_rows = len(K)
     subsets = np.stack([rng.permutation(n_rows)[:n_support] for _ in range(n_bits)])
+    # Any scale would do: codes are signs, and the thresholds of a weight grow with the weights.
     weights = 0.001 * rng.standard_normal((n_bits, n_support))
     scores = np.stack([w @ K[subset] for w, subset in zip(weights, subsets, strict=True)])
     codes = signs_of(scores)

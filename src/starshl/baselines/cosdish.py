@@ -19,6 +19,7 @@ from ._cosdish_loops import descend_by_flips
 
 __all__ = ["COSDISH"]
 
+# A larger share makes smoother functions, a smaller one follows the learned codes more closely.
 _DEFAULT_REGULARIZATION = {"linear": 0.1, "kernel": 1e-4}
 
 

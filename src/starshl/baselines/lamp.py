@@ -201,6 +201,7 @@ class LAMP(BaseHasher):
 def _inverse_root(kernel: np.ndarray) -> np.ndarray:
     """Return T of shape (n_anchors, rank) with Tᵀ K T = I, so that KT holds coordinates in the span."""
     values, vectors = eigh(kernel.astype(np.float64))
+    # Of a kernel in single precision, smaller ones are rounding, whose inverse roots would be noise.
     kept = values > 1e-6 * values[-1]
     return vectors[:, kept] / np.sqrt(values[kept])
 
@@ -214,6 +215,6 @@ def _random_start(rows: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
 def _reweighted(importance: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return pair weights after one AdaBoost round with votes ``right`` in ±1, of mean 1."""
     edge = float(importance @ right) / importance.sum()
-    edge = min(max(edge, 0.0), 0.999)
+    edge = min(max(edge, 0.0), 0.999)  # an edge of 1 would give infinite weights
     importance = importance * np.exp(-0.5 * np.log((1 + edge) / (1 - edge)) * right)
     return importance / importance.mean()

@@ -145,7 +145,7 @@ class MLH(LinearHasher):
         draw = _PairSource(self, X, y, pairs, self.similar_share, rng)
         reduced = centered_rows(X, self.n_components)
         rows = unit_rows(reduced.rows)
-        weights = 0.1 * rng.standard_normal((n_bits, rows.shape[1]))
+        weights = 0.1 * rng.standard_normal((n_bits, rows.shape[1]))  # the start of the authors' program
         if self.radius == "auto":
             self.radius_ = _radius_of_random_codes(signs_of(project(rows, weights)), draw(_PAIRS_FOR_RADIUS))
         else:
@@ -248,6 +248,7 @@ class _PairSource:
 def _radius_of_random_codes(bits: np.ndarray, pairs: Pairs) -> int:
     similar = pairs.similarity > 0
     if not similar.any():
+        # Nothing to measure by; most dissimilar pairs are farther apart, at about half of the bits.
         return bits.shape[1] // 4
     distances = np.count_nonzero(bits[pairs.first[similar]] != bits[pairs.second[similar]], axis=1)
     return int(np.quantile(distances, 0.3, method="inverted_cdf"))

@@ -13,7 +13,7 @@ from sklearn.semi_supervised import LabelSpreading
 
 __all__ = ["PoissonLearning", "spreading_on_neighbors"]
 
-_N_NEIGHBORS = 10
+_N_NEIGHBORS = 10  # as in Calder et al. 2020, who introduced Poisson learning
 _MAX_STEPS = 1000
 
 
