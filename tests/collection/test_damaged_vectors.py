@@ -192,6 +192,15 @@ def test_a_damaged_row_is_refused_when_it_is_read(kept, rows, spoil):
                 read()
 
 
+def test_a_slot_that_cannot_be_is_reported_with_its_item(kept):
+    run(kept, "UPDATE items SET slot = -3 WHERE id = 7")
+    with (
+        Collection(kept, read_only=True) as collection,
+        pytest.raises(CollectionFormatError, match="vector of item 7 "),
+    ):
+        collection.vectors([5, 7, 9])
+
+
 def run(folder, statement):
     connection = sqlite3.connect(folder / "items.sqlite")
     with connection:

@@ -87,7 +87,7 @@ class VectorFile:
         """Return the records of items, or refuse the file if one is not what was stored."""
         slots = np.array([places[item][0] for item in ids], np.int64)
         if len(slots) and slots.min() < 0:
-            raise self._damaged(int(slots.min()))
+            raise self._damaged(ids[int(slots.argmin())])
         n_slots = int(slots.max()) + 1 if len(slots) else 0
         self.check_length(n_slots)
         records = self._mapping(n_slots)[slots]
