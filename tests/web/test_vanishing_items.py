@@ -97,6 +97,23 @@ def test_a_lesson_whose_items_vanish_while_it_is_shown_is_prepared_again(ask, se
     assert (answered.status_code, "Reload the page" in answered.json()["detail"]) == (409, True)
 
 
+def test_hits_are_explained_together_and_those_that_vanish_not_at_all(ask, searcher, rows, monkeypatch):
+    explain, asked = Collection.explain, []
+
+    def after_a_removal(self, X, hits, **options):
+        asked.append([hit.id for hit in hits])
+        if len(asked) == 2:
+            searcher.remove(asked[1][:1]).result(60)
+        return explain(self, X, hits, **options)
+
+    monkeypatch.setattr(Collection, "explain", after_a_removal)
+    body = {"vectors": rows[:1].tolist(), "k": 3, "explain": True}
+    for n_calls, expected in ((1, [True] * 3), (1 + 4, [False, True, True])):
+        (found,) = ask("POST", f"{THINGS}/search", json=body).json()["results"]
+        assert [hit["explanation"] is not None for hit in found["hits"]] == expected
+        assert len(asked) == n_calls
+
+
 def test_paging_goes_on_when_an_item_vanishes(ask, searcher, monkeypatch):
     get, gone = Collection.get, []
 

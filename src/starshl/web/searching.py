@@ -76,14 +76,18 @@ def explained(
     if items is not None:
         unique = sorted(set(items))
         X = collection.vectors(unique)[np.searchsorted(unique, items)]
+    metric = options.metric or "euclidean"
     return [
-        replace(each, explanations=[_explanation(collection, row[None], hit, options) for hit in each.hits])
+        replace(each, explanations=_explanations(collection, row[None], each.hits, metric))
         for row, each in zip(X, found, strict=True)
     ]
 
 
-def _explanation(collection: Collection, X: np.ndarray, hit: Hit, options: SearchOptions) -> Explanation | None:
+def _explanations(collection: Collection, X: np.ndarray, hits: list[Hit], metric: str) -> list[Explanation | None]:
+    """Explain hits together, so that the query is encoded once; None for an item that was removed since."""
     try:
-        return collection.explain(X, [hit], metric=options.metric or "euclidean")[0]
+        return [*collection.explain(X, hits, metric=metric)]
     except KeyError:
-        return None  # the item was removed since it was found
+        if len(hits) == 1:
+            return [None]
+        return [reason for hit in hits for reason in _explanations(collection, X, [hit], metric)]
