@@ -11,6 +11,7 @@ from ..answers import Label
 from ..teaching import Lesson
 from .errors import UnknownError
 from .lessons import label_from_text
+from .present import unknown_ids
 from .searcher import Searcher
 
 __all__ = ["Done", "LessonChange", "make_change", "make_changes"]
@@ -69,11 +70,9 @@ def make_change(searcher: Searcher, lesson: Lesson, change: LessonChange) -> Don
         with lesson.collection.receipting(receipt, change.action):
             return make(lesson, change)
 
-    try:
-        # While nothing else is written, such as a snapshot.
+    # While nothing else is written, such as a snapshot.
+    with unknown_ids():
         done: Done = searcher.undisturbed(once).result()
-    except KeyError as error:
-        raise UnknownError(str(error.args[0])) from error
     return done
 
 

@@ -16,8 +16,9 @@ from ..base import BaseHasher
 from ..collection import Collection
 from .chosen import Chosen, Given, Matching, New, receipting, stored_before
 from .encoding import Encoded
-from .errors import BusyError, NotWritableError, UnknownError
+from .errors import BusyError, NotWritableError
 from .events import Observer
+from .present import unknown_ids
 from .requests import Filters, NewItems, WriteKey
 
 __all__ = ["Writer"]
@@ -93,11 +94,7 @@ class Writer:
 
     def remove_matching(self, filters: Filters, key: WriteKey | None) -> Future[Written]:
         """Remove the items that pass filters when it is their turn."""
-
-        def remove(collection: Collection, chosen: np.ndarray) -> None:
-            collection.remove(chosen)
-
-        return self._change("remove", Matching(filters), remove, key)
+        return self._change("remove", Matching(filters), lambda collection, chosen: collection.remove(chosen), key)
 
     def declare_fields(self, fields: Mapping[str, str]) -> Future[None]:
         """Declare metadata fields; those that are declared already keep their types."""
@@ -153,11 +150,8 @@ class Writer:
                 if before is not None:
                     return before
                 ids = chosen.ids(collection)
-                try:
-                    with receipting(collection, key, ids):
-                        store(collection, ids)
-                except KeyError as error:
-                    raise UnknownError(str(error.args[0])) from error
+                with unknown_ids(), receipting(collection, key, ids):
+                    store(collection, ids)
             self._observer.changed(self._name, kind, len(ids), time.perf_counter() - started)
             return chosen.written(int(ids[0]) if len(ids) else 0, len(ids), repeated=False)
 
