@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import subprocess
 import sys
@@ -26,7 +25,6 @@ from .searcher import Searcher
 __all__ = ["FitRequest", "check_fit", "fit_again", "reencode"]
 
 _ROWS, _LABELS, _REQUEST, _MODEL, _ERROR = "rows.npy", "labels.json", "request.json", "hasher.star", "error.txt"
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

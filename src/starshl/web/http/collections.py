@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ... import __version__
 from ...answers import CollectionInfo
-from ..searcher import Searcher
 from .answers import Collections
 from .parts import InCollection, TheService, answer, in_thread, router
 from .schemas import FieldsRequest
@@ -24,16 +23,11 @@ async def list_collections(service: TheService) -> Collections:
 @routes.get("/{name}")
 async def describe_collection(collection: InCollection) -> CollectionInfo:
     """Say what a collection is and can do."""
-    return await _info(collection)
+    return await in_thread(collection.info)
 
 
 @routes.put("/{name}/fields")
 async def declare_fields(body: FieldsRequest, collection: InCollection) -> CollectionInfo:
     """Declare metadata fields, so that filters on them are fast; every item must fit, or nothing changes."""
     await answer(collection.declare_fields(body.fields))
-    return await _info(collection)
-
-
-async def _info(collection: Searcher) -> CollectionInfo:
-    found: CollectionInfo = await in_thread(collection.info)
-    return found
+    return await in_thread(collection.info)

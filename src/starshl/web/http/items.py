@@ -60,15 +60,13 @@ async def list_items(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> ItemPage:
     """List items by id."""
-    page: ItemPage = await in_thread(_page, collection, after, limit)
-    return page
+    return await in_thread(_page, collection, after, limit)
 
 
 @routes.post("/items/list")
 async def list_matching(body: ListRequest, collection: InCollection) -> ItemPage:
     """List the items that pass filters, by id."""
-    page: ItemPage = await in_thread(_page, collection, body.after, body.limit, body.to_filters())
-    return page
+    return await in_thread(_page, collection, body.after, body.limit, body.to_filters())
 
 
 @routes.post("/items/count")
@@ -95,8 +93,7 @@ async def remove_items(body: RemoveRequest, collection: InCollection, key: Key) 
 @routes.get("/items/{item}")
 async def get_item(item: ItemId, collection: InCollection, vectors: WithVectors = False) -> Item:
     """Return an item."""
-    found: list[Item] = await in_thread(_answers, collection, [item], vectors)
-    return found[0]
+    return (await in_thread(_answers, collection, [item], vectors))[0]
 
 
 @routes.delete("/items/{item}")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 from fastapi import APIRouter, Depends, Header, Path, Request
 
@@ -18,6 +19,7 @@ from .strict_json import StrictRoute
 
 __all__ = ["CollectionName", "InCollection", "Key", "TheMetrics", "TheService", "answer", "in_thread", "router"]
 
+Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -83,6 +85,8 @@ async def answer(future: Future[Result]) -> Result:
     return await asyncio.wrap_future(future)
 
 
-async def in_thread(function: Any, *arguments: Any, **settings: Any) -> Any:
+async def in_thread(
+    function: Callable[Parameters, Result], *arguments: Parameters.args, **settings: Parameters.kwargs
+) -> Result:
     """Call a function that may wait for the disk."""
     return await asyncio.to_thread(function, *arguments, **settings)

@@ -28,7 +28,7 @@ from ..errors import (
 )
 from .known_fields import arrived, known_fields
 
-__all__ = ["PROBLEM_SCHEMA", "PROBLEM_TYPE", "add_problem_handlers", "problem", "problem_of"]
+__all__ = ["PROBLEM_SCHEMA", "PROBLEM_TYPE", "add_problem_handlers", "problem"]
 
 PROBLEM_TYPE = "application/problem+json"
 PROBLEM_SCHEMA = {
@@ -107,8 +107,8 @@ def problem(
     return Response(json.dumps(content), status, dict(headers or {}), PROBLEM_TYPE)
 
 
-def problem_of(scope: Scope, error: Exception) -> Response:
-    """Return the problem that an error of the library or the service stands for."""
+def _problem_of(scope: Scope, error: Exception) -> Response:
+    """Return the problem that an error of the library or the service stands for: what is not named is a bad value."""
     for kind, (status, name) in _KINDS.items():
         if isinstance(error, kind):
             headers = {"Retry-After": "1"} if status == 503 else None
@@ -128,10 +128,7 @@ def problem_of(scope: Scope, error: Exception) -> Response:
         )
     if isinstance(error, ClientDisconnect):
         return problem(scope, 400, "The client left before it had sent everything.")
-    if isinstance(error, ValueError | ServiceError):
-        return problem(scope, 422, str(error))
-    _log.error("unexpected error", exc_info=error)
-    return problem(scope, 500, "Something unexpected went wrong; the log has the details under this request_id.")
+    return problem(scope, 422, str(error))
 
 
 def add_problem_handlers(app: FastAPI) -> None:
@@ -148,7 +145,7 @@ def add_problem_handlers(app: FastAPI) -> None:
         return _invalid(request.scope, error)
 
     async def from_library(request: Request, error: Exception) -> Response:
-        return problem_of(request.scope, error)
+        return _problem_of(request.scope, error)
 
     app.add_exception_handler(HTTPException, from_http)
     app.add_exception_handler(RequestValidationError, from_validation)

@@ -39,7 +39,7 @@ async def recommend(body: RecommendRequest, collection: InCollection) -> SearchA
     """Find what is like some stored items and unlike others, by their kept vectors; these items are left out."""
     options = body.to_options()
     found = await answer(await in_thread(collection.recommend, body.like, body.unlike, options))
-    return search_answer(found, await in_thread(collection.notes, options))
+    return search_answer(found, await notes_about(options, collection))
 
 
 @routes.post("/encode")
@@ -68,8 +68,7 @@ async def notes_about(options: SearchOptions, collection: Searcher) -> list[str]
     """Return the notes about filters, without a thread if there are none."""
     if options.where is None and options.labels is None:
         return []
-    notes: list[str] = await in_thread(collection.notes, options)
-    return notes
+    return await in_thread(collection.notes, options)
 
 
 async def _vectors(body: VectorsRequest | SearchRequest, collection: Searcher) -> Rows:

@@ -32,8 +32,7 @@ async def make_snapshot(
 ) -> Snapshot:
     """Write a snapshot of the present state."""
     wanted = None if body is None else body.name
-    made: Snapshot = await in_thread(service.snapshots(name).make, collection, wanted)
-    return made
+    return await in_thread(service.snapshots(name).make, collection, wanted)
 
 
 @routes.get("/{snapshot}", response_class=FileResponse, responses={200: {"description": "A tar file", **_FILE}})

@@ -37,7 +37,13 @@ async def explore(
     found = await in_thread(_gathered, workshop, question, part)
     template = _PARTS.get(part, "explore/page.html")
     about = await in_thread(_filters, workshop) if not part else {}
-    shown = {"page": found, "name": collection.name, "part": part, "most": MOST_NEIGHBORS, "active": "explore"}
+    shown: dict[str, Any] = {
+        "page": found,
+        "name": collection.name,
+        "part": part,
+        "most": MOST_NEIGHBORS,
+        "active": "explore",
+    }
     return render(template, request, **shown | about)
 
 

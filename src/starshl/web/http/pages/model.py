@@ -22,7 +22,7 @@ routes = APIRouter(include_in_schema=False)
 async def model(request: Request, collection: InCollection, service: TheService, part: str = "") -> Response:
     """Show the training run, and the figures of the search if they were measured."""
     workshop = service.workshop(collection.name)
-    run: TrainingRun = await in_thread(_run, collection)
+    run = await in_thread(_run, collection)
     values: dict[str, Any] = {
         "name": collection.name,
         "active": "model",
