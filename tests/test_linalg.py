@@ -6,6 +6,7 @@ from threadpoolctl import threadpool_limits
 
 from starshl.linalg import (
     gram,
+    inverse_of_kernel,
     nearest_rows,
     principal_directions,
     project,
@@ -22,6 +23,20 @@ def test_products_agree_with_numpy():
     assert np.allclose(project(A, B, np.arange(70.0)), A @ B.T + np.arange(70.0), atol=1e-12)
     assert np.allclose(gram(A), A.T @ A, atol=1e-10)
     assert np.allclose(gram(A, A[:, :3]), A.T @ A[:, :3], atol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_inverses_of_kernels_agree_with_numpy_and_are_symmetric(dtype):
+    kernel = (B @ B.T + 10 * np.eye(len(B))).astype(dtype)
+    inverse = inverse_of_kernel(kernel.copy())
+    assert inverse.dtype == dtype
+    assert np.array_equal(inverse, inverse.T)
+    assert np.allclose(inverse @ kernel, np.eye(len(B)), atol=1e-4)
+
+
+def test_an_indefinite_matrix_is_no_kernel():
+    with pytest.raises(np.linalg.LinAlgError, match="matrix of 2 rows plus its ridge is not positive definite"):
+        inverse_of_kernel(np.array([[1.0, 2.0], [2.0, 1.0]]))
 
 
 def test_squared_distances_agree_with_scipy_and_are_never_negative():

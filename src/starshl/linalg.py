@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import DTypeLike
-from scipy.linalg import eigh
+from scipy.linalg import eigh, get_lapack_funcs
 from scipy.sparse import csr_array, issparse
 
 from ._threads import run_all, single_threaded_blas, tiles
@@ -21,6 +21,7 @@ __all__ = [
     "column_means",
     "fill_by_tiles",
     "gram",
+    "inverse_of_kernel",
     "nearest_rows",
     "positive_peaks",
     "principal_directions",
@@ -77,6 +78,26 @@ def gram(A: np.ndarray, B: np.ndarray | None = None) -> np.ndarray:
     for part in parts[1:]:
         total += part
     return total
+
+
+def inverse_of_kernel(matrix: np.ndarray) -> np.ndarray:
+    """Return the inverse of a kernel matrix plus its ridge, in C order; the matrix is overwritten if it is, too."""
+    matrix = np.ascontiguousarray(matrix)
+    potrf, potri = get_lapack_funcs(("potrf", "potri"), (matrix,))
+    with single_threaded_blas():
+        # The transpose is what Fortran takes for the matrix, so that nothing is copied.
+        inverse, failed = potrf(matrix.T, lower=True, overwrite_a=True, clean=False)
+        if not failed:
+            inverse, failed = potri(inverse, lower=True, overwrite_c=True)
+    if failed:
+        raise np.linalg.LinAlgError(
+            f"The kernel matrix of {len(matrix)} rows plus its ridge is not positive definite. Use a Mercer kernel."
+        )
+    # LAPACK wrote one triangle, the lower one of the transpose.
+    full = inverse.T
+    for row in range(1, len(full)):
+        full[row, :row] = full[:row, row]
+    return full
 
 
 def squared_distances(A: np.ndarray, B: np.ndarray) -> np.ndarray:

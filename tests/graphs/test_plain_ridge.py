@@ -114,7 +114,7 @@ def test_a_sample_is_not_asked_where_the_graph_is_trusted(rows, targets):
 def test_a_matrix_that_is_no_kernel_is_refused(targets):
     matrix = -100.0 * np.eye(N_ROWS)
     graph = NeighborGraph.of_rows(np.arange(N_ROWS, dtype=float)[:, None])
-    with pytest.raises(np.linalg.LinAlgError, match="not positive semi-definite"):
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
         leave_one_out(KernelPlain(matrix), graph, np.array([0]), targets, 1.0)
 
 

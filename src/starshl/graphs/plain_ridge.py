@@ -12,12 +12,13 @@ from abc import ABC, abstractmethod
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, get_lapack_funcs, solve_triangular
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from .._digest import array_digest
 from .._threads import single_threaded_blas
 from .._types import Rows
 from ..kernels import Kernel, ScaledGaussian, compute_grams
+from ..linalg import inverse_of_kernel
 from .neighbor_graph import NeighborGraph
 
 __all__ = [
@@ -134,7 +135,7 @@ def labeled_scores_without_own(
     """Return positions among the labeled rows, and the scores of these rows from all other labeled rows alone."""
     some = _some_labeled(labeled)
     with single_threaded_blas():
-        inverse = inverse_with_ridge(_ridged(plain, labeled[some]), np.zeros(len(some)))
+        inverse = inverse_of_kernel(_ridged(plain, labeled[some]))
         return some, targets[some] - (inverse @ targets[some]) / inverse.diagonal()[:, None]
 
 
@@ -190,16 +191,4 @@ def inverse_with_ridge(gram: np.ndarray, ridge: np.ndarray) -> np.ndarray:
     """Return (gram + diag(ridge))^-1, which overwrites the matrix."""
     matrix = np.ascontiguousarray(gram)
     matrix[np.diag_indices_from(matrix)] += ridge.astype(matrix.dtype)
-    potrf, potri = get_lapack_funcs(("potrf", "potri"), (matrix,))
-    # The transpose is what Fortran takes for the matrix, so that nothing is copied.
-    factor, failed = potrf(matrix.T, lower=True, overwrite_a=True, clean=False)
-    inverse, also_failed = potri(factor, lower=True, overwrite_c=True)
-    if failed or also_failed:
-        raise np.linalg.LinAlgError(
-            f"The kernel matrix of {len(matrix)} rows is not positive semi-definite. Use a Mercer kernel."
-        )
-    # LAPACK wrote one triangle, the lower one of the transpose.
-    full = inverse.T
-    for row in range(1, len(full)):
-        full[row, :row] = full[:row, row]
-    return full
+    return inverse_of_kernel(matrix)

@@ -14,11 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from .._threads import single_threaded_blas, tiles
+from ..linalg import inverse_of_kernel
 
 __all__ = [
     "SMALLEST_RIDGE",
@@ -98,7 +98,7 @@ class LeaveOneOutLoss:
         matrix = (theta @ self.flat).reshape(self.n_rows, self.n_rows)
         matrix += 1.0
         matrix.flat[:: self.n_rows + 1] += ridge * theta.sum() * self.ridge_scale
-        inverse = _inverse(matrix)
+        inverse = inverse_of_kernel(matrix)
         dual = inverse @ self.targets
         diagonal = inverse.diagonal().copy()
         return leave_one_out_scores(self.targets, dual, diagonal), inverse, dual, diagonal
@@ -205,16 +205,3 @@ def _without_small_weights(loss: LeaveOneOutLoss, theta: np.ndarray, ridge: floa
         return theta
     with_all, with_kept = (loss.log_loss(loss.scores(weights, ridge)[0], temperature) for weights in (theta, kept))
     return theta if with_kept > _DROPPED_LOSS * with_all else kept
-
-
-def _inverse(matrix: np.ndarray) -> np.ndarray:
-    """Return the inverse of a positive definite matrix, which is overwritten."""
-    factor, info = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
-    if info == 0:
-        inverse, info = dpotri(factor, lower=1, overwrite_c=1)
-    if info != 0:
-        raise np.linalg.LinAlgError("The kernel matrix plus its ridge is not positive definite.")
-    upper = np.triu(inverse.T, 1)  # C order, where LAPACK's lower triangle is the upper one
-    full = upper + upper.T
-    full.flat[:: len(full) + 1] = inverse.diagonal()
-    return full
