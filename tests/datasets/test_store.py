@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -74,6 +75,18 @@ def test_source_with_other_arrays_is_refused_and_leaves_nothing(toy, web):
         datasets.get("toy")
     assert datasets.locate("toy") is None
     assert not list(datasets.cache_folder().iterdir())
+
+
+def test_a_set_that_another_process_fetches_meanwhile_is_taken(toy, web, monkeypatch):
+    def convert_too_late(paths):
+        with monkeypatch.context() as elsewhere:
+            register(elsewhere, sources=toy.sources, digest=toy.digest)
+            datasets.fetch("toy")  # as another process does, which removes the files of its download
+        return convert.pendigits_from_text(paths)
+
+    register(monkeypatch, sources=(replace(toy.sources[0], convert=convert_too_late),), digest=toy.digest)
+    assert len(datasets.get("toy")) == 12
+    assert [path.name for path in datasets.cache_folder().iterdir()] == ["toy.npz"]
 
 
 def test_second_source_is_used_when_the_first_fails(toy, web, monkeypatch):

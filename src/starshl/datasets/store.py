@@ -90,7 +90,12 @@ def fetch(name: str, *, progress: bool = False) -> Path:
         for source in entry.sources:
             try:
                 return _fetch_from(entry, source, report)
-            except (DownloadError, ChecksumError) as error:
+            except (ChecksumError, OSError) as error:
+                # Another process may have fetched the same set meanwhile, and removed what both were downloading.
+                if (path := locate(name)) is not None:
+                    return path
+                if not isinstance(error, ChecksumError | DownloadError):
+                    raise
                 failures.append((source, error))
     kind = type(failures[0][1]) if len({type(error) for _, error in failures}) == 1 else DownloadError
     reasons = " ".join(f"{source.label}: {error}" for source, error in failures)
@@ -176,20 +181,22 @@ def _fetch_from(entry: Entry, source: Source, report: Progress | None) -> Path:
     folder = cache_folder() / f"{entry.name}.download"
     files = source.fetch(folder, report)
     try:
-        arrays = source.convert(files)
-    except Exception as error:  # a damaged file can make a reader raise anything, even MemoryError
-        shutil.rmtree(folder)
-        raise ChecksumError(f"its files are not what they should be ({error}).") from error
-    try:
-        arrays = _checked(entry, arrays, source.label)
+        arrays = _checked(entry, _converted(source, files), source.label)
     except ChecksumError:
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)
         raise
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)  # type: ignore[arg-type]  # NumPy's stub takes any name for an option
     write_atomically(cache_folder() / entry.file, content.getvalue())
-    shutil.rmtree(folder)
+    shutil.rmtree(folder, ignore_errors=True)
     return cache_folder() / entry.file
+
+
+def _converted(source: Source, files: list[Path]) -> dict[str, np.ndarray]:
+    try:
+        return source.convert(files)
+    except Exception as error:  # a damaged file can make a reader raise anything, even MemoryError
+        raise ChecksumError(f"its files are not what they should be ({error}).") from error
 
 
 def _read(entry: Entry, path: Path) -> dict[str, np.ndarray]:
