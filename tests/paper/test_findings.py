@@ -22,6 +22,13 @@ def test_two_runs_have_no_interval_and_tell_their_differences():
     assert "2 paired runs, too few for an interval: +0.100, +0.200" in told
 
 
+def test_methods_that_are_equal_in_every_run_are_called_equal():
+    same = {0: 0.5, 1: 0.6, 2: 0.7}
+    assert contest("Here", "accuracy", {"StarRidge": same, "SVC": dict(same)}) == [
+        "Here StarRidge is best with accuracy 0.600, equal to SVC in all 3 runs."
+    ]
+
+
 def test_only_shared_runs_are_ranked():
     values = {"LSH": {0: 0.5, 1: 0.9}, "KSH": {0: 0.6}}
     assert contest("Here", "P@10", values)[0].startswith("Here KSH is best with P@10 0.600, 0.100 ahead of LSH")

@@ -23,7 +23,7 @@ __all__ = [
 STAR_KEYS = ("starshl-paper", "starshl")
 
 _LENGTHS_OF_THE_PAPERS_CURVES = (45, 15)
-_WARN_BELOW_RUNS = 5  # as many as the paper has
+_WARN_BELOW_RUNS = 5
 
 
 def shown_lengths(protocol: ProtocolResults) -> list[int]:
@@ -91,6 +91,8 @@ def contest(where: str, metric: str, values: Mapping[str, Mapping[int, float]]) 
 def describe_gap(first: Mapping[int, float], second: Mapping[int, float], name: str) -> str:
     """Write how far the first is ahead of, or behind, the second, which is called ``name``, and how sure that is."""
     gap = require_paired(first, second)
+    if not any(gap.differences):
+        return f"equal to {name} in {'the only run' if gap.n == 1 else f'all {gap.n} runs'}"
     size = signed(gap.difference).lstrip("+-")
     return f"{size} {'ahead of' if gap.difference >= 0 else 'behind'} {name} ({_with_interval(gap)})"
 

@@ -12,6 +12,7 @@ from .figures import FIGURES, Figure
 from .lineup import title_of
 from .notes import UNPUBLISHED_DATA_NOTE, unpublished
 from .pictures import N_RETRIEVED, PAPERS_LENGTH, QUERY_CLASS, QUERY_RULE
+from .unequal import BALANCED, MAJORITY, RANDOM, rows_without_learning
 
 __all__ = ["SHOWN", "printed_sections"]
 
@@ -19,7 +20,6 @@ SHOWN = (
     *("starshl-paper", "ksh", "bre", "1-agh", "2-agh", "sph", "lsh"),
     *("ksh-all", "starshl", "hc-sdh", "codeword-svm", "starridge", "float"),
 )
-RANDOM, MAJORITY = "random order", "largest class"
 
 _TITLES = {
     "pendigits": "Pendigits",
@@ -120,7 +120,7 @@ def _retrieval_tables(protocol: ProtocolResults) -> list[Table]:
     caption = f"Mean and deviation over {runs}; columns without a length: {longest} bits"
     tables = [_measured(protocol, caption, columns)]
     if protocol.unequal:
-        fair = {CLASS_MEAN: CLASS_MEAN, "accuracy": "accuracy", "balanced accuracy": "accuracy, balanced"}
+        fair = {CLASS_MEAN: CLASS_MEAN, "accuracy": "accuracy", "balanced accuracy": BALANCED}
         caption = (
             f"Unequal classes: figures in which every class counts the same, and the accuracy; {longest} bits, {runs}"
         )
@@ -135,19 +135,10 @@ def _measured(protocol: ProtocolResults, caption: str, columns: Sequence[tuple[s
         for method in (*SHOWN, *(("svc",) if protocol.unequal else ()))
     }
     if protocol.unequal:
-        cells |= _yardsticks(protocol, [metric for _, metric, _ in columns])
+        cells |= rows_without_learning(protocol, [metric for _, metric, _ in columns])
     names = ("method", *(name for name, _, _ in columns))
     skip = (title_of("float"), RANDOM, MAJORITY)
     return _without_empty(table_of_means(caption, names, cells, skip=skip, n_runs=protocol.n_runs))
-
-
-def _yardsticks(protocol: ProtocolResults, metrics: Sequence[str]) -> dict[str, Sequence[Runs]]:
-    """Return what a random order of the database scores, and what retrieving only the largest class does."""
-    even = dict.fromkeys(protocol.majority_accuracy, 1 / protocol.n_classes)
-    random = {"P@10": protocol.random_precision, "P@50": protocol.random_precision, CLASS_MEAN: even}
-    always = protocol.majority_accuracy
-    largest = {"P@10": always, "P@50": always, CLASS_MEAN: even, "accuracy": always, "accuracy, balanced": even}
-    return {name: [own.get(metric, {}) for metric in metrics] for name, own in ((RANDOM, random), (MAJORITY, largest))}
 
 
 def _class_table(protocol: ProtocolResults) -> Table | None:

@@ -17,9 +17,9 @@ RANDOM, MAJORITY = "random order", "largest class"
 def rows_without_learning(protocol: ProtocolResults, metrics: Sequence[str]) -> dict[str, list[Runs]]:
     """Return what a random order of the database scores, and what naming or retrieving only the largest class does."""
     even = dict.fromkeys(protocol.majority_accuracy, 1 / protocol.n_classes)
-    random = {"P@10": protocol.random_precision, CLASS_MEAN: even}
-    always = protocol.majority_accuracy
-    largest = {"P@10": always, CLASS_MEAN: even, "accuracy": always, BALANCED: even}
+    chance, always = protocol.random_precision, protocol.majority_accuracy
+    random = {"P@10": chance, "P@50": chance, CLASS_MEAN: even}
+    largest = {"P@10": always, "P@50": always, CLASS_MEAN: even, "accuracy": always, BALANCED: even}
     return {name: [own.get(metric, {}) for metric in metrics] for name, own in ((RANDOM, random), (MAJORITY, largest))}
 
 
