@@ -12,13 +12,11 @@ import argparse
 import random
 import sys
 from pathlib import Path
-from typing import Any
 
-from starshl.evaluation import RunSummary, SummaryFolder, summarize_record
+from starshl.evaluation import RunSummary, SummaryFolder, compare_rerun, summarize_record
 from starshl.paper import figures_named, make_plan
 
 SUMMARIES = Path(__file__).parents[2] / "results" / "summaries"
-PRINTED = 5e-4
 
 
 def main() -> None:
@@ -33,9 +31,10 @@ def main() -> None:
     n_different = 0
     for run in drawn:
         before, now = committed.get(run.key), summarize_record(run.perform())
-        largest = max(differences(before.scores, now.scores), default=0.0)
-        n_different += largest > PRINTED
-        print(f"{headline(before)} {headline(now)} largest difference {largest:.1e}  {run.title}", flush=True)
+        rerun = compare_rerun(before, now)
+        n_different += not rerun.equal
+        different = ", ".join(rerun.differences) or "no score"
+        print(f"{headline(before)} {headline(now)} {different} differs  {run.title}", flush=True)
     print(f"{len(drawn)} of {len(runs)} committed runs done again, {n_different} differ")
     sys.exit(n_different > 0)
 
@@ -43,16 +42,6 @@ def main() -> None:
 def headline(summary: RunSummary) -> str:
     scores = summary.scores
     return f"{scores.get('precision_at', {}).get(10, scores.get('accuracy', float('nan'))):.4f}"
-
-
-def differences(before: Any, now: Any) -> list[float]:
-    """Return the differences of all numbers from 0 to 1, whatever they are nested in."""
-    if isinstance(before, dict):
-        return [gap for name in before for gap in differences(before[name], now[name])]
-    if isinstance(before, list):
-        return [gap for own, other in zip(before, now, strict=True) for gap in differences(own, other)]
-    is_share = isinstance(before, float) and isinstance(now, float) and abs(before) <= 1
-    return [abs(before - now)] if is_share else []
 
 
 if __name__ == "__main__":

@@ -146,6 +146,71 @@ def test_runs_resume_from_summaries_kept_elsewhere(answer, places, tmp_path):
     assert found["n_runs"] == 2
 
 
+@pytest.fixture
+def kept(answer, places, tmp_path):
+    """A folder of summaries of three fast runs, from elsewhere."""
+    answer(*FAST, *places, "--summaries", tmp_path / "kept")
+    return tmp_path / "kept"
+
+
+def again(kept, tmp_path, name="again"):
+    folders = ("--records", tmp_path / name, "--output", tmp_path / f"report-{name}", "--summaries", kept)
+    return (*FAST, "--again", *folders, "--jobs", 1)
+
+
+def test_again_does_finished_runs_anew_and_finds_their_scores_equal(answer, starshl, kept, tmp_path):
+    (file,) = kept.iterdir()
+    before = file.read_bytes()
+    found = answer(*again(kept, tmp_path))
+    assert (found["n_done_now"], found["n_done_before"]) == (3, 0)
+    assert (found["n_equal"], found["n_different"], found["n_not_compared"]) == (3, 0, 0)
+    assert all(run["equal"] and not run["differences"] for run in found["compared"].values())
+    lines = starshl(*again(kept, tmp_path, "more")).stdout.splitlines()
+    assert lines[0] == "equal: LSH, 8 bits, retrieval-digits-300-300 run 0"
+    assert lines[3].endswith("third digit of every score: 3 equal, 0 different, 0 without an earlier summary.")
+    assert file.read_bytes() == before
+
+
+def test_again_names_the_scores_that_differ_and_ends_with_code_1(starshl, kept, tmp_path):
+    (file,) = kept.iterdir()
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    changed = next(line for line in lines if line.get("method") == "lsh")
+    true, changed["scores"]["pr_area"] = changed["scores"]["pr_area"], 0.9876
+    versions = next(line["value"] for line in lines if line.get("id") == changed["versions"])
+    versions["numpy"] = "1.0"
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    found = starshl(*again(kept, tmp_path))
+    assert found.exit_code == 1
+    assert f"different: LSH, 8 bits, retrieval-digits-300-300 run 0 (pr_area 0.9876, now {true:.4f})" in found.stdout
+    assert ": 2 equal, 1 different, 0 without" in found.stdout
+    assert "Other versions of libraries may be the cause: numpy 1.0, now " in found.stdout
+
+
+def test_again_takes_a_new_folder_of_records_each_time(answer, kept, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = (*FAST, "--again", "--summaries", kept, "--jobs", 1)
+    first, second = answer(*words), answer(*words)
+    assert first["records"] != second["records"]
+    assert first["n_done_now"] == second["n_done_now"] == 3
+    assert len(list((tmp_path / "starshl-again").iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--bits", 16), "has none of these runs"),
+        (("--bits", 8, "--records", "."), "which it compares them with"),
+    ],
+)
+def test_again_refuses_what_it_cannot_compare_before_any_run(starshl, answer, tmp_path, monkeypatch, words, told):
+    monkeypatch.chdir(tmp_path)
+    answer(*ONE_LENGTH, "--records", "runs", "--summaries", "summaries", "--jobs", 1)
+    found = starshl(*ONE_LENGTH, *words, "--again", "--summaries", "summaries")
+    assert found.exit_code == 2
+    assert told in found.stderr
+    assert not (tmp_path / "starshl-again").exists()
+
+
 def test_summaries_go_with_the_sources_in_a_clone_and_with_the_records_elsewhere(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert default_summaries(Path("records")) == Path("records/summaries")

@@ -39,6 +39,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "starshl reproduce --quick",
         "starshl reproduce --figure digits --bits 16,32 --methods starshl,ksh",
         "starshl reproduce --figure usps,pendigits --jobs 2",
+        "starshl reproduce --figure digits --bits 15 --again",
     ),
     "report": ("starshl report starshl-records -o report",),
     "images": ("starshl images photos -o album", "starshl images photos -o album --network"),

@@ -13,6 +13,7 @@ from .lengths import parse_lengths
 from .options import AsJson, print_json
 from .outputs import check_output_folder
 from .report import tell_damaged
+from .reruns import Comparison, earlier_summaries, fresh_records
 
 if TYPE_CHECKING:
     from ..evaluation import Outcome, Progress
@@ -24,6 +25,7 @@ __all__ = ["reproduce", "telling_progress"]
 
 EXIT_SOME_FAILED = 1
 
+_RECORDS = Path("starshl-records")
 _SECONDS_BETWEEN_LINES = 5.0  # keeps a log readable
 
 Figures = Annotated[
@@ -48,7 +50,13 @@ DataSets = Annotated[
 Runs = Annotated[int | None, typer.Option("--runs", "-r", metavar="N", help="Runs of each protocol; default: all.")]
 Quick = Annotated[bool, typer.Option("--quick", help="A few hundred rows, two runs, three lengths: a first look.")]
 Records = Annotated[
-    Path, typer.Option("--records", metavar="DIR", help="Folder of run records; finished runs are not repeated.")
+    Path | None,
+    typer.Option(
+        "--records",
+        metavar="DIR",
+        help="Folder of run records; finished runs are not repeated. Default: starshl-records, with --again a new "
+        "folder in starshl-again.",
+    ),
 ]
 Summaries = Annotated[
     Path | None,
@@ -60,6 +68,14 @@ Summaries = Annotated[
     ),
 ]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the report.")]
+Again = Annotated[
+    bool,
+    typer.Option(
+        "--again",
+        help="Do the runs anew, apart from earlier ones, and say of each whether its scores equal those of the "
+        "summaries, which stay as they are. Exit code 1 if any differ.",
+    ),
+]
 RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Repeat runs that failed before.")]
 Jobs = Annotated[
     int | None,
@@ -74,9 +90,10 @@ def reproduce(
     data: DataSets = None,
     runs: Runs = None,
     quick: Quick = False,
-    records: Records = Path("starshl-records"),
+    records: Records = None,
     summaries: Summaries = None,
     output: Output = Path("starshl-report"),
+    again: Again = False,
     retry_failed: RetryFailed = False,
     jobs: Jobs = -1,
     as_json: AsJson = False,
@@ -84,9 +101,9 @@ def reproduce(
     """Rerun the experiments of the paper and write one report.
 
     Every run is recorded when it is done, so you can stop this at any time and start it again. If a record is damaged,
-    it is named and its run is repeated. Exit code 1 means that a run failed, that a data set was not available or that
-    a record of another run could not be read; all other runs are done. The paper's selection of PASCAL VOC 2007 was
-    never published: figure pascal07 uses other rows.
+    it is named and its run is repeated. Exit code 1 means that a run failed, that a data set was not available, that a
+    record of another run could not be read, or, with --again, that scores differ; all other runs are done. The paper's
+    selection of PASCAL VOC 2007 was never published: figure pascal07 uses other rows.
     """
     from ..evaluation import RecordFolder, SummaryFolder, execute
     from ..paper import default_summaries, figures_named, make_plan, write_report
@@ -101,6 +118,12 @@ def reproduce(
         n_runs=runs,
         quick=quick,
     )
+    earlier = None
+    if again:
+        records = records or fresh_records()
+        earlier = earlier_summaries(summaries or default_summaries(_RECORDS), plan, records)
+        summaries = records / "summaries"
+    records = records or _RECORDS
     if summaries is None:
         # Quick looks do not belong in the repository.
         summaries = records / "summaries" if quick else default_summaries(records)
@@ -110,14 +133,19 @@ def reproduce(
     damaged = [*summary_folder.damaged, *outcome.damaged]
     summary_folder.tidy()
     written = write_report(records, output, summaries=summaries, n_jobs=jobs)
+    comparison = None if earlier is None else Comparison.of(plan, earlier, summary_folder)
     if as_json:
-        print_json(_as_dict(plan, outcome, records, written.page) | {"damaged": damaged, "summaries": str(summaries)})
+        told = _as_dict(plan, outcome, records, written.page) | {"damaged": damaged, "summaries": str(summaries)}
+        print_json(told | (comparison.as_dict() if comparison else {}))
     else:
+        if comparison:
+            comparison.tell()
         _print(plan, outcome, records, written.page)
     for name in damaged:
         typer.echo(f"Damaged: {name} could not be read; if it was part of these runs, it was done again.", err=True)
     tell_damaged(written.results.damaged, records)
-    if outcome.failed or plan.unavailable or written.results.damaged:
+    differ = comparison is not None and comparison.n_different > 0
+    if outcome.failed or plan.unavailable or written.results.damaged or differ:
         raise typer.Exit(EXIT_SOME_FAILED)
 
 

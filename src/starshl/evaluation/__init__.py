@@ -19,6 +19,7 @@ from .metrics import (
 from .occupancy import Occupancy, occupancy
 from .protocols import PROTOCOLS, Protocol, base_protocol, frozen_protocols, protocol
 from .records import Record, RecordFolder, RunKey
+from .reruns import Rerun, compare_rerun
 from .runner import labels_used, parameters_of, planned_key, run, run_classifier, run_float_search
 from .scores import cluster_agreement, histograms_of, score
 from .splits import Rows, Split, SplitData, split_data
@@ -37,6 +38,7 @@ __all__ = [
     "Protocol",
     "Record",
     "RecordFolder",
+    "Rerun",
     "Rows",
     "RunKey",
     "RunSummary",
@@ -47,6 +49,7 @@ __all__ = [
     "base_protocol",
     "cluster_agreement",
     "codeword_accuracy",
+    "compare_rerun",
     "execute",
     "expected_precision",
     "frozen_protocols",
