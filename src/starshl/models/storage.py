@@ -85,13 +85,7 @@ def unpack_model(
     given = None if kernels is None else resolve_kernels(kernels)
     state["kernels_"] = _unpack_kernels(header["kernels"], "kernel", arrays, given, kept)
     if params["kernels"] == "listed":
-        params["kernels"] = (
-            _unpack_kernels(header["kernels_param"], "kernel_param", arrays, None, kept)
-            if kernels is None
-            else list(kernels)
-            if isinstance(kernels, Sequence)
-            else [kernels]
-        )
+        params["kernels"] = _listed_kernels(header, arrays, kernels, kept)
     elif kernels is not None:
         raise ValueError("This model was fitted with built-in kernels, which are in the file. Load it without kernels.")
     if "views" in header:
@@ -100,20 +94,30 @@ def unpack_model(
         columns = unpack_values(header["view_columns"], arrays, "view.")
         params["views"] = {name: columns[str(number)] for number, name in enumerate(header["views"])}
     n_train = header["n_train"]
-    if "codebook_" not in state:
-        state["codebook_"] = _codebook_of_old_file(state)
-    if "view_names_" not in state:  # nor did old files know of views
-        state |= {"view_names_": np.empty(0, dtype=object), "view_shares_": np.empty(0)}
+    _complete_old_file(state)
     check_state(state, params["n_bits"], n_train)
     coefficients = np.zeros((len(state["dual_coef_"]), n_train))
     coefficients[:, state["support_"]] = state["dual_coef_"]
     return params, state | {"dual_coef_": coefficients, "support_samples_": kept}
 
 
-def _codebook_of_old_file(state: Mapping[str, Any]) -> Codebook:
-    """Return the codebook of a file from before there were any; it does not say whether its classes are clusters."""
-    values = {"words": state["codewords_"], "classes": state["classes_"], "n_first_classes": None}
-    return Codebook._unpack(values | {"fit_digest": digest_of_fit(state)})
+def _listed_kernels(
+    header: Mapping[str, Any], arrays: Arrays, given: KernelsLike | None, kept: Rows
+) -> Sequence[object]:
+    """Return the kernels that the hasher was set to: those that are given again, or those that the file holds."""
+    if given is None:
+        return _unpack_kernels(header["kernels_param"], "kernel_param", arrays, None, kept)
+    return list(given) if isinstance(given, Sequence) else [given]
+
+
+def _complete_old_file(state: dict[str, Any]) -> None:
+    """Add what files do not hold that were written before there were codebooks and views."""
+    if "codebook_" not in state:
+        # Such a file does not say whether its classes are clusters, so the fit is part of the identity.
+        values = {"words": state["codewords_"], "classes": state["classes_"], "n_first_classes": None}
+        state["codebook_"] = Codebook._unpack(values | {"fit_digest": digest_of_fit(state)})
+    if "view_names_" not in state:
+        state |= {"view_names_": np.empty(0, dtype=object), "view_shares_": np.empty(0)}
 
 
 def _pack_columns(views: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[dict[str, Any], Arrays]:
