@@ -61,3 +61,5 @@ def test_few_codewords_have_places(n_words):
 def test_words_of_other_numbers_are_refused():
     with pytest.raises(ValueError, match="entries other than -1 and"):
         map_codewords([[0, 1]])
+    with pytest.raises(ValueError, match="one word and one bit or more"):
+        map_codewords(np.empty((0, 4)))

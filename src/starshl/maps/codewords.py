@@ -28,9 +28,10 @@ def map_codewords(words: ArrayLike) -> np.ndarray:
     np.True_
     """
     signs = np.asarray(words, dtype=np.float64)
-    if signs.ndim != 2 or not np.isin(signs, (-1, 1)).all():
+    if signs.ndim != 2 or 0 in signs.shape or not np.isin(signs, (-1, 1)).all():
         raise ValueError(
-            f"words has shape {signs.shape}, or entries other than -1 and +1; it must be (n_words, n_bits)."
+            f"words has shape {signs.shape}, or entries other than -1 and +1; it must be (n_words, n_bits), with one "
+            "word and one bit or more."
         )
     centered = signs - signs.mean(axis=0)
     left, singular, _ = np.linalg.svd(centered, full_matrices=False)

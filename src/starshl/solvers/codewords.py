@@ -65,7 +65,7 @@ def update_column(
         return column, True
     if _is_constant(column, occupied):
         column = _cheapest_flip(column, groups, plus, minus, occupied)
-        # An equally good column is no gain; taking it could go back and forth for ever.
+        # An equally good column is no gain; taking it could go back and forth forever.
         if _loss(column, plus, minus) >= _loss(present, plus, minus):
             column = present.copy()
     return column, dropped
