@@ -112,6 +112,12 @@ def test_lines_that_are_no_summaries_are_named_and_skipped(line, tmp_path):
     assert (len(folder), len(folder.damaged)) == (1, 1)
 
 
+def test_a_finished_run_without_its_numbers_of_rows_is_named_and_skipped(record, tmp_path):
+    SummaryFolder(tmp_path).add(replace(summarize_record(record), rows={"train": 200}))
+    folder = SummaryFolder(tmp_path)
+    assert (len(folder), len(folder.damaged)) == (0, 1)
+
+
 def test_the_summary_added_last_replaces_the_earlier_one(tmp_path):
     folder = SummaryFolder(tmp_path)
     folder.add(failed())

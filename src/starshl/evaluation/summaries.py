@@ -34,6 +34,7 @@ _UNREPORTED_SCORES = ("curve_macro",)
 # Entry r is that of radius r.
 _REPORTED_CURVES = ("precision", "recall")
 _SCORES_BY_NUMBER = ("precision_at", "precision_by_class", "accuracy_knn")
+_NEEDED_ROWS = {"train", "query", "classes", "smallest_class"}
 _SHARED_FIELDS = ("settings", "split_digest", "versions", "machine", "rows", "warnings")
 
 
@@ -242,8 +243,9 @@ class _SummaryFile:
         if content["format"] != SUMMARY_FORMAT:
             raise ValueError(f"the format is {content['format']}, not {SUMMARY_FORMAT}")
         content |= {name: self._shared[content[name]] for name in _SHARED_FIELDS} | {"protocol": self.protocol}
-        names = ("protocol", "run", "method", "n_bits", "seed", "split_digest", "settings")
-        record = record_of(content | {"key": {name: content[name] for name in names}}, {})
+        record = record_of(content | {"key": {name: content[name] for name in RunKey.__dataclass_fields__}}, {})
+        if record.ok and not content["rows"].keys() >= _NEEDED_ROWS:
+            raise ValueError(f"a finished run needs {', '.join(sorted(_NEEDED_ROWS))}")
         scores = dict(content["scores"])
         for name in _SCORES_BY_NUMBER:
             if name in scores:
