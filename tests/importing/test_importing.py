@@ -186,6 +186,12 @@ def test_texts_become_a_collection_with_titles(tmp_path):
         assert hits[0].metadata["page"] == hits[0].id
 
 
+def test_metadata_for_other_texts_are_refused_before_anything_is_learned(tmp_path):
+    with pytest.raises(ValueError, match="There are 1 dictionaries of metadata for 2 items; give one per item"):
+        import_texts(["fresh bread", "red cars"], tmp_path / "texts", metadata=[{}])
+    assert not list(tmp_path.iterdir())
+
+
 def test_texts_without_words_are_refused(tmp_path):
     with pytest.raises(ValueError, match="no word of two or more letters"):
         import_texts(["?", "!"], tmp_path / "texts")

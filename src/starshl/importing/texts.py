@@ -9,6 +9,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from .._metadata import check_metadata
 from .._types import LabelsLike
 from .._validation import check_labels
 from ..features import Extractor, Text, UnitLength
@@ -57,12 +58,12 @@ def import_texts(
     check_new(collection)
     if not len(texts):
         raise ValueError("There are no texts. Give at least one.")
+    described = check_metadata(metadata, len(texts))
     words = Text(_N_COMPONENTS, idf_power=_IDF_POWER).fit(texts)
     extractor = Extractor("texts", [words, UnitLength().fit(words.transform(texts[:1]))])
     X = extractor.transform(texts)
     learned = learn_hasher(X, labels, n_bits)
-    rows: Sequence[Mapping[str, Any]] = metadata or [{} for _ in texts]
-    stored = [{**row, field: text} for row, text in zip(rows, texts, strict=True)]
+    stored = [{**entry, field: text} for entry, text in zip(described, texts, strict=True)]
     fill_collection(
         collection,
         learned,
