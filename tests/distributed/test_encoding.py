@@ -49,6 +49,9 @@ def test_codes_are_those_of_a_single_machine(client, files, hasher, X, tmp_path)
     np.testing.assert_array_equal(np.load(tmp_path / "codes" / "codes.npy"), expected)
     assert codes.space_id == hasher.space_id_
     assert load_codes(tmp_path / "codes", 1) == codes[8192:16384]
+    for partition in (-1, 5):
+        with pytest.raises(ValueError, match=f"partition is {partition}; it must be an integer from 0 to 4"):
+            load_codes(tmp_path / "codes", partition)
 
 
 def test_items_with_labels_get_their_codewords(client, digits, tmp_path):

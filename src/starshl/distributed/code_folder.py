@@ -20,6 +20,7 @@ import numpy as np
 
 from .._files import replacing_file, sync_folder, write_atomically
 from .._json import parse_json
+from .._validation import check_integer
 from ..codes import BinaryCodes
 
 __all__ = ["MANIFEST", "CodeFolder", "load_codes", "read_manifest"]
@@ -153,7 +154,9 @@ def load_codes(folder: str | os.PathLike[str], partition: int | None = None) -> 
         raise ValueError(
             f"The codes in {os.fspath(folder)!r} are not complete. Repeat the run, and it goes on where it stopped."
         )
-    entries = manifest["partitions"] if partition is None else [manifest["partitions"][partition]]
+    entries = manifest["partitions"]
+    if partition is not None:
+        entries = [entries[check_integer(partition, "partition", low=0, high=len(entries) - 1)]]
     for entry in entries:
         path = Path(folder) / entry["file"]
         if not path.is_file() or _checksum(path) != entry["sha256"]:

@@ -22,7 +22,7 @@ _LEAVE_CTRL_C_TO_US = "import signal; signal.signal(signal.SIGINT, signal.SIG_IG
 
 
 @contextmanager
-def connected(client: Any, *, patience: float = 60.0) -> Iterator[DaskEngine]:
+def connected(client: Any) -> Iterator[DaskEngine]:
     """Yield the engine of a ``distributed.Client``, or of a new one for the address of a scheduler."""
     if not isinstance(client, str):
         if not hasattr(client, "submit") or not hasattr(client, "nthreads"):
@@ -30,7 +30,7 @@ def connected(client: Any, *, patience: float = 60.0) -> Iterator[DaskEngine]:
                 f"client is a {type(client).__name__}; it must be a distributed.Client or the address of a scheduler, "
                 "such as 'tcp://127.0.0.1:8786'."
             )
-        yield DaskEngine(client, patience=patience)
+        yield DaskEngine(client)
         return
     distributed = require("distributed", extra="dask")
     if "://" not in client:
@@ -44,7 +44,7 @@ def connected(client: Any, *, patience: float = 60.0) -> Iterator[DaskEngine]:
         ) from error
     with _one_voice():
         try:
-            yield DaskEngine(own, patience=patience)
+            yield DaskEngine(own)
         finally:
             own.close(timeout=_CONNECT_SECONDS)
 

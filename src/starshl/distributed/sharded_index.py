@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from .._validation import check_integer
-from ..codes import BinaryCodes
+from ..codes import BinaryCodes, n_bytes
 from ..index import FlatIndex, HammingIndex, Neighbors, RadiusNeighbors
 from ..index.base import next_ids
 from .code_folder import load_codes, read_manifest
@@ -135,7 +135,7 @@ class ShardedIndex(HammingIndex):
 
     def _reconstruct(self, ids: np.ndarray) -> BinaryCodes:
         self._require_known(ids)
-        packed = np.empty((len(ids), -(-self.n_bits // 8)), np.uint8)
+        packed = np.empty((len(ids), n_bytes(self.n_bits)), np.uint8)
         for places, found in self._ask(_codes_of, ids):
             packed[places] = found
         return BinaryCodes(packed, self.n_bits)
