@@ -171,7 +171,8 @@ def to_faiss(codes: BinaryCodes, ids: ArrayLike | None = None) -> IndexBinaryIDM
 def collection_to_faiss(collection: StoredItems) -> tuple[IndexBinaryIDMap2, dict[int, dict[str, Any]]]:
     """Return an index as :func:`to_faiss` makes it, and the metadata by id, because FAISS keeps none.
 
-    An item's reference is in its metadata as ``reference``, unless the metadata has an entry of that name.
+    An item's reference and label are in its metadata as ``reference`` and ``label``, unless the metadata has entries of
+    these names.
     """
     codes, ids, metadata = items_of(collection)
     return to_faiss(codes, ids), dict(zip(ids.tolist(), metadata, strict=True))

@@ -11,7 +11,7 @@ from .beliefs import Beliefs
 from .events import Answer, Event, Label, Skip, open_events
 from .states import ClassCount, LessonState, Suspect
 
-__all__ = ["Moment", "class_numbers", "n_changed", "ordered_classes"]
+__all__ = ["Moment", "barred", "class_numbers", "n_changed", "ordered_classes"]
 
 # Probability of another class from which a label is suspected. Proposed items lie between classes, where the other
 # labels often guess wrong, but seldom surely.
