@@ -48,7 +48,46 @@ def test_decimal_commas_are_refused_with_what_to_do(tmp_path, starshl):
         assert result.exit_code == 2
         assert "de.csv' has '0,00' in column 'age', line 2; it has '0,00' in column 'income'" in result.stderr
         assert "Write these numbers with a decimal point" in result.stderr
+        assert "If these commas come before the decimals: --decimal ','. To leave them out: --drop age,income" in (
+            " ".join(result.stderr.split())
+        )
         assert "--categories" not in result.stderr
+
+
+def test_decimal_commas_are_read_where_that_is_asked_for_and_the_model_remembers_it(tmp_path, answer, starshl):
+    rows = [["1.204,5" if i == 5 else cells[0].replace(".", ","), cells[1]] for i, cells in enumerate(CELLS)]
+    german = write(tmp_path / "de.csv", [[first, second.replace(".", ",")] for first, second in rows], ";")
+    english = write(
+        tmp_path / "en.csv", [["1204.5" if i == 5 else cells[0], cells[1]] for i, cells in enumerate(CELLS)]
+    )
+    for words in ((), ("--categories", "--scale", "--impute")):
+        paths = [tmp_path / f"{name}{len(words)}" for name in ("de", "en")]
+        for path, table, more in zip(paths, (german, english), (("--decimal", ","), ()), strict=True):
+            answer("fit", table, "--labels", "kind", *words, *more, "-b", 4, "-o", path)
+        card = answer("card", paths[0])
+        assert (card["data"]["decimal"], "decimal" in answer("card", paths[1])["data"]) == (",", False)
+        assert card["data"]["rows_sha256"] == answer("card", paths[1])["data"]["rows_sha256"]
+        for command in (("predict",), ("predict", "--decimal", ",")):
+            result = answer(command[0], paths[0], german, *command[1:], "--labels", "kind")
+            expected = answer("predict", paths[1], english, "--labels", "kind")
+            assert result["predictions"] == expected["predictions"]
+        assert answer("predict", paths[0], english, "--decimal", ".")["n_rows"] == 40
+        refused = starshl("predict", paths[0], english)
+        assert refused.exit_code == 2
+        assert "en.csv' has '0.00' in column 'age', line 2; it has '0.00' in column 'income'" in refused.stderr
+        assert "a point may only stand between thousands, as in 1.204,5" in refused.stderr
+
+
+def test_items_and_queries_with_decimal_commas_are_read(tmp_path, answer, starshl):
+    lines = [f"{i},5;{i % 4},25;{i},75;n{i}" for i in range(30)]
+    table = tmp_path / "t.csv"
+    table.write_text("a;b;price;name\n" + "\n".join(lines) + "\n")
+    answer("fit", table, "--drop", "price,name", "--method", "LSHash", "-b", 8, "-o", tmp_path / "m", "--decimal", ",")
+    answer("index", "build", tmp_path / "made", tmp_path / "m", table, "--keep", "float16", "--metadata", "a")
+    found = answer("index", "search", tmp_path / "made", table, "-k", 1)
+    assert found[3][0]["metadata"] == {"a": 3.5, "price": 3.75, "name": "n3"}
+    wrong = starshl("index", "search", tmp_path / "made", table, "--decimal", ";")
+    assert (wrong.exit_code, "--decimal is ';'; decimals follow a point or a comma." in wrong.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("words", [("--impute",), ("--impute", "--categories")])

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import AsJson, Drop, Labels, Model, Vectors, load_model, print_json, split_names
+from .options import AsJson, Decimal, Drop, Labels, Model, Vectors, load_model, print_json, split_names
 from .outputs import check_output
 from .rows import RowOptions, label_file, read_rows
 
@@ -32,6 +32,7 @@ def card(
     held_out: HeldOut = None,
     labels: Labels = None,
     drop: Drop = None,
+    decimal: Decimal = None,
     vectors: Vectors = None,
     output: Output = None,
     as_json: AsJson = False,
@@ -51,7 +52,7 @@ def card(
 
     hasher = load_model(model)
     if held_out is not None:
-        options = RowOptions(labels, vectors=vectors, drop=split_names(drop))
+        options = RowOptions(labels, vectors=vectors, drop=split_names(drop), decimal=decimal)
         table = read_rows(held_out, options, hasher)
         measure(hasher, table.X, table.y)
     if output is not None:

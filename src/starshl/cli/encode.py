@@ -11,6 +11,7 @@ from .._words import counted
 from .cluster import Cluster, encode_on_cluster
 from .options import (
     AsJson,
+    Decimal,
     Drop,
     Jobs,
     Labels,
@@ -65,6 +66,7 @@ def encode(
     no_labels: NoLabels = False,
     database: Database = False,
     drop: Drop = None,
+    decimal: Decimal = None,
     vectors: Vectors = None,
     progress: Progress = None,
     jobs: Jobs = None,
@@ -82,7 +84,7 @@ def encode(
 
     Bit j of a code is bit j % 8 of byte j // 8, the least significant first; padding bits are zero.
     """
-    options = RowOptions(labels, no_labels, vectors, drop=split_names(drop))
+    options = RowOptions(labels, no_labels, vectors, drop=split_names(drop), decimal=decimal)
     shown = progress_shown(progress)
     if cluster is not None:
         summary = encode_on_cluster(

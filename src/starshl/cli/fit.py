@@ -13,6 +13,7 @@ from .hashers import StepOptions, choose_method, make_hasher, parse_settings, wi
 from .lengths import model_files, parse_lengths, save_together
 from .options import (
     AsJson,
+    Decimal,
     Drop,
     Jobs,
     Labels,
@@ -127,6 +128,7 @@ def fit(
     paper: Paper = False,
     settings: Setting = None,
     drop: Drop = None,
+    decimal: Decimal = None,
     vectors: Vectors = None,
     scale: Scale = False,
     impute: Impute = False,
@@ -158,7 +160,14 @@ def fit(
         option = "--categories" if text is None else "--text"
         raise ValueError(f"{option} and --vectors contradict each other. Leave one of them out.")
     options = RowOptions(
-        labels, no_labels, vectors, drop=split_names(drop), raw=steps.read_text, allow_missing=impute, text=text
+        labels,
+        no_labels,
+        vectors,
+        drop=split_names(drop),
+        raw=steps.read_text,
+        allow_missing=impute,
+        text=text,
+        decimal=decimal,
     )
     if cluster is None:
         table = read_rows(Path(input), options, in_place=True)
@@ -200,6 +209,7 @@ def fit_models(
     seconds = perf_counter() - start
     missing = _missing_cells(table)
     about_data = _origin(source) | ({"missing_cells": missing} if missing else {})
+    about_data |= {"decimal": table.decimal} if table.decimal != "." else {}
     for each in hashers:
         each.fit_record_ |= about_data
         # How the fit was run is not part of the model: the file is the same for any number of threads.

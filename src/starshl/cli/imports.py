@@ -11,6 +11,7 @@ from .index.common import busy, check_new_folder
 from .kept_features import KeptFeatures, keep_features
 from .options import (
     AsJson,
+    Decimal,
     Drop,
     Ids,
     Input,
@@ -101,6 +102,7 @@ def texts(
     ids: Ids = None,
     references: References = None,
     drop: Drop = None,
+    decimal: Decimal = None,
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
@@ -111,7 +113,7 @@ def texts(
     from ..importing import import_texts
 
     check_new_folder(output)
-    options = RowOptions(labels, no_labels, None, ids, references, split_names(drop))
+    options = RowOptions(labels, no_labels, None, ids, references, split_names(drop), decimal=decimal)
     lines, about = read_texts(file, text, options, {"--text": text, "--title": title})
     with busy("making the collection", progress):
         summary = import_texts(lines, output, n_bits=bits, title=title, **about)
@@ -129,6 +131,7 @@ def vectors(
     ids: Ids = None,
     references: References = None,
     drop: Drop = None,
+    decimal: Decimal = None,
     metadata: KeptFeatures = None,
     progress: Progress = None,
     as_json: AsJson = False,
@@ -140,7 +143,8 @@ def vectors(
     from ..importing import import_vectors
 
     check_new_folder(output)
-    table = read_rows(file, RowOptions(labels, no_labels, vectors, ids, references, split_names(drop)), as_items=True)
+    options = RowOptions(labels, no_labels, vectors, ids, references, split_names(drop), decimal=decimal)
+    table = read_rows(file, options, as_items=True)
     table = keep_features(table, metadata)
     with busy("making the collection", progress):
         summary = import_vectors(

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsJson",
+    "Decimal",
     "Drop",
     "Ids",
     "Input",
@@ -59,6 +60,15 @@ NoLabels = Annotated[bool, typer.Option("--no-labels", help="Ignore labels that 
 Drop = Annotated[
     list[str] | None,
     typer.Option("--drop", metavar="COLUMN,...", help="Columns to leave out, separated by commas; may be repeated."),
+]
+Decimal = Annotated[
+    str | None,
+    typer.Option(
+        "--decimal",
+        metavar=".|,",
+        help="What comes before the decimals of numbers in a .csv or .tsv; with a comma, 1.204,5 is a number. By "
+        "default, as in the table that the model was fitted on, and otherwise a point.",
+    ),
 ]
 Vectors = Annotated[
     str | None,

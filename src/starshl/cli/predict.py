@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._words import counted
-from .options import AsJson, Drop, Input, Jobs, Model, Vectors, load_model, print_json, split_names
+from .options import AsJson, Decimal, Drop, Input, Jobs, Model, Vectors, load_model, print_json, split_names
 from .outputs import LABEL_FILES, PROBABILITY_FILES, check_output, write_labels
 from .predictions import Predictions
 from .rows import RowOptions, label_file, read_rows
@@ -63,6 +63,7 @@ def predict(
     output: Output = None,
     labels: TrueLabels = None,
     drop: Drop = None,
+    decimal: Decimal = None,
     vectors: Vectors = None,
     proba: Proba = False,
     reject: Reject = None,
@@ -77,7 +78,7 @@ def predict(
     familiar than the row: in the last column of a line or a .csv, and in an array of an .npz. A .npy marks rejected
     rows as unlabeled: -1 for whole numbers, empty for text.
     """
-    options = RowOptions(labels, no_labels=labels is None, vectors=vectors, drop=split_names(drop))
+    options = RowOptions(labels, no_labels=labels is None, vectors=vectors, drop=split_names(drop), decimal=decimal)
     summary = predict_rows(model, input, output, options, proba=proba, reject=reject, jobs=jobs)
     if as_json:
         print_json(summary)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = [
     "RowOptions",
     "cells_taken_by",
+    "decimal_of",
     "feature_names",
     "is_in_file",
     "is_url",
@@ -44,11 +45,14 @@ class RowOptions:
     raw: bool = False
     allow_missing: bool = False
     text: str | None = None
+    decimal: str | None = None
 
     def check(self) -> None:
         """Refuse options that contradict each other."""
         if self.labels is not None and self.no_labels:
             raise ValueError("--labels and --no-labels contradict each other. Leave one of them out.")
+        if self.decimal not in (None, ".", ","):
+            raise ValueError(f"--decimal is {self.decimal!r}; decimals follow a point or a comma. Give one of these.")
 
     def columns(self) -> Columns:
         """Return what to read from the table."""
@@ -65,6 +69,7 @@ class RowOptions:
             raw=self.raw,
             allow_missing=self.allow_missing,
             text=self.text,
+            decimal=self.decimal or ".",
         )
 
 
@@ -87,7 +92,8 @@ def read_rows(
     options.check()
     columns = replace(options.columns(), features=feature_names(hasher), others="metadata" if as_items else "features")
     if hasher is not None:
-        columns = replace(columns, **cells_taken_by(hasher))
+        decimal = options.decimal or decimal_of(hasher)
+        columns = replace(columns, decimal=decimal, **cells_taken_by(hasher))
     table = open_table(path, columns) if in_place else read_table(path, columns)
     return with_labels(table, options)
 
@@ -115,6 +121,11 @@ def is_in_file(table: Table) -> bool:
     from ..tables import RowSource
 
     return isinstance(table.X, RowSource)
+
+
+def decimal_of(hasher: BaseHasher) -> str:
+    """Return what came before the decimals in the table that a hasher was fitted on; a point if that is not known."""
+    return "," if getattr(hasher, "fit_record_", {}).get("decimal") == "," else "."
 
 
 def cells_taken_by(hasher: BaseHasher) -> CellOptions:

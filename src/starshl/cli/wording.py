@@ -63,8 +63,11 @@ def _hint(problem: BaseException | str) -> str:
         return f" To drop it: --drop {_joined(problem.columns)}"
     if not isinstance(problem, TableError):
         return ""
+    commas = " If these commas come before the decimals: --decimal ','." if "comma" in problem.causes else ""
     if problem.droppable:
-        return f"{_options_for(problem.causes)} To leave them out: --drop {_joined(problem.droppable)}"
+        return f"{commas}{_options_for(problem.causes)} To leave them out: --drop {_joined(problem.droppable)}"
+    if commas:
+        return commas
     if "missing" in problem.causes:
         return " A model that `starshl fit --impute` made fills them."
     files = [name for name in problem.unknown if Path(name).suffix.lower() in READABLE and not Path(name).exists()]

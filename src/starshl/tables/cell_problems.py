@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from .cells import is_missing_mark, is_number, is_number_with_comma
+from .cells import is_missing_mark, is_number, is_number_with_comma, number_text
 from .errors import MAX_SHOWN, Cause, TableError
 
 __all__ = ["CellProblems"]
@@ -15,6 +15,8 @@ _ADVICE: dict[Cause, str] = {
     "text": "Features must be numbers. Fill or convert these cells, drop the columns, or use one as labels.",
     "comma": "A comma makes a number into text. Write these numbers with a decimal point and nothing between "
     "thousands, such as 1204.5, or drop the columns.",
+    "point": "Decimals follow a comma here, so a point may only stand between thousands, as in 1.204,5. Write these "
+    "numbers with a decimal comma, or drop the columns.",
     "infinite": "Numbers must be finite. Convert these cells, or drop the columns.",
     "missing": "A number is missing there. Fill these cells, or drop the columns.",
 }
@@ -22,6 +24,8 @@ _ADVICE_FOR_A_MODEL: dict[Cause, str] = {
     "text": "The model was fitted on numbers there. Convert these cells.",
     "comma": "A comma makes a number into text. Write these numbers with a decimal point and nothing between "
     "thousands, such as 1204.5.",
+    "point": "Decimals follow a comma here, so a point may only stand between thousands, as in 1.204,5. Write these "
+    "numbers with a decimal comma.",
     "infinite": "Numbers must be finite. Convert these cells.",
     "missing": "A number is missing there, and the model was not fitted to fill gaps. Fill these cells.",
 }
@@ -35,12 +39,14 @@ class CellProblems:
     names : the columns that must hold numbers
     allow_missing : whether cells of theirs may be missing
     quoted : whether columns have names, which are then put in quotes
+    decimal : what comes before the decimals of a number
     """
 
-    def __init__(self, names: Sequence[str], *, allow_missing: bool, quoted: bool) -> None:
+    def __init__(self, names: Sequence[str], *, allow_missing: bool, quoted: bool, decimal: str = ".") -> None:
         self._names = tuple(names)
         self._allow_missing = allow_missing
         self._quoted = quoted
+        self._decimal = decimal
         self._lines: list[str] = []
         self._cells: dict[str, tuple[Cause, str]] = {}
 
@@ -55,7 +61,7 @@ class CellProblems:
             # A cell of text says more about a column than a missing one that came before.
             if earlier is not None and earlier[0] != "missing":
                 continue
-            cause = _cause(cell.strip())
+            cause = _cause(cell.strip(), self._decimal)
             if cause is None or (cause == "missing" and (self._allow_missing or earlier is not None)):
                 continue
             self._cells[name] = cause, self._described(name, cell.strip(), cause, line)
@@ -92,11 +98,14 @@ class CellProblems:
         return f"has {what} in column {label}, line {line}"
 
 
-def _cause(cell: str) -> Cause | None:
+def _cause(cell: str, decimal: str) -> Cause | None:
     if is_missing_mark(cell):
         return "missing"
+    number = number_text(cell, decimal)
+    if number is not None:
+        return "infinite" if math.isinf(float(number)) else None
     if is_number(cell):
-        return "infinite" if math.isinf(float(cell)) else None
+        return "point"
     return "comma" if is_number_with_comma(cell) else "text"
 
 

@@ -47,6 +47,9 @@ class Columns:
         column that holds nothing else.
     text : str, default=None
         With ``raw``, the feature whose cells are texts of many words.
+    decimal : {".", ","}, default="."
+        What comes before the decimals of numbers in a .csv or .tsv. With a comma, a point may separate thousands, as in
+        1.204,5; other files have numbers of their own.
     """
 
     labels: str | None = None
@@ -61,6 +64,7 @@ class Columns:
     raw: bool = False
     numbers: Sequence[str] | None = None
     text: str | None = None
+    decimal: str = "."
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ __all__ = ["MAX_SHOWN", "Cause", "ColumnWarning", "TableError", "shortened"]
 
 MAX_SHOWN = 5  # names in an error message
 
-#: Why a cell is no finite number: it holds text, a number with commas, infinity, or nothing.
-Cause = Literal["text", "comma", "infinite", "missing"]
+#: Why a cell is no finite number: it holds text, a number with commas where none are expected, one with a point where
+#: decimals follow a comma, infinity, or nothing.
+Cause = Literal["text", "comma", "point", "infinite", "missing"]
 
 
 class TableError(ValueError):

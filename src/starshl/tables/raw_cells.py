@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .cells import is_missing_mark, is_number, is_number_with_comma
+from .cells import is_missing_mark, is_number, is_number_with_comma, number_text
 from .columns import Choice, Columns
 from .errors import ColumnWarning, TableError
 from .source import Cells, Source
@@ -53,11 +53,16 @@ def _typed(cells: Cells, name: str, columns: Columns) -> list[Any]:
     if name == columns.text:
         return [text or None for text in texts]
     if columns.numbers is None:
-        return typed_cells(texts)
+        return typed_cells(texts, decimal=columns.decimal)
     if name not in columns.numbers:
-        return typed_cells(texts, with_marks=False)  # "NA" is a category if it was one when the model was fitted
+        # "NA" is a category if it was one when the model was fitted.
+        return typed_cells(texts, with_marks=False, decimal=columns.decimal)
     # What is left as text is refused later, with the line.
-    return [None if is_missing_mark(text) else float(text) if is_number(text) else text for text in texts]
+    numbers = [number_text(text, columns.decimal) for text in texts]
+    return [
+        None if is_missing_mark(text) else text if number is None else float(number)
+        for text, number in zip(texts, numbers, strict=True)
+    ]
 
 
 def _is_unfit(values: list[Any], name: str, columns: Columns) -> bool:
@@ -71,8 +76,11 @@ def _is_unfit(values: list[Any], name: str, columns: Columns) -> bool:
     if columns.numbers is not None:
         return name in columns.numbers
     known = [value for value in present if not is_missing_mark(value)]
-    commas = any(is_number_with_comma(value) for value in known)
-    return commas and all(is_number(value) or is_number_with_comma(value) for value in known)
+    of_other_kind = any(
+        is_number_with_comma(value) if columns.decimal == "." else number_text(value, columns.decimal) is None
+        for value in known
+    )
+    return of_other_kind and all(is_number(value) or is_number_with_comma(value) for value in known)
 
 
 def _refuse_values(source: Source, read: Mapping[str, list[Any]], columns: Columns) -> None:

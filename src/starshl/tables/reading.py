@@ -50,6 +50,7 @@ class Table:
     feature_names : the columns that X was made of, if each is one feature
     vectors : the one column or array that X was read from otherwise
     label_column : the column or array that y was read from
+    decimal : what came before the decimals of numbers in text
     """
 
     X: Rows
@@ -60,6 +61,7 @@ class Table:
     feature_names: tuple[str, ...] | None = None
     vectors: str | None = None
     label_column: str | None = None
+    decimal: str = "."
 
 
 def read_table(path: str | os.PathLike[str], columns: Columns | None = None) -> Table:
@@ -74,7 +76,7 @@ def read_table(path: str | os.PathLike[str], columns: Columns | None = None) -> 
     ``BaseHasher.fit`` expects it.
     """
     path, columns = check_readable(path), columns or Columns()
-    source = _SOURCES[path.suffix.lower()](path)
+    source = _opened(path, columns)
     choice = choose_columns(source, columns)
     X, cells = _read(source, choice, columns, choice.others)
     y = None if choice.labels is None else _labels(source, cells[choice.labels])
@@ -88,13 +90,14 @@ def read_table(path: str | os.PathLike[str], columns: Columns | None = None) -> 
         feature_names=choice.features if source.has_names and not choice.is_vectors else None,
         vectors=choice.features[0] if choice.is_vectors and source.kinds else None,
         label_column=choice.labels,
+        decimal=source.decimal if isinstance(source, TextSource) else ".",
     )
 
 
 def read_vectors(path: str | os.PathLike[str], columns: Columns | None = None) -> Rows:
     """Read only the rows of a file, as :func:`read_table` would."""
     path, columns = check_readable(path), columns or Columns()
-    source = _SOURCES[path.suffix.lower()](path)
+    source = _opened(path, columns)
     return _read(source, choose_columns(source, columns), columns, ())[0]
 
 
@@ -133,6 +136,11 @@ def check_readable(path: str | os.PathLike[str]) -> Path:
     return path
 
 
+def _opened(path: Path, columns: Columns) -> Source:
+    opener = _SOURCES[path.suffix.lower()]
+    return TextSource(path, columns.decimal) if opener is TextSource else opener(path)
+
+
 def _read(source: Source, choice: Choice, columns: Columns, others: Sequence[str]) -> tuple[Rows, Mapping[str, Cells]]:
     if columns.raw and not choice.is_vectors:
         return read_raw(source, choice, columns, others)
@@ -156,7 +164,7 @@ def _labels(source: Source, cells: Cells) -> np.ndarray:
 
 
 def _typed(source: Source, cells: Cells) -> Cells:
-    return typed_cells(list(cells)) if isinstance(source, TextSource) else cells
+    return typed_cells(list(cells), decimal=source.decimal) if isinstance(source, TextSource) else cells
 
 
 def _named(choice: Choice) -> tuple[str, ...]:

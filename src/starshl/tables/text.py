@@ -6,13 +6,15 @@ import csv
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TextIO, TypeAlias
 
 import numpy as np
 
+from .._validation import check_choice
 from .cell_problems import CellProblems
-from .cells import is_missing_mark, is_number, is_number_with_comma
+from .cells import DECIMALS, is_missing_mark, is_number, is_number_with_comma, number_text
 from .errors import MAX_SHOWN, TableError
 from .source import Kind
 
@@ -26,17 +28,21 @@ _LABEL_HEADERS = ("label", "labels", "y", "class", "target")
 
 
 class TextSource:
-    """A table in text. Columns without a header are numbered from 0, and -1 is the last."""
+    """A table in text. Columns without a header are numbered from 0, and -1 is the last.
+
+    ``decimal`` is what comes before the decimals of a number.
+    """
 
     default_labels = "label"
     default_vectors = None
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, decimal: str = ".") -> None:
         self.path = path
+        self.decimal = check_choice(decimal, "decimal", DECIMALS)
         first, second = self._first_lines()
-        self._separator = "\t" if path.suffix.lower() == ".tsv" else _separator_of(first)
+        self._separator = "\t" if path.suffix.lower() == ".tsv" else _separator_of(first, decimal)
         cells, below = (_split(line, self._separator) for line in (first, second))
-        self.has_names = _is_header(cells, below)
+        self.has_names = _is_header(*([number_text(cell, decimal) or cell for cell in line] for line in (cells, below)))
         self._names = cells if self.has_names else [str(position) for position in range(len(cells))]
         twice = sorted({name for name in self._names if self._names.count(name) > 1})
         if twice:
@@ -66,8 +72,9 @@ class TextSource:
         converters: _Converters = {
             i: _numbered(distinct.get(name)) for i, name in enumerate(self._names) if name not in features
         }
-        if allow_missing:
-            converters |= {self._names.index(name): _number_or_nan for name in features}
+        if allow_missing or self.decimal != ".":
+            convert = partial(_number, decimal=self.decimal, allow_missing=allow_missing)
+            converters |= {self._names.index(name): convert for name in features}
         values = self._parse(converters, features, allow_missing)
         X = np.ascontiguousarray(values[:, [self._names.index(name) for name in features]])
         if not np.isfinite(X).all() and (np.isinf(X).any() or not allow_missing):  # NumPy reads nan and inf as numbers
@@ -139,7 +146,7 @@ class TextSource:
 
         ``for_model`` says that a fitted model needs these columns, so that none can be left out.
         """
-        problems = CellProblems(features, allow_missing=allow_missing, quoted=self.has_names)
+        problems = CellProblems(features, allow_missing=allow_missing, quoted=self.has_names, decimal=self.decimal)
         places = [self._names.index(name) for name in features]
         with self._damage_reported(), self._open(errors="replace") as file:
             reader = csv.reader(file, delimiter=self._separator)
@@ -163,18 +170,22 @@ def _numbered(distinct: dict[str, int] | None) -> Callable[[str], float]:
     return lambda cell: distinct.setdefault(cell.strip(), len(distinct))
 
 
-def _number_or_nan(cell: str) -> float:
-    if is_missing_mark(cell):
+def _number(cell: str, *, decimal: str, allow_missing: bool) -> float:
+    if allow_missing and is_missing_mark(cell):
         return np.nan
-    if not is_number(cell):
+    number = number_text(cell, decimal)
+    if number is None:
         raise ValueError(f"{cell!r} is not a number")
-    return float(cell)
+    return float(number)
 
 
-def _separator_of(line: str) -> str:
-    """Return what separates the cells of a line; commas do not if semicolons stand between numbers with commas."""
-    if any(is_number_with_comma(cell) for cell in _split(line, ";")) and ";" in line:
-        return ";"
+def _separator_of(line: str, decimal: str) -> str:
+    """Return what separates the cells of a line; commas do not if others stand between numbers with commas."""
+    for separator in ";" if decimal == "." else ";\t":
+        if separator in line and any(is_number_with_comma(cell) for cell in _split(line, separator)):
+            return separator
+    if decimal == "," and is_number_with_comma(line):
+        return ";"  # one column, in which commas come before decimals
     return max(_SEPARATORS, key=line.count)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .cells import is_missing_mark, is_number
+from .cells import is_missing_mark, is_number, number_text
 from .source import Cells
 
 __all__ = ["as_ids", "as_labels", "as_metadata", "as_references", "labels_from_text", "typed_cells"]
@@ -85,10 +85,11 @@ def as_metadata(values: Cells, name: str) -> list[Any]:
     return [_plain(value, name) for value in _listed(values)]
 
 
-def typed_cells(cells: Sequence[str], *, with_marks: bool = True) -> list[Any]:
+def typed_cells(cells: Sequence[str], *, with_marks: bool = True, decimal: str = ".") -> list[Any]:
     """Return cells of text as integers, numbers or text, whichever fits all of them; an empty cell is None.
 
-    ``with_marks`` makes common marks of missing values, such as NA, None too if all other cells are numbers.
+    ``with_marks`` makes common marks of missing values, such as NA, None too if all other cells are numbers;
+    ``decimal`` is what comes before the decimals of a number.
 
     Examples
     --------
@@ -97,11 +98,11 @@ def typed_cells(cells: Sequence[str], *, with_marks: bool = True) -> list[Any]:
     """
     distinct = set(cells)
     missing = {cell for cell in distinct if (is_missing_mark(cell) if with_marks else cell == "")}
-    present = distinct - missing
-    if present and all(_is_plain_integer(cell) for cell in present):
-        return [None if cell in missing else int(cell) for cell in cells]
-    if present and all(_PLAIN_NUMBER.fullmatch(cell) for cell in present):
-        return [None if cell in missing else float(cell) for cell in cells]
+    present = {cell: number_text(cell, decimal) or "" for cell in distinct - missing}
+    if present and all(_is_plain_integer(number) for number in present.values()):
+        return [None if cell in missing else int(present[cell]) for cell in cells]
+    if present and all(_PLAIN_NUMBER.fullmatch(number) for number in present.values()):
+        return [None if cell in missing else float(present[cell]) for cell in cells]
     return [cell or None for cell in cells]
 
 

@@ -10,6 +10,7 @@ import typer
 
 from ..options import (
     AsJson,
+    Decimal,
     Drop,
     Ids,
     Jobs,
@@ -63,6 +64,7 @@ def add(
     ids: Ids = None,
     references: References = None,
     drop: Drop = None,
+    decimal: Decimal = None,
     replace: Replace = False,
     again: Again = False,
     jobs: Jobs = None,
@@ -77,7 +79,7 @@ def add(
     """
     if replace and ids is None:
         raise ValueError("--replace needs --ids: without ids, no item can be replaced.")
-    options = RowOptions(labels, no_labels, vectors, ids, references, split_names(drop))
+    options = RowOptions(labels, no_labels, vectors, ids, references, split_names(drop), decimal=decimal)
     options.check()
     with opened(folder) as collection:
         if holds_pictures(collection, inputs):

@@ -10,7 +10,7 @@ import typer
 
 from ..hashers import make_hasher
 from ..lengths import parse_lengths
-from ..options import AsJson, Drop, Ids, Input, Labels, NoLabels, Progress, References, Vectors, split_names
+from ..options import AsJson, Decimal, Drop, Ids, Input, Labels, NoLabels, Progress, References, Vectors, split_names
 from ..outputs import check_output
 from ..rows import RowOptions, read_rows
 from .common import Folder, busy, check_new_folder, feature_columns, origin, print_answer
@@ -86,6 +86,7 @@ def binarize(
     ids: Ids = None,
     references: References = None,
     drop: Drop = None,
+    decimal: Decimal = None,
     queries: Queries = None,
     report: Report = None,
     titles: Titles = None,
@@ -104,7 +105,8 @@ def binarize(
     hasher = None if method is None else make_hasher(method, (lengths or (32,))[0])
     if report is not None:
         check_output(report, [input], suffixes=(".html", ".htm"))
-    table = read_rows(input, RowOptions(labels, no_labels, vectors, ids, references, split_names(drop)), as_items=True)
+    options = RowOptions(labels, no_labels, vectors, ids, references, split_names(drop), decimal=decimal)
+    table = read_rows(input, options, as_items=True)
     shown = _what_to_show(table, titles, pictures)
     with busy("fitting and comparing", progress):
         comparison = binarize_vectors(

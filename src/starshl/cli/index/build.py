@@ -8,6 +8,7 @@ from ..._words import counted
 from ..kept_features import KeptFeatures, keep_features
 from ..options import (
     AsJson,
+    Decimal,
     Drop,
     Ids,
     Input,
@@ -47,6 +48,7 @@ def build(
     ids: Ids = None,
     references: References = None,
     drop: Drop = None,
+    decimal: Decimal = None,
     keep: Keep = None,
     metadata: KeptFeatures = None,
     field: FieldOptions = None,
@@ -62,7 +64,7 @@ def build(
     check_new_folder(folder)
     fields = parsed_fields(field)
     hasher = load_model(model)
-    options = RowOptions(labels, no_labels, vectors, ids, references, split_names(drop))
+    options = RowOptions(labels, no_labels, vectors, ids, references, split_names(drop), decimal=decimal)
     table = keep_features(read_rows(input, options, hasher, as_items=True), metadata)
     codes = encode_items(hasher, table, progress)
     with appearing_collection(folder, hasher, vectors=keep, fields=fields) as collection, busy("storing", progress):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..rows import RowOptions, cells_taken_by, feature_names
+from ..rows import RowOptions, cells_taken_by, decimal_of, feature_names
 from ..texts import LINES, read_texts
 
 if TYPE_CHECKING:
@@ -29,11 +29,13 @@ class QueryOptions:
     pictures: list[Path] | None
     vectors: str | None = None
     column: str | None = None
+    decimal: str | None = None
 
     def check(self) -> None:
         """Refuse no query, and queries of several kinds."""
         if sum(map(bool, (self.input, self.items, self.texts, self.pictures))) != 1:
             raise ValueError("Give one kind of query: a file, --text, --picture, or --item, the id of a stored item.")
+        RowOptions(decimal=self.decimal).check()
 
     def rows(self, collection: Collection) -> Any:
         """Return the queries as rows for the hasher of a collection, None if they are stored items."""
@@ -48,7 +50,7 @@ class QueryOptions:
         assert self.input is not None
         if holds_texts(collection, self.input, self.vectors):
             return collection.extract(self._texts_of_file(self.input, collection))
-        return _read_vectors(self.input, self.vectors, collection)
+        return _read_vectors(self.input, self.vectors, collection, self.decimal)
 
     def _texts_of_file(self, input: Path, collection: Collection) -> list[str]:
         from ...importing.more import text_field
@@ -85,12 +87,14 @@ def _picture_rows(collection: Collection, paths: Sequence[Path]) -> Any:
     return collection.extract([file.path for file in collect_pictures(paths)[0]])
 
 
-def _read_vectors(input: Path, vectors: str | None, collection: Collection) -> Any:
+def _read_vectors(input: Path, vectors: str | None, collection: Collection, decimal: str | None) -> Any:
     from ...tables import Columns, read_vectors
 
     hasher = collection.hasher
     names, cells = feature_names(hasher), cells_taken_by(hasher)
-    columns = Columns(vectors=vectors, features=names, others="metadata", **cells)
+    columns = Columns(
+        vectors=vectors, features=names, others="metadata", decimal=decimal or decimal_of(hasher), **cells
+    )
     with holding_vectors(collection, input) as check:
         rows = read_vectors(input, columns)
         check(rows)

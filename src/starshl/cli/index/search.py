@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..hashers import parse_settings
-from ..options import AsJson, Jobs, Progress, Vectors
+from ..options import AsJson, Decimal, Jobs, Progress, Vectors
 from .common import Folder, busy, opened, unknown_ids_reported
 from .label import parsed_labels
 from .queries import QueryOptions
@@ -116,6 +116,7 @@ def search(
     reject: Reject = None,
     explain: Explain = False,
     vectors: Vectors = None,
+    decimal: Decimal = None,
     text_column: TextColumn = None,
     jobs: Jobs = 1,
     progress: Progress = None,
@@ -126,7 +127,7 @@ def search(
     Each line has the number of the query, the distance between the codes, the exact distance if vectors are kept, the
     id, and what is known about the item.
     """
-    queries = QueryOptions(input, item, text, picture, vectors, text_column)
+    queries = QueryOptions(input, item, text, picture, vectors, text_column, decimal)
     queries.check()
     _check_request(bool(item), radius, by_scores, explain)
     # Options of a search for the nearest items, which a search by radius does not have.
