@@ -10,27 +10,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 import warnings
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from measuring import timed
 
 import starshl
 from starshl import StarSHL, datasets
 from starshl.evaluation import precision_at
 
 
-def timed(action):
-    begin = time.process_time()
-    result = action()
-    return result, time.process_time() - begin
-
-
 def measure(hasher, rows, y_rows, queries, y_queries):
     hasher.encode(queries[:200])  # compile before the clock runs
-    codes, seconds = min((timed(lambda: hasher.encode(queries)) for _ in range(3)), key=lambda result: result[1])
+    codes, _, seconds = min((timed(lambda: hasher.encode(queries)) for _ in range(3)), key=lambda result: result[2])
     precision = precision_at(codes, hasher.encode(rows), y_queries, y_rows)
     return {"support": len(hasher.support_), "seconds": seconds, "p_at_10": precision}
 
@@ -66,7 +60,7 @@ def main():
         n_support = len(hasher.support_) // share
         runs = []
         for seed in range(options.seeds):
-            small, seconds = timed(partial(hasher.compress, n_support, random_state=seed))
+            small, _, seconds = timed(partial(hasher.compress, n_support, random_state=seed))
             runs.append(measure(small, *data) | {"compress_seconds": seconds})
         mean = {name: float(np.mean([run[name] for run in runs])) for name in runs[0]}
         compressed.append(

@@ -7,12 +7,11 @@ Peak memory is that of the whole process, so start one part at a time to read it
 from __future__ import annotations
 
 import argparse
-import resource
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
+from measuring import peak_gib, show, timed
 
 from starshl import StarRidge, datasets
 from starshl.evaluation import precision_at
@@ -21,24 +20,6 @@ from starshl.kernels.anchors import kmeans_centers
 from starshl.solvers import RidgeSums
 
 BLOCK = 4096
-
-
-def timed(action):
-    """Return the result, wall seconds and CPU seconds."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    result = action()
-    return result, time.perf_counter() - wall, time.process_time() - cpu
-
-
-def peak_gib():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-
-
-def show(header, *rows):
-    table = [header, *([str(cell) for cell in row] for row in rows)]
-    widths = [max(len(row[j]) for row in table) for j in range(len(header))]
-    for row in table:
-        print("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)), flush=True)
 
 
 def mnist_rows():

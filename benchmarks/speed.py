@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import argparse
 import resource
-import time
 import warnings
 
 import numpy as np
+from measuring import peak_gib, show, timed
 from plain_star_shl import PlainStarSHL, paper_grams
 
 from starshl import StarSHL, datasets
@@ -19,13 +19,6 @@ from starshl.codebooks import random_codewords
 from starshl.evaluation import precision_at
 from starshl.kernels import VectorBank, fit_kernels, rich_kernels
 from starshl.solvers import RidgeFactor
-
-
-def timed(action):
-    """Return the result, wall seconds and CPU seconds."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    result = action()
-    return result, time.perf_counter() - wall, time.process_time() - cpu
 
 
 def best_of(n_times, action):
@@ -66,16 +59,6 @@ def compile_loops(options):
     X, y = training_rows(2000)
     for hasher in (StarSHL.paper(2, random_state=0, n_jobs=options.jobs), StarSHL(2, random_state=0)):
         hasher.fit(X, y).transform(X[:300])
-
-
-def peak_gib():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-
-
-def show(columns, *rows):
-    widths = [max(len(str(row[k])) for row in (columns, *rows)) for k in range(len(columns))]
-    for row in (columns, *rows):
-        print("  ".join(str(cell).rjust(width) for cell, width in zip(row, widths, strict=True)), flush=True)
 
 
 def plain_machine(grams, y, n_bits, **settings):
