@@ -16,6 +16,8 @@ from .serve import DEMO, Host, ReadOnly, TokenFile, make_demo, run_service
 __all__ = ["explore"]
 
 _UNLABELED = DEMO.with_name("digits-to-teach")
+# A service that listens everywhere is at no address of that name.
+_ON_THIS_MACHINE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 _SECONDS_TO_START = 30  # to wait for the service; then the page is opened in any case
 
 Folders = Annotated[
@@ -49,11 +51,11 @@ def explore(
     settings = Settings(host, port, read_tokens(tokens))
 
     def at_start(taken: int) -> None:
-        shown = f"[{host}]" if ":" in host else host
-        address = f"http://{shown}:{taken}/"
+        here = _ON_THIS_MACHINE.get(host, host)
+        address = f"http://{f'[{here}]' if ':' in here else here}:{taken}/"
         typer.echo(f"{address} shows {', '.join(folder.name for folder in folders)}. Ctrl+C stops it.")
         if browser:
-            threading.Thread(target=_open, args=(address, host, taken), daemon=True).start()
+            threading.Thread(target=_open, args=(address, here, taken), daemon=True).start()
 
     make = (lambda: None) if collections else _make_demos
     run_service(folders, settings, read_only=read_only, jobs=jobs, make=make, at_start=at_start, log_level="WARNING")
