@@ -6,7 +6,7 @@ from sklearn.datasets import load_digits
 
 from starshl import HybridHasher
 from starshl.baselines import ITQ, LSHash, SignBinarizer
-from starshl.binarization import LengthComparison, MethodFigures, compare, default_hasher
+from starshl.binarization import LengthComparison, MethodFigures, compare
 from starshl.binarization.choice import _Kept, choose_hasher
 from starshl.binarization.length_choice import choose_length
 from starshl.binarization.split import hold_out
@@ -91,8 +91,8 @@ def test_a_hasher_that_was_named_is_used_at_its_own_length_or_at_those_named(dig
 def test_default_lengths_shrink_to_what_rows_allow_and_named_ones_are_refused():
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 5)), rng.integers(0, 3, 60)
-    assert default_hasher(X).n_bits == 5
-    assert default_hasher(X, y).n_bits == 7  # two bits for three classes
+    assert choose_hasher(hold_out(X, None, None, 0), None, None).lengths == (5,)
+    assert choose_hasher(hold_out(X, y, None, 0), None, None).lengths == (7,)  # two bits for three classes
     with pytest.raises(
         ValueError, match=r"n_bits is 16; .* 54 of the 60 rows .* in 5 directions and give 5 bits\. Lower.*LSHash"
     ):

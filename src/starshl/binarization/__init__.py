@@ -1,7 +1,6 @@
 """Binarize my embeddings: turn vectors into a collection of codes and a page that says what the codes lose."""
 
 from .binarize import binarize
-from .choice import default_hasher
 from .compare import compare
 from .comparison import Comparison, LengthComparison
 from .figures import MethodFigures
@@ -17,7 +16,6 @@ __all__ = [
     "Question",
     "binarize",
     "compare",
-    "default_hasher",
     "find_titles",
     "guess_picture_shape",
     "write_page",

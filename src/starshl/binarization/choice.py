@@ -21,7 +21,7 @@ from .searches import ByCodes, ByVectors
 from .split import N_NEAREST, N_SHORTLIST, Split, hold_out
 from .verdict import percent
 
-__all__ = ["Choice", "choose_hasher", "default_hasher"]
+__all__ = ["Choice", "choose_hasher"]
 
 _N_BITS = 32  # docs/choose.md compares lengths
 # Without labels, codes are compared on at most this many rows, whatever the size of the data.
@@ -79,11 +79,6 @@ def choose_hasher(split: Split, hasher: BaseHasher | None, n_bits: int | Sequenc
         "search finds the nearest items of the right class."
     )
     return Choice(_hybrid(lengths[0]), lengths, reason)
-
-
-def default_hasher(X: np.ndarray, y: np.ndarray | None = None, n_bits: int | None = None) -> BaseHasher:
-    """Return the hasher that :func:`binarize` chooses for these rows, not fitted."""
-    return choose_hasher(hold_out(X, y, None, 0), None, n_bits).hasher
 
 
 def _checked_lengths(n_bits: int | Sequence[int]) -> tuple[int, ...]:

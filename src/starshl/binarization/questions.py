@@ -60,9 +60,11 @@ def _question(split: Split, number: int, found: Mapping[str, np.ndarray]) -> Que
         same = split.label_index[rows] == split.label_index[row]
         right = [bool(s) if k else None for s, k in zip(same, known, strict=True)]
         answers.append(Answer(method, rows.tolist(), right))
-    has_label = split.labels is not None and split.label_index[row] >= 0
-    return Question(row, _plain(split.labels[row]) if has_label and split.labels is not None else None, answers)
+    return Question(row, _label_of(split, row), answers)
 
 
-def _plain(label: Any) -> Any:
+def _label_of(split: Split, row: int) -> Any:
+    if split.labels is None or split.label_index[row] < 0:
+        return None
+    label = split.labels[row]
     return label.item() if isinstance(label, np.generic) else label
