@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-# A flip that gains less may be rounding, which two flips could pass back and forth for ever.
+# A flip that gains less may be rounding, which two flips could pass back and forth forever.
 _IMPROVEMENT_TOL = 1e-9
 
 

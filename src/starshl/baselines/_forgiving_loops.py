@@ -46,7 +46,7 @@ def _best_stump(ranks, n_values, weighted_targets):
 
 @njit(cache=True, nogil=True)
 def boost_bit(ranks, n_values, groups, labels, max_iter, relabel_every, features, cuts, votes, losses):
-    """Boost stumps towards the labels of the groups, which move to where the classifier puts them.
+    """Boost stumps toward the labels of the groups, which move to where the classifier puts them.
 
     Fills ``features``, ``cuts`` and ``votes`` (signed weights α of the stumps) and the mean exponential
     loss after each round, all of shape (max_iter,); ``labels`` of shape (n_groups,) changes in place, in
