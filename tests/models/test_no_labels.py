@@ -1,4 +1,4 @@
-"""StarRidge without a single label: clusters of the neighbor graph stand in for classes."""
+"""StarRidge, and in one respect StarSHL, without a single label: clusters of the graph stand in for classes."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import adjusted_rand_score, homogeneity_score
 
 import starshl
-from starshl import NeighborGraph, StarRidge
+from starshl import NeighborGraph, StarRidge, StarSHL
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +33,14 @@ def test_all_rows_unlabeled_is_the_same_as_no_labels(blobs):
     X, _ = blobs
     first, second = (StarRidge(8, n_codewords=3, random_state=0).fit(X, y) for y in (None, np.full(150, -1)))
     assert np.array_equal(first.dual_coef_, second.dual_coef_)
+
+
+@pytest.mark.parametrize("n_features", [3, 100])
+@pytest.mark.parametrize("method", [StarRidge, StarSHL])
+def test_rows_that_are_all_equal_are_one_cluster(method, n_features):
+    hasher = method(4, n_codewords=2, random_state=0).fit(np.ones((20, n_features)))
+    assert "you asked for 2, more than there are distinct rows" in hasher.choice_
+    assert len(np.unique(hasher.transduction_)) == 1
 
 
 def test_a_given_graph_is_used_and_a_wrong_one_refused(blobs):

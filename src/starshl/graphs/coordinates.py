@@ -38,7 +38,9 @@ def principal_coordinates(X: Rows, n_components: int) -> np.ndarray:
 def _directions(X: Rows, n_components: int) -> np.ndarray:
     if issparse(X) and X.shape[1] > _LARGEST_COVARIANCE:
         return _sparse_directions(X, n_components)
-    return principal_directions(X, n_components)[0]
+    directions = principal_directions(X, n_components)[0]
+    # Equal rows differ in no direction; along any one, they stay at the same place.
+    return directions if len(directions) else np.eye(1, X.shape[1])
 
 
 def _sparse_directions(X: csr_array, n_components: int) -> np.ndarray:
