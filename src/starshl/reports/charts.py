@@ -78,11 +78,11 @@ _MAX_MARKERS = 13  # per line; more would touch each other
 _Y_STEPS = 5  # grid lines, about
 _MIN_SPREAD = 0.02  # of a y axis, so that noise does not look like a difference
 _CAP = 2.5  # pixels, half of the bar at the end of an interval
-_MAX_SHIFT = 5.0  # pixels between intervals of two lines at one place
+_MAX_SHIFT = 2.5  # pixels between intervals of two lines at one place
 _MAX_DOT_SHIFT = 9.0  # the same in charts without lines, which have more room
-# All shifts together, as a share of the gap between neighboring places: lines stay within a quarter of it, so that
+# All shifts together, as a share of the gap between neighboring places: lines stay within a fifth of it, so that
 # nobody takes a point for one at another x; categories have nothing between them.
-_SHIFTS_OF_LINES, _SHIFTS_OF_DOTS = 0.5, 0.7
+_SHIFTS_OF_LINES, _SHIFTS_OF_DOTS = 0.4, 0.7
 _MAX_SHARE_TO_ENLARGE = 0.4  # an enlarged part pays off if it is at least 2.5 times as tall
 # A nested svg clips what lies outside of it and keeps the coordinates of the rest.
 _AREA_HEIGHT = HEIGHT - _TOP - _BOTTOM
