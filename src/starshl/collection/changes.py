@@ -26,7 +26,7 @@ from .raw import check_extractor_stays
 from .session import Change, Session
 from .store import Row, Store
 
-__all__ = ["declare", "kind_of_labels", "put_items", "replace_model", "set_item_labels"]
+__all__ = ["declare", "put_items", "replace_model", "set_item_labels"]
 
 
 def put_items(
@@ -230,12 +230,6 @@ def _chosen_ids(change: Change, ids: ArrayLike | None, n_items: int) -> np.ndarr
 def _with_vectors(change: Change, rows: list[Row], vectors: np.ndarray) -> list[Row]:
     places = change.keep_vectors([row.id for row in rows], vectors)
     return [row._replace(slot=places[row.id][0], vector_sum=places[row.id][1]) for row in rows]
-
-
-def kind_of_labels(hasher: BaseHasher, store: Store) -> str | None:
-    """Return what labels must be, by the classes of the hasher or by the labels stored; None if anything goes."""
-    stored = "" if store.is_outdated else store.text_fact("label_kind")
-    return class_kind(hasher) or stored or None
 
 
 def _note_kind(store: Store, texts: list[str | None], ids: list[int]) -> None:

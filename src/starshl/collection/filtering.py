@@ -14,17 +14,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._types import LabelsLike
+from ..base import BaseHasher
 from ..exceptions import CollectionFormatError
 from ..index.base import check_ids
 from .blocks import LABELS, field_column
-from .changes import kind_of_labels
 from .fields import value_in
 from .filters import Condition, compile_conditions, parse_filter
-from .labels import check_kind, label_texts
+from .labels import check_kind, class_kind, label_texts
 from .snapshot import Snapshot
 from .store import Store
 
-__all__ = ["Filters", "slow_filter_note", "unknown_labels_note"]
+__all__ = ["Filters", "kind_of_labels", "slow_filter_note", "unknown_labels_note"]
 
 _FIELDS_SHOWN = 20  # in an error message
 
@@ -80,6 +80,12 @@ def _labeled(snapshot: Snapshot, store: Store, labels: LabelsLike) -> np.ndarray
     if note is not None:
         warnings.warn(note, UserWarning, stacklevel=5)
     return _compared(snapshot, store, LABELS, [Condition(LABELS, "in", list(texts))])
+
+
+def kind_of_labels(hasher: BaseHasher, store: Store) -> str | None:
+    """Return what labels must be, by the classes of the hasher or by the labels stored; None if anything goes."""
+    stored = "" if store.is_outdated else store.text_fact("label_kind")
+    return class_kind(hasher) or stored or None
 
 
 def unknown_labels_note(snapshot: Snapshot, store: Store, texts: Sequence[str]) -> str | None:

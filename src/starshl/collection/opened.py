@@ -16,10 +16,9 @@ from numpy.typing import ArrayLike
 from .._types import LabelsLike
 from ..base import BaseHasher
 from ..features import Extractor
-from .changes import kind_of_labels
 from .entries import Item, metadata_of
 from .fields import Value
-from .filtering import Filters, unknown_labels_note
+from .filtering import Filters, kind_of_labels, unknown_labels_note
 from .folder import Kernels, encoder_of
 from .labels import label_texts
 from .overview import count_labels, count_values, labels_by_id, passing_ids
