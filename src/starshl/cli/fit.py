@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -159,16 +160,8 @@ def fit(
     if steps.read_text and vectors is not None:
         option = "--categories" if text is None else "--text"
         raise ValueError(f"{option} and --vectors contradict each other. Leave one of them out.")
-    options = RowOptions(
-        labels,
-        no_labels,
-        vectors,
-        drop=split_names(drop),
-        raw=steps.read_text,
-        allow_missing=impute,
-        text=text,
-        decimal=decimal,
-    )
+    options = RowOptions(labels, no_labels, vectors, drop=split_names(drop), decimal=decimal)
+    options = replace(options, raw=steps.read_text, allow_missing=impute, text=text)
     if cluster is None:
         table = read_rows(Path(input), options, in_place=True)
     else:
