@@ -24,7 +24,7 @@ from .schemas import (
 )
 from .types import Id
 
-__all__ = ["routes"]
+__all__ = ["ItemId", "routes"]
 
 routes = router("items", "/collections/{name}")
 

@@ -36,6 +36,7 @@ __all__ = [
     "RecommendRequest",
     "RemoveRequest",
     "SearchRequest",
+    "SearchSettings",
     "SearchesRequest",
     "SnapshotRequest",
     "UpdateRequest",

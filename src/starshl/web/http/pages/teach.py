@@ -24,7 +24,7 @@ from .cards import Card, cards_of
 from .charts import Chart, agreement_chart, confidence_chart
 from .rendering import may_write, render
 
-__all__ = ["routes"]
+__all__ = ["keys_of", "routes"]
 
 routes = APIRouter(include_in_schema=False)
 _N_PROPOSALS = 12  # one screen; more would be chosen with less knowledge
