@@ -14,7 +14,7 @@ from .states import ClassCount, LessonState, Suspect
 __all__ = ["Moment", "barred", "class_numbers", "n_changed", "ordered_classes"]
 
 # Probability of another class from which a label is suspected. Proposed items lie between classes, where the other
-# labels often guess wrong, but seldom surely.
+# labels often guess wrong, but seldom surely. A lower value finds more wrong labels and doubts more right ones.
 _SUSPICION = 0.7
 
 

@@ -25,7 +25,8 @@ from .events import Label
 
 __all__ = ["N_VECTORS", "Choice", "Proposal", "choose", "draw"]
 
-#: Smooth functions over the graph, of which choices know its covariance.
+#: Smooth functions over the graph, of which choices know its covariance. More would tell smaller groups apart, and
+#: every proposal would take longer.
 N_VECTORS = 128
 _RIDGE = 0.1  # of the mean variance, as that of the labels
 

@@ -24,6 +24,8 @@ __all__ = [
 ]
 
 _SMALLEST_ID, _LARGEST_ID = -(2**63), 2**63 - 1
+# What one request may bring or ask for. Higher limits spare clients requests; lower ones let other requests have their
+# turn sooner, and bound the memory of an answer.
 MOST_ROWS = 10_000
 MOST_QUERIES = 1_000
 MOST_HITS = 100_000
