@@ -16,6 +16,7 @@ from ..exceptions import MissingExtraError
 from ..features import open_picture, preview_of
 from .errors import BusyError, NotInstalledError, UnknownError
 from .futures import mapped
+from .present import unknown_ids
 from .requests import NewItems
 from .searcher import Searcher
 
@@ -74,11 +75,8 @@ def text_items(searcher: Searcher, texts: Sequence[str], items: NewItems) -> Fut
 
 def preview(searcher: Searcher, item: int) -> Preview:
     """Return the small picture of an item."""
-    with searcher.opened() as collection:
-        try:
-            found = collection.preview(item)
-        except KeyError as error:
-            raise UnknownError(str(error.args[0])) from error
+    with searcher.opened() as collection, unknown_ids():
+        found = collection.preview(item)
     if found is None:
         raise UnknownError(f"The item {item} has no preview. Previews are stored when a picture is imported.")
     return found
