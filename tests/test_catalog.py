@@ -52,3 +52,8 @@ def test_a_graph_file_is_no_hasher_and_load_says_so(tmp_path):
     NeighborGraph.of_rows([[0.0], [1.0], [5.0]], n_neighbors=1).save(tmp_path / "graph")
     with pytest.raises(BundleFormatError, match=r"holds a neighbor graph, not a hasher\. Read it with NeighborGraph"):
         load(tmp_path / "graph")
+
+
+def test_a_misspelled_method_is_answered_by_the_nearest_names():
+    with pytest.raises(ValueError, match=r"There is no method 'hybridhasher'; .* Did you mean HybridHasher"):
+        get_class("hybridhasher")

@@ -97,10 +97,11 @@ def get_class(name: str) -> type[BaseHasher]:
     homes = METHODS | WRAPPERS
     if isinstance(name, str) and name in homes:
         return getattr(import_module(homes[name]), name)
-    lower = {known.lower(): known for known in METHODS}
+    names = [*METHODS, "HybridHasher"]
+    lower = {known.lower(): known for known in names}
     nearest = [lower[match] for match in get_close_matches(str(name).lower(), lower, n=3, cutoff=0.5)]
     hint = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
-    raise ValueError(f"There is no method {name!r}; known are {', '.join([*METHODS, 'HybridHasher'])}.{hint}")
+    raise ValueError(f"There is no method {name!r}; known are {', '.join(names)}.{hint}")
 
 
 def configurations() -> Iterator[Configuration]:

@@ -64,6 +64,8 @@ def test_sparse_rows_are_scaled_and_stay_sparse():
     assert np.allclose(result.toarray(), expected.toarray(), rtol=1e-14)
     with pytest.raises(ValueError, match="center=False"):
         Scale().fit(X)
+    with pytest.raises(ValueError, match="center is 'no'; it must be True or False"):
+        Scale(center="no").fit(np.eye(3))
 
 
 @pytest.mark.parametrize("strategy", ["median", "mean", "most_frequent"])

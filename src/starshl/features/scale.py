@@ -12,6 +12,7 @@ from sklearn.utils.sparsefuncs import inplace_column_scale
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._types import LabelsLike, Rows, SamplesLike
+from .._validation import check_flag
 from .step import Step
 
 __all__ = ["Scale"]
@@ -47,6 +48,7 @@ class Scale(Step):
 
     def fit(self, X: SamplesLike, y: LabelsLike = None) -> Self:
         """Learn the mean and the standard deviation of each column."""
+        check_flag(self.center, "center")
         rows = self._rows(X, fitting=True)
         if sparse.issparse(rows) and self.center:
             raise ValueError("Centering would fill a sparse matrix. Use Scale(center=False), or dense rows.")
