@@ -15,7 +15,7 @@ __all__ = ["compress", "compress_model"]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the smaller model.")]
 Support = Annotated[
     int | None,
-    typer.Option("--support", "-s", metavar="N", help="Support rows to keep; by default, a tenth of them."),
+    typer.Option("--support", "-s", metavar="N", min=1, help="Support rows to keep; by default, a tenth of them."),
 ]
 
 

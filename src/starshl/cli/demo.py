@@ -19,7 +19,7 @@ __all__ = ["compare_on_digits", "demo"]
 N_DRAWN = 4
 _BYTES_PER_IMAGE = 64
 
-Bits = Annotated[int, typer.Option("--bits", "-b", metavar="N", help="Length of the codes.")]
+Bits = Annotated[int, typer.Option("--bits", "-b", metavar="N", min=1, help="Length of the codes.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Draws queries, hidden labels and starts.")]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the page.")]
 

@@ -15,6 +15,7 @@ _OPTIONS = {
     "random_state": "--seed",
     "kernels": "--kernels",
     "n_queries": "--queries",
+    "picture_shape": "--pictures",
 }
 _PHRASES = (
     (r"Reopen it with load\(.*", "The command line cannot supply functions: use this model from Python."),
