@@ -6,6 +6,7 @@ from ..reports.document import Block, Section, Table, Text, counted, listed, wit
 from ..reports.results import ProtocolResults, Results
 from ..reports.statistics import means_of, paired, shared_runs
 from .lineup import title_of
+from .studies import values_at_longest
 
 __all__ = ["beyond_section", "told_of_few_labels", "told_of_no_labels"]
 
@@ -69,15 +70,10 @@ def _few_labels(results: Results) -> list[tuple[ProtocolResults, dict[str, dict[
     studies = []
     for protocol in results.of_task("labels"):
         if not protocol.reduced and protocol.name.endswith(f"-{_N_LABELS}"):
-            values = shared_runs({method: _accuracy(protocol, method) for method in protocol.methods})
+            values = shared_runs({m: values_at_longest(protocol, m, "accuracy") for m in protocol.methods})
             if values.get("starridge") and values.get("svc"):
                 studies.append((protocol, values))
     return studies
-
-
-def _accuracy(protocol: ProtocolResults, method: str) -> dict[int, float]:
-    n_bits = protocol.lengths[-1] if protocol.lengths else None
-    return protocol.values(method, n_bits, "accuracy") or protocol.values(method, n_bits, "accuracy, nearest code")
 
 
 def _few_labels_row(protocol: ProtocolResults, values: dict[str, dict[int, float]]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from ..reports.results import CLASS_MEAN, ProtocolResults
 from ..reports.statistics import Paired, means_of, paired, require_paired, shared_runs, summarize
 from .claims import CLAIMED_ENTRY
 from .figures import PRINTED_DATA_SETS
-from .lineup import LINEUP, title_of
+from .lineup import hashers_among, title_of
 
 __all__ = ["Contest", "contest_of", "told", "winners"]
 
@@ -42,10 +42,9 @@ class Contest:
 
 def contest_of(protocol: ProtocolResults) -> Contest | None:
     """Return who wins on a data set; None if there is nothing to compare the paper's *SHL with."""
-    hashers = [method for method in protocol.methods if method in LINEUP and LINEUP[method].kind == "hasher"]
     found = []
     for n_bits in protocol.lengths:
-        common = shared_runs({method: protocol.values(method, n_bits, "P@10") for method in hashers})
+        common = shared_runs({m: protocol.values(m, n_bits, "P@10") for m in hashers_among(protocol.methods)})
         found.append((len(common), len(next(iter(common.values()), {})), n_bits, common))
     _, n_runs, n_bits, common = max(found, key=lambda entry: entry[:3])
     means = means_of(common)

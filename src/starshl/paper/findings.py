@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ..reports.document import difference, digits_apart, interval, listed, signed
 from ..reports.results import ProtocolResults
 from ..reports.statistics import Paired, means_of, paired, require_paired, shared_runs, summarize
-from .lineup import LINEUP, is_star, title_of
+from .lineup import hashers_among, is_star, title_of
 from .unequal import told_if_unequal
 
 __all__ = [
@@ -126,8 +126,7 @@ def transduction_findings(
 
 
 def _hashers_at(protocol: ProtocolResults, n_bits: int) -> dict[str, dict[int, float]]:
-    hashers = [key for key in protocol.methods if key in LINEUP and LINEUP[key].kind == "hasher"]
-    return {title_of(key): protocol.values(key, n_bits, "P@10") for key in hashers}
+    return {title_of(key): protocol.values(key, n_bits, "P@10") for key in hashers_among(protocol.methods)}
 
 
 def _lengths_lost(protocol: ProtocolResults) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from ..evaluation.runner import Classifier, Encoder
 from ..kernels import GraphGaussian
 from . import yardsticks
 
-__all__ = ["LINEUP", "ROLES", "Entry", "Sizes", "entry", "is_star", "title_of"]
+__all__ = ["LINEUP", "ROLES", "Entry", "Sizes", "entry", "hashers_among", "is_star", "title_of"]
 
 ROLES = ("*SHL", "squared loss", "supervised", "unsupervised", "partly labeled", "yardstick")
 
@@ -244,6 +244,11 @@ def entry(key: str) -> Entry:
     close = difflib.get_close_matches(wanted, LINEUP, n=3, cutoff=0.4)
     advice = f"The closest are {', '.join(close)}." if close else f"Known are {', '.join(LINEUP)}."
     raise ValueError(f"There is no method {key!r} to compare. {advice}")
+
+
+def hashers_among(keys: Iterable[str]) -> list[str]:
+    """Return the keys of entries that make codes."""
+    return [key for key in keys if key in LINEUP and LINEUP[key].kind == "hasher"]
 
 
 def title_of(key: str) -> str:

@@ -16,7 +16,7 @@ from .notes import extent_line, introduction, section_title
 from .retrieval import labels_used
 from .unequal import BALANCED, MAJORITY, RANDOM, rows_without_learning, told_if_unequal
 
-__all__ = ["labels_scope", "labels_section", "unsupervised_scope", "unsupervised_section"]
+__all__ = ["labels_scope", "labels_section", "unsupervised_scope", "unsupervised_section", "values_at_longest"]
 
 _GRAY_PIXELS = (
     "On the gray pixels of CIFAR-10 and PASCAL07, neighbors seldom share a class (see float search on their pages)"
@@ -76,7 +76,7 @@ def _n_labels(protocol: ProtocolResults) -> int:
 
 def _label_values(by_labels: dict[int, ProtocolResults], metric: str) -> dict[str, list[dict[int, float]]]:
     """Return the runs of each method by title, one entry per number of labels."""
-    values = {key: [_values_at_longest(protocol, key, metric) for protocol in by_labels.values()] for key in LINEUP}
+    values = {key: [values_at_longest(protocol, key, metric) for protocol in by_labels.values()] for key in LINEUP}
     return {title_of(key): cells for key, cells in values.items() if any(cells)}
 
 
@@ -90,7 +90,8 @@ def _labels_used(by_labels: dict[int, ProtocolResults]) -> dict[str, str]:
     return used
 
 
-def _values_at_longest(protocol: ProtocolResults, method: str, metric: str) -> dict[int, float]:
+def values_at_longest(protocol: ProtocolResults, method: str, metric: str) -> dict[int, float]:
+    """Return run -> value of a metric with the longest codes."""
     n_bits = protocol.lengths[-1] if protocol.lengths else None
     values = protocol.values(method, n_bits, metric)
     # Methods without codewords predict the class of the nearest labeled code.
