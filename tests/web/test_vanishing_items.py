@@ -26,6 +26,20 @@ def searcher(ask):
     return ask.app.state.service.searcher("things")
 
 
+def vanishing(searcher, monkeypatch):
+    """Remove the first of several items right before they are read; return a list that then has its id."""
+    get, gone = Collection.get, []
+
+    def after_a_removal(self, ids):
+        if not gone and len(ids) > 1:
+            gone.append(int(ids[0]))
+            searcher.remove(gone).result(60)
+        return get(self, ids)
+
+    monkeypatch.setattr(Collection, "get", after_a_removal)
+    return gone
+
+
 def test_an_item_that_is_removed_between_a_search_and_its_cards_is_left_out(ask, searcher, monkeypatch):
     real, gone = exploration._cards, []
 
@@ -64,15 +78,7 @@ def test_a_query_that_is_removed_while_it_is_read_is_not_there(ask, searcher, mo
 
 
 def test_first_items_items_to_browse_and_cards_of_the_map_leave_out_what_is_gone(ask, searcher, monkeypatch):
-    get, gone = Collection.get, []
-
-    def after_a_removal(self, ids):
-        if not gone and len(ids) > 1:
-            gone.append(int(ids[0]))
-            searcher.remove(gone).result(60)
-        return get(self, ids)
-
-    monkeypatch.setattr(Collection, "get", after_a_removal)
+    gone = vanishing(searcher, monkeypatch)
     for path in ("/", "/explore/things", "/explore/things/cards?ids=3,4,5"):
         gone.clear()
         numbers = shown(page(ask, path))
@@ -83,15 +89,7 @@ def test_a_lesson_whose_items_vanish_while_it_is_shown_is_prepared_again(ask, se
     lesson(ask)
     answer = "/explore/things/teach/answer"
     assert ask("POST", answer, root="", json={"ids": list(range(10, 20)), "label": None}).status_code == 200
-    get, gone = Collection.get, []
-
-    def after_a_removal(self, ids):
-        if not gone and len(ids) > 1:
-            gone.append(int(ids[0]))
-            searcher.remove(gone).result(60)
-        return get(self, ids)
-
-    monkeypatch.setattr(Collection, "get", after_a_removal)
+    gone = vanishing(searcher, monkeypatch)
     answered = ask("POST", answer, root="", json={"ids": [3], "label": "a"})
     assert gone
     assert (answered.status_code, "Reload the page" in answered.json()["detail"]) == (409, True)
