@@ -30,7 +30,7 @@ _DATA_SETS_WITH_PICTURES = ("cifar10", "digits")
 QUERY_RULE = (
     "One query of the first run, chosen by a rule: of all queries of its class, the one for which the methods are "
     "nearest to their means over the class. Codes at equal distance are in the order of the database, which is random. "
-    "Where the nearest codes are those of a single class, as with *SHL and StarRidge, a query has nearly all or none."
+    "Where the nearest codes are those of a single class, as with StarRidge here, a query has nearly all right or none."
 )
 _NO_CODES_NOTE = (
     "The pictures are not shown: they need the codes, which only run records hold, and this report was made from "
