@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from starshl.collection import Collection
+from starshl.collection.folder import is_own_file
 from starshl.exceptions import CollectionError
 from starshl.importing import import_texts
 from starshl.web import Searcher, Service
@@ -71,7 +72,35 @@ def test_a_snapshot_is_a_tar_that_any_program_unpacks(folder, tmp_path):
         assert collection.verify() == 60
 
 
-@pytest.mark.parametrize("name", ["my notes.txt", "Grüße.txt", "manifest.json", "x" * 120])
+def test_every_file_of_a_collection_is_known_as_its_own(service, folder):
+    searcher = service.searcher("things")
+    searcher.remove(range(3)).result(60)
+    names = sorted(path.name for path in folder.iterdir())
+    assert "items.sqlite" in names
+    assert [name for name in names if not is_own_file(name)] == []
+
+
+def test_what_others_put_into_the_folder_survives_a_restore(service, folder):
+    searcher, snapshots = service.searcher("things"), service.snapshots("things")
+    snapshots.make(searcher, "monday")
+    (folder / "notes.txt").write_text("keep me")
+    (folder / "photos").mkdir()
+    (folder / "photos" / "cat.txt").write_text("keep me, too")
+    assert snapshots.restore(searcher, "monday") == 60
+    assert (folder / "notes.txt").read_text() == "keep me"
+    assert (folder / "photos" / "cat.txt").read_text() == "keep me, too"
+    assert not list(folder.parent.glob(".things.before-restore"))
+
+
+def test_what_others_put_into_the_folder_survives_a_crash_in_the_middle_of_a_restore(folder):
+    aside = shutil.copytree(folder, folder.with_name(".things.before-restore"))
+    (aside / "notes.txt").write_text("keep me")
+    Service([folder]).close()
+    assert (folder / "notes.txt").read_text() == "keep me"
+    assert not aside.exists()
+
+
+@pytest.mark.parametrize("name", ["my notes.txt", "notes.txt", "Grüße.txt", "manifest.json", "x" * 120])
 def test_files_that_others_put_into_the_folder_do_not_spoil_a_snapshot(folder, name):
     expected = unpacked(archive_of(folder))
     (folder / name).write_text("something else")

@@ -25,6 +25,7 @@ __all__ = [
     "content_name",
     "discard_other_models",
     "encoder_of",
+    "is_own_file",
     "load_model",
     "lock_for_writing",
     "save_model",
@@ -35,6 +36,19 @@ Kernels: TypeAlias = Sequence[Kernel | Callable[..., object]] | None
 
 _DRAFT = "hasher.draft"
 _MODEL_NAME = re.compile(r"hasher-[0-9a-f]{16}\.star")
+_OWN_NAME = re.compile(
+    r"items\.sqlite(-wal|-shm|-journal)?|acknowledged|writer\.lock|(hasher|extractor)-[0-9a-f]{16}\.star"
+    r"|vectors-[0-9]{1,19}\.bin|\w+\.draft|\..*\.partial"
+)
+
+
+def is_own_file(name: str) -> bool:
+    """Tell whether a collection makes files of this name in its folder; any others belong to somebody else.
+
+    >>> is_own_file("items.sqlite-wal"), is_own_file("notes.txt")
+    (True, False)
+    """
+    return _OWN_NAME.fullmatch(name) is not None
 
 
 @contextmanager

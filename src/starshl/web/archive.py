@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from .._json import parse_json
+from ..collection.folder import is_own_file
 
 __all__ = ["read_archive", "write_archive"]
 
@@ -27,7 +28,7 @@ _LARGEST_MANIFEST = 1 << 16
 _MOST_FILES = 100  # a collection has far fewer
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,90}")
 # The writer's lock, SQLite's index of its log, and drafts belong to a process, not to a state.
-_NOT_PART = re.compile(r"writer\.lock|.*-shm|.*\.draft|\..*")
+_OF_A_PROCESS = re.compile(r"writer\.lock|.*-shm|.*\.draft|\..*")
 
 
 def write_archive(target: BinaryIO, folder: Path) -> None:
@@ -39,9 +40,8 @@ def write_archive(target: BinaryIO, folder: Path) -> None:
 
 
 def _is_part(path: Path) -> bool:
-    """Return whether a file is part of a collection; nobody could read an archive with some of the other names."""
-    is_ours = _FILE_NAME.fullmatch(path.name) and not _NOT_PART.fullmatch(path.name) and path.name != _MANIFEST
-    return bool(is_ours) and path.is_file()
+    """Return whether a file is part of the state of a collection; what others put into its folder is not."""
+    return is_own_file(path.name) and not _OF_A_PROCESS.fullmatch(path.name) and path.is_file()
 
 
 def read_archive(source: BinaryIO) -> Iterator[tuple[str, BinaryIO]]:

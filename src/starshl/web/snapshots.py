@@ -14,6 +14,7 @@ from typing import BinaryIO
 from .._files import draft_folder, replacing_file, sync_folder
 from ..answers import Snapshot
 from ..collection import Collection
+from ..collection.folder import is_own_file
 from .archive import read_archive, write_archive
 from .errors import ConflictError, UnknownError
 from .searcher import Searcher
@@ -78,6 +79,7 @@ class SnapshotFolder:
     def restore(self, searcher: Searcher, name: str, *, before: Callable[[], None] | None = None) -> int:
         """Replace a collection by a snapshot, once that is known to be intact; return the number of items.
 
+        Files and folders that others have put into its folder stay.
         ``before`` is called when nothing but the replacement is left to do.
         """
         path = self.path(name)
@@ -131,7 +133,9 @@ def clear_leftovers(folder: Path) -> None:
     for left in folder.parent.iterdir():
         if not left_by_crash.fullmatch(left.name):
             continue
-        if left.is_dir():
+        if left == _aside(folder):
+            _discard(left, folder)
+        elif left.is_dir():
             shutil.rmtree(left, ignore_errors=True)
         else:
             left.unlink(missing_ok=True)
@@ -147,6 +151,15 @@ def _replace(folder: Path, new: Path) -> None:
         aside.rename(folder)
         raise
     sync_folder(folder.parent)
+    _discard(aside, folder)
+
+
+def _discard(aside: Path, folder: Path) -> None:
+    """Delete a collection that was replaced, but hand on what others had put into its folder."""
+    for path in aside.iterdir():
+        if not is_own_file(path.name) and not (folder / path.name).exists():
+            path.rename(folder / path.name)
+    sync_folder(folder)
     shutil.rmtree(aside, ignore_errors=True)
 
 
