@@ -90,6 +90,29 @@ def test_vectors_that_are_kept_decide_as_in_one_collection(inline, tmp_path, dig
         assert sharded.search(X, 90, oversample=3) == whole.search(X, 90, oversample=3)
 
 
+@pytest.mark.parametrize("vectors", [None, "float16"])
+def test_stored_items_are_searched_for_as_in_one_collection(inline, tmp_path, digits, form, hasher, vectors):
+    folder = made(tmp_path, digits, hasher, by_class, vectors=vectors)
+    sharded, items = answering(folder, None), [599, 3, 4, 250]
+    with Collection(folder / "all", read_only=True) as whole:
+        for filters in ({}, {"labels": [3, 5]}):
+            assert sharded.search(items=items, k=15, **filters) == whole.search(items=items, k=15, **filters)
+        radius = RADII[form][1]
+        assert sharded.search_radius(items=items, radius=radius) == whole.search_radius(items=items, radius=radius)
+    assert sharded.search(items=[]) == []
+
+
+def test_queries_unlike_the_training_rows_are_rejected_as_in_one_collection(inline, tmp_path, digits, hasher):
+    folder = made(tmp_path, digits, hasher, by_turns)
+    X = np.vstack([digits[0][N_ITEMS : N_ITEMS + 8], 16.0 * np.random.RandomState(0).rand(4, 64)])
+    sharded = answering(folder, None)
+    with Collection(folder / "all", read_only=True) as whole:
+        found = sharded.search(X, 5, reject=0.05)
+        assert found == whole.search(X, 5, reject=0.05)
+    assert found[-4:] == [[]] * 4
+    assert sum(map(bool, found)) >= 6
+
+
 def test_vectors_of_other_hashers_decide_as_in_one_collection(client, tmp_path, digits):
     hasher = LSHash(12, random_state=0).fit(digits[0])
     folder = made(tmp_path, digits, hasher, by_turns, vectors="float16")
@@ -119,8 +142,15 @@ def test_what_cannot_be_merged_is_refused(inline, tmp_path, digits):
     bare = ShardedCollection([tmp_path / "a"], None)
     with pytest.raises(ValueError, match="this collection keeps no vectors"):
         bare.search(X, metric="cosine")
-    for option in ({"by_scores": True}, {"items": [1]}, {"reject": 0.1}):
-        with pytest.raises(TypeError, match="A sharded collection cannot be searched with"):
-            bare.search(X, **option)
+    with pytest.raises(TypeError, match="A sharded collection cannot be searched with 'by_scores'"):
+        bare.search(X, by_scores=True)
+    with pytest.raises(ValueError, match="Give either X or items"):
+        bare.search(X, items=[1])
+    with pytest.raises(ValueError, match="Give either X or items"):
+        bare.search()
+    with pytest.raises(KeyError, match="The id 1 is in none of the collections"):
+        bare.search(items=[1])
+    with pytest.raises(ValueError, match="reject needs X"):
+        bare.search(items=[1], reject=0.1)
     with pytest.raises(ValueError, match="radius"):
         bare.search_radius(X, -1)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._types import SamplesLike
 from ..index.class_rule import Candidates, ClassRule
@@ -18,7 +19,17 @@ from .rescoring import RescoringOptions, exact_distances, products_of
 from .search import Hit, Queries, hits_without_distance
 from .searchable import SearchableCollection
 
-__all__ = ["Encoded", "Part", "encoded", "exact_parts", "hits_of", "part_near", "part_within"]
+__all__ = [
+    "Encoded",
+    "Part",
+    "encoded",
+    "exact_parts",
+    "held_here",
+    "hits_of",
+    "novelty_here",
+    "part_near",
+    "part_within",
+]
 
 
 class Encoded(NamedTuple):
@@ -35,14 +46,30 @@ class Part(NamedTuple):
     products: np.ndarray | None = None
 
 
-def encoded(collection: SearchableCollection, X: SamplesLike, options: RescoringOptions | None) -> Encoded:
-    """Encode queries, with vectors and scores if they are to be rescored; None for a search within a radius."""
+def encoded(
+    collection: SearchableCollection, X: SamplesLike | None, items: ArrayLike | None, options: RescoringOptions | None
+) -> Encoded:
+    """Encode rows, or take the codes of items stored here, with vectors and scores if they are to be rescored.
+
+    ``options`` is None for a search within a radius.
+    """
     with collection._session.reading() as (snapshot, store):
         if options is not None and options.apply_to(snapshot):
-            queries = Queries.to_rescore(snapshot, store, X, None, options)
+            queries = Queries.to_rescore(snapshot, store, X, items, options)
         else:
-            queries = Queries.of(snapshot, X, None, with_scores=False)
+            queries = Queries.of(snapshot, X, items, with_scores=False)
         return Encoded(queries, rule_of(snapshot.index))
+
+
+def held_here(collection: SearchableCollection, ids: np.ndarray) -> np.ndarray:
+    """Return which of the ids are those of items stored here."""
+    with collection._session.reading() as (snapshot, _):
+        return snapshot.index.holds(ids)
+
+
+def novelty_here(collection: SearchableCollection, X: SamplesLike) -> np.ndarray:
+    """Return how different each query is from the training rows of the hasher, which all collections share."""
+    return collection.novelty(X)
 
 
 def part_near(

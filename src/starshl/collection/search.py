@@ -14,6 +14,7 @@ from .._types import SamplesLike
 from .._validation import check_integer
 from ..base import BaseHasher
 from ..features import inner_hasher
+from ..models.rejection import check_reject
 from .entries import metadata_of
 from .filtering import Filters
 from .labels import label_of
@@ -27,6 +28,7 @@ __all__ = [
     "Hit",
     "Queries",
     "check_has_scores",
+    "check_rejecting",
     "hits_without_distance",
     "id_of",
     "novelty_of",
@@ -122,6 +124,14 @@ def check_has_scores(X: SamplesLike | None) -> None:
     """Refuse a search by scores for stored items, whether or not rescoring would leave the scores out."""
     if X is None:
         raise ValueError("by_scores needs X: a stored item has a code, but no scores.")
+
+
+def check_rejecting(reject: object, X: SamplesLike | None) -> float:
+    """Return the share of known queries that may be rejected, which needs queries that are rows."""
+    share = check_reject(reject)
+    if X is None:
+        raise ValueError("reject needs X: only rows can be compared with the training rows of the hasher.")
+    return share
 
 
 def search_nearest(snapshot: Snapshot, store: Store, queries: Queries, k: int, filters: Filters) -> list[list[Hit]]:

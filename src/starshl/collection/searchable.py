@@ -10,13 +10,12 @@ from numpy.typing import ArrayLike
 
 from .._types import LabelsLike, SamplesLike
 from ..codes import BinaryCodes
-from ..models.rejection import check_reject
 from .explanation import Explanation, explain_hits
 from .filtering import Filters
 from .opened import OpenCollection
 from .rescoring import RescoringOptions
 from .sameness import same_items
-from .search import Hit, Queries, check_has_scores, id_of, novelty_of, search_nearest, search_within
+from .search import Hit, Queries, check_has_scores, check_rejecting, id_of, novelty_of, search_nearest, search_within
 
 __all__ = ["SearchableCollection"]
 
@@ -75,10 +74,7 @@ class SearchableCollection(OpenCollection):
             Answer "none of these", an empty list, where :meth:`novelty` is at least 1 - reject; needs X. About this
             share of the queries that are like the training rows is rejected, too.
         """
-        if reject is not None:
-            reject = check_reject(reject)
-            if X is None:
-                raise ValueError("reject needs X: only rows can be compared with the training rows of the hasher.")
+        share = None if reject is None else check_rejecting(reject, X)
         if by_scores:
             check_has_scores(X)
         with self._session.reading() as (snapshot, store):
@@ -88,9 +84,9 @@ class SearchableCollection(OpenCollection):
             else:
                 queries = Queries.of(snapshot, X, items, with_scores=by_scores)
             found = search_nearest(snapshot, store, queries, k, Filters(where, among, labels))
-            if reject is None or X is None:
+            if share is None or X is None:
                 return found
-            rejected = novelty_of(snapshot.hasher, X) >= 1.0 - reject
+            rejected = novelty_of(snapshot.hasher, X) >= 1.0 - share
         return [[] if is_new else hits for hits, is_new in zip(found, rejected.tolist(), strict=True)]
 
     def search_radius(

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._types import SamplesLike
 from .._validation import check_integer
 from ..collection import Collection, Hit
-from ..collection.partial import Encoded, encoded
+from ..collection.partial import encoded, held_here, novelty_here
 from ..collection.rescoring import RescoringOptions
+from ..collection.search import check_rejecting
+from ..index.ids import check_ids
 from .engine import DaskEngine
 from .merged_search import MergedSearch
 
@@ -58,19 +61,21 @@ class ShardedCollection:
 
     def search(
         self,
-        X: SamplesLike,
+        X: SamplesLike | None = None,
         k: int = 10,
         *,
+        items: ArrayLike | None = None,
         rescore: bool | None = None,
         oversample: int | None = None,
         metric: str | None = None,
         class_first: int | None = None,
+        reject: float | None = None,
         **filters: Any,
     ) -> list[list[Hit]]:
         """Return the k nearest items of each query, by distance and then by id.
 
-        The arguments are those of :meth:`starshl.Collection.search`, without ``items``, ``by_scores`` and ``reject``;
-        ``filters`` are ``where``, ``among`` and ``labels``.
+        The arguments are those of :meth:`starshl.Collection.search`, without ``by_scores``; ``filters`` are ``where``,
+        ``among`` and ``labels``.
         """
         k, filters = check_integer(k, "k", low=1), _checked(filters)
         if rescore is not False and len(self._keeps) > 1:
@@ -78,26 +83,54 @@ class ShardedCollection:
                 f"The collections keep vectors in different ways ({', '.join(sorted(map(str, self._keeps)))}), so they "
                 "cannot be rescored together. Give rescore=False, or collections that keep them in one way."
             )
+        share = None if reject is None else check_rejecting(reject, X)
         options = RescoringOptions(rescore, oversample, metric, class_first)
-        return MergedSearch(self._ask, self._encoded(X, options), filters).nearest(k)
+        found = self._found(X, items, options, filters, lambda search: search.nearest(k))
+        if share is None:
+            return found
+        rejected = self._ask_one(self.folders[0], novelty_here, X) >= 1.0 - share
+        return [[] if is_new else hits for hits, is_new in zip(found, rejected.tolist(), strict=True)]
 
-    def search_radius(self, X: SamplesLike, radius: float = 0, **filters: Any) -> list[list[Hit]]:
+    def search_radius(
+        self, X: SamplesLike | None = None, radius: float = 0, *, items: ArrayLike | None = None, **filters: Any
+    ) -> list[list[Hit]]:
         """Return all items within ``radius`` of each query, by distance and then by id."""
-        return MergedSearch(self._ask, self._encoded(X, None), _checked(filters)).within(radius)
+        return self._found(X, items, None, _checked(filters), lambda search: search.within(radius))
 
-    def _encoded(self, X: SamplesLike, options: RescoringOptions | None) -> Encoded:
-        """Let one worker encode queries for all; every collection has the same hasher."""
-        (found,) = self._engine.map(partial(_answer, encoded, (X, options)), self.folders[:1])
-        return cast(Encoded, found)
+    def _found(
+        self,
+        X: SamplesLike | None,
+        items: ArrayLike | None,
+        options: RescoringOptions | None,
+        filters: dict[str, Any],
+        answer: Callable[[MergedSearch], list[list[Hit]]],
+    ) -> list[list[Hit]]:
+        """Search for rows, which one worker encodes for all, or for items, whose codes their own collections have."""
+        if items is None or X is not None:
+            asked = self._ask_one(self.folders[0], encoded, X, items, options)
+            return answer(MergedSearch(self._ask, asked, filters))
+        ids = check_ids(items)
+        hits: dict[int, list[Hit]] = {}
+        for folder, here in zip(self.folders, self._ask(held_here, ids), strict=True):
+            if here.any():
+                asked = self._ask_one(folder, encoded, None, ids[here], options)
+                found = answer(MergedSearch(self._ask, asked, filters))
+                hits |= dict(zip(np.flatnonzero(here).tolist(), found, strict=True))
+        if unknown := [item for place, item in enumerate(ids.tolist()) if place not in hits]:
+            raise KeyError(f"The id {unknown[0]} is in none of the collections.")
+        return [hits[place] for place in range(len(ids))]
+
+    def _ask_one(self, folder: str, question: Callable[..., Any], *arguments: Any) -> Any:
+        (answer,) = self._engine.map(partial(_answer, question, arguments), [folder])
+        return answer
 
     def _ask(self, question: Callable[..., Any], *arguments: Any) -> list[Any]:
         return list(self._engine.map(partial(_answer, question, arguments), self.folders))
 
 
 def _checked(filters: dict[str, Any]) -> dict[str, Any]:
-    for name in ("items", "by_scores", "reject"):
-        if name in filters:
-            raise TypeError(f"A sharded collection cannot be searched with {name!r}. Search a single collection.")
+    if "by_scores" in filters:
+        raise TypeError("A sharded collection cannot be searched with 'by_scores'. Search a single collection.")
     unknown = sorted(set(filters) - {"where", "among", "labels"})
     if unknown:
         raise TypeError(f"{unknown[0]!r} is not a filter of a sharded collection; these are where, among and labels.")
