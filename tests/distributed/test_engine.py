@@ -11,7 +11,7 @@ pytest.importorskip("distributed", reason="the extra dask is not installed")
 
 from distributed import Client, Event, LocalCluster, secede
 
-from starshl.distributed.connection import connected
+from starshl.distributed.connection import connected, local_cluster
 from starshl.distributed.engine import DaskEngine
 from starshl.exceptions import ClusterError, MissingExtraError
 
@@ -107,3 +107,17 @@ def test_without_the_extra_the_line_that_installs_it_is_named(monkeypatch):
 def test_a_task_that_kills_every_worker_is_given_up(client):
     with pytest.raises(ClusterError, match="gave up a task: 4 workers died"):
         list(DaskEngine(client).map(lambda item: os._exit(1), [0]))
+
+
+def test_a_worker_that_is_slow_to_end_spoils_nothing_that_is_done(monkeypatch):
+    class SlowToEnd:
+        def __init__(self, **settings):
+            pass
+
+        def close(self):
+            raise TimeoutError
+
+    monkeypatch.setattr("distributed.LocalCluster", SlowToEnd)
+    with local_cluster(1) as cluster:
+        done = isinstance(cluster, SlowToEnd)
+    assert done
