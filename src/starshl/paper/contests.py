@@ -131,22 +131,10 @@ def winners(contests: Sequence[Contest]) -> list[Table]:
     n_bits, n_runs = ({getattr(contest, name) for contest in contests} for name in ("n_bits", "n_runs"))
     where = f"at {listed(sorted(n_bits))} bits over {listed(sorted(n_runs))} runs, with 95% intervals of the difference"
     among_paper = tuple(
-        (
-            _name(contest),
-            f"{contest.means[CLAIMED_ENTRY]:.3f}",
-            f"{title_of(contest.rival)} {contest.means[contest.rival]:.3f}",
-            with_interval(contest.lead),
-        )
-        for contest in contests
+        (_name(c), f"{c.means[CLAIMED_ENTRY]:.3f}", _measured(c, c.rival), with_interval(c.lead)) for c in contests
     )
     among_all = tuple(
-        (
-            _name(contest),
-            f"{title_of(contest.best)} {contest.means[contest.best]:.3f}",
-            f"{title_of(contest.second)} {contest.means[contest.second]:.3f}",
-            with_interval(contest.margin),
-        )
-        for contest in contests
+        (_name(c), _measured(c, c.best), _measured(c, c.second), with_interval(c.margin)) for c in contests
     )
     return [
         Table(
@@ -156,6 +144,10 @@ def winners(contests: Sequence[Contest]) -> list[Table]:
         ),
         Table(f"All methods: P@10 {where}", ("data set", "first", "second", "first ahead by"), among_all),
     ]
+
+
+def _measured(contest: Contest, method: str) -> str:
+    return f"{title_of(method)} {contest.means[method]:.3f}"
 
 
 def _name(contest: Contest) -> str:
