@@ -26,6 +26,8 @@ from .pictures import N_RETRIEVED, QUERY_CLASS
 __all__ = [
     "CLAIMED_ENTRY",
     "FLAT",
+    "RIVALS",
+    "against_best_other",
     "agh_leads_unsupervised",
     "best_at_every_length",
     "best_at_short_lengths",
@@ -54,10 +56,10 @@ _UNSUPERVISED = ("1-agh", "2-agh", "sph", "lsh")
 _OTHERS = ("ksh", "bre", *_UNSUPERVISED)
 # Rows of the paper's methods that learn from every label, as *SHL does.
 _WITH_ALL_LABELS = ("ksh-all",)
-_RIVALS = (*_OTHERS, *_WITH_ALL_LABELS)
+RIVALS = (*_OTHERS, *_WITH_ALL_LABELS)
 
 
-def _against_best_other(values: Runs) -> tuple[Paired | None, str]:
+def against_best_other(values: Runs) -> tuple[Paired | None, str]:
     """Compare *SHL with the best other method on the runs that all share."""
     common = shared_runs(values)
     means = means_of(common)
@@ -71,16 +73,16 @@ def _against_best_other(values: Runs) -> tuple[Paired | None, str]:
 
 
 def _best_at(protocol: ProtocolResults, n_bits: int) -> Comparison:
-    values = values_at(protocol, (_STAR, *_RIVALS), n_bits)
+    values = values_at(protocol, (_STAR, *RIVALS), n_bits)
     missing = [method for method, runs in values.items() if not runs]
-    return *_against_best_other(values), missing
+    return *against_best_other(values), missing
 
 
 best_at_every_length = at_lengths()(_best_at)
 best_at_short_lengths = at_lengths(longest=SHORT)(_best_at)
 
 
-@at_longest((_STAR, *_RIVALS))
+@at_longest((_STAR, *RIVALS))
 def best_beyond_doubt(protocol: ProtocolResults, n_bits: int, runs: list[int]) -> Judged:
     """*SHL is above the best other method, and chance is an unlikely reason.
 
@@ -89,7 +91,7 @@ def best_beyond_doubt(protocol: ProtocolResults, n_bits: int, runs: list[int]) -
     """
     judgments, parts = [], []
     for metric in ("P@10", CLASS_MEAN) if protocol.unequal else ("P@10",):
-        gap, figures = _against_best_other(values_of_runs(protocol, (_STAR, *_RIVALS), n_bits, runs, metric))
+        gap, figures = against_best_other(values_of_runs(protocol, (_STAR, *RIVALS), n_bits, runs, metric))
         if gap is not None:
             # Without an interval nothing is significant.
             judgments.append(judged(gap) if gap.low is not None or gap.difference <= 0 else NOT_CLEAR)
@@ -97,10 +99,10 @@ def best_beyond_doubt(protocol: ProtocolResults, n_bits: int, runs: list[int]) -
     return judgments, "; ".join(parts)
 
 
-@at_longest((_STAR, *_RIVALS), "PR area")
+@at_longest((_STAR, *RIVALS), "PR area")
 def largest_area(protocol: ProtocolResults, n_bits: int, runs: list[int]) -> Judged:
     """*SHL has the largest area under precision over recall."""
-    gap, figures = _against_best_other(values_of_runs(protocol, (_STAR, *_RIVALS), n_bits, runs, "PR area"))
+    gap, figures = against_best_other(values_of_runs(protocol, (_STAR, *RIVALS), n_bits, runs, "PR area"))
     return ([], figures) if gap is None else ([judged(gap)], f"PR area {figures} ({format_gap(gap)})")
 
 
@@ -228,13 +230,11 @@ def only_two_useful(protocol: ProtocolResults, n_bits: int, runs: list[int]) -> 
     return judgments, figures + (f"; not clear: {listed(map(title_of, unclear))}" if unclear else "")
 
 
-@at_longest((_STAR, *_RIVALS))
+@at_longest((_STAR, *RIVALS))
 def more_of_the_query_class(protocol: ProtocolResults, n_bits: int, runs: list[int]) -> Judged:
     """Over all queries of the class that the paper shows, *SHL retrieves more of that class than the best other."""
-    values = {
-        method: protocol.values_of_class(method, n_bits, N_RETRIEVED, QUERY_CLASS) for method in (_STAR, *_RIVALS)
-    }
-    gap, figures = _against_best_other(
+    values = {method: protocol.values_of_class(method, n_bits, N_RETRIEVED, QUERY_CLASS) for method in (_STAR, *RIVALS)}
+    gap, figures = against_best_other(
         {method: {run: own[run] for run in runs if run in own} for method, own in values.items()}
     )
     return ([], figures) if gap is None else ([judged(gap)], f"P@{N_RETRIEVED} {figures} ({format_gap(gap)})")

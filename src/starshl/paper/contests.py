@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..reports.document import Table, counted, listed, with_interval
 from ..reports.results import CLASS_MEAN, ProtocolResults
-from ..reports.statistics import Paired, means_of, paired, require_paired, shared_runs, summarize
-from .claims import CLAIMED_ENTRY
+from ..reports.statistics import Paired, means_of, require_paired, shared_runs, summarize
+from .claim_checks import CLAIMED_ENTRY, RIVALS, against_best_other
 from .figures import PRINTED_DATA_SETS
+from .judging import values_at
 from .lineup import hashers_among, title_of
 
 __all__ = ["Contest", "contest_of", "told", "winners"]
-
-_RIVALS = ("ksh", "ksh-all", "bre", "1-agh", "2-agh", "sph", "lsh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +47,10 @@ def contest_of(protocol: ProtocolResults) -> Contest | None:
         found.append((len(common), len(next(iter(common.values()), {})), n_bits, common))
     _, n_runs, n_bits, common = max(found, key=lambda entry: entry[:3])
     means = means_of(common)
-    rivals = [method for method in _RIVALS if method in means]
+    rivals = [method for method in RIVALS if method in means]
     if CLAIMED_ENTRY not in means or not rivals:
         return None
-    rival = max(rivals, key=means.__getitem__)
+    candidates, rival = (CLAIMED_ENTRY, *rivals), max(rivals, key=means.__getitem__)
     best, second, *_ = sorted(means, key=means.__getitem__, reverse=True)
     area = means_of(shared_runs({method: protocol.values(method, n_bits, "PR area") for method in means}))
     largest = summarize(protocol.majority_accuracy.values())
@@ -62,23 +61,13 @@ def contest_of(protocol: ProtocolResults) -> Contest | None:
         means,
         rival,
         require_paired(common[CLAIMED_ENTRY], common[rival]),
-        _class_lead(protocol, n_bits, rivals) if protocol.unequal else None,
+        against_best_other(values_at(protocol, candidates, n_bits, CLASS_MEAN))[0] if protocol.unequal else None,
         largest.mean if largest else 0.0,
         best,
         second,
         require_paired(common[best], common[second]),
         max(area, key=area.__getitem__, default=""),
     )
-
-
-def _class_lead(protocol: ProtocolResults, n_bits: int, rivals: Iterable[str]) -> Paired | None:
-    values = {method: protocol.values(method, n_bits, CLASS_MEAN) for method in (CLAIMED_ENTRY, *rivals)}
-    common = shared_runs(values)
-    means = means_of(common)
-    others = [method for method in means if method != CLAIMED_ENTRY]
-    if CLAIMED_ENTRY not in means or not others:
-        return None
-    return paired(common[CLAIMED_ENTRY], common[max(others, key=means.__getitem__)])
 
 
 def told(contests: Sequence[Contest]) -> list[str]:
@@ -109,19 +98,19 @@ def _unequal(contests: Sequence[Contest]) -> list[str]:
 
 
 def _best_of_all(contests: Sequence[Contest]) -> str:
-    winners = [contest.best for contest in contests]
+    firsts = [contest.best for contest in contests]
     parts = []
-    for method in dict.fromkeys(winners):
+    for method in dict.fromkeys(firsts):
         clear = [contest.dataset for contest in contests if contest.best == method and contest.margin.clear]
         parts.append(
-            f"{title_of(method)} is first by P@10 on {winners.count(method)} of {counted(len(contests), 'data set')}, "
+            f"{title_of(method)} is first by P@10 on {firsts.count(method)} of {counted(len(contests), 'data set')}, "
             f"clearly ahead of the second on {listed(clear) or 'none'}"
         )
     by_area = [contest.first_by_area for contest in contests if contest.first_by_area]
     areas = listed(f"{title_of(method)} on {by_area.count(method)}" for method in dict.fromkeys(by_area))
     line = f"Of all rows, newer methods included, {listed(parts)}."
     line += f" By PR area the first is {areas}." if areas else ""
-    if "starridge" in winners:
+    if "starridge" in firsts:
         line += " Constants of StarRidge were chosen with these data sets in view (defaults.md says which)."
     return line
 
