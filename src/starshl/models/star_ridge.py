@@ -336,8 +336,7 @@ class StarRidge(KernelHasher):
         """Set what is about the training rows, also those that the fit left out."""
         scores = np.empty((len(samples), len(self.classes_)), dtype=np.float32)
         scores[targets.rows] = solution.scores
-        left_out = np.flatnonzero(targets.index < 0)
-        if len(left_out):
+        if len(left_out := np.flatnonzero(targets.index < 0)):
             scores[left_out] = self._expansion.scores(samples.queries(left_out))
         self.training_scores_ = scores
         self.labeled_ = labels.labeled

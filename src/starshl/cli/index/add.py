@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..._words import counted
 from ..options import (
     AsJson,
     Decimal,
@@ -129,7 +130,7 @@ def _add_vectors(
         "present": added.n_present,
         "look_present": added.look_present,
     }
-    text = f"{added.n_stored:,} items stored, {answer['items']:,} in total{origin(table)}"
+    text = f"{counted(added.n_stored, 'item')} stored, {answer['items']:,} in total{origin(table)}"
     lines = [text, *present_lines(added.n_present)]
     if added.look_present:
         lines.append(
