@@ -6,7 +6,7 @@ from contextlib import ExitStack
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from starshl._threads import single_threaded_blas
+from starshl._common.threads import single_threaded_blas
 
 
 def blas_threads():

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from starshl.base import LinearHasher, all_or_nothing
-from starshl.baselines import LSHash, SphericalHash
-from starshl.facts import Facts
+from starshl.hashers.base import LinearHasher
+from starshl.hashers.base import all_or_nothing
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.hashers.baselines.spherical import SphericalHash
+from starshl.hashers.base import Facts
 
 ROWS = np.random.default_rng(0).standard_normal((60, 5))
 

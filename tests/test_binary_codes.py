@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from starshl import BinaryCodes
-from starshl.codes import signs_of
+from starshl.codes.binary import signs_of
 
 SIGNS = arrays(np.int8, array_shapes(min_dims=2, max_dims=2, max_side=40), elements=st.sampled_from([-1, 1]))
 

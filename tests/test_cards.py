@@ -8,14 +8,23 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits
 
-from starshl import HybridHasher, StarRidge, StarSHL, load, model_card
-from starshl._digest import array_digest
-from starshl.baselines import ITQ, LSHash
-from starshl.bundle import read_bundle, write_bundle
-from starshl.cards import card_markdown, measure
-from starshl.features import PreparedHasher, Scale, Text
-from starshl.fit_records import data_digest
-from starshl.kernels import SpectrumKernel
+from starshl import HybridHasher
+from starshl import StarRidge
+from starshl import StarSHL
+from starshl import load
+from starshl import model_card
+from starshl._common.files import array_digest
+from starshl.hashers.baselines.itq import ITQ
+from starshl.hashers.baselines.lsh import LSHash
+from starshl._common.bundle import read_bundle
+from starshl._common.bundle import write_bundle
+from starshl.hashers.model_card import card_markdown
+from starshl.hashers.model_card import measure
+from starshl.hashers.prepared import PreparedHasher
+from starshl.data.features.numeric import Scale
+from starshl.data.features.text import Text
+from starshl.hashers.fit_record import data_digest
+from starshl.learning.kernels.kernel import SpectrumKernel
 
 
 @pytest.fixture(scope="module")

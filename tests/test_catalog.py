@@ -1,10 +1,13 @@
 import pytest
 
 from starshl import NeighborGraph
-from starshl.base import BaseHasher
-from starshl.catalog import METHODS, configurations, get_class, load
+from starshl.hashers.base import BaseHasher
+from starshl.hashers.catalog import METHODS
+from starshl.hashers.catalog import configurations
+from starshl.hashers.catalog import get_class
+from starshl.hashers.catalog import load
 from starshl.exceptions import BundleFormatError
-from starshl.facts import LABEL_USES
+from starshl.hashers.base import LABEL_USES
 
 CONFIGURATIONS = list(configurations())
 

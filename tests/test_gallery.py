@@ -8,10 +8,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from starshl import datasets
-from starshl.catalog import METHODS, configurations
-from starshl.evaluation import Rows, precision_at, split_data
-from starshl.evaluation.splits import draw_rows
+from starshl.data import datasets as datasets
+from starshl.hashers.catalog import METHODS
+from starshl.hashers.catalog import configurations
+from starshl.reproduction.splits import Rows
+from starshl.evaluation.metrics import precision_at
+from starshl.reproduction.splits import split_data
+from starshl.reproduction.splits import draw_rows
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))

@@ -4,16 +4,14 @@ from scipy.spatial.distance import cdist
 from sklearn.decomposition import PCA
 from threadpoolctl import threadpool_limits
 
-from starshl.linalg import (
-    gram,
-    inverse_of_kernel,
-    nearest_rows,
-    principal_directions,
-    project,
-    random_rotation,
-    required_directions,
-    squared_distances,
-)
+from starshl.learning.linalg import gram
+from starshl.learning.linalg import inverse_of_kernel
+from starshl.learning.linalg import nearest_rows
+from starshl.learning.linalg import principal_directions
+from starshl.learning.linalg import project
+from starshl.learning.linalg import random_rotation
+from starshl.learning.linalg import required_directions
+from starshl.learning.linalg import squared_distances
 
 A = np.random.default_rng(0).standard_normal((2500, 100))
 B = np.random.default_rng(1).standard_normal((70, 100))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.parametrize("name", ["starshl.collection", "starshl.web"])
+@pytest.mark.parametrize("name", ["starshl.collection", "starshl.service"])
 def test_the_map_of_a_package_names_its_files(name):
     package = import_module(name)
     files = {path.stem for path in Path(package.__file__).parent.glob("*.py")} - {"__init__"}

@@ -7,7 +7,11 @@ import time
 import numpy as np
 import pytest
 
-from starshl._shared_work import SharedWork, can_share, seconds_saved, shared, sharing_work
+from starshl._common.shared_work import SharedWork
+from starshl._common.shared_work import can_share
+from starshl._common.shared_work import seconds_saved
+from starshl._common.shared_work import shared
+from starshl._common.shared_work import sharing_work
 
 
 class Counted:

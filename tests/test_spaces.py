@@ -7,10 +7,16 @@ import pytest
 from sklearn.datasets import load_digits
 
 import starshl
-from starshl import BinaryCodes, HybridHasher, StarRidge, StarSHL, make_index
-from starshl.baselines import ITQ, LSHash
+from starshl import BinaryCodes
+from starshl import HybridHasher
+from starshl import StarRidge
+from starshl import StarSHL
+from starshl import make_index
+from starshl.hashers.baselines.itq import ITQ
+from starshl.hashers.baselines.lsh import LSHash
 from starshl.exceptions import SpaceMismatchError
-from starshl.features import PreparedHasher, Scale
+from starshl.hashers.prepared import PreparedHasher
+from starshl.data.features.numeric import Scale
 
 
 @pytest.fixture(scope="module")

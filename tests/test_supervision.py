@@ -1,17 +1,15 @@
 import numpy as np
 import pytest
 
-from starshl.baselines import LSHash
-from starshl.supervision import (
-    Pairs,
-    check_pairs,
-    check_triplets,
-    pairs_from_labels,
-    pairs_or_labels,
-    require_labels,
-    triplets_from_labels,
-    triplets_or_labels,
-)
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.hashers.supervision import Pairs
+from starshl.hashers.supervision import check_pairs
+from starshl.hashers.supervision import check_triplets
+from starshl.hashers.supervision import pairs_from_labels
+from starshl.hashers.supervision import pairs_or_labels
+from starshl.hashers.supervision import require_labels
+from starshl.hashers.supervision import triplets_from_labels
+from starshl.hashers.supervision import triplets_or_labels
 
 LABELS = np.array([2, 0, 1, 0, 2, 2, -1, 1, 0])
 

@@ -6,7 +6,9 @@ from time import sleep
 
 import pytest
 
-from starshl._threads import run_all, tiles, using_threads
+from starshl._common.threads import run_all
+from starshl._common.threads import tiles
+from starshl._common.threads import using_threads
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from starshl import triangles
+from starshl.learning import linalg as triangles
 
 
 @pytest.fixture(autouse=True)

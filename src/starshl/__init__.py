@@ -3,22 +3,26 @@
 Names are imported on first use, so that ``import starshl`` and ``starshl --help`` answer at once.
 """
 
+from __future__ import annotations
+
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ._version import __version__
-
 if TYPE_CHECKING:
-    from .binarization.binarize import binarize
-    from .cards import model_card
-    from .catalog import load
-    from .codebooks import Codebook
-    from .codes import BinaryCodes
-    from .collection import Collection
-    from .graphs import NeighborGraph, spread_labels
-    from .hybrid import HybridHasher
-    from .index import make_index
-    from .models import StarRidge, StarSHL
+    from .codes.binary import BinaryCodes
+    from .codes.codebook import Codebook
+    from .collection.collection import Collection
+    from .collection.importing.vectors import binarize
+    from .hashers.catalog import load
+    from .hashers.hybrid import HybridHasher
+    from .hashers.model_card import model_card
+    from .hashers.star.star_ridge import StarRidge
+    from .hashers.star.star_shl import StarSHL
+    from .index.choice import make_index
+    from .learning.graphs.label_spreading import spread_labels
+    from .learning.graphs.neighbor_graph import NeighborGraph
+
+from ._version import __version__
 
 __all__ = [
     "BinaryCodes",
@@ -38,17 +42,17 @@ __all__ = [
 
 _HOMES = {
     "BinaryCodes": "starshl.codes",
-    "Codebook": "starshl.codebooks",
+    "Codebook": "starshl.codes",
     "Collection": "starshl.collection",
-    "HybridHasher": "starshl.hybrid",
-    "NeighborGraph": "starshl.graphs",
-    "StarRidge": "starshl.models",
-    "StarSHL": "starshl.models",
-    "binarize": "starshl.binarization",
-    "load": "starshl.catalog",
+    "HybridHasher": "starshl.hashers.hybrid",
+    "NeighborGraph": "starshl.learning.graphs",
+    "StarRidge": "starshl.hashers.star.star_ridge",
+    "StarSHL": "starshl.hashers.star.star_shl",
+    "binarize": "starshl.collection.importing.vectors",
+    "load": "starshl.hashers.catalog",
     "make_index": "starshl.index",
-    "model_card": "starshl.cards",
-    "spread_labels": "starshl.graphs",
+    "model_card": "starshl.hashers.model_card",
+    "spread_labels": "starshl.learning.graphs",
 }
 
 

@@ -1,23 +1,6 @@
 """Errors and warnings of starshl, in addition to ValueError and scikit-learn's own."""
 
-__all__ = [
-    "AdapterError",
-    "BundleFormatError",
-    "ChecksumError",
-    "ClusterError",
-    "CollectionError",
-    "CollectionFormatError",
-    "DatasetUnavailableError",
-    "DownloadError",
-    "IndexFormatError",
-    "MissingExtraError",
-    "NotExpressibleError",
-    "PictureError",
-    "RecordFormatError",
-    "SpaceMismatchError",
-    "UnknownSpaceWarning",
-    "UnsupportedOperationError",
-]
+from __future__ import annotations
 
 
 class AdapterError(RuntimeError):

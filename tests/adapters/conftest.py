@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from starshl.baselines import LSHash
-from starshl.codes import BinaryCodes
-from starshl.collection import Collection
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.codes.binary import BinaryCodes
+from starshl.collection.collection import Collection
 
 from .servers import milvus_file, postgres  # noqa: F401
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from starshl.codes import BinaryCodes
+from starshl.codes.binary import BinaryCodes
 from starshl.exceptions import SpaceMismatchError
-from starshl.index import FlatIndex
+from starshl.index.scan import FlatIndex
 
 from .conftest import HAND_DISTANCES, HAND_ORDER
 
@@ -25,12 +25,12 @@ def open_index(request):
     def open_one(n_bits, name=name, **options):
         if request.param == "pgvector":
             uri = request.getfixturevalue("postgres").get_uri()
-            from starshl.adapters.pgvector_index import PgvectorIndex
+            from starshl.index.adapters.pgvector_index import PgvectorIndex
 
             opened.append(PgvectorIndex(uri, n_bits, table=name, **options))
         else:
             file = request.getfixturevalue("milvus_file")
-            from starshl.adapters.milvus_index import MilvusIndex
+            from starshl.index.adapters.milvus_index import MilvusIndex
 
             opened.append(MilvusIndex(file, n_bits, name=name, **options))
         return opened[-1]
@@ -120,7 +120,7 @@ def test_database_takes_numbers_of_numpy(open_index, random_codes):
 
 @pytest.mark.parametrize("key", ["id", "code", "n_bits", "$meta"])
 def test_milvus_refuses_metadata_that_would_overwrite_its_own_fields(milvus_file, random_codes, key):
-    from starshl.adapters.milvus_index import MilvusIndex
+    from starshl.index.adapters.milvus_index import MilvusIndex
 
     index = MilvusIndex(milvus_file, 11, name="reserved")
     with pytest.raises(ValueError, match=r"is a field of the Milvus collection. Use another name"):
@@ -133,7 +133,7 @@ def test_milvus_refuses_metadata_that_would_overwrite_its_own_fields(milvus_file
 
 
 def test_milvus_says_that_it_cannot_compare_control_characters(milvus_file, random_codes):
-    from starshl.adapters.milvus_index import MilvusIndex
+    from starshl.index.adapters.milvus_index import MilvusIndex
 
     index = MilvusIndex(milvus_file, 11, name="control_characters")
     index.add(random_codes[:1], metadata=[{"text": "two\nlines"}])
@@ -192,7 +192,7 @@ def test_database_refuses_another_length_of_as_many_bytes(open_index, random_cod
 
 
 def test_milvus_reads_the_length_of_collections_that_do_not_describe_it(milvus_file, random_codes, monkeypatch):
-    from starshl.adapters import milvus_index
+    from starshl.index.adapters import milvus_index as milvus_index
 
     schema = milvus_index.pymilvus.CollectionSchema
     real = schema.add_field
@@ -241,6 +241,6 @@ def test_database_keeps_the_space_of_its_codes(open_index, random_codes):
 )
 def test_a_missing_library_says_what_to_install(module, library, monkeypatch):
     monkeypatch.setitem(sys.modules, library, None)
-    monkeypatch.delitem(sys.modules, f"starshl.adapters.{module}", raising=False)
+    monkeypatch.delitem(sys.modules, f"starshl.index.adapters.{module}", raising=False)
     with pytest.raises(ImportError, match=rf"needs the library '{library}'.*pip install 'starshl\["):
-        __import__(f"starshl.adapters.{module}")
+        __import__(f"starshl.index.adapters.{module}")

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("faiss")
 
-from starshl.adapters.faiss_quantizer import ProductQuantizer
+from starshl.index.adapters.faiss_index import ProductQuantizer
 
 
 @pytest.fixture(scope="module")

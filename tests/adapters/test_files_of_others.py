@@ -6,17 +6,18 @@ import numpy as np
 import pytest
 
 from starshl import HybridHasher
-from starshl.baselines import LSHash
-from starshl.codes import BinaryCodes
-from starshl.collection import Collection
-from starshl.exceptions import AdapterError, UnsupportedOperationError
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.codes.binary import BinaryCodes
+from starshl.collection.collection import Collection
+from starshl.exceptions import AdapterError
+from starshl.exceptions import UnsupportedOperationError
 
 from .conftest import HAND_DISTANCES, HAND_ORDER
 
 
 def test_faiss_computes_the_distances_counted_by_hand(hand_codes):
     pytest.importorskip("faiss")
-    from starshl.adapters.faiss_index import to_faiss
+    from starshl.index.adapters.faiss_index import to_faiss
 
     distances, ids = to_faiss(hand_codes, [10, 11, 12, 13, 14, 15]).search(hand_codes.packed[:1], 6)
     found = dict(zip(ids[0].tolist(), distances[0].tolist(), strict=True))
@@ -25,7 +26,8 @@ def test_faiss_computes_the_distances_counted_by_hand(hand_codes):
 
 def test_faiss_gives_codes_and_ids_back(random_codes):
     faiss = pytest.importorskip("faiss")
-    from starshl.adapters.faiss_index import from_faiss, to_faiss
+    from starshl.index.adapters.faiss_index import from_faiss
+    from starshl.index.adapters.faiss_index import to_faiss
 
     ids = np.random.default_rng(1).permutation(1000)[:300]
     codes, found = from_faiss(to_faiss(random_codes, ids), 11)
@@ -44,7 +46,7 @@ def test_faiss_gives_codes_and_ids_back(random_codes):
 
 def test_faiss_takes_a_collection_in_one_call(collection):
     pytest.importorskip("faiss")
-    from starshl.adapters.faiss_index import collection_to_faiss
+    from starshl.index.adapters.faiss_index import collection_to_faiss
 
     index, metadata = collection_to_faiss(collection)
     distances, ids = index.search(collection.codes([70]).packed, 80)
@@ -55,7 +57,7 @@ def test_faiss_takes_a_collection_in_one_call(collection):
 
 def test_faiss_refuses_codes_that_have_a_distance_of_their_own(tmp_path):
     pytest.importorskip("faiss")
-    from starshl.adapters.faiss_index import collection_to_faiss
+    from starshl.index.adapters.faiss_index import collection_to_faiss
 
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=60)
@@ -69,7 +71,8 @@ def test_faiss_refuses_codes_that_have_a_distance_of_their_own(tmp_path):
 
 def test_parquet_gives_codes_and_ids_back(random_codes, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
-    from starshl.adapters.parquet_table import read_parquet, write_parquet
+    from starshl.index.adapters.parquet_table import read_parquet
+    from starshl.index.adapters.parquet_table import write_parquet
 
     path = tmp_path / "codes.parquet"
     write_parquet(path, random_codes, np.arange(300)[::-1], {"label": ["x"] * 300})
@@ -89,7 +92,8 @@ def test_parquet_gives_codes_and_ids_back(random_codes, tmp_path):
 def test_duckdb_computes_the_distances_counted_by_hand(hand_codes, tmp_path):
     duckdb = pytest.importorskip("duckdb")
     pytest.importorskip("pyarrow")
-    from starshl.adapters.parquet_table import DUCKDB_NEAREST, write_parquet
+    from starshl.index.adapters.parquet_table import DUCKDB_NEAREST
+    from starshl.index.adapters.parquet_table import write_parquet
 
     path = tmp_path / "codes.parquet"
     write_parquet(path, hand_codes)
@@ -101,7 +105,7 @@ def test_duckdb_computes_the_distances_counted_by_hand(hand_codes, tmp_path):
 def test_a_collection_exports_what_duckdb_searches(tmp_path):
     duckdb = pytest.importorskip("duckdb")
     pytest.importorskip("pyarrow")
-    from starshl.adapters.parquet_table import DUCKDB_NEAREST
+    from starshl.index.adapters.parquet_table import DUCKDB_NEAREST
 
     X = np.random.default_rng(0).standard_normal((80, 6))
     with Collection.create(tmp_path / "items", LSHash(13, random_state=0).fit(X)) as collection:
@@ -123,7 +127,7 @@ def test_packing_most_significant_bit_first_is_noticed():
 @pytest.mark.parametrize("space_id", [None, "a" * 16])
 @pytest.mark.parametrize("metric", ["hamming", "hybrid"])
 def test_parquet_keeps_the_space_of_codes(random_codes, tmp_path, space_id, metric):
-    parquet_table = pytest.importorskip("starshl.adapters.parquet_table")
+    parquet_table = pytest.importorskip("starshl.index.adapters.parquet_table")
     codes = replace(random_codes, space_id=space_id, metric=metric)
     parquet_table.write_parquet(tmp_path / "codes.parquet", codes)
     read = parquet_table.read_parquet(tmp_path / "codes.parquet")[0]
@@ -131,7 +135,7 @@ def test_parquet_keeps_the_space_of_codes(random_codes, tmp_path, space_id, metr
 
 
 def test_faiss_refuses_hybrid_codes_and_takes_the_space_that_it_is_told(random_codes):
-    faiss_index = pytest.importorskip("starshl.adapters.faiss_index")
+    faiss_index = pytest.importorskip("starshl.index.adapters.faiss_index")
     with pytest.raises(ValueError, match="FAISS treats all bits the same"):
         faiss_index.to_faiss(replace(random_codes, metric="hybrid"))
     codes, _ = faiss_index.from_faiss(faiss_index.to_faiss(random_codes), 11, space_id="a" * 16)

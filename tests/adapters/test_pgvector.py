@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from starshl.codes import BinaryCodes
+from starshl.codes.binary import BinaryCodes
 from starshl.exceptions import AdapterError
 
 from .servers import running_postgres
@@ -18,7 +18,8 @@ def fresh_postgres():
 
 
 def test_table_with_a_comment_of_its_own_keeps_it(postgres, random_codes):
-    from starshl.adapters.pgvector_index import PgvectorIndex, psycopg
+    from starshl.index.adapters.pgvector_index import PgvectorIndex
+    from starshl.index.adapters.pgvector_index import psycopg
 
     index = PgvectorIndex(postgres.get_uri(), 11, table="with_comment")
     with psycopg.connect(index.uri) as connection:
@@ -31,7 +32,7 @@ def test_table_with_a_comment_of_its_own_keeps_it(postgres, random_codes):
 
 
 def test_hnsw_finds_most_neighbors_of_different_codes(postgres):
-    from starshl.adapters.pgvector_index import PgvectorIndex
+    from starshl.index.adapters.pgvector_index import PgvectorIndex
 
     signs = np.random.default_rng(0).choice([-1, 1], size=(2000, 64))
     codes = BinaryCodes.from_signs(signs)
@@ -48,7 +49,7 @@ def test_hnsw_finds_most_neighbors_of_different_codes(postgres):
 @pytest.fixture(scope="module")
 def graph_of_codes(postgres):
     """An approximate index of 3,000 different codes, and the codes."""
-    from starshl.adapters.pgvector_index import PgvectorIndex
+    from starshl.index.adapters.pgvector_index import PgvectorIndex
 
     codes = BinaryCodes.from_signs(np.random.default_rng(0).choice([-1, 1], size=(3000, 64)))
     index = PgvectorIndex(postgres.get_uri(), 64, table="with_filters", approximate=True)
@@ -113,7 +114,7 @@ def test_hnsw_options_out_of_range_are_refused_before_they_are_sent(graph_of_cod
 
 @pytest.mark.parametrize("table", ["user", "select", "MixedCase"])
 def test_any_table_name_of_letters_works(postgres, random_codes, table):
-    from starshl.adapters.pgvector_index import PgvectorIndex
+    from starshl.index.adapters.pgvector_index import PgvectorIndex
 
     index = PgvectorIndex(postgres.get_uri(), 11, table=table, approximate=True)
     index.add(random_codes)
@@ -128,7 +129,7 @@ def test_any_table_name_of_letters_works(postgres, random_codes, table):
 
 
 def test_postgres_refuses_the_character_nul_before_it_is_sent(postgres, random_codes):
-    from starshl.adapters.pgvector_index import PgvectorIndex
+    from starshl.index.adapters.pgvector_index import PgvectorIndex
 
     index = PgvectorIndex(postgres.get_uri(), 11, table="nul")
     for text in ("x\x00y", "\\\x00"):
@@ -140,7 +141,7 @@ def test_postgres_refuses_the_character_nul_before_it_is_sent(postgres, random_c
 
 
 def test_an_error_of_the_database_itself_is_worded_as_what_it_is(postgres, random_codes):
-    from starshl.adapters.pgvector_index import PgvectorIndex
+    from starshl.index.adapters.pgvector_index import PgvectorIndex
 
     index = PgvectorIndex(postgres.get_uri(), 11, table="dropped")
     with index._transaction() as cursor:
@@ -162,7 +163,7 @@ def end_connection(index, postgres):
 @pytest.mark.parametrize("committed", [False, True])
 def test_a_connection_lost_at_the_commit_leaves_it_open_what_is_stored(postgres, random_codes, monkeypatch, committed):
     psycopg = pytest.importorskip("psycopg")
-    from starshl.adapters.pgvector_index import PgvectorIndex
+    from starshl.index.adapters.pgvector_index import PgvectorIndex
 
     index = PgvectorIndex(postgres.get_uri(), 11, table=f"commit_{committed}".lower())
     index.add(random_codes[:10])
@@ -189,7 +190,7 @@ def test_a_connection_lost_at_the_commit_leaves_it_open_what_is_stored(postgres,
 
 
 def test_bad_table_names_never_reach_the_database(postgres):
-    from starshl.adapters.pgvector_index import PgvectorIndex
+    from starshl.index.adapters.pgvector_index import PgvectorIndex
 
     with pytest.raises(ValueError, match="use letters, digits and underscores"):
         PgvectorIndex(postgres.get_uri(), 8, table="codes; DROP TABLE users")
@@ -197,7 +198,7 @@ def test_bad_table_names_never_reach_the_database(postgres):
 
 def test_a_server_that_is_down_is_a_clear_error(tmp_path):
     pytest.importorskip("psycopg")
-    from starshl.adapters.pgvector_index import PgvectorIndex
+    from starshl.index.adapters.pgvector_index import PgvectorIndex
 
     with pytest.raises(AdapterError, match=r"no connection to PostgreSQL(.|\n)*Check the address"):
         PgvectorIndex(f"postgresql://postgres@/postgres?host={tmp_path}", 8)
@@ -205,7 +206,7 @@ def test_a_server_that_is_down_is_a_clear_error(tmp_path):
 
 def test_a_server_stopped_in_the_middle_of_a_batch_keeps_nothing_of_it(fresh_postgres, random_codes, monkeypatch):
     pytest.importorskip("psycopg")
-    from starshl.adapters import pgvector_index
+    from starshl.index.adapters import pgvector_index as pgvector_index
 
     server = fresh_postgres
     index = pgvector_index.PgvectorIndex(server.get_uri(), 11)

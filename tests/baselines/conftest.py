@@ -5,7 +5,8 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import normalize
 
-from starshl.evaluation import mean_average_precision, precision_at
+from starshl.evaluation.metrics import mean_average_precision
+from starshl.evaluation.metrics import precision_at
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,11 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 
-from starshl.baselines import AnchorGraphHash
-from starshl.baselines.anchor_graph import _graph, _nearest_anchors, second_layer_thresholds, smooth_functions
+from starshl.hashers.baselines.anchor_graph import AnchorGraphHash
+from starshl.hashers.baselines.anchor_graph import _graph
+from starshl.hashers.baselines.anchor_graph import _nearest_anchors
+from starshl.hashers.baselines.anchor_graph import second_layer_thresholds
+from starshl.hashers.baselines.anchor_graph import smooth_functions
 
 X = load_digits().data[:400] / 16.0
 

@@ -2,9 +2,15 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, make_blobs
 
-from starshl.baselines import BRE
-from starshl.baselines._bre_loops import best_weight, flip, flip_costs, objective, sweep
-from starshl.baselines.bre import _kernel_distances, _random_partners, pair_graph
+from starshl.hashers.baselines.bre import BRE
+from starshl.hashers.baselines._bre_loops import best_weight
+from starshl.hashers.baselines._bre_loops import flip
+from starshl.hashers.baselines._bre_loops import flip_costs
+from starshl.hashers.baselines._bre_loops import objective
+from starshl.hashers.baselines._bre_loops import sweep
+from starshl.hashers.baselines.bre import _kernel_distances
+from starshl.hashers.baselines.bre import _random_partners
+from starshl.hashers.baselines.bre import pair_graph
 
 DIGITS, DIGIT_LABELS = (array[:300] for array in load_digits(return_X_y=True))
 

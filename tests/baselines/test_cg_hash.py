@@ -5,15 +5,13 @@ import pytest
 from scipy.optimize import approx_fprime, linprog
 from sklearn.datasets import load_digits
 
-from starshl.baselines import CGHash
-from starshl.baselines._triplet_columns import (
-    best_plane,
-    margins,
-    score_matrix,
-    smooth_score,
-    solve_master,
-)
-from starshl.supervision import triplets_from_labels
+from starshl.hashers.baselines.cg_hash import CGHash
+from starshl.hashers.baselines.cg_hash import best_plane
+from starshl.hashers.baselines.cg_hash import margins
+from starshl.hashers.baselines.cg_hash import score_matrix
+from starshl.hashers.baselines.cg_hash import smooth_score
+from starshl.hashers.baselines.cg_hash import solve_master
+from starshl.hashers.supervision import triplets_from_labels
 
 
 @pytest.fixture(scope="module")

@@ -3,20 +3,18 @@
 import numpy as np
 import pytest
 
-from starshl.baselines import (
-    LAMP,
-    MLH,
-    BoostSSC,
-    CGHash,
-    ForgivingHash,
-    LDAHash,
-    LSHash,
-    MetricLSH,
-    ParamSensitiveHash,
-    SelfTaughtHash,
-    SemanticHashing,
-)
-from starshl.supervision import pairs_from_labels
+from starshl.hashers.baselines.lamp import LAMP
+from starshl.hashers.baselines.mlh import MLH
+from starshl.hashers.baselines.boost_ssc import BoostSSC
+from starshl.hashers.baselines.cg_hash import CGHash
+from starshl.hashers.baselines.forgiving import ForgivingHash
+from starshl.hashers.baselines.lda_hash import LDAHash
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.hashers.baselines.metric_lsh import MetricLSH
+from starshl.hashers.baselines.psh import ParamSensitiveHash
+from starshl.hashers.baselines.sth import SelfTaughtHash
+from starshl.hashers.baselines.semantic import SemanticHashing
+from starshl.hashers.supervision import pairs_from_labels
 
 
 # Figures of independent prototypes on another split, which moves both by about .03.

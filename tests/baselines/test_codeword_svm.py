@@ -4,8 +4,8 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 from starshl import StarSHL
-from starshl.baselines import CodewordSVM
-from starshl.kernels import Gaussian
+from starshl.hashers.baselines.codeword_svm import CodewordSVM
+from starshl.learning.kernels.vectors import Gaussian
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from starshl.baselines import COSDISH
-from starshl.baselines._cosdish_loops import descend_by_flips
-from starshl.baselines.cosdish import _linear_regression, column_error, improve_columns, similar_codes
+from starshl.hashers.baselines.cosdish import COSDISH
+from starshl.hashers.baselines.cosdish import descend_by_flips
+from starshl.hashers.baselines.cosdish import _linear_regression
+from starshl.hashers.baselines.cosdish import column_error
+from starshl.hashers.baselines.cosdish import improve_columns
+from starshl.hashers.baselines.cosdish import similar_codes
 
 
 @pytest.fixture(scope="module")

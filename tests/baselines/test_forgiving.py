@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits, make_blobs
 
-from starshl.baselines import ForgivingHash
-from starshl.baselines._forgiving_loops import boost_bit, relabel_groups, vote
-from starshl.baselines._stumps import ranked_features
-from starshl.baselines.forgiving import balanced_labelings, group_agreement, select_bits
+from starshl.hashers.baselines.forgiving import ForgivingHash
+from starshl.hashers.baselines._forgiving_loops import boost_bit
+from starshl.hashers.baselines._forgiving_loops import relabel_groups
+from starshl.hashers.baselines._forgiving_loops import vote
+from starshl.hashers.baselines._stumps import ranked_features
+from starshl.hashers.baselines.forgiving import balanced_labelings
+from starshl.hashers.baselines.forgiving import group_agreement
+from starshl.hashers.baselines.forgiving import select_bits
 
 QUICK = {"max_iter": 20, "pool": 2, "random_state": 0}
 

@@ -3,10 +3,12 @@ import pytest
 from scipy.linalg import eigh
 from sklearn.datasets import load_digits
 
-from starshl.baselines import ITQ, LSHash
-from starshl.baselines.itq import canonical_directions, learn_rotation
-from starshl.codes import signs_of
-from starshl.linalg import random_rotation
+from starshl.hashers.baselines.itq import ITQ
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.hashers.baselines.itq import canonical_directions
+from starshl.hashers.baselines.itq import learn_rotation
+from starshl.codes.binary import signs_of
+from starshl.learning.linalg import random_rotation
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from starshl.baselines import KernelLSH
-from starshl.baselines.kernel_lsh import centered_kernel, inverse_root
+from starshl.hashers.baselines.kernel_lsh import KernelLSH
+from starshl.hashers.baselines.kernel_lsh import centered_kernel
+from starshl.hashers.baselines.kernel_lsh import inverse_root
 
 X = np.random.default_rng(0).standard_normal((200, 6)) + 2
 

@@ -5,9 +5,12 @@ from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
-from starshl.baselines import KMeansHash
-from starshl.baselines._kmeans_hash_loops import move_centers
-from starshl.baselines.kmeans_hash import deal_out, learn_centers, objective, words
+from starshl.hashers.baselines.kmeans_hash import KMeansHash
+from starshl.hashers.baselines.kmeans_hash import move_centers
+from starshl.hashers.baselines.kmeans_hash import deal_out
+from starshl.hashers.baselines.kmeans_hash import learn_centers
+from starshl.hashers.baselines.kmeans_hash import objective
+from starshl.hashers.baselines.kmeans_hash import words
 
 
 @pytest.fixture(scope="module")

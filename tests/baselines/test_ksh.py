@@ -4,17 +4,15 @@ from scipy.optimize import approx_fprime, minimize
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits, make_blobs
 
-from starshl.baselines import KSH
-from starshl.baselines.ksh import (
-    LabelSimilarity,
-    _pair_similarity,
-    _relaxed_optimum,
-    climb,
-    learn_bits,
-    smooth_objective,
-)
-from starshl.kernels.anchors import gaussian_features
-from starshl.supervision import Pairs
+from starshl.hashers.baselines.ksh import KSH
+from starshl.hashers.baselines.ksh import LabelSimilarity
+from starshl.hashers.baselines.ksh import _pair_similarity
+from starshl.hashers.baselines.ksh import _relaxed_optimum
+from starshl.hashers.baselines.ksh import climb
+from starshl.hashers.baselines.ksh import learn_bits
+from starshl.hashers.baselines.ksh import smooth_objective
+from starshl.learning.kernels.anchors import gaussian_features
+from starshl.hashers.supervision import Pairs
 
 DIGITS, DIGIT_LABELS = (array[:400] for array in load_digits(return_X_y=True))
 

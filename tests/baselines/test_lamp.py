@@ -5,14 +5,13 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.datasets import load_digits, make_blobs
 
-from starshl.baselines import LAMP
-from starshl.baselines._margin_partition import (
-    Multipliers,
-    PartitionProblem,
-    convex_step,
-    find_partition,
-)
-from starshl.baselines.lamp import _inverse_root, _reweighted
+from starshl.hashers.baselines.lamp import LAMP
+from starshl.hashers.baselines.lamp import Multipliers
+from starshl.hashers.baselines.lamp import PartitionProblem
+from starshl.hashers.baselines.lamp import convex_step
+from starshl.hashers.baselines.lamp import find_partition
+from starshl.hashers.baselines.lamp import _inverse_root
+from starshl.hashers.baselines.lamp import _reweighted
 
 
 @pytest.fixture(scope="module")

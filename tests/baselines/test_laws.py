@@ -7,21 +7,19 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import normalize
 
-from starshl.baselines import (
-    BRE,
-    ITQ,
-    KSH,
-    SDH,
-    SSH,
-    AnchorGraphHash,
-    CodewordSVM,
-    KernelLSH,
-    LSHash,
-    PCAHash,
-    RandomRotation,
-    SpectralHash,
-    SphericalHash,
-)
+from starshl.hashers.baselines.bre import BRE
+from starshl.hashers.baselines.itq import ITQ
+from starshl.hashers.baselines.ksh import KSH
+from starshl.hashers.baselines.sdh import SDH
+from starshl.hashers.baselines.ssh import SSH
+from starshl.hashers.baselines.anchor_graph import AnchorGraphHash
+from starshl.hashers.baselines.codeword_svm import CodewordSVM
+from starshl.hashers.baselines.kernel_lsh import KernelLSH
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.hashers.baselines.pca_hash import PCAHash
+from starshl.hashers.baselines.itq import RandomRotation
+from starshl.hashers.baselines.spectral import SpectralHash
+from starshl.hashers.baselines.spherical import SphericalHash
 
 
 def seeded(hasher, seed):

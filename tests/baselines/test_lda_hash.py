@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from starshl.baselines import LDAHash
-from starshl.baselines._stumps import separated_weights
-from starshl.baselines.lda_hash import best_threshold
+from starshl.hashers.baselines.lda_hash import LDAHash
+from starshl.hashers.baselines._stumps import separated_weights
+from starshl.hashers.baselines.lda_hash import best_threshold
 
 
 @pytest.fixture(scope="module")

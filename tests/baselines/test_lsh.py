@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from starshl.baselines import LSHash
+from starshl.hashers.baselines.lsh import LSHash
 
 N_BITS = 200_000
 

@@ -6,8 +6,9 @@ from scipy.optimize import minimize
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
-from starshl.baselines import LSHash, MetricLSH
-from starshl.baselines.metric_lsh import learn_metric
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.hashers.baselines.metric_lsh import MetricLSH
+from starshl.hashers.baselines.metric_lsh import learn_metric
 
 
 def made_constraints(seed=0, n_constraints=12, n_features=3):

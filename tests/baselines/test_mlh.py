@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from starshl.baselines import MLH
-from starshl.baselines._mlh_loops import descend_once, infer_codes
-from starshl.baselines.mlh import hinge_losses
+from starshl.hashers.baselines.mlh import MLH
+from starshl.hashers.baselines._mlh_loops import descend_once
+from starshl.hashers.baselines._mlh_loops import infer_codes
+from starshl.hashers.baselines.mlh import hinge_losses
 
 QUICK = {"max_iter": 6, "n_pairs": 5000, "random_state": 0}
 

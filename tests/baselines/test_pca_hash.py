@@ -3,7 +3,7 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
-from starshl.baselines import PCAHash
+from starshl.hashers.baselines.pca_hash import PCAHash
 
 
 @pytest.fixture(scope="module")

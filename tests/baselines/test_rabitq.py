@@ -3,7 +3,8 @@ import pytest
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 
-from starshl.baselines import LSHash, RaBitQ
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.hashers.baselines.rabitq import RaBitQ
 
 VARIANTS = ["dense", "hadamard"]
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from starshl.baselines import RandomRotation
+from starshl.hashers.baselines.itq import RandomRotation
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from starshl.baselines import SDH
-from starshl.baselines._sdh_blocks import ClassesFromCodes, CodesFromClasses
-from starshl.codebooks import minimum_distance
+from starshl.hashers.baselines.sdh import SDH
+from starshl.hashers.baselines.sdh import ClassesFromCodes
+from starshl.hashers.baselines.sdh import CodesFromClasses
+from starshl.codes.codewords import minimum_distance
 
 VARIANTS = ["sdh", "fsdh", "hadamard"]
 

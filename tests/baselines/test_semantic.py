@@ -5,16 +5,14 @@ import pytest
 from scipy.optimize import approx_fprime
 from sklearn.datasets import load_digits
 
-from starshl.baselines import SemanticHashing
-from starshl.baselines._autoencoder import (
-    finetune,
-    layer_views,
-    n_parameters,
-    reconstruction_loss,
-    train_rbm,
-    unroll,
-)
-from starshl.baselines._autoencoder_loops import adam_step
+from starshl.hashers.baselines.semantic import SemanticHashing
+from starshl.hashers.baselines.semantic import finetune
+from starshl.hashers.baselines.semantic import layer_views
+from starshl.hashers.baselines.semantic import n_parameters
+from starshl.hashers.baselines.semantic import reconstruction_loss
+from starshl.hashers.baselines.semantic import train_rbm
+from starshl.hashers.baselines.semantic import unroll
+from starshl.hashers.baselines.semantic import adam_step
 
 RBM = {"batch_size": 10, "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 2e-4}
 TINY = {"hidden_sizes": (30,), "pretrain_max_iter": 5, "max_iter": 5, "random_state": 0}

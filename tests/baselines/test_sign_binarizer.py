@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from starshl.baselines import SignBinarizer
+from starshl.hashers.baselines.sign_binarizer import SignBinarizer
 
 X = np.random.default_rng(0).gamma(1.0, size=(101, 6))
 

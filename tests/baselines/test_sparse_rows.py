@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, csr_matrix
 
-from starshl.baselines import ITQ, KSH, LSHash, PCAHash, RandomRotation, SignBinarizer
-from starshl.catalog import configurations
+from starshl.hashers.baselines.itq import ITQ
+from starshl.hashers.baselines.ksh import KSH
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.hashers.baselines.pca_hash import PCAHash
+from starshl.hashers.baselines.itq import RandomRotation
+from starshl.hashers.baselines.sign_binarizer import SignBinarizer
+from starshl.hashers.catalog import configurations
 
 TAKE_SPARSE = [
     LSHash(16, random_state=0),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from starshl.baselines import SpectralHash
+from starshl.hashers.baselines.spectral import SpectralHash
 
 
 def box(n_samples, *sides):

@@ -4,8 +4,10 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
 from starshl import BinaryCodes
-from starshl.baselines import SphericalHash
-from starshl.baselines.spherical import balance, push, spherical_distances
+from starshl.hashers.baselines.spherical import SphericalHash
+from starshl.hashers.baselines.spherical import balance
+from starshl.hashers.baselines.spherical import push
+from starshl.hashers.baselines.spherical import spherical_distances
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,13 @@ from scipy.optimize import minimize
 from sklearn.datasets import load_digits
 from sklearn.preprocessing import normalize
 
-from starshl import datasets
-from starshl.baselines import SSH
-from starshl.baselines.ssh import _leading_eigenvector, nonorthogonal_directions, orthogonal_directions, raise_violated
-from starshl.linalg import principal_directions
+from starshl.data import datasets as datasets
+from starshl.hashers.baselines.ssh import SSH
+from starshl.hashers.baselines.ssh import _leading_eigenvector
+from starshl.hashers.baselines.ssh import nonorthogonal_directions
+from starshl.hashers.baselines.ssh import orthogonal_directions
+from starshl.hashers.baselines.ssh import raise_violated
+from starshl.learning.linalg import principal_directions
 
 
 @pytest.fixture(scope="module")

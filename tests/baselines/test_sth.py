@@ -8,8 +8,10 @@ from sklearn.datasets import load_digits, make_blobs, make_moons
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
-from starshl.baselines import SelfTaughtHash
-from starshl.baselines.sth import _neighbor_graph, cut_near_median, laplacian_eigenmap
+from starshl.hashers.baselines.sth import SelfTaughtHash
+from starshl.hashers.baselines.sth import _neighbor_graph
+from starshl.hashers.baselines.sth import cut_near_median
+from starshl.hashers.baselines.sth import laplacian_eigenmap
 
 
 @pytest.fixture(scope="module")

@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from starshl.baselines import BoostSSC, ParamSensitiveHash
-from starshl.baselines._stump_loops import best_stump, separated_by_cuts
-from starshl.baselines._stumps import ranked_features
-from starshl.baselines.psh import _candidates, stump_rates
-from starshl.supervision import Pairs, pairs_from_labels
+from starshl.hashers.baselines.boost_ssc import BoostSSC
+from starshl.hashers.baselines.psh import ParamSensitiveHash
+from starshl.hashers.baselines._stumps import best_stump
+from starshl.hashers.baselines._stumps import separated_by_cuts
+from starshl.hashers.baselines._stumps import ranked_features
+from starshl.hashers.baselines.psh import _candidates
+from starshl.hashers.baselines.psh import stump_rates
+from starshl.hashers.supervision import Pairs
+from starshl.hashers.supervision import pairs_from_labels
 
 HASHERS = [BoostSSC, ParamSensitiveHash]
 

@@ -5,7 +5,8 @@ import pytest
 from sklearn.datasets import load_digits
 
 from starshl import BinaryCodes
-from starshl.baselines import BoostSSC, CGHash
+from starshl.hashers.baselines.boost_ssc import BoostSSC
+from starshl.hashers.baselines.cg_hash import CGHash
 
 
 @pytest.fixture(scope="module", params=[CGHash(8, max_triplets=300, random_state=0), BoostSSC(8, n_pairs=500)])

@@ -12,13 +12,17 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import NearestNeighbors
 from typer.testing import CliRunner
 
-from starshl import HybridHasher, StarRidge, StarSHL
-from starshl.baselines import LSHash, RaBitQ
-from starshl.binarization import binarize, compare
-from starshl.binarization.searches import ByEstimates
+from starshl import HybridHasher
+from starshl import StarRidge
+from starshl import StarSHL
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.hashers.baselines.rabitq import RaBitQ
+from starshl.collection.importing.vectors import binarize
+from starshl.evaluation.comparison import compare
+from starshl.evaluation.benchmark import ByEstimates
 from starshl.cli.main import app
-from starshl.collection import Collection
-from starshl.evaluation import precision_at
+from starshl.collection.collection import Collection
+from starshl.evaluation.metrics import precision_at
 
 
 @pytest.fixture(scope="module")
@@ -330,7 +334,7 @@ def test_news_embeddings_keep_their_classes_in_four_bytes(tmp_path):
 
 def test_without_faiss_a_note_takes_the_place_of_product_quantization(digits, monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
-    monkeypatch.delitem(sys.modules, "starshl.adapters.faiss_quantizer", raising=False)
+    monkeypatch.delitem(sys.modules, "starshl.index.adapters.faiss_index", raising=False)
     result = compare(*digits, hasher=LSHash(16), rivals=["PQ"], n_queries=30)
     assert [one.name for one in result.methods] == ["float search", "LSHash"]
     assert "PQ was left out: This needs the library 'faiss', which is not installed. Install it with" in result.page()

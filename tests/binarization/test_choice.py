@@ -5,11 +5,16 @@ import pytest
 from sklearn.datasets import load_digits
 
 from starshl import HybridHasher
-from starshl.baselines import ITQ, LSHash, SignBinarizer
-from starshl.binarization import LengthComparison, MethodFigures, compare
-from starshl.binarization.choice import _Kept, choose_hasher
-from starshl.binarization.length_choice import choose_length
-from starshl.binarization.split import hold_out
+from starshl.hashers.baselines.itq import ITQ
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.hashers.baselines.sign_binarizer import SignBinarizer
+from starshl.evaluation.comparison import LengthComparison
+from starshl.evaluation.benchmark import MethodFigures
+from starshl.evaluation.comparison import compare
+from starshl.evaluation.hasher_choice import _Kept
+from starshl.evaluation.hasher_choice import choose_hasher
+from starshl.evaluation.comparison import choose_length
+from starshl.evaluation.benchmark import hold_out
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +63,7 @@ def test_without_labels_the_figures_of_held_out_rows_decide(monkeypatch, connect
     def kept(hasher, lengths, trial, strongest):
         return _Kept(np.full(50, 0.8), 0.9) if isinstance(hasher, ITQ) else _Kept(np.full(50, connected), recall)
 
-    monkeypatch.setattr("starshl.binarization.choice._kept", kept)
+    monkeypatch.setattr("starshl.evaluation.hasher_choice._kept", kept)
     X = np.random.default_rng(0).random((550, 20))
     choice = choose_hasher(hold_out(X, None, 50, 0), None, 8)
     assert (type(choice.hasher), choice.lengths) == (chosen, (8,))

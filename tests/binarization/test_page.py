@@ -10,13 +10,16 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import NearestNeighbors
 from typer.testing import CliRunner
 
-from starshl.baselines import LSHash
-from starshl.binarization import compare, find_titles, guess_picture_shape, write_page
-from starshl.binarization.page import comparison_page
-from starshl.binarization.questions import ask
-from starshl.binarization.split import hold_out
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.evaluation.comparison import compare
+from starshl.evaluation.comparison_page import find_titles
+from starshl.evaluation.comparison_page import guess_picture_shape
+from starshl.evaluation.comparison_page import write_page
+from starshl.evaluation.comparison_page import comparison_page
+from starshl.evaluation.comparison import ask
+from starshl.evaluation.benchmark import hold_out
 from starshl.cli.main import app
-from starshl.reports.document import Pictures
+from starshl.evaluation.reports.document import Pictures
 
 
 @pytest.fixture(scope="module")

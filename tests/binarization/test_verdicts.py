@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from starshl.binarization import MethodFigures
-from starshl.binarization.verdict import about_rivals, verdict
+from starshl.evaluation.benchmark import MethodFigures
+from starshl.evaluation.verdict import about_rivals
+from starshl.evaluation.verdict import verdict
 
 
 def figures(name="", different=None, precision=None, recall=None):

@@ -3,7 +3,7 @@ import pytest
 
 import starshl
 from starshl import StarSHL
-from starshl.baselines import LSHash
+from starshl.hashers.baselines.lsh import LSHash
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,7 @@ def models(rows):
     return {
         "StarSHL": StarSHL(5, random_state=0).fit(rows, y),
         "graph": StarSHL(
-            4, kernels=[starshl.kernels.GraphGaussian(), starshl.kernels.Gaussian(1.0)], random_state=0
+            4, kernels=[starshl.learning.kernels.graph_gaussian.GraphGaussian(), starshl.learning.kernels.vectors.Gaussian(1.0)], random_state=0
         ).fit(rows, np.where(np.arange(40) < 20, y, -1)),
         "LSHash": LSHash(5, random_state=0).fit(rows),
     }

@@ -8,11 +8,14 @@ import pytest
 from safetensors.numpy import save
 
 import starshl
-from starshl._digest import array_digest
-from starshl._json import parse_json
-from starshl.bundle import FORMAT, read_bundle, read_checksum
+from starshl._common.files import array_digest
+from starshl._common.strict_json import parse_json
+from starshl._common.bundle import FORMAT
+from starshl._common.bundle import read_bundle
+from starshl._common.bundle import read_checksum
 from starshl.exceptions import BundleFormatError
-from starshl.stored_values import pack_values, unpack_values
+from starshl._common.bundle import pack_values
+from starshl._common.bundle import unpack_values
 
 REFUSALS = (BundleFormatError, ValueError, FileNotFoundError)
 
@@ -132,7 +135,7 @@ def test_files_edited_with_a_right_checksum_are_refused_or_give_a_model_that_wor
         ({"format": 0}, "format number"),
         ({"format": "1"}, "format number"),
         ({"method": "os:system"}, "no method 'os:system'"),
-        ({"method": "starshl.bundle:write_bundle"}, "no method"),
+        ({"method": "starshl._common.bundle:write_bundle"}, "no method"),
         ({"method": None}, "no method"),
         ({"kernels": [{"name": "os.system", "fields": {}}] * 6}, "kernel 'os.system'"),
         ({"kernels": []}, "does not match"),

@@ -8,11 +8,13 @@ import pytest
 from safetensors.numpy import save
 
 import starshl
-from starshl._files import write_atomically
-from starshl.baselines import LSHash
-from starshl.bundle import read_bundle, write_bundle
+from starshl._common.files import write_atomically
+from starshl.hashers.baselines.lsh import LSHash
+from starshl._common.bundle import read_bundle
+from starshl._common.bundle import write_bundle
 from starshl.exceptions import BundleFormatError
-from starshl.stored_values import pack_values, unpack_values
+from starshl._common.bundle import pack_values
+from starshl._common.bundle import unpack_values
 
 
 def round_trip(values, path):

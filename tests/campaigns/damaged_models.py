@@ -22,11 +22,16 @@ import pytest
 from safetensors.numpy import save
 
 import starshl
-from starshl._digest import array_digest
-from starshl.bundle import read_bundle
-from starshl.catalog import configurations
-from starshl.features import Impute, PreparedHasher, Scale, TableFeatures, Text
-from starshl.kernels import Gaussian, GraphGaussian
+from starshl._common.files import array_digest
+from starshl._common.bundle import read_bundle
+from starshl.hashers.catalog import configurations
+from starshl.data.features.numeric import Impute
+from starshl.hashers.prepared import PreparedHasher
+from starshl.data.features.numeric import Scale
+from starshl.data.features.table import TableFeatures
+from starshl.data.features.text import Text
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.learning.kernels.graph_gaussian import GraphGaussian
 
 N_BITS = 4
 MAX_BYTES = 2**30
@@ -44,7 +49,7 @@ def rows_and_labels() -> tuple[np.ndarray, np.ndarray]:
     return 3 * rng.standard_normal((3, 6))[y] + rng.standard_normal((60, 6)), y
 
 
-def fitted_models() -> dict[str, starshl.base.BaseHasher]:
+def fitted_models() -> dict[str, starshl.hashers.base.BaseHasher]:
     """Return every method of the catalog in every variant, and StarSHL with each kind of kernel."""
     X, y = rows_and_labels()
     models = {}

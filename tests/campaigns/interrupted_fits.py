@@ -19,8 +19,9 @@ from collections import Counter
 import numpy as np
 from sklearn.datasets import load_digits
 
-from starshl.base import BaseHasher
-from starshl.catalog import Configuration, configurations
+from starshl.hashers.base import BaseHasher
+from starshl.hashers.catalog import Configuration
+from starshl.hashers.catalog import configurations
 
 # Settings under which one fit takes a fraction of a second.
 QUICK = {

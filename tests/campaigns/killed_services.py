@@ -22,13 +22,13 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from starshl.baselines import LSHash
-from starshl.collection import Collection
-from starshl.web import Service
-from starshl.web.archive import read_archive
-from starshl.web.http import create_app
-from starshl.web.http.server import run
-from starshl.web.settings import Settings
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
+from starshl.service.service import Service
+from starshl.service.snapshots import read_archive
+from starshl.service.app import create_app
+from starshl.service.http.server import run
+from starshl.service.settings import Settings
 
 N_ITEMS, N_COLUMNS, BATCH = 200, 8, 3
 KILLS_PER_COLLECTION = 20

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
-from starshl.baselines import LSHash
-from starshl.codes import BinaryCodes
-from starshl.collection import Collection
-from starshl.collection.connection import Connection
-from starshl.collection.filtering import Filters
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.codes.binary import BinaryCodes
+from starshl.collection.collection import Collection
+from starshl.collection.database import Connection
+from starshl.collection.filters import Filters
 
 BATCH = 20
 CYCLES_PER_COLLECTION = 25

@@ -19,11 +19,13 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from starshl.baselines import LSHash
-from starshl.collection import Collection
-from starshl.web import Service
-from starshl.web.http import BackgroundServer, create_app
-from starshl.web.settings import Limits, Settings
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
+from starshl.service.service import Service
+from starshl.service.http.server import BackgroundServer
+from starshl.service.app import create_app
+from starshl.service.settings import Limits
+from starshl.service.settings import Settings
 
 N_COLUMNS = 8
 ROOT = "/api/v1/collections/things"

@@ -13,8 +13,12 @@ import random
 import sys
 from pathlib import Path
 
-from starshl.evaluation import RunSummary, SummaryFolder, compare_rerun, summarize_record
-from starshl.paper import figures_named, make_plan
+from starshl.reproduction.summaries import RunSummary
+from starshl.reproduction.summaries import SummaryFolder
+from starshl.reproduction.summaries import compare_rerun
+from starshl.reproduction.summaries import summarize_record
+from starshl.reproduction.figures import figures_named
+from starshl.reproduction.plan import make_plan
 
 SUMMARIES = Path(__file__).parents[2] / "results" / "summaries"
 

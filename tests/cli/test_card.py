@@ -4,7 +4,8 @@ import hashlib
 
 import numpy as np
 
-from starshl import load, model_card
+from starshl import load
+from starshl import model_card
 
 
 def test_a_card_is_printed_as_markdown_and_as_json(files, starshl, answer):

@@ -5,8 +5,12 @@ import pytest
 from scipy import sparse
 
 import starshl as package
-from starshl import BinaryCodes, StarRidge, StarSHL, load
-from starshl.catalog import METHODS, get_class
+from starshl import BinaryCodes
+from starshl import StarRidge
+from starshl import StarSHL
+from starshl import load
+from starshl.hashers.catalog import METHODS
+from starshl.hashers.catalog import get_class
 
 
 def test_fit_saves_what_the_library_would_learn(files, blobs, tmp_path, answer):

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from starshl import datasets
+from starshl.data import datasets as datasets
 from starshl.exceptions import DownloadError
 
 
@@ -16,8 +16,8 @@ def run(starshl, tmp_path, monkeypatch):
     folder.mkdir()
     monkeypatch.setenv("STARSHL_DATA", str(folder))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("starshl.datasets.download.urllib.request.urlopen", no_network)
-    monkeypatch.setattr("starshl.datasets.download.sleep", lambda seconds: None)
+    monkeypatch.setattr("starshl.data.datasets.download.urllib.request.urlopen", no_network)
+    monkeypatch.setattr("starshl.data.datasets.download.sleep", lambda seconds: None)
     rng = np.random.default_rng(0)
     np.savez_compressed(
         folder / "fashion_mnist.npz",

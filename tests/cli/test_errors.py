@@ -12,7 +12,8 @@ import pytest
 from safetensors.numpy import save_file
 from scipy import sparse
 
-from starshl.models import StarRidge, StarSHL
+from starshl.hashers.star.star_ridge import StarRidge
+from starshl.hashers.star.star_shl import StarSHL
 
 
 @pytest.fixture
@@ -234,7 +235,7 @@ def test_an_interrupted_write_leaves_the_old_file(error, files, tmp_path, starsh
     def fail(*arguments):
         raise error
 
-    monkeypatch.setattr("starshl._files.os.replace", fail)
+    monkeypatch.setattr("starshl._common.files.os.replace", fail)
     model, rows = files / "model.safetensors", files / "blobs.npy"
     code = 130 if isinstance(error, KeyboardInterrupt) else 2
     assert starshl("fit", files / "blobs.npz", "-b", 4, "-o", tmp_path / "m").exit_code == code
@@ -298,8 +299,8 @@ def test_an_output_that_is_an_input_is_refused_before_any_work(kind, files, tmp_
     for name in ("blobs.csv", "blobs.npz", "model.safetensors", "named.safetensors"):
         (tmp_path / name).write_bytes((files / name).read_bytes())
     np.save(tmp_path / "y.npy", np.repeat([0, 1, 2], 20))
-    monkeypatch.setattr("starshl.catalog.load", None)
-    monkeypatch.setattr("starshl.tables.read_table", None)
+    monkeypatch.setattr("starshl.hashers.catalog.load", None)
+    monkeypatch.setattr("starshl.data.tables.reading.read_table", None)
     model, rows, labels = tmp_path / "named.safetensors", tmp_path / "blobs.csv", tmp_path / "y.npy"
     cases = [
         (("fit", rows, "-l", "kind"), rows),
@@ -355,7 +356,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(words, files
 
     monkeypatch.setattr("starshl.cli.outputs.tempfile", SimpleNamespace(TemporaryFile=refuse))
     monkeypatch.setattr("starshl.cli.demo.compare_on_digits", None)
-    monkeypatch.setattr("starshl.tables.read_table", None)
+    monkeypatch.setattr("starshl.data.tables.reading.read_table", None)
     if words[0] == "index":
         words = (*words, tmp_path / "new", *(["named.safetensors"] if "build" in words else []), "blobs.npz")
     else:

@@ -13,6 +13,6 @@ import pytest
     ],
 )
 def test_the_address_is_one_that_a_browser_on_this_machine_can_open(host, address, starshl, monkeypatch):
-    monkeypatch.setattr("starshl.cli.explore.run_service", lambda *_, at_start, **__: at_start(8123))
+    monkeypatch.setattr("starshl.cli.serve.run_service", lambda *_, at_start, **__: at_start(8123))
     result = starshl("explore", "items", "--host", host, "--no-browser")
     assert result.stdout == f"{address} shows items. Ctrl+C stops it.\n"

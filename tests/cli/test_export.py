@@ -4,8 +4,9 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from starshl import StarRidge, load
-from starshl.collection import Collection
+from starshl import StarRidge
+from starshl import load
+from starshl.collection.collection import Collection
 
 
 def test_an_onnx_file_gives_the_codes_of_the_model(files, blobs, tmp_path, answer):

@@ -7,10 +7,10 @@ import pytest
 from sklearn.datasets import load_iris
 from typer.testing import CliRunner
 
-from starshl.baselines import LSHash
-from starshl.catalog import load
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.hashers.catalog import load
 from starshl.cli.main import app
-from starshl.collection import Collection
+from starshl.collection.collection import Collection
 
 runner = CliRunner()
 

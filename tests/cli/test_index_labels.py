@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from starshl import StarRidge, load
+from starshl import StarRidge
+from starshl import load
 from starshl.cli.main import app
-from starshl.collection import Collection
+from starshl.collection.collection import Collection
 
 runner = CliRunner()
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from starshl.collection import Collection
+from starshl.collection.collection import Collection
 
 
 @pytest.fixture

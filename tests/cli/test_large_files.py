@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
-from starshl import StarRidge, load
-from starshl.baselines import ITQ, SpectralHash
-from starshl.tables import ArrayRows, ParquetRows
+from starshl import StarRidge
+from starshl import load
+from starshl.hashers.baselines.itq import ITQ
+from starshl.hashers.baselines.spectral import SpectralHash
+from starshl.data.tables.row_source import ArrayRows
+from starshl.data.tables.row_source import ParquetRows
 
 N_ROWS = 20_001
 

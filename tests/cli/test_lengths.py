@@ -5,10 +5,11 @@ import os
 import numpy as np
 import pytest
 
-from starshl import StarRidge, load
-from starshl.baselines import LSHash
-from starshl.cli import lengths
-from starshl.features import PreparedHasher
+from starshl import StarRidge
+from starshl import load
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.cli import hashers as lengths
+from starshl.hashers.prepared import PreparedHasher
 
 
 def test_every_length_gets_the_file_that_a_fit_of_its_own_would_write(files, tmp_path, answer):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from starshl.cli.reproduce import _time
-from starshl.evaluation.records import RECORD_FORMAT
-from starshl.paper import default_summaries
+from starshl.reproduction.records import RECORD_FORMAT
+from starshl.reproduction.report import default_summaries
 
 
 @pytest.fixture

@@ -8,21 +8,21 @@ import httpx
 import numpy as np
 import pytest
 
-from starshl.baselines import LSHash
-from starshl.client import (
-    AsyncClient,
-    AsyncCollection,
-    Client,
-    RemoteCollection,
-    Retries,
-    ServiceProblem,
-    ServiceUnreachable,
-)
-from starshl.collection import Collection
-from starshl.web import Service
-from starshl.web.http import create_app
-from starshl.web.settings import Settings
-from starshl.web.tokens import READ, Token, Tokens
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.client.asynchronous import AsyncClient
+from starshl.client.asynchronous import AsyncCollection
+from starshl.client.synchronous import Client
+from starshl.client.synchronous import RemoteCollection
+from starshl.client.transport import Retries
+from starshl.client.transport import ServiceProblem
+from starshl.client.transport import ServiceUnreachable
+from starshl.collection.collection import Collection
+from starshl.service.service import Service
+from starshl.service.app import create_app
+from starshl.service.settings import Settings
+from starshl.service.settings import READ
+from starshl.service.settings import Token
+from starshl.service.settings import Tokens
 
 QUICK = Retries(attempts=4, first_wait=0.001)
 

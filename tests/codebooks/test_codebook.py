@@ -5,8 +5,9 @@ import pytest
 
 import starshl
 from starshl import Codebook
-from starshl.baselines import LSHash
-from starshl.codebooks import minimum_distance, separated_codewords
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.codes.codewords import minimum_distance
+from starshl.codes.codewords import separated_codewords
 from starshl.exceptions import BundleFormatError
 
 

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from starshl.codebooks import hadamard_matrix, minimum_distance, random_codewords, separated_codewords
+from starshl.codes.codewords import hadamard_matrix
+from starshl.codes.codewords import minimum_distance
+from starshl.codes.codewords import random_codewords
+from starshl.codes.codewords import separated_codewords
 
 
 def useful_columns(codewords):

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from starshl.baselines import LSHash
-from starshl.collection import Collection
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
 from starshl.exceptions import CollectionError
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from starshl import StarSHL
-from starshl.baselines import LSHash
-from starshl.collection import Collection
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
 
 from .states import state_of
 

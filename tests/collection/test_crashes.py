@@ -10,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from starshl.baselines import LSHash
-from starshl.collection import Collection
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
 from starshl.collection.store import Store
-from starshl.exceptions import CollectionError, CollectionFormatError
+from starshl.exceptions import CollectionError
+from starshl.exceptions import CollectionFormatError
 
 CAMPAIGNS = Path(__file__).parents[1] / "campaigns"
 

@@ -5,10 +5,11 @@ import sqlite3
 
 import pytest
 
-from starshl.baselines import LSHash
-from starshl.collection import Collection
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
 from starshl.collection.store import Store
-from starshl.exceptions import CollectionError, CollectionFormatError
+from starshl.exceptions import CollectionError
+from starshl.exceptions import CollectionFormatError
 
 from .kept_vectors import KINDS, vector_file
 

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
-from starshl import HybridHasher, StarRidge, StarSHL
-from starshl.collection import Collection
-from starshl.features import PreparedHasher, Scale
-from starshl.models.contributions import contributions
+from starshl import HybridHasher
+from starshl import StarRidge
+from starshl import StarSHL
+from starshl.collection.collection import Collection
+from starshl.hashers.prepared import PreparedHasher
+from starshl.data.features.numeric import Scale
+from starshl.collection.explanation import contributions
 
 
 @pytest.fixture(scope="module")

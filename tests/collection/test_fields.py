@@ -8,10 +8,10 @@ import warnings
 import numpy as np
 import pytest
 
-from starshl.collection import Collection
-from starshl.collection.columns import Column
+from starshl.collection.collection import Collection
+from starshl.collection.blocks import Column
 from starshl.exceptions import CollectionFormatError
-from starshl.index import BucketIndex
+from starshl.index.buckets import BucketIndex
 
 FIELDS = {"year": int, "price": float, "topic": str, "sold": bool}
 COMPARISONS = {

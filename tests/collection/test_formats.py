@@ -9,8 +9,9 @@ import zlib
 import numpy as np
 import pytest
 
-from starshl.collection import Collection
-from starshl.exceptions import CollectionError, CollectionFormatError
+from starshl.collection.collection import Collection
+from starshl.exceptions import CollectionError
+from starshl.exceptions import CollectionFormatError
 
 ITEMS_OF_FORMAT_1 = """CREATE TABLE items (
   id INTEGER PRIMARY KEY,

@@ -3,7 +3,7 @@ from contextlib import closing
 
 import pytest
 
-from starshl.collection import Collection
+from starshl.collection.collection import Collection
 from starshl.exceptions import CollectionFormatError
 
 

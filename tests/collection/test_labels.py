@@ -9,10 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from starshl import StarRidge
-from starshl.adapters._database import items_of
-from starshl.baselines import CodewordSVM, LSHash
-from starshl.codes import BinaryCodes
-from starshl.collection import Collection
+from starshl.index.adapters.database import items_of
+from starshl.hashers.baselines.codeword_svm import CodewordSVM
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.codes.binary import BinaryCodes
+from starshl.collection.collection import Collection
 
 NAMES = np.array(["blue", "green", "red"])
 

@@ -7,9 +7,11 @@ import threading
 import numpy as np
 import pytest
 
-from starshl.collection import Collection, acknowledged
-from starshl.collection.connection import Connection
-from starshl.exceptions import CollectionError, CollectionFormatError
+from starshl.collection.collection import Collection
+from starshl.collection import store as acknowledged
+from starshl.collection.database import Connection
+from starshl.exceptions import CollectionError
+from starshl.exceptions import CollectionFormatError
 
 LOG = "items.sqlite-wal"
 LOG_HEADER, FRAME_HEADER = 32, 24

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from starshl.baselines import LSHash
-from starshl.collection import Collection
-from starshl.collection.connection import ChangedWhileRead, Connection
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
+from starshl.collection.database import ChangedWhileRead
+from starshl.collection.database import Connection
 from starshl.collection.store import Store
 from starshl.exceptions import CollectionError
 

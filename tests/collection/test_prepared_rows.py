@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 
-from starshl import Collection, HybridHasher, StarRidge
-from starshl.baselines import LSHash
-from starshl.features import PreparedHasher, Scale, TableFeatures
+from starshl import Collection
+from starshl import HybridHasher
+from starshl import StarRidge
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.hashers.prepared import PreparedHasher
+from starshl.data.features.numeric import Scale
+from starshl.data.features.table import TableFeatures
 
 CITIES = ["Rom", "Oslo", "Paris"]
 

@@ -9,10 +9,13 @@ import pytest
 from PIL import Image
 from sklearn.preprocessing import Normalizer
 
-from starshl.baselines import LSHash
-from starshl.collection import Collection, Preview
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
+from starshl.collection.previews import Preview
 from starshl.exceptions import CollectionFormatError
-from starshl.features import Extractor, Text, preview_of
+from starshl.data.features.extractor import Extractor
+from starshl.data.features.text import Text
+from starshl.data.features.picture_files import preview_of
 
 TEXTS = ["a red car", "a blue car", "fresh bread", "old bread and butter", "a car with bread in it"]
 

@@ -10,11 +10,13 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from starshl.baselines import LSHash
-from starshl.collection import Collection
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
 from starshl.collection.store import Store
-from starshl.exceptions import CollectionError, CollectionFormatError
-from starshl.index import BucketIndex, FlatIndex
+from starshl.exceptions import CollectionError
+from starshl.exceptions import CollectionFormatError
+from starshl.index.buckets import BucketIndex
+from starshl.index.scan import FlatIndex
 
 from .states import assert_reads_like_a_new_reader, die
 
@@ -97,7 +99,7 @@ def test_the_index_is_chosen_again_when_a_collection_has_doubled(tmp_path, hashe
 
 
 def test_a_full_log_starts_again(tmp_path, hasher, rows, monkeypatch):
-    monkeypatch.setattr("starshl.collection.changelog._ROOM", 10)
+    monkeypatch.setattr("starshl.collection.store._ROOM", 10)
     folder = tmp_path / "items"
     with Collection.create(folder, hasher) as writer, Collection(folder, read_only=True) as reader:
         for first in range(1000, 1060, 6):

@@ -2,7 +2,8 @@
 
 import pytest
 
-from starshl.collection import Collection, receipts
+from starshl.collection.collection import Collection
+from starshl.collection import journal as receipts
 from starshl.exceptions import CollectionFormatError
 
 

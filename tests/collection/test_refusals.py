@@ -7,9 +7,10 @@ import sqlite3
 import numpy as np
 import pytest
 
-from starshl.collection import Collection
+from starshl.collection.collection import Collection
 from starshl.collection.store import Store
-from starshl.exceptions import CollectionError, CollectionFormatError
+from starshl.exceptions import CollectionError
+from starshl.exceptions import CollectionFormatError
 
 from .states import assert_reads_like_a_new_reader, die, state_of
 
@@ -121,7 +122,7 @@ def test_a_change_interrupted_once_it_is_stored_is_not_forgotten(folder, rows, m
 
 def test_an_interrupted_removal_is_not_forgotten(folder, rows, monkeypatch):
     with Collection(folder) as collection:
-        monkeypatch.setattr("starshl.collection.connection.Connection.checkpoint", die)
+        monkeypatch.setattr("starshl.collection.database.Connection.checkpoint", die)
         with pytest.raises(KeyboardInterrupt):
             collection.remove([59])
         monkeypatch.undo()

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from starshl import HybridHasher, StarRidge
-from starshl.baselines import ITQ, LSHash
-from starshl.collection import Collection
+from starshl import HybridHasher
+from starshl import StarRidge
+from starshl.hashers.baselines.itq import ITQ
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
 
 from .kept_vectors import KINDS, brute_force
 

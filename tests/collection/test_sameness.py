@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from starshl.baselines import LSHash
-from starshl.collection import Collection
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
 
 X = np.random.default_rng(0).standard_normal((40, 6))
 NAMES = [{"name": f"n{number}"} for number in range(40)]

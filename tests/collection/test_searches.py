@@ -5,8 +5,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from starshl.baselines import LSHash
-from starshl.collection import Collection
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
 from starshl.exceptions import CollectionError
 
 

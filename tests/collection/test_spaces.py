@@ -6,11 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from starshl import Codebook, StarRidge
-from starshl.baselines import LSHash
-from starshl.codes import BinaryCodes
-from starshl.collection import Collection
-from starshl.exceptions import CollectionFormatError, SpaceMismatchError, UnknownSpaceWarning
+from starshl import Codebook
+from starshl import StarRidge
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.codes.binary import BinaryCodes
+from starshl.collection.collection import Collection
+from starshl.exceptions import CollectionFormatError
+from starshl.exceptions import SpaceMismatchError
+from starshl.exceptions import UnknownSpaceWarning
 
 OTHER = "0123456789abcdef"
 

@@ -5,9 +5,9 @@ import threading
 import numpy as np
 import pytest
 
-from starshl.baselines import LSHash
-from starshl.collection import Collection
-from starshl.collection.quantization import RecordLayout
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
+from starshl.collection.vectors import RecordLayout
 from starshl.collection.store import Store
 
 from .kept_vectors import KINDS, brute_force, vector_file

@@ -1,6 +1,6 @@
 """Every method of the catalog and each variant, in settings that fit in a blink."""
 
-from starshl.catalog import configurations
+from starshl.hashers.catalog import configurations
 
 # StarSHL's own tests hold its contract; what is here takes a method that fits in a blink.
 CASES = {method.name: method for method in configurations() if method.name != "StarSHL"}

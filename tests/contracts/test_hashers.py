@@ -6,10 +6,12 @@ from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import starshl
-from starshl.base import LinearHasher, all_or_nothing
-from starshl.collection import Collection
-from starshl.facts import Facts
-from starshl.testing import check_hasher, hasher_checks
+from starshl.hashers.base import LinearHasher
+from starshl.hashers.base import all_or_nothing
+from starshl.collection.collection import Collection
+from starshl.hashers.base import Facts
+from starshl.testing.hashers import check_hasher
+from starshl.testing.hashers import hasher_checks
 
 from .cases import CASES, QUICK, make
 

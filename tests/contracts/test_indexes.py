@@ -12,10 +12,18 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from starshl.codes import BinaryCodes, n_bytes
+from starshl.codes.binary import BinaryCodes
+from starshl.codes.binary import n_bytes
 from starshl.exceptions import UnsupportedOperationError
-from starshl.index import CAPABILITIES, BucketIndex, FlatIndex, HammingIndex, MultiIndex, load_index, make_index
-from starshl.testing import check_index, index_checks
+from starshl.index.base import CAPABILITIES
+from starshl.index.buckets import BucketIndex
+from starshl.index.scan import FlatIndex
+from starshl.index.base import HammingIndex
+from starshl.index.multi import MultiIndex
+from starshl.index.choice import load_index
+from starshl.index.choice import make_index
+from starshl.testing.indexes import check_index
+from starshl.testing.indexes import index_checks
 
 INDEXES = [FlatIndex, BucketIndex, MultiIndex]
 
@@ -29,17 +37,17 @@ def make_empty(request):
         name = f"codes_{time.time_ns()}"
         if request.param == "faiss":
             pytest.importorskip("faiss")
-            from starshl.adapters.faiss_index import FaissIndex
+            from starshl.index.adapters.faiss_index import FaissIndex
 
             return FaissIndex(n_bits)
         if request.param == "pgvector":
             uri = request.getfixturevalue("postgres").get_uri()
-            from starshl.adapters.pgvector_index import PgvectorIndex
+            from starshl.index.adapters.pgvector_index import PgvectorIndex
 
             opened.append(PgvectorIndex(uri, n_bits, table=name))
         elif request.param == "milvus":
             path = request.getfixturevalue("milvus_file")
-            from starshl.adapters.milvus_index import MilvusIndex
+            from starshl.index.adapters.milvus_index import MilvusIndex
 
             opened.append(MilvusIndex(path, n_bits, name=name))
         else:

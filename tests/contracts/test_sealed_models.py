@@ -6,18 +6,17 @@ from sklearn.datasets import load_digits
 
 import starshl
 from starshl import StarRidge
-from starshl.baselines import (
-    BoostSSC,
-    CGHash,
-    CodewordSVM,
-    ForgivingHash,
-    KMeansHash,
-    LSHash,
-    ParamSensitiveHash,
-    RaBitQ,
-    SpectralHash,
-)
-from starshl.bundle import read_bundle, write_bundle
+from starshl.hashers.baselines.boost_ssc import BoostSSC
+from starshl.hashers.baselines.cg_hash import CGHash
+from starshl.hashers.baselines.codeword_svm import CodewordSVM
+from starshl.hashers.baselines.forgiving import ForgivingHash
+from starshl.hashers.baselines.kmeans_hash import KMeansHash
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.hashers.baselines.psh import ParamSensitiveHash
+from starshl.hashers.baselines.rabitq import RaBitQ
+from starshl.hashers.baselines.spectral import SpectralHash
+from starshl._common.bundle import read_bundle
+from starshl._common.bundle import write_bundle
 from starshl.exceptions import BundleFormatError
 
 INDEXED = {

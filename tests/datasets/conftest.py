@@ -89,4 +89,4 @@ def web():
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch):
-    monkeypatch.setattr("starshl.datasets.download.sleep", lambda seconds: None)
+    monkeypatch.setattr("starshl.data.datasets.download.sleep", lambda seconds: None)

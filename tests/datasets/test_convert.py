@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from starshl.datasets import convert
+from starshl.data.datasets import convert as convert
 
 
 def test_luma_weighs_the_channels_and_keeps_gray():

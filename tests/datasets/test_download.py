@@ -6,8 +6,10 @@ import socket
 import numpy as np
 import pytest
 
-from starshl.datasets.download import download, read_json
-from starshl.exceptions import ChecksumError, DownloadError
+from starshl.data.datasets.download import download
+from starshl.data.datasets.download import read_json
+from starshl.exceptions import ChecksumError
+from starshl.exceptions import DownloadError
 
 CONTENT = np.random.default_rng(0).bytes(3_000_000)
 

@@ -10,11 +10,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from starshl import datasets
-from starshl.datasets import convert, registry, store
-from starshl.datasets.registry import ENTRIES, Entry
-from starshl.datasets.sources import OpenML, Web
-from starshl.exceptions import ChecksumError, DatasetUnavailableError, DownloadError
+from starshl.data import datasets as datasets
+from starshl.data.datasets import convert as convert
+from starshl.data.datasets import registry as registry
+from starshl.data.datasets import store as store
+from starshl.data.datasets.registry import ENTRIES
+from starshl.data.datasets.registry import Entry
+from starshl.data.datasets.download import OpenML
+from starshl.data.datasets.download import Web
+from starshl.exceptions import ChecksumError
+from starshl.exceptions import DatasetUnavailableError
+from starshl.exceptions import DownloadError
 
 LINES = [f"{','.join(str((i * j) % 101) for j in range(16))},{i % 10}\n" for i in range(12)]
 ROWS = "".join(LINES)

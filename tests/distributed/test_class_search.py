@@ -6,9 +6,10 @@ import pytest
 pytest.importorskip("distributed", reason="the extra dask is not installed")
 
 from starshl import HybridHasher
-from starshl.baselines import LSHash
-from starshl.collection import Collection
-from starshl.distributed import ShardedCollection, sharded_collection
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
+from starshl.distributed.sharded_collection import ShardedCollection
+from starshl.distributed import sharded_collection as sharded_collection
 
 from .inline_engine import InlineEngine
 

@@ -14,7 +14,7 @@ pytest.importorskip("distributed", reason="the extra dask is not installed")
 
 from starshl import load
 from starshl.cli.main import app
-from starshl.distributed import load_codes
+from starshl.distributed.code_folder import load_codes
 
 
 def starshl(*words):

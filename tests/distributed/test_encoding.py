@@ -8,11 +8,13 @@ import pytest
 pytest.importorskip("distributed", reason="the extra dask is not installed")
 
 from starshl import StarRidge
-from starshl.baselines import LSHash
-from starshl.distributed import encode, load_codes, read_manifest
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.distributed.encoding import encode
+from starshl.distributed.code_folder import load_codes
+from starshl.distributed.code_folder import read_manifest
 from starshl.distributed.code_folder import CodeFolder
 from starshl.exceptions import ClusterError
-from starshl.tables import TableError
+from starshl.data.tables.errors import TableError
 
 PARTITION = 8192
 
@@ -188,7 +190,7 @@ def test_wrong_arguments_are_refused_before_anything_is_written(client, files, h
 
 
 def test_an_address_where_nobody_listens_is_named(files, hasher, tmp_path, monkeypatch):
-    monkeypatch.setattr("starshl.distributed.connection._CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("starshl.distributed.engine._CONNECT_SECONDS", 0.5)
     with pytest.raises(ClusterError, match=r"There is no Dask scheduler at 'tcp://127\.0\.0\.1:9'"):
         encode(hasher, files, tmp_path / "codes", client="tcp://127.0.0.1:9")
     with pytest.raises(ValueError, match="'banana' is not the address of a scheduler"):

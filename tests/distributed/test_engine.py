@@ -11,9 +11,11 @@ pytest.importorskip("distributed", reason="the extra dask is not installed")
 
 from distributed import Client, Event, LocalCluster, secede
 
-from starshl.distributed.connection import connected, local_cluster
+from starshl.distributed.engine import connected
+from starshl.distributed.engine import local_cluster
 from starshl.distributed.engine import DaskEngine
-from starshl.exceptions import ClusterError, MissingExtraError
+from starshl.exceptions import ClusterError
+from starshl.exceptions import MissingExtraError
 
 
 @pytest.fixture(scope="module")

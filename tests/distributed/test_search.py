@@ -9,11 +9,13 @@ import pytest
 pytest.importorskip("distributed", reason="the extra dask is not installed")
 
 from starshl import BinaryCodes
-from starshl.baselines import LSHash
-from starshl.collection import Collection
-from starshl.distributed import ShardedCollection, ShardedIndex, encode
-from starshl.index import FlatIndex
-from starshl.testing import check_index
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
+from starshl.distributed.sharded_collection import ShardedCollection
+from starshl.distributed.sharded_index import ShardedIndex
+from starshl.distributed.encoding import encode
+from starshl.index.scan import FlatIndex
+from starshl.testing.indexes import check_index
 
 
 def test_a_sharded_index_keeps_the_contract_of_every_index(client):

@@ -10,22 +10,23 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra dask is not installed")
 
-from starshl import StarRidge, StarSHL
-from starshl._engine import using_engine
-from starshl.baselines import ITQ
-from starshl.distributed import fit
-from starshl.kernels import (
-    PART_ROWS,
-    GramBank,
-    Kernel,
-    MemoryPlan,
-    ScaledGaussian,
-    VectorBank,
-    fit_kernels,
-    make_bank,
-    scaled_kernels,
-)
-from starshl.tables import ArrayRows, TableError, open_partitions
+from starshl import StarRidge
+from starshl import StarSHL
+from starshl._common.engine import using_engine
+from starshl.hashers.baselines.itq import ITQ
+from starshl.distributed.training import fit
+from starshl.learning.kernels.banks import PART_ROWS
+from starshl.learning.kernels.banks import GramBank
+from starshl.learning.kernels.kernel import Kernel
+from starshl.learning.kernels.banks import MemoryPlan
+from starshl.learning.kernels.vectors import ScaledGaussian
+from starshl.learning.kernels.vector_bank import VectorBank
+from starshl.learning.kernels.choice import fit_kernels
+from starshl.learning.kernels.banks import make_bank
+from starshl.learning.kernels.choice import scaled_kernels
+from starshl.data.tables.row_source import ArrayRows
+from starshl.data.tables.errors import TableError
+from starshl.data.tables.opening import open_partitions
 
 # Sums of float64 in another order differ by 1e-16 of their size; solving for the coefficients multiplies that by the
 # condition of the kernel matrix over the ridge, at most 1e6 here.

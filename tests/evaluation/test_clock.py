@@ -2,7 +2,7 @@
 
 import pytest
 
-from starshl.evaluation.clock import Clock
+from starshl.reproduction.executor import Clock
 
 
 def test_methods_not_yet_measured_go_at_the_mean_pace():

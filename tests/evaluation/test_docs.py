@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from starshl import datasets, paper
+from starshl.data import datasets as datasets
+from starshl import reproduction as paper
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from starshl.evaluation.label_efficiency import draw_labels, label_efficiency, read_curves, write_curves
+from starshl.reproduction.label_efficiency import draw_labels
+from starshl.reproduction.label_efficiency import label_efficiency
+from starshl.reproduction.label_efficiency import read_curves
+from starshl.reproduction.label_efficiency import write_curves
 
 
 @pytest.fixture

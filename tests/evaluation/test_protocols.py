@@ -8,11 +8,16 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from starshl import datasets, evaluation
-from starshl.datasets import Dataset
-from starshl.evaluation import Protocol, Rows, protocol, split_data
+from starshl.data import datasets as datasets
+from starshl import evaluation as evaluation
+from starshl.data.datasets.store import Dataset
+from starshl.reproduction.protocols import Protocol
+from starshl.reproduction.splits import Rows
+from starshl.reproduction.protocols import protocol
+from starshl.reproduction.splits import split_data
 from starshl.exceptions import ChecksumError
-from starshl.paper import PAPER_PROTOCOLS, PROTOCOLS
+from starshl.reproduction.protocols import PAPER_PROTOCOLS
+from starshl.reproduction.protocols import ALL_PROTOCOLS as PROTOCOLS
 
 RARE = Dataset("made", np.zeros((60, 2)), np.repeat([0, 1], [57, 3]), None, ("often", "rare"))
 

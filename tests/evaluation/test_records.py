@@ -11,8 +11,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from starshl.bundle import read_bundle, write_bundle
-from starshl.evaluation import Record, RecordFolder, RunKey
+from starshl._common.bundle import read_bundle
+from starshl._common.bundle import write_bundle
+from starshl.reproduction.records import Record
+from starshl.reproduction.records import RecordFolder
+from starshl.reproduction.records import RunKey
 from starshl.exceptions import RecordFormatError
 
 KEY = RunKey("paper-usps", 3, "starshl-paper", 12, 99, "abc", {"scaling": "max", "rate": 0.5})

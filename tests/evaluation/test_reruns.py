@@ -2,7 +2,10 @@
 
 import pytest
 
-from starshl.evaluation import Record, RunKey, RunSummary, compare_rerun
+from starshl.reproduction.records import Record
+from starshl.reproduction.records import RunKey
+from starshl.reproduction.summaries import RunSummary
+from starshl.reproduction.summaries import compare_rerun
 
 KEY = RunKey("paper-usps", 0, "lsh", 16, seed=7, split_digest="...")
 

@@ -15,30 +15,34 @@ from sklearn.metrics import accuracy_score, adjusted_rand_score, balanced_accura
 from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import SVC
 
-from starshl import BinaryCodes, StarSHL, datasets
-from starshl.baselines import ITQ, LSHash
-from starshl.evaluation import (
-    Protocol,
-    RecordFolder,
-    Rows,
-    cluster_agreement,
-    codeword_accuracy,
-    histograms_of,
-    knn_accuracy,
-    labels_used,
-    mean_average_precision,
-    parameters_of,
-    planned_key,
-    precision_at,
-    protocol,
-    run,
-    run_classifier,
-    run_float_search,
-    score,
-    split_data,
-)
-from starshl.evaluation.resources import Stopwatch, machine, peak_memory, versions
-from starshl.evaluation.runner import _nearest_rows
+from starshl import BinaryCodes
+from starshl import StarSHL
+from starshl.data import datasets as datasets
+from starshl.hashers.baselines.itq import ITQ
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.reproduction.protocols import Protocol
+from starshl.reproduction.records import RecordFolder
+from starshl.reproduction.splits import Rows
+from starshl.reproduction.scores import cluster_agreement
+from starshl.evaluation.metrics import codeword_accuracy
+from starshl.reproduction.scores import histograms_of
+from starshl.evaluation.metrics import knn_accuracy
+from starshl.reproduction.runner import labels_used
+from starshl.evaluation.metrics import mean_average_precision
+from starshl.reproduction.runner import parameters_of
+from starshl.reproduction.runner import planned_key
+from starshl.evaluation.metrics import precision_at
+from starshl.reproduction.protocols import protocol
+from starshl.reproduction.runner import run
+from starshl.reproduction.runner import run_classifier
+from starshl.reproduction.runner import run_float_search
+from starshl.reproduction.scores import score
+from starshl.reproduction.splits import split_data
+from starshl.reproduction.runner import Stopwatch
+from starshl.reproduction.runner import machine
+from starshl.reproduction.runner import peak_memory
+from starshl.reproduction.runner import versions
+from starshl.reproduction.runner import _nearest_rows
 
 
 def digits_data(name, n_train=300, n_query=120, run=0, **settings):

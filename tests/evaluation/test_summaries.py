@@ -6,19 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from starshl import datasets
-from starshl.baselines import LSHash
-from starshl.evaluation import (
-    Record,
-    RunKey,
-    RunSummary,
-    SummaryFolder,
-    protocol,
-    run,
-    score,
-    split_data,
-    summarize_record,
-)
+from starshl.data import datasets as datasets
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.reproduction.records import Record
+from starshl.reproduction.records import RunKey
+from starshl.reproduction.summaries import RunSummary
+from starshl.reproduction.summaries import SummaryFolder
+from starshl.reproduction.protocols import protocol
+from starshl.reproduction.runner import run
+from starshl.reproduction.scores import score
+from starshl.reproduction.splits import split_data
+from starshl.reproduction.summaries import summarize_record
 
 KEY = RunKey("some-protocol", 0, "lsh", 8, seed=3, split_digest="abc", settings={"scaling": "max"})
 

@@ -6,11 +6,15 @@ import shutil
 import numpy as np
 import pytest
 
-from starshl.baselines import ITQ
-from starshl.collection import Collection
-from starshl.features import Extractor, PictureFeatures, ReadPictures, preview_of
-from starshl.web import Service
-from starshl.web.http import BackgroundServer, create_app
+from starshl.hashers.baselines.itq import ITQ
+from starshl.collection.collection import Collection
+from starshl.data.features.extractor import Extractor
+from starshl.data.features.pictures import PictureFeatures
+from starshl.data.features.picture_files import ReadPictures
+from starshl.data.features.picture_files import preview_of
+from starshl.service.service import Service
+from starshl.service.http.server import BackgroundServer
+from starshl.service.app import create_app
 
 from .acting import PATIENCE
 

@@ -5,10 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from starshl.web import Service
-from starshl.web.http import BackgroundServer, create_app
-from starshl.web.settings import Settings
-from starshl.web.tokens import WRITE, Token, Tokens
+from starshl.service.service import Service
+from starshl.service.http.server import BackgroundServer
+from starshl.service.app import create_app
+from starshl.service.settings import Settings
+from starshl.service.settings import WRITE
+from starshl.service.settings import Token
+from starshl.service.settings import Tokens
 
 from .acting import PATIENCE, focused, labels, lesson, name_by_typing, press, until
 

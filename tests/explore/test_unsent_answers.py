@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from starshl.teaching import Lesson
+from starshl.labeling.lesson import Lesson
 
 from .acting import eventually, focused, labels, lesson, name_by_typing, press, until
 

@@ -8,10 +8,11 @@ import pytest
 from sklearn.datasets import load_digits
 
 from starshl import StarRidge
-from starshl.baselines import LSHash
-from starshl.collection import Collection
-from starshl.export import write_search_page
-from starshl.features import Extractor, Text
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
+from starshl.export.search_page import write_search_page
+from starshl.data.features.extractor import Extractor
+from starshl.data.features.text import Text
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 STROKE = [(0.38, 0.3), (0.52, 0.15), (0.52, 0.85)]  # a one, in parts of the sheet

@@ -7,35 +7,37 @@ from sklearn.datasets import load_digits
 from sklearn.preprocessing import PowerTransformer
 from typer.testing import CliRunner
 
-from starshl import HybridHasher, StarRidge, StarSHL
-from starshl.base import BaseHasher
-from starshl.baselines import CodewordSVM, KernelLSH, LSHash
+from starshl import HybridHasher
+from starshl import StarRidge
+from starshl import StarSHL
+from starshl.hashers.base import BaseHasher
+from starshl.hashers.baselines.codeword_svm import CodewordSVM
+from starshl.hashers.baselines.kernel_lsh import KernelLSH
+from starshl.hashers.baselines.lsh import LSHash
 from starshl.cli.main import app
 from starshl.exceptions import NotExpressibleError
-from starshl.export import to_onnx, words_of
-from starshl.export.latency import open_session, single_row_latency
-from starshl.facts import Facts
-from starshl.features import (
-    Impute,
-    OneHot,
-    PictureFeatures,
-    PreparedHasher,
-    Reduce,
-    Scale,
-    TableFeatures,
-    Text,
-    UnitLength,
-    picture_hasher,
-)
-from starshl.kernels import (
-    Cauchy,
-    Gaussian,
-    GraphGaussian,
-    NormalizedLinear,
-    NormalizedPolynomial,
-    ShiftedCosine,
-    SpectrumKernel,
-)
+from starshl.export.onnx_model import to_onnx
+from starshl.export.steps import words_of
+from starshl.export.onnx_model import open_session
+from starshl.export.onnx_model import single_row_latency
+from starshl.hashers.base import Facts
+from starshl.data.features.numeric import Impute
+from starshl.data.features.table import OneHot
+from starshl.data.features.pictures import PictureFeatures
+from starshl.hashers.prepared import PreparedHasher
+from starshl.data.features.numeric import Reduce
+from starshl.data.features.numeric import Scale
+from starshl.data.features.table import TableFeatures
+from starshl.data.features.text import Text
+from starshl.data.features.numeric import UnitLength
+from starshl.hashers.prepared import picture_hasher
+from starshl.learning.kernels.vectors import Cauchy
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.learning.kernels.graph_gaussian import GraphGaussian
+from starshl.learning.kernels.vectors import NormalizedLinear
+from starshl.learning.kernels.vectors import NormalizedPolynomial
+from starshl.learning.kernels.vectors import ShiftedCosine
+from starshl.learning.kernels.kernel import SpectrumKernel
 
 from ..contracts.cases import CASES, make
 

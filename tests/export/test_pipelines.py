@@ -9,11 +9,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from starshl import StarRidge
-from starshl.base import LinearHasher, all_or_nothing
-from starshl.baselines import ITQ
-from starshl.export import register_converters
-from starshl.export.latency import open_session
-from starshl.facts import Facts
+from starshl.hashers.base import LinearHasher
+from starshl.hashers.base import all_or_nothing
+from starshl.hashers.baselines.itq import ITQ
+from starshl.export.pipelines import register_converters
+from starshl.export.onnx_model import open_session
+from starshl.hashers.base import Facts
 
 
 @pytest.fixture(scope="module")

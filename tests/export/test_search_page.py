@@ -14,21 +14,23 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from starshl import BinaryCodes, HybridHasher, StarRidge
-from starshl.baselines import LSHash
-from starshl.collection import Collection
+from starshl import BinaryCodes
+from starshl import HybridHasher
+from starshl import StarRidge
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
 from starshl.exceptions import MissingExtraError
-from starshl.export import browser_runtime, write_search_page
-from starshl.features import (
-    Extractor,
-    PictureFeatures,
-    PreparedHasher,
-    ReadPictures,
-    TableFeatures,
-    Text,
-    picture_hasher,
-)
-from starshl.index import FlatIndex, HybridIndex
+from starshl.export import browser_runtime as browser_runtime
+from starshl.export.search_page import write_search_page
+from starshl.data.features.extractor import Extractor
+from starshl.data.features.pictures import PictureFeatures
+from starshl.hashers.prepared import PreparedHasher
+from starshl.data.features.picture_files import ReadPictures
+from starshl.data.features.table import TableFeatures
+from starshl.data.features.text import Text
+from starshl.hashers.prepared import picture_hasher
+from starshl.index.scan import FlatIndex
+from starshl.index.hybrid import HybridIndex
 
 PAGE_SCRIPT = files("starshl.export").joinpath("page", "page.js").read_text(encoding="utf-8")
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==")

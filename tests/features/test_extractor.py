@@ -7,7 +7,11 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 
 import starshl
 from starshl.exceptions import BundleFormatError
-from starshl.features import Extractor, PictureFeatures, ReadPictures, Scale, Text
+from starshl.data.features.extractor import Extractor
+from starshl.data.features.pictures import PictureFeatures
+from starshl.data.features.picture_files import ReadPictures
+from starshl.data.features.numeric import Scale
+from starshl.data.features.text import Text
 
 TEXTS = ["a red car", "a blue car", "fresh bread", "old bread and butter", "a car with bread in it"]
 PICTURES = list(np.random.default_rng(0).integers(0, 256, (5, 20, 24, 3), dtype=np.uint8))

@@ -11,10 +11,16 @@ import numpy as np
 import pytest
 from skimage import data
 
-from starshl.exceptions import BundleFormatError, ChecksumError, MissingExtraError
-from starshl.features import Extractor, NetworkFeatures, ReadPictures, network
-from starshl.features.network import load_network, run_network
-from starshl.features.torch_tensors import read_tensors
+from starshl.exceptions import BundleFormatError
+from starshl.exceptions import ChecksumError
+from starshl.exceptions import MissingExtraError
+from starshl.data.features.extractor import Extractor
+from starshl.data.features.network import NetworkFeatures
+from starshl.data.features.picture_files import ReadPictures
+from starshl.data.features import network as network
+from starshl.data.features.network import load_network
+from starshl.data.features.network import run_network
+from starshl.data.features.network import read_tensors
 
 CATS, ESPRESSO = {281, 282, 285}, 967  # classes of ImageNet: tabby, tiger cat, Egyptian cat; espresso
 

@@ -9,7 +9,9 @@ import pytest
 from PIL import Image
 
 from starshl.exceptions import PictureError
-from starshl.features import ReadPictures, open_picture, preview_of
+from starshl.data.features.picture_files import ReadPictures
+from starshl.data.features.picture_files import open_picture
+from starshl.data.features.picture_files import preview_of
 
 RED, BLUE = (200, 30, 30), (30, 30, 200)
 

@@ -3,12 +3,17 @@
 import numpy as np
 import pytest
 
-from starshl import StarRidge, load
-from starshl.baselines import ITQ
+from starshl import StarRidge
+from starshl import load
+from starshl.hashers.baselines.itq import ITQ
 from starshl.exceptions import BundleFormatError
-from starshl.features import PictureFeatures, picture_hasher
-from starshl.features.color import color_features, gray_features, to_hsv
-from starshl.features.hog import hog_features, n_hog_features
+from starshl.data.features.pictures import PictureFeatures
+from starshl.hashers.prepared import picture_hasher
+from starshl.data.features.pictures import color_features
+from starshl.data.features.pictures import gray_features
+from starshl.data.features.pictures import to_hsv
+from starshl.data.features.pictures import hog_features
+from starshl.data.features.pictures import n_hog_features
 
 
 def pictures(n_pictures, *shape, seed=0):

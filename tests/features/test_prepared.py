@@ -12,12 +12,22 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import starshl
-from starshl import HybridHasher, StarRidge, StarSHL, make_index
-from starshl.baselines import LSHash, RandomRotation
-from starshl.bundle import read_bundle, write_bundle
-from starshl.collection import Collection
+from starshl import HybridHasher
+from starshl import StarRidge
+from starshl import StarSHL
+from starshl import make_index
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.hashers.baselines.itq import RandomRotation
+from starshl._common.bundle import read_bundle
+from starshl._common.bundle import write_bundle
+from starshl.collection.collection import Collection
 from starshl.exceptions import BundleFormatError
-from starshl.features import Impute, PreparedHasher, Scale, TableFeatures, Text, inner_hasher
+from starshl.data.features.numeric import Impute
+from starshl.hashers.prepared import PreparedHasher
+from starshl.data.features.numeric import Scale
+from starshl.data.features.table import TableFeatures
+from starshl.data.features.text import Text
+from starshl.hashers.prepared import inner_hasher
 
 
 @pytest.fixture(scope="module")

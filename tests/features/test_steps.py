@@ -13,8 +13,15 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from starshl.exceptions import BundleFormatError
-from starshl.features import Impute, OneHot, Reduce, Scale, Step, TableFeatures, Text, UnitLength
-from starshl.features.step_lists import BUILT_IN_STEPS
+from starshl.data.features.numeric import Impute
+from starshl.data.features.table import OneHot
+from starshl.data.features.numeric import Reduce
+from starshl.data.features.numeric import Scale
+from starshl.data.features.step import Step
+from starshl.data.features.table import TableFeatures
+from starshl.data.features.text import Text
+from starshl.data.features.numeric import UnitLength
+from starshl.data.features.step_files import BUILT_IN_STEPS
 
 TEXTS = ["a red car and a blue car", "fresh bread", "the red bread", "blue sky", "sky over fresh bread", "car"]
 

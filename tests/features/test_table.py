@@ -11,7 +11,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from starshl.features import TableFeatures
+from starshl.data.features.table import TableFeatures
 
 
 def frame(seed=0, n_rows=30):

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from starshl import NeighborGraph
-from starshl.graphs import diffusion
-from starshl.graphs.diffusion import diffusion_columns, diffusion_gram, ridge_scores, scores_without_own_label
+from starshl.learning.graphs import diffusion as diffusion
+from starshl.learning.graphs.diffusion import diffusion_columns
+from starshl.learning.graphs.diffusion import diffusion_gram
+from starshl.learning.graphs.diffusion import ridge_scores
+from starshl.learning.graphs.diffusion import scores_without_own_label
 
 
 def dense_kernel(graph):

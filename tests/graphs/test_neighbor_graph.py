@@ -6,10 +6,11 @@ from scipy.sparse import csr_array, random
 from scipy.spatial.distance import cdist
 
 from starshl import NeighborGraph
-from starshl.bundle import read_bundle, write_bundle
+from starshl._common.bundle import read_bundle
+from starshl._common.bundle import write_bundle
 from starshl.exceptions import BundleFormatError
-from starshl.graphs.coordinates import principal_coordinates
-from starshl.graphs.neighbors import nearest_neighbors
+from starshl.learning.graphs.neighbor_graph import principal_coordinates
+from starshl.learning.graphs.neighbor_graph import nearest_neighbors
 
 
 def dense_weights(rows, n_neighbors=7):

@@ -6,15 +6,13 @@ from scipy.sparse import csr_array
 from sklearn.metrics import adjusted_rand_score
 
 from starshl import NeighborGraph
-from starshl._threads import using_threads
-from starshl.graphs.partitions import (
-    cluster_graph,
-    modularity,
-    n_coherent_clusters,
-    suggest_n_clusters,
-    weight_inside,
-)
-from starshl.graphs.spectrum import leading_eigenpairs
+from starshl._common.threads import using_threads
+from starshl.learning.graphs.clusters import cluster_graph
+from starshl.learning.graphs.clusters import modularity
+from starshl.learning.graphs.clusters import n_coherent_clusters
+from starshl.learning.graphs.clusters import suggest_n_clusters
+from starshl.learning.graphs.clusters import weight_inside
+from starshl.learning.graphs.diffusion import leading_eigenpairs
 
 
 def planted_rows(n_clusters, n_each, spread=1.0, seed=0):

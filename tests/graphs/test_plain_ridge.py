@@ -6,14 +6,13 @@ from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist, pdist
 
 from starshl import NeighborGraph
-from starshl.graphs.plain_ridge import (
-    KernelPlain,
-    RowsPlain,
-    labeled_scores_without_own,
-    leave_one_out,
-    scores_from_labeled,
-)
-from starshl.graphs.plain_sample import sampled_scores, what_judges
+from starshl.learning.graphs.plain_ridge import KernelPlain
+from starshl.learning.graphs.plain_ridge import RowsPlain
+from starshl.learning.graphs.plain_ridge import labeled_scores_without_own
+from starshl.learning.graphs.plain_ridge import leave_one_out
+from starshl.learning.graphs.plain_ridge import scores_from_labeled
+from starshl.learning.graphs.plain_ridge import sampled_scores
+from starshl.learning.graphs.plain_ridge import what_judges
 
 N_ROWS = 60
 

@@ -5,10 +5,15 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits, make_blobs, make_moons
 
-import starshl.graphs.spreading as spreading
-from starshl import NeighborGraph, spread_labels
-from starshl.graphs.class_shares import shift_to_shares
-from starshl.graphs.trust import edge_agreement, gain_of_graph, labels_decide, preference_for_labels, pseudo_label_ridge
+import starshl.learning.graphs.label_spreading as spreading
+from starshl import NeighborGraph
+from starshl import spread_labels
+from starshl.learning.graphs.label_spreading import shift_to_shares
+from starshl.learning.graphs.trust import edge_agreement
+from starshl.learning.graphs.trust import gain_of_graph
+from starshl.learning.graphs.trust import labels_decide
+from starshl.learning.graphs.trust import preference_for_labels
+from starshl.learning.graphs.trust import pseudo_label_ridge
 
 
 def draw(y, per_class, seed=0):
@@ -281,10 +286,10 @@ def test_only_labels_that_both_sides_left_out_are_compared(monkeypatch):
     X, y, graph = misleading_graph()
     partial = draw(y, 40)
     # Of many labels the graph holds out a tenth, and the plain kernel takes some at equal steps.
-    monkeypatch.setattr("starshl.graphs.diffusion._MOST_COLUMNS", 50)
-    monkeypatch.setattr("starshl.graphs.diffusion._UNIT_COLUMNS", 20)
-    monkeypatch.setattr("starshl.graphs.diffusion._HELD_OUT", 0.5)
-    monkeypatch.setattr("starshl.graphs.plain_ridge._MOST_LABELED", 60)
+    monkeypatch.setattr("starshl.learning.graphs.diffusion._MOST_COLUMNS", 50)
+    monkeypatch.setattr("starshl.learning.graphs.diffusion._UNIT_COLUMNS", 20)
+    monkeypatch.setattr("starshl.learning.graphs.diffusion._HELD_OUT", 0.5)
+    monkeypatch.setattr("starshl.learning.graphs.plain_ridge._MOST_LABELED", 60)
     assert "decide nearly alone" in spread_labels(X, partial, graph=graph).note
 
 

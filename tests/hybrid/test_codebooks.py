@@ -5,8 +5,12 @@ import pytest
 from sklearn.datasets import load_digits
 
 import starshl
-from starshl import Codebook, HybridHasher, make_index
-from starshl.baselines import ITQ, CodewordSVM, LSHash
+from starshl import Codebook
+from starshl import HybridHasher
+from starshl import make_index
+from starshl.hashers.baselines.itq import ITQ
+from starshl.hashers.baselines.codeword_svm import CodewordSVM
+from starshl.hashers.baselines.lsh import LSHash
 
 N_BITS = 24
 

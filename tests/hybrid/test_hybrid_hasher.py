@@ -9,14 +9,24 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 import starshl
-from starshl import BinaryCodes, Collection, HybridHasher, StarRidge, make_index
-from starshl.baselines import ITQ, SDH, LSHash, SpectralHash
-from starshl.bundle import read_bundle, write_bundle
+from starshl import BinaryCodes
+from starshl import Collection
+from starshl import HybridHasher
+from starshl import StarRidge
+from starshl import make_index
+from starshl.hashers.baselines.itq import ITQ
+from starshl.hashers.baselines.sdh import SDH
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.hashers.baselines.spectral import SpectralHash
+from starshl._common.bundle import read_bundle
+from starshl._common.bundle import write_bundle
 from starshl.exceptions import BundleFormatError
-from starshl.features import PreparedHasher, Scale
-from starshl.index import HybridIndex, ResidualIndex
-from starshl.linalg import nearest_rows
-from starshl.testing import hasher_checks
+from starshl.hashers.prepared import PreparedHasher
+from starshl.data.features.numeric import Scale
+from starshl.index.hybrid import HybridIndex
+from starshl.index.residual import ResidualIndex
+from starshl.learning.linalg import nearest_rows
+from starshl.testing.hashers import hasher_checks
 
 
 class Quick(HybridHasher):

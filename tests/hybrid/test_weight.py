@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from starshl.hybrid.weight import TuningSearches, choose_weight
-from starshl.index.class_rule import FloatRule, HammingRule
+from starshl.hashers.hybrid_tuning import TuningSearches
+from starshl.hashers.hybrid_tuning import choose_weight
+from starshl.index.hybrid import FloatRule
+from starshl.index.hybrid import HammingRule
 
 WEIGHTS = [0.0, 1.0, 2.0, 4.0, 8.0]
 

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from starshl.collection import Collection
+from starshl.collection.collection import Collection
 from starshl.exceptions import MissingExtraError
-from starshl.importing import import_pictures, import_texts, import_vectors, pictures
+from starshl.collection.importing.pictures import import_pictures
+from starshl.collection.importing.texts import import_texts
+from starshl.collection.importing.vectors import import_vectors
+from starshl.collection.importing import pictures as pictures
 
 COLORS = {"red": (200, 40, 40), "blue": (40, 40, 200)}
 

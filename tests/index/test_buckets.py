@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from starshl.codes import BinaryCodes
+from starshl.codes.binary import BinaryCodes
 from starshl.codes.hamming import to_planes
-from starshl.index import BucketIndex, load_index
+from starshl.index.buckets import BucketIndex
+from starshl.index.choice import load_index
 from starshl.index.files import write_index_file
 
 

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from starshl.codes import BinaryCodes
+from starshl.codes.binary import BinaryCodes
 from starshl.exceptions import IndexFormatError
-from starshl.index import BucketIndex, FlatIndex, MultiIndex, load_index
+from starshl.index.buckets import BucketIndex
+from starshl.index.scan import FlatIndex
+from starshl.index.multi import MultiIndex
+from starshl.index.choice import load_index
 from starshl.index.files import write_index_file
 
 

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from starshl import BinaryCodes, make_index
+from starshl import BinaryCodes
+from starshl import make_index
 from starshl.exceptions import IndexFormatError
-from starshl.index import HybridIndex, load_index
+from starshl.index.hybrid import HybridIndex
+from starshl.index.choice import load_index
 from starshl.index.files import write_index_file
-from starshl.testing import check_index
+from starshl.testing.indexes import check_index
 
 
 def random_codes(n_codes, n_bits, seed):

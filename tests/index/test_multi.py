@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from starshl.codes import BinaryCodes
-from starshl.index import FlatIndex, MultiIndex, multi
+from starshl.codes.binary import BinaryCodes
+from starshl.index.scan import FlatIndex
+from starshl.index.multi import MultiIndex
+from starshl.index import multi as multi
 
 
 @pytest.fixture

@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from starshl import BinaryCodes
-from starshl.exceptions import IndexFormatError, UnsupportedOperationError
-from starshl.index import Reconstruction, ResidualIndex, VectorQueries, load_index
+from starshl.exceptions import IndexFormatError
+from starshl.exceptions import UnsupportedOperationError
+from starshl.index.residual import Reconstruction
+from starshl.index.residual import ResidualIndex
+from starshl.index.residual import VectorQueries
+from starshl.index.choice import load_index
 from starshl.index.files import write_index_file
-from starshl.testing import check_index
+from starshl.testing.indexes import check_index
 
 
 def whole_numbers(n_bits, class_bits, rng):

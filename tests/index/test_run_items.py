@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from starshl.codes import BinaryCodes
+from starshl.codes.binary import BinaryCodes
 from starshl.codes.hamming import to_planes
-from starshl.index import FlatIndex
-from starshl.index.flat_items import FlatItems
-from starshl.index.run_items import RunItems
+from starshl.index.scan import FlatIndex
+from starshl.index.items import FlatItems
+from starshl.index.items import RunItems
 
 LIMITS = np.array([-(2**63), -(2**63) + 1, -(2**63) + 2, -(2**63) + 3, 2**63 - 4, 2**63 - 3, 2**63 - 2, 2**63 - 1])
 

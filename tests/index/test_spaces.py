@@ -7,10 +7,17 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from starshl import BinaryCodes, HybridHasher, make_index
-from starshl.baselines import ITQ
-from starshl.exceptions import IndexFormatError, SpaceMismatchError, UnknownSpaceWarning
-from starshl.index import BucketIndex, FlatIndex, HybridIndex, load_index
+from starshl import BinaryCodes
+from starshl import HybridHasher
+from starshl import make_index
+from starshl.hashers.baselines.itq import ITQ
+from starshl.exceptions import IndexFormatError
+from starshl.exceptions import SpaceMismatchError
+from starshl.exceptions import UnknownSpaceWarning
+from starshl.index.buckets import BucketIndex
+from starshl.index.scan import FlatIndex
+from starshl.index.hybrid import HybridIndex
+from starshl.index.choice import load_index
 from starshl.index.files import write_index_file
 
 OURS, THEIRS = "0" * 16, "f" * 16

@@ -9,8 +9,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from starshl.codes import BinaryCodes
-from starshl.index import BucketIndex, FlatIndex, MultiIndex, multi
+from starshl.codes.binary import BinaryCodes
+from starshl.index.buckets import BucketIndex
+from starshl.index.scan import FlatIndex
+from starshl.index.multi import MultiIndex
+from starshl.index import multi as multi
 
 INDEXES = [FlatIndex, BucketIndex, MultiIndex]
 

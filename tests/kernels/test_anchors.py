@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from starshl.kernels.anchors import (
-    choose_anchors,
-    gaussian_expansion,
-    gaussian_features,
-    gaussian_scale,
-    kmeans_centers,
-    mean_squared_distance,
-)
+from starshl.learning.kernels.anchors import choose_anchors
+from starshl.learning.kernels.anchors import gaussian_expansion
+from starshl.learning.kernels.anchors import gaussian_features
+from starshl.learning.kernels.anchors import gaussian_scale
+from starshl.learning.kernels.anchors import kmeans_centers
+from starshl.learning.kernels.anchors import mean_squared_distance
 
 X = np.random.default_rng(0).standard_normal((200, 4))
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
-from starshl.kernels import distinct_rows
-from starshl.kernels.bandwidth import median_distance, merge_equal_rows
+from starshl.learning.kernels.distances import distinct_rows
+from starshl.learning.kernels.vectors import median_distance
+from starshl.learning.kernels.vectors import merge_equal_rows
 
 
 @pytest.fixture

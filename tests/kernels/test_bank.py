@@ -3,18 +3,16 @@
 import numpy as np
 import pytest
 
-from starshl.kernels import (
-    CallableKernel,
-    Gaussian,
-    GramBank,
-    GraphGaussian,
-    Kernel,
-    NormalizedLinear,
-    SpectrumKernel,
-    compute_grams,
-    expand_over_rows,
-    scaled_kernels,
-)
+from starshl.learning.kernels.kernel import CallableKernel
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.learning.kernels.banks import GramBank
+from starshl.learning.kernels.graph_gaussian import GraphGaussian
+from starshl.learning.kernels.kernel import Kernel
+from starshl.learning.kernels.vectors import NormalizedLinear
+from starshl.learning.kernels.kernel import SpectrumKernel
+from starshl.learning.kernels.banks import compute_grams
+from starshl.learning.kernels.expansion import expand_over_rows
+from starshl.learning.kernels.choice import scaled_kernels
 
 
 def rows_of(n_rows, dtype=np.float64, seed=0):

@@ -3,22 +3,20 @@
 import numpy as np
 import pytest
 
-from starshl.kernels import (
-    BUILT_IN_KERNELS,
-    CallableKernel,
-    Gaussian,
-    Kernel,
-    ScaledCauchy,
-    ScaledGaussian,
-    ShiftedCosine,
-    SpectrumKernel,
-    check_gram,
-    is_built_in,
-    paper_kernels,
-    resolve_kernels,
-    rich_kernels,
-    scaled_kernels,
-)
+from starshl.learning.kernels import BUILT_IN_KERNELS
+from starshl.learning.kernels.kernel import CallableKernel
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.learning.kernels.kernel import Kernel
+from starshl.learning.kernels.vectors import ScaledCauchy
+from starshl.learning.kernels.vectors import ScaledGaussian
+from starshl.learning.kernels.vectors import ShiftedCosine
+from starshl.learning.kernels.kernel import SpectrumKernel
+from starshl.learning.kernels.kernel import check_gram
+from starshl.learning.kernels.kernel import is_built_in
+from starshl.learning.kernels.choice import paper_kernels
+from starshl.learning.kernels.choice import resolve_kernels
+from starshl.learning.kernels.choice import rich_kernels
+from starshl.learning.kernels.choice import scaled_kernels
 
 
 def rng():

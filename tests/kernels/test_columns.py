@@ -4,30 +4,28 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from starshl.kernels import (
-    Cauchy,
-    ColumnBank,
-    Gaussian,
-    GraphGaussian,
-    KernelMix,
-    MemoryPlan,
-    MixtureTo,
-    NormalizedLinear,
-    OnColumns,
-    ScaledGaussian,
-    ShiftedCosine,
-    SpectrumKernel,
-    balance_columns,
-    compute_grams,
-    expand_mixture,
-    expand_over_rows,
-    fit_kernels,
-    kernel_values,
-    make_bank,
-    view_scales,
-)
-from starshl.kernels.bandwidth import median_distance
-from starshl.kernels.columns import by_columns
+from starshl.learning.kernels.vectors import Cauchy
+from starshl.learning.kernels.banks import ColumnBank
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.learning.kernels.graph_gaussian import GraphGaussian
+from starshl.learning.kernels.mixture import KernelMix
+from starshl.learning.kernels.banks import MemoryPlan
+from starshl.learning.kernels.mixture import MixtureTo
+from starshl.learning.kernels.vectors import NormalizedLinear
+from starshl.learning.kernels.views import OnColumns
+from starshl.learning.kernels.vectors import ScaledGaussian
+from starshl.learning.kernels.vectors import ShiftedCosine
+from starshl.learning.kernels.kernel import SpectrumKernel
+from starshl.learning.kernels.views import balance_columns
+from starshl.learning.kernels.banks import compute_grams
+from starshl.learning.kernels.expansion import expand_mixture
+from starshl.learning.kernels.expansion import expand_over_rows
+from starshl.learning.kernels.choice import fit_kernels
+from starshl.learning.kernels.expansion import kernel_values
+from starshl.learning.kernels.banks import make_bank
+from starshl.learning.kernels.views import view_scales
+from starshl.learning.kernels.vectors import median_distance
+from starshl.learning.kernels.views import by_columns
 
 FIRST, SECOND = np.arange(3), np.array([5, 3, 4])
 

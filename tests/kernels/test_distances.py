@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import euclidean_distances
 
-from starshl._shared_work import SharedWork, sharing_work
-from starshl.kernels import DistanceTiles
+from starshl._common.shared_work import SharedWork
+from starshl._common.shared_work import sharing_work
+from starshl.learning.kernels.distances import DistanceTiles
 
 
 @pytest.mark.parametrize("n_columns", [1, 7, 64, 300])

@@ -4,23 +4,22 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from starshl._shared_work import SharedWork, sharing_work
-from starshl.kernels import (
-    CallableKernel,
-    Gaussian,
-    ShiftedCosine,
-    SpectrumKernel,
-    expand_mixture,
-    expand_over_rows,
-    fit_kernels,
-    resolve_kernels,
-    rich_kernels,
-    scaled_kernels,
-)
-from starshl.kernels.kept_distances import KeptDistances
-from starshl.kernels.mix import KernelMix
-from starshl.kernels.pairs import squared_distances
-from starshl.kernels.rows import squared_norms
+from starshl._common.shared_work import SharedWork
+from starshl._common.shared_work import sharing_work
+from starshl.learning.kernels.kernel import CallableKernel
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.learning.kernels.vectors import ShiftedCosine
+from starshl.learning.kernels.kernel import SpectrumKernel
+from starshl.learning.kernels.expansion import expand_mixture
+from starshl.learning.kernels.expansion import expand_over_rows
+from starshl.learning.kernels.choice import fit_kernels
+from starshl.learning.kernels.choice import resolve_kernels
+from starshl.learning.kernels.choice import rich_kernels
+from starshl.learning.kernels.choice import scaled_kernels
+from starshl.learning.kernels.distances import KeptDistances
+from starshl.learning.kernels.mixture import KernelMix
+from starshl.learning.kernels.distances import squared_distances
+from starshl.learning.kernels.distances import squared_norms
 
 
 def problem(n_samples=300, n_support=600, n_columns=4, seed=0):

@@ -5,8 +5,9 @@ import pytest
 from scipy.sparse import csgraph
 from sklearn.neighbors import kneighbors_graph
 
-from starshl.kernels import Gaussian, GraphGaussian
-from starshl.kernels.bandwidth import median_distance
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.learning.kernels.graph_gaussian import GraphGaussian
+from starshl.learning.kernels.vectors import median_distance
 
 
 @pytest.fixture(scope="module")

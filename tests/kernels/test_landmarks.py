@@ -4,16 +4,14 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from starshl.kernels import (
-    CallableKernel,
-    Cauchy,
-    Gaussian,
-    LandmarkMap,
-    MixtureTo,
-    NormalizedLinear,
-    ShiftedCosine,
-    SpectrumKernel,
-)
+from starshl.learning.kernels.kernel import CallableKernel
+from starshl.learning.kernels.vectors import Cauchy
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.learning.kernels.landmarks import LandmarkMap
+from starshl.learning.kernels.mixture import MixtureTo
+from starshl.learning.kernels.vectors import NormalizedLinear
+from starshl.learning.kernels.vectors import ShiftedCosine
+from starshl.learning.kernels.kernel import SpectrumKernel
 
 KERNELS = [Gaussian(1.5), Gaussian(9.0), Cauchy(2.0), ShiftedCosine(4), NormalizedLinear()]
 WEIGHTS = np.array([0.3, 0.0, 0.25, 0.4, 0.05])

@@ -5,7 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from starshl.kernels import CallableKernel, SpectrumKernel
+from starshl.learning.kernels.kernel import CallableKernel
+from starshl.learning.kernels.kernel import SpectrumKernel
 
 
 def plain_spectrum(a, b, length):

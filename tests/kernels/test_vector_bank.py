@@ -4,25 +4,23 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from starshl.kernels import (
-    Cauchy,
-    Gaussian,
-    GramBank,
-    GraphGaussian,
-    KernelMix,
-    MemoryPlan,
-    NormalizedLinear,
-    NormalizedPolynomial,
-    ShiftedCosine,
-    VectorBank,
-    compute_grams,
-    expand_over_rows,
-    fit_kernels,
-    make_bank,
-    paper_kernels,
-    rich_kernels,
-)
-from starshl.kernels._exp_loops import exp_of_nonpositive
+from starshl.learning.kernels.vectors import Cauchy
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.learning.kernels.banks import GramBank
+from starshl.learning.kernels.graph_gaussian import GraphGaussian
+from starshl.learning.kernels.mixture import KernelMix
+from starshl.learning.kernels.banks import MemoryPlan
+from starshl.learning.kernels.vectors import NormalizedLinear
+from starshl.learning.kernels.vectors import NormalizedPolynomial
+from starshl.learning.kernels.vectors import ShiftedCosine
+from starshl.learning.kernels.vector_bank import VectorBank
+from starshl.learning.kernels.banks import compute_grams
+from starshl.learning.kernels.expansion import expand_over_rows
+from starshl.learning.kernels.choice import fit_kernels
+from starshl.learning.kernels.banks import make_bank
+from starshl.learning.kernels.choice import paper_kernels
+from starshl.learning.kernels.choice import rich_kernels
+from starshl.learning.kernels._fused_loops import exp_of_nonpositive
 
 LISTS = {
     "paper": paper_kernels(),

@@ -6,18 +6,16 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from starshl import datasets
-from starshl.kernels import (
-    Cauchy,
-    Gaussian,
-    NormalizedLinear,
-    NormalizedPolynomial,
-    ScaledCauchy,
-    ScaledGaussian,
-    ShiftedCosine,
-    paper_kernels,
-)
-from starshl.kernels.bandwidth import median_distance
+from starshl.data import datasets as datasets
+from starshl.learning.kernels.vectors import Cauchy
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.learning.kernels.vectors import NormalizedLinear
+from starshl.learning.kernels.vectors import NormalizedPolynomial
+from starshl.learning.kernels.vectors import ScaledCauchy
+from starshl.learning.kernels.vectors import ScaledGaussian
+from starshl.learning.kernels.vectors import ShiftedCosine
+from starshl.learning.kernels.choice import paper_kernels
+from starshl.learning.kernels.vectors import median_distance
 
 READY = [
     NormalizedLinear(),

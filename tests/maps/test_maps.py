@@ -4,9 +4,10 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.datasets import load_digits
 from sklearn.manifold import trustworthiness
 
-from starshl.graphs import NeighborGraph
-from starshl.graphs.coordinates import principal_coordinates
-from starshl.maps import map_codewords, map_items
+from starshl.learning.graphs.neighbor_graph import NeighborGraph
+from starshl.learning.graphs.neighbor_graph import principal_coordinates
+from starshl.learning.graphs.layout import map_codewords
+from starshl.learning.graphs.layout import map_items
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,9 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-from starshl.kernels import GramBank
-from starshl.models.clusters import kernel_k_means
-from starshl.models.samples import SAMPLE_TYPES
+from starshl.learning.kernels.banks import GramBank
+from starshl.hashers.star.samples import kernel_k_means
+from starshl.hashers.star.samples import SAMPLE_TYPES
 
 
 def scatter(X, labels, weights):

@@ -12,11 +12,13 @@ from threadpoolctl import threadpool_limits
 
 import starshl
 from starshl import StarSHL
-from starshl.evaluation import precision_at
-from starshl.kernels import Gaussian, GraphGaussian, SpectrumKernel
-from starshl.models import moved_rows
-from starshl.models.chosen_rows import choose_columns
-from starshl.models.moved_rows import _gradients
+from starshl.evaluation.metrics import precision_at
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.learning.kernels.graph_gaussian import GraphGaussian
+from starshl.learning.kernels.kernel import SpectrumKernel
+from starshl.hashers.star import compression as moved_rows
+from starshl.hashers.star.compression import choose_columns
+from starshl.hashers.star.compression import _gradients
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

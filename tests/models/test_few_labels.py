@@ -6,11 +6,12 @@ from scipy.sparse import csr_array
 from sklearn.datasets import load_digits
 
 import starshl
-from starshl import NeighborGraph, StarRidge
-from starshl._validation import check_labels
-from starshl.kernels import SpectrumKernel
-from starshl.models.ridge_targets import row_targets
-from starshl.models.samples import Vectors
+from starshl import NeighborGraph
+from starshl import StarRidge
+from starshl._common.validation import check_labels
+from starshl.learning.kernels.kernel import SpectrumKernel
+from starshl.hashers.star.ridge_targets import row_targets
+from starshl.hashers.star.samples import Vectors
 
 
 def draw(y, per_class, seed=0):

@@ -8,9 +8,14 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 import starshl
-from starshl import Codebook, StarRidge, StarSHL, make_index
-from starshl.baselines import SDH, CodewordSVM
-from starshl.features import PreparedHasher, Scale
+from starshl import Codebook
+from starshl import StarRidge
+from starshl import StarSHL
+from starshl import make_index
+from starshl.hashers.baselines.sdh import SDH
+from starshl.hashers.baselines.codeword_svm import CodewordSVM
+from starshl.hashers.prepared import PreparedHasher
+from starshl.data.features.numeric import Scale
 
 METHODS = {
     "StarRidge": lambda codebook: StarRidge(16, codewords=codebook, random_state=0),

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from starshl.models.initial import check_assignments, initial_codewords, initial_weights
+from starshl.hashers.star.star_training import check_assignments
+from starshl.hashers.star.star_training import initial_codewords
+from starshl.hashers.star.star_training import initial_weights
 
 
 def rng(seed=0):

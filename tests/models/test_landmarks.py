@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from starshl import StarRidge, load
-from starshl.kernels import ScaledGaussian
-from starshl.models import landmark_choice, landmark_problem, landmark_training
-from starshl.models.ridge_training import search_mixture
-from starshl.tables import ParquetRows, TableError
+from starshl import StarRidge
+from starshl import load
+from starshl.learning.kernels.vectors import ScaledGaussian
+from starshl.hashers.star import landmarks as landmark_choice
+from starshl.hashers.star import landmarks as landmark_problem
+from starshl.hashers.star import landmarks as landmark_training
+from starshl.hashers.star.ridge_training import search_mixture
+from starshl.data.tables.row_source import ParquetRows
+from starshl.data.tables.errors import TableError
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,9 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.metrics import adjusted_rand_score, homogeneity_score
 
 import starshl
-from starshl import NeighborGraph, StarRidge, StarSHL
+from starshl import NeighborGraph
+from starshl import StarRidge
+from starshl import StarSHL
 
 
 @pytest.fixture(scope="module")

@@ -3,15 +3,13 @@
 import numpy as np
 import pytest
 
-from starshl.codes import BinaryCodes
+from starshl.codes.binary import BinaryCodes
 from starshl.evaluation.metrics import precision_at
-from starshl.models.posterior import (
-    bit_scores,
-    choose_database_temperature,
-    linear_bit_scores,
-    posterior,
-    precision_among,
-)
+from starshl.hashers.star.posterior import bit_scores
+from starshl.hashers.star.posterior import choose_database_temperature
+from starshl.hashers.star.posterior import linear_bit_scores
+from starshl.hashers.star.posterior import posterior
+from starshl.hashers.star.posterior import precision_among
 
 CODEWORDS = np.array([[1, 1, -1], [-1, 1, 1]], dtype=np.int8)
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from starshl import StarRidge
-from starshl.evaluation import precision_at
+from starshl.evaluation.metrics import precision_at
 
 
 @pytest.mark.slow

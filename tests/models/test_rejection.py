@@ -11,14 +11,20 @@ from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import NearestNeighbors
 
 import starshl
-from starshl import HybridHasher, StarRidge, StarSHL
-from starshl.kernels import Gaussian, SpectrumKernel
-from starshl.models import moved_rows
-from starshl.models.expansion import Expansion
-from starshl.models.novelty import NoveltyRule, distances_to_support, nearest_distances, unexplained
-from starshl.models.novelty_training import NoveltyTraining
-from starshl.models.rejection import marked_labels
-from starshl.models.samples import Vectors
+from starshl import HybridHasher
+from starshl import StarRidge
+from starshl import StarSHL
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.learning.kernels.kernel import SpectrumKernel
+from starshl.hashers.star import compression as moved_rows
+from starshl.hashers.star.samples import Expansion
+from starshl.hashers.star.novelty import NoveltyRule
+from starshl.hashers.star.novelty import distances_to_support
+from starshl.hashers.star.novelty import nearest_distances
+from starshl.hashers.star.novelty import unexplained
+from starshl.hashers.star.novelty import NoveltyTraining
+from starshl.hashers.star.novelty import marked_labels
+from starshl.hashers.star.samples import Vectors
 
 DIGITS, LABELS = load_digits(return_X_y=True)
 # In their own order, the last digits are by other writers than the first.

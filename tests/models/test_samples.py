@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 
-from starshl import StarRidge, StarSHL
-from starshl.kernels import CallableKernel, Gaussian, SpectrumKernel
-from starshl.models.samples import Precomputed, sample_type
+from starshl import StarRidge
+from starshl import StarSHL
+from starshl.learning.kernels.kernel import CallableKernel
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.learning.kernels.kernel import SpectrumKernel
+from starshl.hashers.star.samples import Precomputed
+from starshl.hashers.star.samples import sample_type
 
 
 @pytest.mark.parametrize(

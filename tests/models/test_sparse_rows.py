@@ -7,10 +7,13 @@ from scipy.sparse import csr_array, csr_matrix
 import starshl
 from starshl import StarSHL
 from starshl.exceptions import BundleFormatError
-from starshl.kernels import Gaussian, GraphGaussian, NormalizedLinear, NormalizedPolynomial
-from starshl.kernels.bandwidth import median_distance
-from starshl.kernels.pairs import PairTable
-from starshl.kernels.rows import distinct_rows
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.learning.kernels.graph_gaussian import GraphGaussian
+from starshl.learning.kernels.vectors import NormalizedLinear
+from starshl.learning.kernels.vectors import NormalizedPolynomial
+from starshl.learning.kernels.vectors import median_distance
+from starshl.learning.kernels.distances import PairTable
+from starshl.learning.kernels.distances import distinct_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -11,12 +11,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import starshl
-from starshl import BinaryCodes, StarRidge
+from starshl import BinaryCodes
+from starshl import StarRidge
 from starshl.evaluation.metrics import precision_at
-from starshl.kernels import Gaussian, VectorBank, fit_kernels, rich_kernels
-from starshl.models import moved_rows, ridge_training
-from starshl.solvers import RidgeFactor
-from starshl.solvers.leave_one_out import Mixture
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.learning.kernels.vector_bank import VectorBank
+from starshl.learning.kernels.choice import fit_kernels
+from starshl.learning.kernels.choice import rich_kernels
+from starshl.hashers.star import compression as moved_rows
+from starshl.hashers.star import ridge_training as ridge_training
+from starshl.learning.solvers.ridge import RidgeFactor
+from starshl.learning.solvers.leave_one_out import Mixture
 
 
 @pytest.fixture(scope="module")

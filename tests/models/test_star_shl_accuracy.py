@@ -6,8 +6,8 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from starshl import StarSHL
-from starshl.evaluation import precision_at
-from starshl.kernels import GraphGaussian
+from starshl.evaluation.metrics import precision_at
+from starshl.learning.kernels.graph_gaussian import GraphGaussian
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

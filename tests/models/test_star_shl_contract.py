@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from starshl import StarSHL
-from starshl.kernels import GraphGaussian
+from starshl.learning.kernels.graph_gaussian import GraphGaussian
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

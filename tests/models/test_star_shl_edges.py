@@ -8,8 +8,11 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from starshl import StarSHL
-from starshl.kernels import Gaussian, GraphGaussian, NormalizedLinear, SpectrumKernel
-from starshl.solvers import PairwiseAscent
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.learning.kernels.graph_gaussian import GraphGaussian
+from starshl.learning.kernels.vectors import NormalizedLinear
+from starshl.learning.kernels.kernel import SpectrumKernel
+from starshl.learning.solvers.svm import PairwiseAscent
 
 RNG = np.random.default_rng(0)
 X3 = np.vstack([RNG.standard_normal((12, 4)) + 4 * np.eye(4)[c] for c in range(3)])
@@ -167,7 +170,7 @@ def test_too_few_sweeps_warn_with_the_numbers():
 
 
 def test_an_svm_that_gave_up_warns_with_the_numbers(monkeypatch):
-    monkeypatch.setattr("starshl.models.training.PairwiseAscent", partial(PairwiseAscent, max_iter=2))
+    monkeypatch.setattr("starshl.learning.solvers.svm.PairwiseAscent", partial(PairwiseAscent, max_iter=2))
     with pytest.warns(ConvergenceWarning, match=r"SVM of \d bits stopped at a KKT violation .*svm_tol=0.001"):
         StarSHL(4, random_state=0).fit(X3, Y3)
 
@@ -318,7 +321,7 @@ def test_interrupting_a_fit_leaves_nothing_behind(monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("starshl.models.training.BlockDescent.run", interrupt)
+    monkeypatch.setattr("starshl.learning.solvers.block_descent.BlockDescent.run", interrupt)
     with pytest.raises(KeyboardInterrupt):
         hasher.fit(X3, Y3)
     assert not [name for name in vars(hasher) if name.endswith("_") and name != "n_features_in_"]
@@ -333,7 +336,7 @@ def test_verbose_shows_a_bar_with_the_objective_on_standard_error(capsys):
 
 
 def test_active_rows_whose_matrix_does_not_fit_into_memory_are_refused(monkeypatch):
-    monkeypatch.setattr("starshl.kernels.banks.available_bytes", lambda: 40_000)
+    monkeypatch.setattr("starshl._common.memory.available_bytes", lambda: 40_000)
     with pytest.raises(MemoryError, match=r"36 active rows takes .* to each thread\. Use fewer rows"):
         StarSHL(4, n_jobs=2).fit(X3, Y3)
     StarSHL(4, n_jobs=1).fit(X3[::2].astype(np.float32), Y3[::2])
@@ -348,6 +351,6 @@ def test_stored_kernels_that_do_not_fit_into_memory_are_refused():
 
 def test_distances_that_do_not_fit_into_memory_are_computed_anew_with_the_same_result(monkeypatch):
     stored = StarSHL(6, random_state=0).fit(X3, Y3)
-    monkeypatch.setattr("starshl.kernels.DistanceTiles.stored_bytes", staticmethod(lambda *sizes: np.inf))
+    monkeypatch.setattr("starshl.learning.kernels.distances.DistanceTiles.stored_bytes", staticmethod(lambda *sizes: np.inf))
     computed = StarSHL(6, random_state=0, max_memory=1.0).fit(X3, Y3)
     assert computed.decision_function(X3).tobytes() == stored.decision_function(X3).tobytes()

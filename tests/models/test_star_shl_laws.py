@@ -5,8 +5,10 @@ import pytest
 from sklearn.svm import SVC
 
 from starshl import StarSHL
-from starshl.kernels import Gaussian, NormalizedLinear, ScaledGaussian
-from starshl.solvers import hinge_distances
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.learning.kernels.vectors import NormalizedLinear
+from starshl.learning.kernels.vectors import ScaledGaussian
+from starshl.learning.solvers.objective import hinge_distances
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:Unconstrained")
 

@@ -5,9 +5,12 @@ import pytest
 
 import starshl
 from starshl import StarSHL
-from starshl.bundle import read_bundle
+from starshl._common.bundle import read_bundle
 from starshl.exceptions import BundleFormatError
-from starshl.kernels import Gaussian, GraphGaussian, Kernel, SpectrumKernel
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.learning.kernels.graph_gaussian import GraphGaussian
+from starshl.learning.kernels.kernel import Kernel
+from starshl.learning.kernels.kernel import SpectrumKernel
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))

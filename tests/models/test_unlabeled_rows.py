@@ -6,10 +6,13 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 
 import starshl
-from starshl import NeighborGraph, StarSHL, spread_labels
-from starshl.graphs.plain_ridge import RowsPlain
-from starshl.kernels import Gaussian
-from starshl.models.unlabeled import Guess, guess_clusters
+from starshl import NeighborGraph
+from starshl import StarSHL
+from starshl import spread_labels
+from starshl.learning.graphs.plain_ridge import RowsPlain
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.hashers.star.unlabeled import Guess
+from starshl.hashers.star.unlabeled import guess_clusters
 
 
 def two_moons(n_each=60, seed=0):

@@ -7,12 +7,18 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 
-from starshl import StarRidge, StarSHL, load
-from starshl.bundle import read_bundle, write_bundle
+from starshl import StarRidge
+from starshl import StarSHL
+from starshl import load
+from starshl._common.bundle import read_bundle
+from starshl._common.bundle import write_bundle
 from starshl.exceptions import BundleFormatError
-from starshl.graphs import NeighborGraph
-from starshl.kernels import Gaussian, OnColumns, ScaledGaussian, resolve_kernels
-from starshl.models.contributions import contributions
+from starshl.learning.graphs.neighbor_graph import NeighborGraph
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.learning.kernels.views import OnColumns
+from starshl.learning.kernels.vectors import ScaledGaussian
+from starshl.learning.kernels.choice import resolve_kernels
+from starshl.collection.explanation import contributions
 
 VIEWS = {"shape": slice(0, 4), "noise": [4, 5, 6, 7]}
 

@@ -9,7 +9,8 @@ from scipy.linalg import eigh
 from scipy.special import expit
 from sklearn.datasets import load_digits
 
-from starshl.baselines import BRE, KSH
+from starshl.hashers.baselines.bre import BRE
+from starshl.hashers.baselines.ksh import KSH
 
 X, Y = load_digits(return_X_y=True)
 

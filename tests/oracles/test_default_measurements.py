@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_digits, make_blobs
 
 from starshl import BinaryCodes
-from starshl.evaluation import precision_at
+from starshl.evaluation.metrics import precision_at
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "defaults"
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from starshl.baselines import LSHash
-from starshl.baselines.itq import learn_rotation
-from starshl.codes import signs_of
-from starshl.linalg import random_rotation
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.hashers.baselines.itq import learn_rotation
+from starshl.codes.binary import signs_of
+from starshl.learning.linalg import random_rotation
 
 faiss = pytest.importorskip("faiss")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from starshl import StarSHL
-from starshl.solvers import attempts
+from starshl.learning.solvers import proposals as attempts
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from plain_star_shl import PlainStarSHL, paper_grams

@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from starshl import StarRidge
-from starshl.kernels.bandwidth import median_distance
+from starshl.learning.kernels.vectors import median_distance
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from plain_star_ridge import PlainStarRidge, leave_one_out, log_loss, rich_grams, search_loss, softmax

@@ -2,9 +2,17 @@
 
 import pytest
 
-from starshl.evaluation import RecordFolder, SummaryFolder, base_protocol, execute
-from starshl.paper import LINEUP, PROTOCOLS, figure, make_plan
-from starshl.reports.results import MethodRun, ProtocolResults, Results
+from starshl.reproduction.records import RecordFolder
+from starshl.reproduction.summaries import SummaryFolder
+from starshl.reproduction.protocols import base_protocol
+from starshl.reproduction.executor import execute
+from starshl.reproduction.lineup import LINEUP
+from starshl.reproduction.protocols import ALL_PROTOCOLS as PROTOCOLS
+from starshl.reproduction.figures import figure
+from starshl.reproduction.plan import make_plan
+from starshl.reproduction.results import MethodRun
+from starshl.reproduction.results import ProtocolResults
+from starshl.reproduction.results import Results
 
 
 @pytest.fixture(scope="session")

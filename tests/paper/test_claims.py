@@ -2,8 +2,8 @@
 
 import pytest
 
-from starshl.paper import check_claims
-from starshl.reports.results import Results
+from starshl.reproduction.claims import check_claims
+from starshl.reproduction.results import Results
 
 STAR = "starshl-paper"
 TRANSDUCTION = "Transduction shows merit across a range of code lengths, by Hamming distance"

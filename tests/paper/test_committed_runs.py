@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from starshl.evaluation import SummaryFolder, summarize_record
-from starshl.paper import figure, make_plan
+from starshl.reproduction.summaries import SummaryFolder
+from starshl.reproduction.summaries import summarize_record
+from starshl.reproduction.figures import figure
+from starshl.reproduction.plan import make_plan
 
 SUMMARIES = {
     summary.key.place: summary for summary in SummaryFolder(Path(__file__).parents[2] / "results" / "summaries")

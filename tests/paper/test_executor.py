@@ -10,11 +10,14 @@ from dataclasses import replace
 
 import pytest
 
-from starshl.baselines import LSHash
-from starshl.evaluation import RecordFolder, SummaryFolder, executor
-from starshl.evaluation import execute as execute_with_summaries
-from starshl.evaluation.executor import _serve
-from starshl.paper import figure, make_plan
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.reproduction.records import RecordFolder
+from starshl.reproduction.summaries import SummaryFolder
+from starshl.reproduction import executor as executor
+from starshl.reproduction.executor import execute as execute_with_summaries
+from starshl.reproduction.executor import _serve
+from starshl.reproduction.figures import figure
+from starshl.reproduction.plan import make_plan
 
 FAST = ["lsh", "sph", "float"]
 

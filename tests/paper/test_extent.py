@@ -5,14 +5,20 @@ from dataclasses import replace
 
 import pytest
 
-from starshl.evaluation import RecordFolder, SummaryFolder
-from starshl.evaluation.records import read_record
-from starshl.paper import LINEUP, PROTOCOLS, figure, write_report
-from starshl.paper.circumstances import settings_section, what_was_run
-from starshl.paper.extent import extent_of
-from starshl.paper.notes import completeness
-from starshl.reports import read_results
-from starshl.reports.document import Table, Text
+from starshl.reproduction.records import RecordFolder
+from starshl.reproduction.summaries import SummaryFolder
+from starshl.reproduction.records import read_record
+from starshl.reproduction.lineup import LINEUP
+from starshl.reproduction.protocols import ALL_PROTOCOLS as PROTOCOLS
+from starshl.reproduction.figures import figure
+from starshl.reproduction.report import write_report
+from starshl.reproduction.notes import settings_section
+from starshl.reproduction.notes import what_was_run
+from starshl.reproduction.figures import extent_of
+from starshl.reproduction.notes import completeness
+from starshl.reproduction.results import read_results
+from starshl.evaluation.reports.document import Table
+from starshl.evaluation.reports.document import Text
 
 
 def planned(name, n_runs=5):
@@ -122,7 +128,7 @@ def test_a_report_needs_no_data_files(copied, tmp_path, monkeypatch):
     def refuse(*arguments, **settings):
         raise ValueError("The contents are damaged.")
 
-    monkeypatch.setattr("starshl.datasets.get", refuse)
+    monkeypatch.setattr("starshl.data.datasets.store.get", refuse)
     monkeypatch.setenv("STARSHL_DATA", str(tmp_path / "absent"))
     written = write_report(copied.path, tmp_path / "report")
     assert "The pictures are not shown: The contents are damaged." in written.markdown.read_text()

@@ -2,8 +2,10 @@
 
 import numpy as np
 
-from starshl.paper.findings import contest, retrieval_findings, transduction_findings
-from starshl.reports import paired
+from starshl.reproduction.retrieval import contest
+from starshl.reproduction.retrieval import retrieval_findings
+from starshl.reproduction.retrieval import transduction_findings
+from starshl.evaluation.reports.statistics import paired
 
 
 def values_of(star, other, n=3):

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from starshl.paper.label_curve import EMPHASIZED, shipped_curves
-from starshl.paper.neighbor_learners import PoissonLearning, _weights, spreading_on_neighbors
+from starshl.reproduction.label_efficiency import EMPHASIZED
+from starshl.reproduction.label_efficiency import shipped_curves
+from starshl.paper.neighbor_learners import PoissonLearning
+from starshl.paper.neighbor_learners import _weights
+from starshl.paper.neighbor_learners import spreading_on_neighbors
 
 
 @pytest.fixture(scope="module")

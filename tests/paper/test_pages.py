@@ -8,17 +8,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from starshl.evaluation import RecordFolder, SummaryFolder
-from starshl.paper import PROTOCOLS, check_claims, write_pages
-from starshl.paper.beyond import beyond_section, told_of_few_labels, told_of_no_labels
-from starshl.paper.figures import FIGURES
-from starshl.paper.lineup import LINEUP
-from starshl.paper.overview import answer_section, extent_section
-from starshl.paper.pages import OTHER_PAGES
-from starshl.paper.pictures import typical_query
-from starshl.paper.printed_figures import printed_sections
-from starshl.reports.document import Table
-from starshl.reports.results import read_results
+from starshl.reproduction.records import RecordFolder
+from starshl.reproduction.summaries import SummaryFolder
+from starshl.reproduction.protocols import ALL_PROTOCOLS as PROTOCOLS
+from starshl.reproduction.claims import check_claims
+from starshl.reproduction.report import write_pages
+from starshl.reproduction.studies import beyond_section
+from starshl.reproduction.studies import told_of_few_labels
+from starshl.reproduction.studies import told_of_no_labels
+from starshl.reproduction.figures import FIGURES
+from starshl.reproduction.lineup import LINEUP
+from starshl.reproduction.overview import answer_section
+from starshl.reproduction.overview import extent_section
+from starshl.reproduction.report import OTHER_PAGES
+from starshl.reproduction.pictures import typical_query
+from starshl.reproduction.printed_figures import printed_sections
+from starshl.evaluation.reports.document import Table
+from starshl.reproduction.results import read_results
 
 METHODS = {"starshl-paper": 0.9, "ksh": 0.8, "ksh-all": 0.85, "bre": 0.5, "lsh": 0.4, "starridge": 0.95}
 
@@ -206,8 +212,8 @@ def test_retrieved_pictures_are_drawn_from_records_and_stay_when_there_are_none(
     results = read_results(folder, SummaryFolder(records / "summaries"), protocols=PROTOCOLS, order=tuple(LINEUP))
     with_records = replace(FIGURES["digits"].quick(), name="pictures", printed=6, bits=(15,))
     monkeypatch.setitem(FIGURES, "pictures", with_records)
-    monkeypatch.setattr("starshl.paper.printed_figures.PAPERS_LENGTH", 15)
-    monkeypatch.setattr("starshl.paper.pictures.PAPERS_LENGTH", 15)
+    monkeypatch.setattr("starshl.reproduction.pictures.PAPERS_LENGTH", 15)
+    monkeypatch.setattr("starshl.reproduction.pictures.PAPERS_LENGTH", 15)
     page = write_pages(results, tmp_path, folder)
     drawing = tmp_path / "results" / "retrieved-pictures.svg"
     drawn = drawing.read_text()

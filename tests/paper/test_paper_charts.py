@@ -6,12 +6,18 @@ from itertools import combinations
 
 import pytest
 
-from starshl.paper.document import STYLES
-from starshl.paper.lineup import LINEUP, is_star
-from starshl.paper.retrieval import retrieval_section
-from starshl.reports import Chart, Document, MethodRun, Section, Series
-from starshl.reports.charts import LOOKS, render_chart
-from starshl.reports.page import render_page
+from starshl.reproduction.report import STYLES
+from starshl.reproduction.lineup import LINEUP
+from starshl.reproduction.lineup import is_star
+from starshl.reproduction.retrieval import retrieval_section
+from starshl.evaluation.reports.document import Chart
+from starshl.evaluation.reports.document import Document
+from starshl.reproduction.results import MethodRun
+from starshl.evaluation.reports.document import Section
+from starshl.evaluation.reports.document import Series
+from starshl.evaluation.reports.charts import LOOKS
+from starshl.evaluation.reports.charts import render_chart
+from starshl.evaluation.reports.html import render_page
 
 RIVALS = ("starshl-paper", "starshl", "ksh", "ksh-all", "hc-sdh", "codeword-svm")
 

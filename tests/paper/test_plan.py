@@ -7,14 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from starshl.baselines import LSHash
-from starshl.datasets import Dataset
-from starshl.evaluation import RecordFolder
-from starshl.exceptions import ChecksumError, DatasetUnavailableError, DownloadError
-from starshl.paper import FIGURES, LINEUP, entry, figure, make_plan
-from starshl.paper import plan as planning
-from starshl.paper.figures import figures_named
-from starshl.paper.lineup import ROLES, Sizes
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.data.datasets.store import Dataset
+from starshl.reproduction.records import RecordFolder
+from starshl.exceptions import ChecksumError
+from starshl.exceptions import DatasetUnavailableError
+from starshl.exceptions import DownloadError
+from starshl.reproduction.figures import FIGURES
+from starshl.reproduction.lineup import LINEUP
+from starshl.reproduction.lineup import entry
+from starshl.reproduction.figures import figure
+from starshl.reproduction.plan import make_plan
+from starshl.reproduction import plan as planning
+from starshl.reproduction.figures import figures_named
+from starshl.reproduction.lineup import ROLES
+from starshl.reproduction.lineup import Sizes
 
 
 def titles(plan):

@@ -8,14 +8,21 @@ from html.parser import HTMLParser
 
 import pytest
 
-from starshl.evaluation import RecordFolder, SummaryFolder
-from starshl.paper import write_report
-from starshl.paper.retrieval import retrieval_section
-from starshl.reports import read_results, summarize
-from starshl.reports.charts import render_chart
-from starshl.reports.document import Chart, Document, Section, Series, Table, Text
-from starshl.reports.markdown import render_markdown
-from starshl.reports.page import render_page
+from starshl.reproduction.records import RecordFolder
+from starshl.reproduction.summaries import SummaryFolder
+from starshl.reproduction.report import write_report
+from starshl.reproduction.retrieval import retrieval_section
+from starshl.reproduction.results import read_results
+from starshl.evaluation.reports.statistics import summarize
+from starshl.evaluation.reports.charts import render_chart
+from starshl.evaluation.reports.document import Chart
+from starshl.evaluation.reports.document import Document
+from starshl.evaluation.reports.document import Section
+from starshl.evaluation.reports.document import Series
+from starshl.evaluation.reports.document import Table
+from starshl.evaluation.reports.document import Text
+from starshl.evaluation.reports.markdown import render_markdown
+from starshl.evaluation.reports.html import render_page
 
 VOID = {"meta", "img", "br"}
 

@@ -7,12 +7,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from starshl import _shared_work
-from starshl._shared_work import SharedWork, sharing_work
-from starshl.evaluation import RecordFolder, SummaryFolder, execute
-from starshl.kernels import expansion
-from starshl.kernels.kept_distances import KeptDistances
-from starshl.paper import figure, make_plan
+from starshl._common import shared_work as _shared_work
+from starshl._common.shared_work import SharedWork
+from starshl._common.shared_work import sharing_work
+from starshl.reproduction.records import RecordFolder
+from starshl.reproduction.summaries import SummaryFolder
+from starshl.reproduction.executor import execute
+from starshl.learning.kernels import expansion as expansion
+from starshl.learning.kernels.distances import KeptDistances
+from starshl.reproduction.figures import figure
+from starshl.reproduction.plan import make_plan
 
 LENGTHS = [5, 16]
 

@@ -1,9 +1,12 @@
 """The sections beside retrieval, on figures made by hand."""
 
-from starshl.paper.studies import labels_section, unsupervised_section
-from starshl.paper.transduction import transductive_section
-from starshl.reports.document import Chart, Table, Text
-from starshl.reports.tables import table_of_means
+from starshl.reproduction.studies import labels_section
+from starshl.reproduction.studies import unsupervised_section
+from starshl.reproduction.transduction import transductive_section
+from starshl.evaluation.reports.document import Chart
+from starshl.evaluation.reports.document import Table
+from starshl.evaluation.reports.document import Text
+from starshl.evaluation.reports.document import table_of_means
 
 INDUCTIVE, TRANSDUCTIVE = "starshl-paper", "starshl-paper-transductive"
 

@@ -6,8 +6,8 @@ from scipy.sparse import csr_array
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
-from starshl.paper import yardsticks
-from starshl.paper.yardsticks import TiledSVC
+from starshl.reproduction import lineup as yardsticks
+from starshl.reproduction.lineup import TiledSVC
 
 
 def both(X, y, **settings):

@@ -6,9 +6,13 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from starshl.reports.charts import LOOKS, render_chart
-from starshl.reports.document import Chart, Document, Section, Series
-from starshl.reports.page import render_page
+from starshl.evaluation.reports.charts import LOOKS
+from starshl.evaluation.reports.charts import render_chart
+from starshl.evaluation.reports.document import Chart
+from starshl.evaluation.reports.document import Document
+from starshl.evaluation.reports.document import Section
+from starshl.evaluation.reports.document import Series
+from starshl.evaluation.reports.html import render_page
 
 TOP, BOTTOM = 14, 264
 

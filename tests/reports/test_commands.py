@@ -1,8 +1,10 @@
 """Commands on pages: in code type, in HTML and in Markdown."""
 
-from starshl.reports.document import Commands, Document, Section
-from starshl.reports.markdown import render_markdown
-from starshl.reports.page import render_page
+from starshl.evaluation.reports.document import Commands
+from starshl.evaluation.reports.document import Document
+from starshl.evaluation.reports.document import Section
+from starshl.evaluation.reports.markdown import render_markdown
+from starshl.evaluation.reports.html import render_page
 
 DOCUMENT = Document("d", "s", [Section("t", "x", [Commands((("starshl fit <table> -o *.star", "learns * codes"),))])])
 

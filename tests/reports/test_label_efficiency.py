@@ -4,12 +4,13 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from starshl.evaluation import LabelEfficiency
-from starshl.reports.document import Document
-from starshl.reports.label_efficiency import label_efficiency_chart, label_efficiency_section
-from starshl.reports.markdown import render_markdown
-from starshl.reports.page import render_page
-from starshl.reports.standalone import render_standalone
+from starshl.reproduction.label_efficiency import LabelEfficiency
+from starshl.evaluation.reports.document import Document
+from starshl.reproduction.label_efficiency import label_efficiency_chart
+from starshl.reproduction.label_efficiency import label_efficiency_section
+from starshl.evaluation.reports.markdown import render_markdown
+from starshl.evaluation.reports.html import render_page
+from starshl.evaluation.reports.svg import render_standalone
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -6,7 +6,8 @@ import zlib
 import numpy as np
 import pytest
 
-from starshl.reports.png import encode_png, png_data_uri
+from starshl.evaluation.reports.html import encode_png
+from starshl.evaluation.reports.html import png_data_uri
 
 
 def decode(content):

@@ -1,7 +1,10 @@
 """What reports gather from summaries."""
 
-from starshl.evaluation import Record, RunKey, RunSummary, SummaryFolder
-from starshl.reports.results import read_results
+from starshl.reproduction.records import Record
+from starshl.reproduction.records import RunKey
+from starshl.reproduction.summaries import RunSummary
+from starshl.reproduction.summaries import SummaryFolder
+from starshl.reproduction.results import read_results
 
 
 def test_the_same_settings_in_another_order_are_listed_once(tmp_path):

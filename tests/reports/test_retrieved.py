@@ -4,10 +4,14 @@ import re
 
 import numpy as np
 
-from starshl.reports.document import Document, Drawing, Lists, Pictures, Section
-from starshl.reports.markdown import render_markdown
-from starshl.reports.page import render_page
-from starshl.reports.picture_strips import render_strips
+from starshl.evaluation.reports.document import Document
+from starshl.evaluation.reports.document import Drawing
+from starshl.evaluation.reports.document import Lists
+from starshl.evaluation.reports.document import Pictures
+from starshl.evaluation.reports.document import Section
+from starshl.evaluation.reports.markdown import render_markdown
+from starshl.evaluation.reports.html import render_page
+from starshl.evaluation.reports.svg import render_strips
 
 ROWS = (("one", ("x & y", "z", "w"), (True, False, None)), ("two", ("v",), (None,)))
 LISTS = Lists("Row 3, class a", "what <b>?", ROWS)

@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from starshl.reports.document import Chart, Series
-from starshl.reports.standalone import render_standalone
+from starshl.evaluation.reports.document import Chart
+from starshl.evaluation.reports.document import Series
+from starshl.evaluation.reports.svg import render_standalone
 
 WIDEST_LETTER = 8  # pixels on average in a name of capital letters, with letters of 13 pixels
 

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from starshl.reports import paired, summarize
-from starshl.reports.statistics import means_of, require_paired
+from starshl.evaluation.reports.statistics import paired
+from starshl.evaluation.reports.statistics import summarize
+from starshl.evaluation.reports.statistics import means_of
+from starshl.evaluation.reports.statistics import require_paired
 
 
 def test_a_paired_interval_is_that_of_the_paired_t_test():

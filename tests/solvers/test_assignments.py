@@ -5,8 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from starshl.solvers import hamming_distances, hinge_distances, nearest_codewords
-from starshl.solvers.assignments import reassign
+from starshl.learning.solvers.objective import hamming_distances
+from starshl.learning.solvers.objective import hinge_distances
+from starshl.learning.solvers.objective import nearest_codewords
+from starshl.learning.solvers.objective import reassign
 
 
 def plain_hinge(scores, codewords):

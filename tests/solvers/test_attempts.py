@@ -5,8 +5,8 @@ import pytest
 from sklearn.datasets import load_digits
 
 from starshl import StarSHL
-from starshl.solvers import attempts
-from starshl.solvers._svm_loops import violation_of
+from starshl.learning.solvers import proposals as attempts
+from starshl.learning.solvers._svm_loops import violation_of
 
 
 @pytest.fixture

@@ -3,9 +3,15 @@
 import numpy as np
 import pytest
 
-from starshl.kernels import GramBank
-from starshl.solvers import BlockDescent, PairwiseAscent, Problem, Start
-from starshl.solvers.objective import hinge_distances, penalty, squared_norms, surrogate
+from starshl.learning.kernels.banks import GramBank
+from starshl.learning.solvers.block_descent import BlockDescent
+from starshl.learning.solvers.svm import PairwiseAscent
+from starshl.learning.solvers.problem import Problem
+from starshl.learning.solvers.problem import Start
+from starshl.learning.solvers.objective import hinge_distances
+from starshl.learning.solvers.objective import penalty
+from starshl.learning.solvers.objective import squared_norms
+from starshl.learning.solvers.objective import surrogate
 
 
 def problem(**others):

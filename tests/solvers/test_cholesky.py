@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from starshl import triangles
-from starshl.kernels import Gaussian
-from starshl.solvers import RidgeFactor, cholesky
+from starshl.learning import linalg as triangles
+from starshl.learning.kernels.vectors import Gaussian
+from starshl.learning.solvers.ridge import RidgeFactor
+from starshl.learning.solvers import ridge as cholesky
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from starshl.solvers.codewords import hinge_sums, update_column
+from starshl.learning.solvers.objective import hinge_sums
+from starshl.learning.solvers.objective import update_column
 
 
 def is_constant(column, occupied):

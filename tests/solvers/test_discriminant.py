@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from starshl.solvers.discriminant import _Sums, fit_discriminant
+from starshl.learning.solvers.calibration import _Sums
+from starshl.learning.solvers.calibration import fit_discriminant
 
 
 def masked_scores(n_per_class, seed=0):

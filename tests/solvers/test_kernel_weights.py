@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from starshl.solvers import kernel_weights
-from starshl.solvers.objective import penalty
+from starshl.learning.solvers.objective import kernel_weights
+from starshl.learning.solvers.objective import penalty
 
 NORMS = np.array([0.3, 5.0, 1e-3, 40.0, 2.0])
 

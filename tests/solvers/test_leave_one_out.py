@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 
-from starshl.kernels import compute_grams, fit_kernels, rich_kernels
-from starshl.solvers.calibration import Calibration, CalibrationLoss, fit_calibration
-from starshl.solvers.leave_one_out import LeaveOneOutLoss, fit_mixture, leave_one_out_scores, one_hot
+from starshl.learning.kernels.banks import compute_grams
+from starshl.learning.kernels.choice import fit_kernels
+from starshl.learning.kernels.choice import rich_kernels
+from starshl.learning.solvers.calibration import Calibration
+from starshl.learning.solvers.calibration import CalibrationLoss
+from starshl.learning.solvers.calibration import fit_calibration
+from starshl.learning.solvers.leave_one_out import LeaveOneOutLoss
+from starshl.learning.solvers.leave_one_out import fit_mixture
+from starshl.learning.solvers.leave_one_out import leave_one_out_scores
+from starshl.learning.solvers.leave_one_out import one_hot
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from starshl.solvers.ridge import FeatureRidge, KernelRidge, ridge_solve
+from starshl.learning.solvers.ridge import FeatureRidge
+from starshl.learning.solvers.ridge import KernelRidge
+from starshl.learning.solvers.ridge import ridge_solve
 
 
 @pytest.fixture

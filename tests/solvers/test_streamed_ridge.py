@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from starshl.solvers import RidgeSums
+from starshl.learning.solvers.ridge import RidgeSums
 
 RIDGE, CONSTANT = 0.3, 0.7
 

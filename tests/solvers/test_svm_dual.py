@@ -5,8 +5,9 @@ import pytest
 from scipy.optimize import LinearConstraint, minimize
 from sklearn.svm import SVC
 
-from starshl.solvers import LibSVM, PairwiseAscent
-from starshl.solvers.svm_dual import feasible_start
+from starshl.learning.solvers.svm import LibSVM
+from starshl.learning.solvers.svm import PairwiseAscent
+from starshl.learning.solvers.svm import feasible_start
 
 
 def rbf(A, B, sigma=1.0):

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from starshl.tables import Columns, TableError, read_table
+from starshl.data.tables.columns import Columns
+from starshl.data.tables.errors import TableError
+from starshl.data.tables.reading import read_table
 
 COMMA = Columns(decimal=",")
 

@@ -6,9 +6,9 @@ import json
 import numpy as np
 import pytest
 
-from starshl.tables import Columns
-from starshl.tables import read_table as read_any_table
-from starshl.tables import read_vectors as read_any_vectors
+from starshl.data.tables.columns import Columns
+from starshl.data.tables.reading import read_table as read_any_table
+from starshl.data.tables.reading import read_vectors as read_any_vectors
 
 arrow = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

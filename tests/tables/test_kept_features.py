@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from starshl.tables import Table, with_kept_features
+from starshl.data.tables.reading import Table
+from starshl.data.tables.reading import with_kept_features
 
 NAMES = ("age", "size", "city")
 

@@ -2,7 +2,10 @@
 
 import pytest
 
-from starshl.tables import Columns, ColumnWarning, TableError, read_table
+from starshl.data.tables.columns import Columns
+from starshl.data.tables.errors import ColumnWarning
+from starshl.data.tables.errors import TableError
+from starshl.data.tables.reading import read_table
 
 MARKS = ["NA", "N/A", "NaN", "null", "None", "-", "?", ""]
 

@@ -5,7 +5,13 @@ import pickle
 import numpy as np
 import pytest
 
-from starshl.tables import ArrayRows, Columns, JoinedRows, TableError, ZarrRows, is_url, open_partitions
+from starshl.data.tables.row_source import ArrayRows
+from starshl.data.tables.columns import Columns
+from starshl.data.tables.row_source import JoinedRows
+from starshl.data.tables.errors import TableError
+from starshl.data.tables.row_source import ZarrRows
+from starshl.data.tables.locations import is_url
+from starshl.data.tables.opening import open_partitions
 
 NUMBERS = np.array([0, 3, 699, 700, 701, 1399])
 

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from starshl.tables import ArrayRows, Columns, ColumnWarning, ParquetRows, TableError, open_table, read_table
+from starshl.data.tables.row_source import ArrayRows
+from starshl.data.tables.columns import Columns
+from starshl.data.tables.errors import ColumnWarning
+from starshl.data.tables.row_source import ParquetRows
+from starshl.data.tables.errors import TableError
+from starshl.data.tables.opening import open_table
+from starshl.data.tables.reading import read_table
 
 NUMBERS = np.array([0, 1, 2, 5, 6, 4097, 9000])
 

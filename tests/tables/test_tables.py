@@ -11,10 +11,16 @@ import pyarrow.parquet as parquet
 import pytest
 from scipy import sparse
 
-import starshl.tables
-from starshl.tables import Columns, ColumnWarning, TableError, read_labels, read_table, read_vectors
-from starshl.tables.text import TextSource
-from starshl.tables.values import labels_from_text, typed_cells
+import starshl.data.tables
+from starshl.data.tables.columns import Columns
+from starshl.data.tables.errors import ColumnWarning
+from starshl.data.tables.errors import TableError
+from starshl.data.tables.reading import read_labels
+from starshl.data.tables.reading import read_table
+from starshl.data.tables.reading import read_vectors
+from starshl.data.tables.text import TextSource
+from starshl.data.tables.cells import labels_from_text
+from starshl.data.tables.cells import typed_cells
 
 
 def write(path, text):
@@ -283,5 +289,5 @@ def test_a_folder_is_no_table(tmp_path):
 
 
 def test_no_message_of_the_reader_names_an_option():
-    for path in Path(starshl.tables.__file__).parent.glob("*.py"):
+    for path in Path(starshl.data.tables.__file__).parent.glob("*.py"):
         assert not re.search(r"--[a-z]", path.read_text(encoding="utf-8")), path

@@ -1,18 +1,20 @@
 import numpy as np
 import pytest
 
-from starshl.graphs import NeighborGraph
-from starshl.graphs.coordinates import principal_coordinates
-from starshl.graphs.diffusion import graph_scores
-from starshl.graphs.plain_ridge import RowsPlain, scores_from_labeled
-from starshl.graphs.smooth_basis import smooth_basis
-from starshl.graphs.spectrum import leading_eigenpairs
-from starshl.graphs.trust import edge_agreement, graph_share
-from starshl.teaching.beliefs import believe
-from starshl.teaching.events import Answer
-from starshl.teaching.items import _balanced
-from starshl.teaching.prequential import agreement_curve
-from starshl.teaching.proposals import choose
+from starshl.learning.graphs.neighbor_graph import NeighborGraph
+from starshl.learning.graphs.neighbor_graph import principal_coordinates
+from starshl.learning.graphs.diffusion import graph_scores
+from starshl.learning.graphs.plain_ridge import RowsPlain
+from starshl.learning.graphs.plain_ridge import scores_from_labeled
+from starshl.learning.graphs.diffusion import smooth_basis
+from starshl.learning.graphs.diffusion import leading_eigenpairs
+from starshl.learning.graphs.trust import edge_agreement
+from starshl.learning.graphs.trust import graph_share
+from starshl.labeling.active_learning import believe
+from starshl.labeling.events import Answer
+from starshl.labeling.items import _balanced
+from starshl.labeling.events import agreement_curve
+from starshl.labeling.active_learning import choose
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from starshl import HybridHasher
-from starshl.baselines import LSHash
-from starshl.collection import Collection
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
 from starshl.exceptions import SpaceMismatchError
-from starshl.features import PreparedHasher, Scale, TableFeatures
-from starshl.teaching import Lesson
-from starshl.teaching.background import Follower
+from starshl.hashers.prepared import PreparedHasher
+from starshl.data.features.numeric import Scale
+from starshl.data.features.table import TableFeatures
+from starshl.labeling.lesson import Lesson
+from starshl.labeling.background import Follower
 
 
 def teach(lesson, groups, names=("ant", "bee", "cow")):

@@ -3,8 +3,8 @@ import signal
 import subprocess
 import sys
 
-from starshl.collection import Collection
-from starshl.teaching import Lesson
+from starshl.collection.collection import Collection
+from starshl.labeling.lesson import Lesson
 
 # Answers item after item while codes are fitted in the background, and tells each one once it was acknowledged.
 _TEACHER = """

@@ -3,8 +3,10 @@ import csv
 import numpy as np
 import pytest
 
-from starshl.collection import Collection
-from starshl.teaching import Lesson, export_atlas, export_labels
+from starshl.collection.collection import Collection
+from starshl.labeling.lesson import Lesson
+from starshl.labeling.export import export_atlas
+from starshl.labeling.export import export_labels
 
 
 @pytest.fixture
@@ -29,7 +31,7 @@ def test_labels_are_written_with_their_source(lesson, tmp_path):
 
 def test_viewers_find_places_neighbors_and_codes(lesson, collection, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
-    from starshl.adapters.parquet_table import read_parquet
+    from starshl.index.adapters.parquet_table import read_parquet
 
     assert export_atlas(lesson, tmp_path / "lesson.parquet") == 120
     table = parquet.read_table(tmp_path / "lesson.parquet").to_pydict()

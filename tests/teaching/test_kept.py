@@ -3,9 +3,12 @@
 import numpy as np
 import pytest
 
-from starshl.bundle import read_bundle, write_bundle
-from starshl.collection import Collection
-from starshl.teaching import Lesson, items, neighborhood
+from starshl._common.bundle import read_bundle
+from starshl._common.bundle import write_bundle
+from starshl.collection.collection import Collection
+from starshl.labeling.lesson import Lesson
+from starshl.labeling import items as items
+from starshl.labeling import items as neighborhood
 
 GRAPH, MAP = ".lesson-graph.star", ".lesson-map.star"
 
@@ -101,7 +104,7 @@ def test_a_folder_that_takes_no_files_is_taught_all_the_same(collection, counted
     def refuse(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr("starshl.teaching.kept.write_bundle", refuse)
+    monkeypatch.setattr("starshl._common.bundle.write_bundle", refuse)
     assert seen(collection) == seen(collection)
     assert counted == ["graph", "map"] * 2
     assert "could not be kept" in caplog.text

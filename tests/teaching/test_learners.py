@@ -7,10 +7,11 @@ import time
 import numpy as np
 import pytest
 
-from starshl.baselines import LSHash
-from starshl.collection import Collection
-from starshl.features import PreparedHasher, Scale
-from starshl.teaching import Lesson
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
+from starshl.hashers.prepared import PreparedHasher
+from starshl.data.features.numeric import Scale
+from starshl.labeling.lesson import Lesson
 
 from .test_codes import finish, teach
 

@@ -3,8 +3,8 @@ import threading
 import numpy as np
 import pytest
 
-from starshl.collection import Collection
-from starshl.teaching import Lesson
+from starshl.collection.collection import Collection
+from starshl.labeling.lesson import Lesson
 
 NAMES = np.array(["ant", "bee", "cow"])
 

@@ -8,11 +8,11 @@ import httpx
 import numpy as np
 import pytest
 
-from starshl.baselines import LSHash
-from starshl.collection import Collection
-from starshl.web import Service
-from starshl.web.http import create_app
-from starshl.web.settings import Settings
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
+from starshl.service.service import Service
+from starshl.service.app import create_app
+from starshl.service.settings import Settings
 
 from .drawn import import_raw
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from starshl.client import AsyncClient, Client
-from starshl.web import Service
-from starshl.web.http import create_app
+from starshl.client.asynchronous import AsyncClient
+from starshl.client.synchronous import Client
+from starshl.service.service import Service
+from starshl.service.app import create_app
 
 from .conftest import InProcess
 from .drawn import BLUE

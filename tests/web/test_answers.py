@@ -5,9 +5,9 @@ from dataclasses import asdict
 import numpy as np
 
 from starshl import StarRidge
-from starshl.answers import Explanation
-from starshl.collection import Collection
-from starshl.web.http.answers import explanation_answer
+from starshl.client.answers import Explanation
+from starshl.collection.collection import Collection
+from starshl.service.http.schemas import explanation_answer
 
 
 def test_an_explanation_names_the_views_that_weigh_most(tmp_path):

@@ -5,9 +5,10 @@ from concurrent.futures import Future
 
 import pytest
 
-from starshl.web.batching import Batcher
-from starshl.web.errors import BusyError
-from starshl.web.futures import followed, mapped
+from starshl.service.batching import Batcher
+from starshl.service.errors import BusyError
+from starshl.service.batching import followed
+from starshl.service.batching import mapped
 
 
 class Slow:

@@ -3,8 +3,11 @@
 import pytest
 from fastapi.responses import Response
 
-from starshl.web.settings import Settings
-from starshl.web.tokens import READ, WRITE, Token, Tokens
+from starshl.service.settings import Settings
+from starshl.service.settings import READ
+from starshl.service.settings import WRITE
+from starshl.service.settings import Token
+from starshl.service.settings import Tokens
 
 READER, WRITER = "reader-" + "r" * 20, "writer-" + "w" * 20
 OWN = {"Origin": "http://localhost"}

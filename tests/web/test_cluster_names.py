@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from starshl import HybridHasher
-from starshl.collection import Collection
+from starshl.collection.collection import Collection
 
 from .asking import page
 

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from starshl import Collection, HybridHasher
-from starshl.web import Service
-from starshl.web.http import create_app
+from starshl import Collection
+from starshl import HybridHasher
+from starshl.service.service import Service
+from starshl.service.app import create_app
 
 from .conftest import InProcess
 

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from starshl.collection import Collection
-from starshl.web.requests import SearchOptions
+from starshl.collection.collection import Collection
+from starshl.service.requests import SearchOptions
 
 THINGS = "/collections/things"
 pytestmark = pytest.mark.filterwarnings("ignore:The filter reads the metadata")

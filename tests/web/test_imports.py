@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from starshl import StarRidge
-from starshl.collection import Collection
-from starshl.web.searcher import Searcher
+from starshl.collection.collection import Collection
+from starshl.service.searcher import Searcher
 
 from .asking import ended
 
@@ -18,7 +18,7 @@ GOOD = {"vector": [0.0] * 8, "label": "a"}
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """So small that the bad line of these tests is in a later batch than the first ones."""
-    monkeypatch.setattr("starshl.web.importing._LINES_AT_ONCE", 2)
+    monkeypatch.setattr("starshl.service.bulk_import._LINES_AT_ONCE", 2)
 
 
 def imported(ask, lines, **headers):

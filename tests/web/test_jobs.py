@@ -10,13 +10,15 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from starshl import StarRidge, load
-from starshl.baselines import LSHash
-from starshl.web import fitting
-from starshl.web.errors import ConflictError
-from starshl.web.job_log import JobLog
-from starshl.web.jobs import Jobs, RunningJob
-from starshl.web.searcher import Searcher
+from starshl import StarRidge
+from starshl import load
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.service import fits as fitting
+from starshl.service.errors import ConflictError
+from starshl.service.jobs import JobLog
+from starshl.service.jobs import Jobs
+from starshl.service.jobs import RunningJob
+from starshl.service.searcher import Searcher
 
 from .asking import ended
 
@@ -63,7 +65,7 @@ def test_an_unexpected_failure_of_a_job_is_not_told_in_detail(caplog):
 
 
 def test_an_import_stores_lines_and_a_second_one_with_its_key_stores_nothing(ask, rows, monkeypatch):
-    monkeypatch.setattr("starshl.web.importing._LINES_AT_ONCE", 7)
+    monkeypatch.setattr("starshl.service.bulk_import._LINES_AT_ONCE", 7)
     content, key = lines_of(rows, label="a", metadata={"from": "file"}) + "\n", {"Idempotency-Key": "file-1"}
     job = ended(ask, ask("POST", f"{THINGS}/import", content=content, headers=key))
     assert (job["state"], job["result"], job["done"]) == ("done", {"stored": 60, "repeated": 0}, 60)
@@ -75,7 +77,7 @@ def test_an_import_stores_lines_and_a_second_one_with_its_key_stores_nothing(ask
 
 
 def test_an_import_that_was_cut_short_goes_on_where_it_stopped(ask, rows, monkeypatch):
-    monkeypatch.setattr("starshl.web.importing._LINES_AT_ONCE", 10)
+    monkeypatch.setattr("starshl.service.bulk_import._LINES_AT_ONCE", 10)
     key = {"Idempotency-Key": "file-2"}
     ended(ask, ask("POST", f"{THINGS}/import", content=lines_of(rows[:20]), headers=key))
     job = ended(ask, ask("POST", f"{THINGS}/import", content=lines_of(rows), headers=key))
@@ -98,7 +100,7 @@ def after_a_kill(running, folder, n_lines):
 def test_an_import_that_the_end_of_the_service_cut_short_says_what_is_stored_and_goes_on(
     running, folder, rows, monkeypatch
 ):
-    monkeypatch.setattr("starshl.web.importing._LINES_AT_ONCE", 10)
+    monkeypatch.setattr("starshl.service.bulk_import._LINES_AT_ONCE", 10)
     first, second_batch, go_on = running(folder), threading.Event(), threading.Event()
     add = Searcher.add
 
@@ -154,8 +156,8 @@ def test_a_job_that_had_changed_nothing_when_the_service_was_killed_says_so(runn
 
 
 def test_the_log_of_jobs_forgets_what_is_forgotten(tmp_path, monkeypatch):
-    monkeypatch.setattr("starshl.web.jobs._KEPT", 3)
-    monkeypatch.setattr("starshl.web.job_log._MOST_LINES", 10)
+    monkeypatch.setattr("starshl.service.jobs._KEPT", 3)
+    monkeypatch.setattr("starshl.service.jobs._MOST_LINES", 10)
     log = JobLog(tmp_path / "things.jobs")
     jobs = Jobs({"things": log})
     names = []
@@ -204,7 +206,7 @@ def test_the_process_of_a_fit_ends_without_a_crash(rows, tmp_path):
     np.save(tmp_path / "rows.npy", rows)
     (tmp_path / "labels.json").write_text(json.dumps([None] * len(rows)))
     (tmp_path / "request.json").write_text(json.dumps(["LSHash", 8, 0, {}]))
-    command = [sys.executable, "-m", "starshl.web.fitting", str(tmp_path)]
+    command = [sys.executable, "-m", "starshl.service.fits", str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert (process.wait(60), process.stderr.read()) == (0, b"")
     assert (tmp_path / "hasher.star").exists()

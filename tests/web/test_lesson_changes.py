@@ -4,8 +4,8 @@ import html
 import json
 import re
 
-from starshl.collection import Collection
-from starshl.teaching.events import JOURNAL
+from starshl.collection.collection import Collection
+from starshl.labeling.events import JOURNAL
 
 from .asking import lesson
 

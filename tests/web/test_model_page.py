@@ -5,9 +5,10 @@ import re
 import numpy as np
 import pytest
 
-from starshl import Collection, StarRidge
-from starshl.codebooks import Codebook
-from starshl.web.places import codeword_places
+from starshl import Collection
+from starshl import StarRidge
+from starshl.codes.codebook import Codebook
+from starshl.service.explorer.map import codeword_places
 
 from .asking import current_codes, lesson, page, waited
 

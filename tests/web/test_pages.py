@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from starlette.datastructures import QueryParams
 
-from starshl import Collection, StarRidge
-from starshl.web.http.app import PARTS
-from starshl.web.http.guard import needed_right
-from starshl.web.http.pages.question import Question
-from starshl.web.http.pages.teach import keys_of
-from starshl.web.portraits import portrait_of
-from starshl.web.side_by_side import SideBySide
-from starshl.web.tokens import READ
+from starshl import Collection
+from starshl import StarRidge
+from starshl.service.app import PARTS
+from starshl.service.http.access import needed_right
+from starshl.service.explorer.question import Question
+from starshl.service.explorer.teach import keys_of
+from starshl.service.explorer.exploration import portrait_of
+from starshl.service.comparison import SideBySide
+from starshl.service.settings import READ
 
 from .asking import PAGE, lesson, page, waited
 from .drawn import BLUE
@@ -200,9 +201,9 @@ def test_a_query_is_described_where_only_some_rows_had_labels_that_are_words(tmp
 
 
 def test_exact_search_finds_what_a_sort_of_all_distances_finds(folder, rows):
-    from starshl.web import Searcher
-    from starshl.web.jobs import RunningJob
-    from starshl.web.side_by_side import SideBySide
+    from starshl.service.searcher import Searcher
+    from starshl.service.jobs import RunningJob
+    from starshl.service.comparison import SideBySide
 
     searcher = Searcher(folder)
     other_ways = SideBySide(searcher)
@@ -229,7 +230,7 @@ def test_all_labels_can_be_taken_away_as_a_table(ask):
 
 def test_the_model_and_the_whole_collection_can_be_taken_away(ask, tmp_path):
     from starshl import load
-    from starshl.web.archive import read_archive
+    from starshl.service.snapshots import read_archive
 
     model = ask("GET", "/explore/things/export/model.star", root="")
     assert model.headers["content-disposition"] == 'attachment; filename="things-model.star"'

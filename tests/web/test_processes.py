@@ -13,8 +13,9 @@ from contextlib import suppress
 import httpx
 import pytest
 
-from starshl.client import Client, Retries
-from starshl.collection import Collection
+from starshl.client.synchronous import Client
+from starshl.client.transport import Retries
+from starshl.collection.collection import Collection
 
 SERVE = [sys.executable, "-m", "starshl.cli.main", "serve"]
 
@@ -203,7 +204,7 @@ def test_a_collection_that_another_process_writes_to_is_refused(starshl_words, f
 
 
 def test_a_missing_extra_is_named_with_the_line_that_installs_it(starshl_words, folder, monkeypatch):
-    for name in [name for name in sys.modules if name.startswith("starshl.web.http")]:
+    for name in [name for name in sys.modules if name.startswith("starshl.service.http")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     result = starshl_words("serve", folder, "--port", 0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from starshl.web.lessons import label_from_text
+from starshl.collection.items import label_from_text
 
 from .asking import page
 

@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from starshl.client import AsyncClient, Client, ServiceProblem
-from starshl.collection import Collection
-from starshl.features import Text
-from starshl.web import Service, raw
-from starshl.web.http import create_app
+from starshl.client.asynchronous import AsyncClient
+from starshl.client.synchronous import Client
+from starshl.client.transport import ServiceProblem
+from starshl.collection.collection import Collection
+from starshl.data.features.text import Text
+from starshl.service.service import Service
+from starshl.service import inputs as raw
+from starshl.service.app import create_app
 
 from .conftest import InProcess
 from .drawn import BLUE, COLORS, encoded
@@ -186,7 +189,7 @@ def test_a_collection_says_what_its_items_are(ask):
 
 
 def test_a_missing_library_is_a_problem_with_the_install_line(ask, monkeypatch):
-    from starshl._extras import require
+    from starshl._common.extras import require
 
     monkeypatch.setattr(Text, "transform", lambda *_: require("no_such_library", extra="network"))
     monkeypatch.setattr(raw, "open_picture", lambda *_, **__: require("no_such_library", extra="network"))

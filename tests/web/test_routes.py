@@ -200,7 +200,7 @@ def test_an_unexpected_error_tells_the_client_nothing_but_its_id(ask, monkeypatc
     def broken(*_, **__):
         raise RuntimeError("secret detail")
 
-    monkeypatch.setattr("starshl.web.searcher.Searcher.info", broken)
+    monkeypatch.setattr("starshl.service.searcher.Searcher.info", broken)
     response = ask("GET", THINGS, headers={"X-Request-Id": "mine-1"})
     assert "secret" not in response.text
     problem(response, 500, "internal-error")
@@ -213,9 +213,9 @@ def test_request_ids_that_could_forge_a_log_are_replaced(shared):
 
 
 def test_each_request_is_logged_without_secrets(shared, caplog):
-    with caplog.at_level("INFO", logger="starshl.web.requests"):
+    with caplog.at_level("INFO", logger="starshl.service.requests"):
         shared("GET", f"{THINGS}/items?limit=77", headers={"Authorization": "Bearer secretsecretsecret"})
-    (record,) = [record for record in caplog.records if record.name == "starshl.web.requests"]
+    (record,) = [record for record in caplog.records if record.name == "starshl.service.requests"]
     assert (record.fields["method"], record.fields["path"], record.fields["status"]) == (
         "GET",
         f"/api/v1{THINGS}/items",

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
 
-from starshl.web import Service
-from starshl.web.http import create_app
+from starshl.service.service import Service
+from starshl.service.app import create_app
 
 schemathesis = pytest.importorskip("schemathesis")
 pytest.importorskip("schemathesis.specs.openapi.checks")

@@ -5,11 +5,16 @@ import threading
 import numpy as np
 import pytest
 
-from starshl.baselines import LSHash
-from starshl.collection import Collection
-from starshl.web import Searcher, Service
-from starshl.web.errors import KeyReusedError, NotWritableError, UnknownError
-from starshl.web.requests import NewItems, SearchOptions, WriteKey
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
+from starshl.service.searcher import Searcher
+from starshl.service.service import Service
+from starshl.service.errors import KeyReusedError
+from starshl.service.errors import NotWritableError
+from starshl.service.errors import UnknownError
+from starshl.service.requests import NewItems
+from starshl.service.requests import SearchOptions
+from starshl.service.requests import WriteKey
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from starshl.baselines import LSHash
-from starshl.collection import Collection
-from starshl.web import Service
-from starshl.web.jobs import RunningJob
-from starshl.web.requests import NewItems
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
+from starshl.service.service import Service
+from starshl.service.jobs import RunningJob
+from starshl.service.requests import NewItems
 
 
 @pytest.fixture

@@ -7,17 +7,22 @@ import threading
 
 import pytest
 
-from starshl.collection import Collection
+from starshl.collection.collection import Collection
 from starshl.collection.folder import is_own_file
 from starshl.exceptions import CollectionError
-from starshl.importing import import_texts
-from starshl.web import Searcher, Service
-from starshl.web.archive import read_archive, write_archive
-from starshl.web.errors import ConflictError, UnknownError
-from starshl.web.gate import Gate
-from starshl.web.raw import picture_and_preview, picture_vector, text_vectors
-from starshl.web.requests import NewItems
-from starshl.web.snapshots import SnapshotFolder
+from starshl.collection.importing.texts import import_texts
+from starshl.service.searcher import Searcher
+from starshl.service.service import Service
+from starshl.service.snapshots import read_archive
+from starshl.service.snapshots import write_archive
+from starshl.service.errors import ConflictError
+from starshl.service.errors import UnknownError
+from starshl.service.lock import Gate
+from starshl.service.inputs import picture_and_preview
+from starshl.service.inputs import picture_vector
+from starshl.service.inputs import text_vectors
+from starshl.service.requests import NewItems
+from starshl.service.snapshots import SnapshotFolder
 
 THINGS = "/collections/things"
 

@@ -10,9 +10,11 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from starshl.web import Service
-from starshl.web.http import create_app, server
-from starshl.web.settings import Limits, Settings
+from starshl.service.service import Service
+from starshl.service.app import create_app
+from starshl.service.http import server as server
+from starshl.service.settings import Limits
+from starshl.service.settings import Settings
 
 SMALL = Limits(body_bytes=20_000, upload_bytes=400_000)
 # Short enough to wait for, and long enough for a busy machine to send what has to arrive in time.
@@ -186,7 +188,7 @@ def test_a_request_that_takes_too_long_is_answered_and_others_are_too_many(folde
     limits = Limits(request_seconds=2, requests_at_once=2)
     with served(folder, limits) as port:
         release = threading.Event()
-        monkeypatch.setattr("starshl.web.searcher.searched", lambda *_: release.wait(60) and [])
+        monkeypatch.setattr("starshl.service.searcher.searched", lambda *_: release.wait(60) and [])
         url = f"http://127.0.0.1:{port}"
         statuses = []
 

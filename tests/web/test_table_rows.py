@@ -6,11 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from starshl import Collection, StarRidge
-from starshl.client import Client, ServiceProblem
-from starshl.features import Impute, PreparedHasher, Scale, TableFeatures
-from starshl.web import Service
-from starshl.web.http import BackgroundServer, create_app
+from starshl import Collection
+from starshl import StarRidge
+from starshl.client.synchronous import Client
+from starshl.client.transport import ServiceProblem
+from starshl.data.features.numeric import Impute
+from starshl.hashers.prepared import PreparedHasher
+from starshl.data.features.numeric import Scale
+from starshl.data.features.table import TableFeatures
+from starshl.service.service import Service
+from starshl.service.http.server import BackgroundServer
+from starshl.service.app import create_app
 
 from .asking import page, waited
 from .conftest import InProcess

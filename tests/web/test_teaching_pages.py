@@ -4,12 +4,15 @@ import re
 import threading
 import time
 
-from starshl.baselines import LSHash
-from starshl.collection import Collection
-from starshl.teaching import Lesson
-from starshl.web.settings import Settings
-from starshl.web.tokens import READ, WRITE, Token, Tokens
-from starshl.web.workshop import Workshop
+from starshl.hashers.baselines.lsh import LSHash
+from starshl.collection.collection import Collection
+from starshl.labeling.lesson import Lesson
+from starshl.service.settings import Settings
+from starshl.service.settings import READ
+from starshl.service.settings import WRITE
+from starshl.service.settings import Token
+from starshl.service.settings import Tokens
+from starshl.service.workspace import Workshop
 
 from .asking import PAGE, current_codes, lesson, page, waited
 

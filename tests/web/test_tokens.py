@@ -6,11 +6,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from starshl.web.http import rates
-from starshl.web.http.app import PARTS
-from starshl.web.http.guard import needed_right
-from starshl.web.settings import Limits, Settings
-from starshl.web.tokens import READ, WRITE, Token, Tokens, read_tokens
+from starshl.service.http import access as rates
+from starshl.service.app import PARTS
+from starshl.service.http.access import needed_right
+from starshl.service.settings import Limits
+from starshl.service.settings import Settings
+from starshl.service.settings import READ
+from starshl.service.settings import WRITE
+from starshl.service.settings import Token
+from starshl.service.settings import Tokens
+from starshl.service.settings import read_tokens
 
 READER, WRITER, EXPIRED = "reader-" + "r" * 20, "writer-" + "w" * 20, "expired-" + "e" * 20
 OPEN = {("GET", "/api/v1/health/live"), ("GET", "/api/v1/health/ready")}

@@ -5,10 +5,11 @@ import threading
 
 import pytest
 
-from starshl.collection import Collection
-from starshl.web import Service
-from starshl.web.errors import ConflictError
-from starshl.web.http.pages import cards, exploration
+from starshl.collection.collection import Collection
+from starshl.service.service import Service
+from starshl.service.errors import ConflictError
+from starshl.service.explorer import rendering as cards
+from starshl.service.explorer import exploration as exploration
 
 from .asking import lesson, page
 

@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._words import counted
+from .._common.words import counted
 from .options import Port, load_model
 from .outputs import check_output_folder
 from .rows import RowOptions, read_partitions
 
 if TYPE_CHECKING:
-    from ..base import BaseHasher
+    from ..hashers.base import BaseHasher
     from .hashers import StepOptions
 
-__all__ = ["Cluster", "app", "encode_on_cluster", "fit_on_cluster", "refuse_steps"]
-
 app = typer.Typer(no_args_is_help=True, help="Dask clusters for fit and encode.")
-
 Cluster = Annotated[
     str | None,
     typer.Option(
@@ -47,7 +44,7 @@ def local(workers: Workers = None, port: Port = 0) -> None:
     import signal
     import threading
 
-    from ..distributed import local_cluster
+    from ..distributed.engine import local_cluster
 
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -72,7 +69,7 @@ def encode_on_cluster(
     progress: bool,
 ) -> dict[str, Any]:
     """Encode a source of any size into a folder of codes; return what `--json` prints."""
-    from ..distributed import encode
+    from ..distributed.encoding import encode
 
     check_output_folder(folder)
     hasher = load_model(model)
@@ -102,7 +99,7 @@ def encode_on_cluster(
 
 def fit_on_cluster(address: str, hasher: BaseHasher, X: Any, y: Any) -> BaseHasher:
     """Fit a hasher on the rows of a source."""
-    from ..distributed import fit
+    from ..distributed.training import fit
 
     return fit(hasher, X, y, client=address)
 

@@ -14,19 +14,17 @@ import typer
 from .options import AsJson
 
 if TYPE_CHECKING:
-    from ..datasets import Description
+    from ..data.datasets.store import Description
 
 app = typer.Typer(no_args_is_help=True, help="List, fetch and locate data sets.")
-
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A name from `starshl data list`.")]
-
 _EXIT_FAILURE = 1
 
 
 @app.command("list")
 def list_sets(as_json: AsJson = False) -> None:
     """List all data sets: sizes, places, sources and notes."""
-    from .. import datasets
+    from ..data import datasets
 
     with _failures_as_sentences():
         sets = datasets.describe_all()
@@ -47,7 +45,7 @@ def get(name: Name, as_json: AsJson = False) -> None:
 
     It goes into the user's cache, unless it is on this machine already.
     """
-    from .. import datasets
+    from ..data import datasets
 
     with _failures_as_sentences():
         if datasets.describe(name).where != "package":
@@ -62,7 +60,7 @@ def path(name: Name, as_json: AsJson = False) -> None:
 
     The exit code is 1 if it is not on this machine.
     """
-    from .. import datasets
+    from ..data import datasets
 
     with _failures_as_sentences():
         about = datasets.describe(name)
@@ -76,7 +74,7 @@ def path(name: Name, as_json: AsJson = False) -> None:
 
 
 def _print_place(name: str, as_json: bool, extra: dict[str, Any] | None = None) -> None:
-    from .. import datasets
+    from ..data import datasets
 
     about = datasets.describe(name)
     if as_json:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from .options import AsJson, Jobs, print_json, print_table
 from .outputs import check_output_folder
 
 if TYPE_CHECKING:
-    from ..paper.digits_demo import Demonstration
-
-__all__ = ["compare_on_digits", "demo"]
+    from ..reproduction.demo import Demonstration
 
 N_DRAWN = 4
 _BYTES_PER_IMAGE = 64
-
 Bits = Annotated[int, typer.Option("--bits", "-b", metavar="N", min=1, help="Length of the codes.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Draws queries, hidden labels and starts.")]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the page.")]
@@ -48,14 +47,14 @@ def compare_on_digits(
     n_bits: int, *, seed: int = 0, jobs: int | None = None, announce: Callable[[str], None] = lambda text: None
 ) -> Demonstration:
     """Fit each method, then search the training rows for queries that no method has seen."""
-    from ..paper.digits_demo import demonstrate
+    from ..reproduction.demo import demonstrate
 
     return demonstrate(n_bits, seed=seed, jobs=jobs, announce=announce)
 
 
 def write_page(found: Demonstration, output: Path) -> Path:
     """Write the page about the demonstration and return its path."""
-    from ..paper.demo_page import write_demo_page
+    from ..reproduction.demo import write_demo_page
 
     return write_demo_page(found, output)
 
@@ -114,9 +113,9 @@ def _print_figures(
 def _print_results(comparison: dict[str, Any]) -> None:
     from sklearn.datasets import load_digits
 
-    from ..paper.demo_page import NEXT_STEPS
-    from ..paper.digits_demo import LABELS_PER_CLASS, SOME_LABELS
-    from ._pictures import draw_side_by_side
+    from ..reproduction.demo import LABELS_PER_CLASS, NEXT_STEPS, SOME_LABELS
+
+    pass
 
     typer.echo(
         f"Digits: {comparison['n_queries']} queries among {comparison['n_database']} images, "
@@ -146,3 +145,41 @@ def _print_results(comparison: dict[str, Any]) -> None:
     width = max(len(command) for command, _ in NEXT_STEPS)
     for command, what in NEXT_STEPS:
         typer.echo(f"  {command:<{width}}  # {what}")
+
+
+# Small gray images as text.
+
+_BLOCKS, _ASCII = " ░▒▓█", " .:+#"
+
+
+def draw_side_by_side(images: np.ndarray, captions: Sequence[str], *, blocks: bool | None = None) -> str:
+    """Draw images of shape (n, height, width) with values from 0 to 1, each under its caption.
+
+    ``blocks`` asks for block characters, by default where standard output can print them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> print(draw_side_by_side(np.eye(2)[None], ["unit"], blocks=False))
+    unit
+    ##
+      ##
+    """
+    if blocks is None:
+        blocks = _can_print_blocks()
+    shades = np.array(list(_BLOCKS if blocks else _ASCII))
+    levels = np.clip((images * len(shades)).astype(int), 0, len(shades) - 1)
+    # A character is about twice as high as wide, so a pixel takes two.
+    drawings = [["".join(np.repeat(shades[row], 2)) for row in image] for image in levels]
+    width = 2 * images.shape[2]
+    columns = [[caption, *drawing] for caption, drawing in zip(captions, drawings, strict=True)]
+    lines = (" ".join(cell[:width].ljust(width) for cell in line) for line in zip(*columns, strict=True))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _can_print_blocks() -> bool:
+    try:
+        _BLOCKS.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True

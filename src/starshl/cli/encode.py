@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._words import counted
+from .._common.words import counted
 from .cluster import Cluster, encode_on_cluster
 from .options import (
     AsJson,
@@ -29,11 +29,9 @@ from .outputs import CODE_FILES, check_output, write_codes
 from .rows import RowOptions, label_file, read_rows
 
 if TYPE_CHECKING:
-    from ..base import BaseHasher
-    from ..codes import BinaryCodes
-    from ..tables import Table
-
-__all__ = ["encode", "encode_rows", "encode_table"]
+    from ..codes.binary import BinaryCodes
+    from ..data.tables.reading import Table
+    from ..hashers.base import BaseHasher
 
 Output = Annotated[
     Path,
@@ -142,9 +140,9 @@ def encode_table(hasher: BaseHasher, table: Table, *, database: bool, progress: 
     """Return the codes of a table; rows that are still in its file are read block by block."""
     import numpy as np
 
-    from .._progress import row_progress
-    from ..distributed.blocks import encode_blocks
-    from ..tables import RowSource
+    from .._common.progress import row_progress
+    from ..data.tables.row_source import RowSource
+    from ..hashers.fitting import encode_blocks
 
     rows: Any = table.X
     if not isinstance(rows, RowSource):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import typer
 
-__all__ = ["EXAMPLES", "add_examples"]
-
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "fit": (
         "starshl fit train.csv --labels kind -o model.star",

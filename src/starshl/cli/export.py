@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._words import counted
+from .._common.words import counted
 from .options import AsJson, Progress, load_model, print_json, progress_shown, split_names
 from .outputs import check_output
 
 if TYPE_CHECKING:
-    from ..base import BaseHasher
-
-__all__ = ["export", "export_onnx", "export_page"]
+    from ..hashers.base import BaseHasher
 
 Source = Annotated[
     Path, typer.Argument(metavar="MODEL|COLLECTION", help="A model file, or the folder of a collection.")
@@ -40,8 +38,6 @@ Precision = Annotated[
         help="Precision of the rows and the arithmetic of the .onnx file: float64 or float32.",
     ),
 ]
-
-
 Page = Annotated[
     Path | None,
     typer.Option(
@@ -133,7 +129,7 @@ def export_page(
             f"{str(source)!r} is not the folder of a collection, and --page shows the items of a collection. Make one "
             "with `starshl index build`."
         )
-    from ..export import write_search_page
+    from ..export.search_page import write_search_page
     from .index.common import opened
 
     track = _tracked if progress_shown(progress) else None
@@ -161,9 +157,8 @@ def _parse_shape(text: str) -> tuple[int, ...]:
 def export_onnx(source: Path, path: Path, outputs: tuple[str, ...] | None, precision: str) -> dict[str, Any]:
     """Write one ONNX file; return what `--json` prints."""
     check_output(path, _files_of(source), suffixes=(".onnx",))
-    from ..export import to_onnx
-    from ..export.latency import single_row_latency
-    from ..features import inner_hasher
+    from ..export.onnx_model import single_row_latency, to_onnx
+    from ..hashers.prepared import inner_hasher
 
     hasher = _hasher_of(source)
     names = list(outputs or ("codes",))

@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .cluster import Cluster, fit_on_cluster, refuse_steps
-from .hashers import StepOptions, choose_method, make_hasher, parse_settings, with_steps
-from .lengths import model_files, parse_lengths, save_together
+from .hashers import (
+    StepOptions,
+    choose_method,
+    make_hasher,
+    model_files,
+    parse_lengths,
+    parse_settings,
+    save_together,
+    with_steps,
+)
 from .options import (
     AsJson,
     Decimal,
@@ -31,10 +39,8 @@ from .outputs import check_output
 from .rows import RowOptions, is_in_file, is_url, label_file, read_partitions, read_rows
 
 if TYPE_CHECKING:
-    from ..base import BaseHasher
-    from ..tables import Table
-
-__all__ = ["fit", "fit_models"]
+    from ..data.tables.reading import Table
+    from ..hashers.base import BaseHasher
 
 Output = Annotated[
     Path,
@@ -191,10 +197,10 @@ def fit_models(
 
     import numpy as np
 
-    from .._validation import check_labels
-    from ..features import inner_hasher
-    from ..features.roles import column_roles
-    from ..lengths import fit_lengths
+    from .._common.validation import check_labels
+    from ..hashers.fitting import fit_lengths
+    from ..hashers.model_card import column_roles
+    from ..hashers.prepared import inner_hasher
 
     start = perf_counter()
     fitting = {} if cluster is None else {"fit": partial(fit_on_cluster, cluster)}
@@ -235,7 +241,7 @@ def fit_models(
 
 def _missing_cells(table: Table) -> dict[str, int]:
     """Return how many cells are missing in each column with a name in which any are."""
-    from ..features.impute import is_missing
+    from ..data.features.numeric import is_missing
 
     if table.feature_names is None or is_in_file(table):
         return {}
@@ -254,7 +260,7 @@ def _origin(source: Path) -> dict[str, Any]:
 
 
 def _describe(hasher: BaseHasher, file: Path) -> dict[str, Any]:
-    from ..features import inner_hasher
+    from ..hashers.prepared import inner_hasher
 
     learner = inner_hasher(hasher)
     objective = getattr(learner, "objective_history_", None)
@@ -269,7 +275,7 @@ def _describe(hasher: BaseHasher, file: Path) -> dict[str, Any]:
 
 def _sentences(summary: dict[str, Any], table: Table, *, labels_named: bool) -> str:
     """Return what was learned from what, the files, what each column became, and what the fit chose."""
-    from ..features.roles import roles_sentence
+    from ..hashers.model_card import roles_sentence
 
     label_origin = f" by {table.label_column}" if not labels_named and table.label_column else ""
     labeled = f"{summary['n_labeled']:,} of {summary['n_rows']:,} rows labeled{label_origin}"

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..base import BaseHasher
-    from ..tables import Table
-
-__all__ = ["StepOptions", "choose_method", "make_hasher", "parse_settings", "with_steps"]
+    from ..data.tables.reading import Table
+    from ..hashers.base import BaseHasher
 
 # Words that only one of the two methods knows, for a parameter that both have.
 _WORDS_OF_STAR_SHL = {("unlabeled", "nearest"), ("kernels", "graph")}
 _WORDS_OF_STAR_RIDGE = {("unlabeled", "ignore")}
-
 _PYTHON_WORDS = {"True": True, "False": False, "None": None}  # JSON has its own spelling, which works too
 
 
@@ -34,7 +34,7 @@ def _only_in(method: str, other: str, params: dict[str, Any], words: set[tuple[s
     """Return the settings that one method has and the other has not."""
     from inspect import signature
 
-    from ..catalog import get_class
+    from ..hashers.catalog import get_class
 
     known, known_by_other = (signature(get_class(name)).parameters for name in (method, other))
     chosen_by_word = {name for name, _ in _WORDS_OF_STAR_SHL | _WORDS_OF_STAR_RIDGE}
@@ -54,7 +54,7 @@ def make_hasher(
     """Return an unfitted hasher; refuse parameters that its class does not have."""
     from inspect import signature
 
-    from ..catalog import get_class
+    from ..hashers.catalog import get_class
 
     params = params or {}
     hasher_class = get_class(method)
@@ -88,7 +88,9 @@ class StepOptions:
 
 def with_steps(hasher: BaseHasher, table: Table, options: StepOptions) -> BaseHasher:
     """Return the hasher together with the preprocessing that the options ask for."""
-    from ..features import Impute, PreparedHasher, Scale, TableFeatures
+    from ..data.features.numeric import Impute, Scale
+    from ..data.features.table import TableFeatures
+    from ..hashers.prepared import PreparedHasher
 
     if options.read_text:
         column = None if options.text is None else _position(options.text, table)
@@ -107,7 +109,7 @@ def _position(column: str, table: Table) -> int:
 
 def parse_settings(settings: list[str] | None) -> dict[str, Any]:
     """Return parameters from words of the form NAME=VALUE."""
-    from .._json import parse_json
+    from .._common.strict_json import parse_json
 
     params: dict[str, Any] = {}
     for setting in settings or ():
@@ -119,3 +121,45 @@ def parse_settings(settings: list[str] | None) -> dict[str, Any]:
         except ValueError:
             params[name] = text
     return params
+
+
+# Several code lengths from one command: which models there are, what their files are called, how they are saved.
+
+
+def parse_lengths(text: str) -> tuple[int, ...]:
+    """Return the code lengths in text such as "32" or "8,16,32,64"."""
+    try:
+        lengths = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(
+            f"--bits got {text!r}; give a number such as 32, or several separated by commas, such as 8,16,32,64."
+        ) from None
+    if min(lengths) < 1:
+        raise ValueError(f"--bits got {text!r}; every length must be at least 1.")
+    if len(set(lengths)) < len(lengths):
+        raise ValueError(f"--bits got {text!r}, which names a length twice. Name each length once.")
+    return lengths
+
+
+def model_files(output: Path, lengths: tuple[int, ...]) -> dict[int, Path]:
+    """Return the file of each length: the output itself for one, and model.8.star, model.16.star, ... for several."""
+    if len(lengths) == 1:
+        return {lengths[0]: output}
+    return {n_bits: output.with_name(f"{output.stem}.{n_bits}{output.suffix}") for n_bits in lengths}
+
+
+def save_together(hashers: list[BaseHasher], files: list[Path]) -> None:
+    """Write all model files; if one of them cannot be written, none appears."""
+    from .._common.files import draft_folder
+
+    if len(files) == 1:
+        hashers[0].save(files[0])
+        return
+    drafts = draft_folder(files[0])
+    try:
+        for hasher, file in zip(hashers, files, strict=True):
+            hasher.save(drafts / file.name)
+        for file in files:
+            os.replace(drafts / file.name, file)
+    finally:
+        shutil.rmtree(drafts, ignore_errors=True)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .index.common import busy, check_new_folder
-from .kept_features import KeptFeatures, keep_features
 from .options import (
     AsJson,
     Decimal,
@@ -16,22 +15,21 @@ from .options import (
     Ids,
     Input,
     Jobs,
+    KeptFeatures,
     Labels,
     NoLabels,
     Progress,
     References,
     Vectors,
+    keep_features,
     print_json,
     progress_shown,
     split_names,
 )
-from .rows import RowOptions, read_rows
-from .texts import TextColumn, about_items, read_texts
+from .rows import RowOptions, TextColumn, about_items, read_rows, read_texts
 
 if TYPE_CHECKING:
-    from ..importing import ImportSummary
-
-__all__ = ["images", "texts", "vectors"]
+    from ..collection.importing.summary import ImportSummary
 
 Pictures = Annotated[
     Path,
@@ -84,7 +82,7 @@ def images(
     Each item gets features, a code and a preview; the names of subfolders become labels. Files that cannot be read are
     skipped and listed at the end.
     """
-    from ..importing import import_pictures
+    from ..collection.importing.pictures import import_pictures
 
     check_new_folder(output)
     shown = progress_shown(progress)
@@ -110,7 +108,7 @@ def texts(
 
     Texts are described by the weights of their words. Other columns are kept as metadata.
     """
-    from ..importing import import_texts
+    from ..collection.importing.texts import import_texts
 
     check_new_folder(output)
     options = RowOptions(labels, no_labels, None, ids, references, split_names(drop), decimal=decimal)
@@ -140,7 +138,7 @@ def vectors(
 
     Other columns are kept as metadata, and those that --metadata names.
     """
-    from ..importing import import_vectors
+    from ..collection.importing.vectors import import_vectors
 
     check_new_folder(output)
     options = RowOptions(labels, no_labels, vectors, ids, references, split_names(drop), decimal=decimal)

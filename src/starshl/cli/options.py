@@ -11,31 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from ..base import BaseHasher
-
-__all__ = [
-    "AsJson",
-    "Decimal",
-    "Drop",
-    "Ids",
-    "Input",
-    "Jobs",
-    "Labels",
-    "Model",
-    "NoLabels",
-    "Port",
-    "Progress",
-    "References",
-    "Seed",
-    "Source",
-    "Vectors",
-    "load_model",
-    "print_json",
-    "print_table",
-    "progress_shown",
-    "refuse_collection",
-    "split_names",
-]
+    from ..data.tables.reading import Table
+    from ..hashers.base import BaseHasher
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by `starshl fit`.")]
 _ROWS = typer.Argument(
@@ -114,7 +91,7 @@ def progress_shown(progress: bool | None) -> bool:
 
 def load_model(path: Path, jobs: int | None = None) -> BaseHasher:
     """Open a model file for use with ``jobs`` threads."""
-    from ..catalog import load
+    from ..hashers.catalog import load
 
     refuse_collection(path)
     hasher = load(path)
@@ -162,3 +139,24 @@ def _plain(value: object) -> object:
     if hasattr(value, "tolist"):
         return value.tolist()
     return str(value)
+
+
+# The option --metadata: columns that a model uses, kept as metadata, too.
+
+KeptFeatures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metadata",
+        metavar="COLUMN,...",
+        help="Columns that the codes come from to keep as metadata, too, so that hits show them and filters find them; "
+        "`all` keeps all of them. May be repeated.",
+    ),
+]
+
+
+def keep_features(table: Table, words: list[str] | None) -> Table:
+    """Return a table whose metadata have the features that --metadata names."""
+    from ..data.tables.reading import with_kept_features
+
+    names, features = split_names(words), table.feature_names or ()
+    return with_kept_features(table, features if names == ("all",) and "all" not in features else names)

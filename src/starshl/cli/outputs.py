@@ -5,24 +5,14 @@ from __future__ import annotations
 import io
 import tempfile
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
-    import numpy as np
-
-    from ..codes import BinaryCodes
-    from .predictions import Predictions
-
-__all__ = [
-    "CODE_FILES",
-    "LABEL_FILES",
-    "PROBABILITY_FILES",
-    "check_output",
-    "check_output_folder",
-    "write_codes",
-    "write_labels",
-]
+    from ..codes.binary import BinaryCodes
 
 CODE_FILES = (".npy", ".npz", ".csv")
 _CSV_BLOCK = 10_000  # rows that are text in memory at a time
@@ -61,8 +51,8 @@ def write_codes(path: Path, codes: BinaryCodes, y: np.ndarray | None = None) -> 
     """Write codes: .npy packed bytes; .npz ``packed``, ``n_bits`` and perhaps ``y``; .csv one column per bit."""
     import numpy as np
 
-    from .._files import replacing_file
-    from .._threads import tiles
+    from .._common.files import replacing_file
+    from .._common.threads import tiles
 
     with replacing_file(path) as file:
         if path.suffix.lower() == ".npy":
@@ -82,7 +72,7 @@ def write_labels(path: Path, predictions: Predictions) -> None:
     """Write labels: a .npy vector, a .csv with a column named label, or an .npz with probabilities."""
     import numpy as np
 
-    from .._files import write_atomically
+    from .._common.files import write_atomically
 
     buffer = io.BytesIO()
     labels = _without_objects(predictions.marked)
@@ -140,3 +130,77 @@ def _without_objects(labels: np.ndarray) -> np.ndarray:
     if labels.dtype.kind != "O":
         return labels
     return np.array(["" if label is None or label != label else str(label) for label in labels], dtype=str)
+
+
+# Predictions: labels of rows, perhaps with probabilities, and perhaps with rows that were rejected.
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """What a model says of rows.
+
+    Parameters
+    ----------
+    labels : array of shape (n_rows,), the predicted label, also where it was rejected
+    rejected : bool array of shape (n_rows,)
+    classes : array of shape (n_classes,)
+    proba : array of shape (n_rows, n_classes) of probabilities, None if they were not asked for
+    novelty : array of shape (n_rows,), None if rows are not to be rejected
+    """
+
+    labels: np.ndarray
+    rejected: np.ndarray
+    classes: np.ndarray
+    proba: np.ndarray | None = None
+    novelty: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, classifier: Any, X: Any, *, proba: bool = False, reject: float | None = None) -> Predictions:
+        """Ask a classifier."""
+        import numpy as np
+
+        labels = classifier.predict(X)
+        shares = classifier.predict_proba(X) if proba else None
+        if reject is None:
+            return cls(labels, np.zeros(len(labels), dtype=bool), classifier.classes_, shares)
+        novelty = classifier.novelty(X)
+        return cls(labels, novelty >= 1.0 - reject, classifier.classes_, shares, novelty)
+
+    @property
+    def confidence(self) -> np.ndarray | None:
+        """The probability of each predicted label."""
+        import numpy as np
+
+        if self.proba is None:
+            return None
+        return self.proba[np.arange(len(self.proba)), np.searchsorted(self.classes, self.labels)]
+
+    @property
+    def marked(self) -> np.ndarray:
+        """The labels, marked as unlabeled where they were rejected."""
+        from ..hashers.star.novelty import marked_labels
+
+        return marked_labels(self.labels, self.rejected) if self.rejected.any() else self.labels
+
+    def answers(self) -> list[Any]:
+        """Return the labels, None where they were rejected."""
+        return [None if no else label for label, no in zip(self.labels.tolist(), self.rejected, strict=True)]
+
+    def totals(self) -> dict[str, Any]:
+        """Return figures about all rows."""
+        found: dict[str, Any] = {}
+        if self.confidence is not None:
+            found["mean_confidence"] = float(self.confidence.mean())
+        if self.novelty is not None:
+            found["n_rejected"] = int(self.rejected.sum())
+        return found
+
+    def listed(self) -> dict[str, Any]:
+        """Return everything, as lists."""
+        found: dict[str, Any] = {}
+        if self.proba is not None and self.confidence is not None:
+            found |= {"confidence": self.confidence.tolist(), "classes": self.classes.tolist()}
+            found["probabilities"] = self.proba.tolist()
+        if self.novelty is not None:
+            found["novelty"] = self.novelty.tolist()
+        return found | {"predictions": self.answers()}

@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._words import counted
+from .._common.words import counted
 from .options import AsJson, Decimal, Drop, Input, Jobs, Model, Vectors, load_model, print_json, split_names
-from .outputs import LABEL_FILES, PROBABILITY_FILES, check_output, write_labels
-from .predictions import Predictions
+from .outputs import LABEL_FILES, PROBABILITY_FILES, Predictions, check_output, write_labels
 from .rows import RowOptions, label_file, read_rows
 
 if TYPE_CHECKING:
-    from ..base import BaseHasher
-    from ..tables import Table
-
-__all__ = ["predict", "predict_rows"]
+    from ..data.tables.reading import Table
+    from ..hashers.base import BaseHasher
 
 Output = Annotated[
     Path | None,
@@ -119,7 +116,7 @@ def predict_rows(
 
 
 def _check_predicts(hasher: BaseHasher, model: Path, *, proba: bool, reject: float | None) -> None:
-    from ..features import inner_hasher
+    from ..hashers.prepared import inner_hasher
 
     name = type(inner_hasher(hasher)).__name__
     if not hasattr(hasher, "predict"):
@@ -154,7 +151,7 @@ def _rejected_phrase(summary: dict[str, Any]) -> str:
 
 def _compare(hasher: BaseHasher, table: Table, predictions: Predictions) -> dict[str, Any]:
     """Return the accuracy of rows that were not rejected, and how many come from the training of the model."""
-    from .._validation import check_labels
+    from .._common.validation import check_labels
 
     predicted = predictions.labels
     labeled = check_labels(table.y, len(predicted)).labeled & ~predictions.rejected
@@ -181,8 +178,8 @@ def _count_training_rows(hasher: BaseHasher, table: Table) -> int | None:
     """Count rows that are among those the model keeps from its training; None if it keeps none to compare with."""
     import numpy as np
 
-    from ..features import PreparedHasher, inner_hasher
-    from ..fit_records import data_digest
+    from ..hashers.fit_record import data_digest
+    from ..hashers.prepared import PreparedHasher, inner_hasher
 
     if data_digest(table.X) == getattr(hasher, "fit_record_", {}).get("rows_sha256", ""):
         return int(table.X.shape[0])

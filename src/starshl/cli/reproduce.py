@@ -2,32 +2,233 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from .lengths import parse_lengths
+from .hashers import parse_lengths
 from .options import AsJson, print_json
-from .outputs import check_output_folder
-from .report import tell_damaged
-from .reruns import Comparison, earlier_summaries, fresh_records
+from .options import Jobs as CommonJobs
+from .outputs import check_output, check_output_folder
 
 if TYPE_CHECKING:
-    from ..evaluation import Outcome, Progress
-    from ..paper import Plan
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    from ..reproduction.executor import Progress
 
     Report: TypeAlias = Callable[[Progress], None]
+    from ..reproduction.executor import Outcome, Progress
+    from ..reproduction.plan import Plan
+    from ..reproduction.summaries import Rerun, SummaryFolder
 
-__all__ = ["reproduce", "telling_progress"]
+
+# ``starshl report``: write a report of runs that are done.
+
+EXIT_DAMAGED = 1
+_DEFAULT_RECORDS = Path("starshl-records")
+Records_report = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="RECORDS", help="A folder of run records, from `starshl reproduce`; default: starshl-records."
+    ),
+]
+Summaries_report = Annotated[
+    Path | None,
+    typer.Option(
+        "--summaries",
+        metavar="DIR",
+        help="Folder of summaries, which are enough without RECORDS. Default: the folder inside RECORDS; without "
+        "RECORDS, results/summaries in a clone of the repository.",
+    ),
+]
+Output_report = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the report.")]
+Markdown = Annotated[
+    Path | None, typer.Option("--markdown", metavar="FILE", help="Also write the Markdown version to this file.")
+]
+Pages = Annotated[
+    Path | None,
+    typer.Option(
+        "--pages",
+        metavar="DIR",
+        help="Also write results.md (the answer on one page) and results/ (its appendix and drawings) to this folder.",
+    ),
+]
+
+
+def report(
+    records: Records_report = None,
+    summaries: Summaries_report = None,
+    output: Output_report = Path("starshl-report"),
+    markdown: Markdown = None,
+    pages: Pages = None,
+    jobs: CommonJobs = -1,
+    as_json: AsJson = False,
+) -> None:
+    """Write a report of all runs.
+
+    It consists of report.html (one file, no network needed), report.md and CSV tables. Summaries alone are enough,
+    except for the pictures. Exit code 1 means that a record or a summary could not be read; the report is made from
+    the others.
+    """
+    from .._common.files import write_atomically
+    from ..reproduction.claims import check_claims
+    from ..reproduction.records import RecordFolder
+    from ..reproduction.report import default_summaries, write_pages, write_report
+
+    if summaries is None and records is None:
+        summaries = default_summaries(_DEFAULT_RECORDS)
+    records = records or _DEFAULT_RECORDS
+    check_output_folder(output)
+    if markdown is not None:
+        check_output(markdown, [*records.rglob("*"), *(() if summaries is None else summaries.rglob("*"))])
+    if pages is not None:
+        check_output_folder(pages)
+    written = write_report(records, output, summaries=summaries, n_jobs=jobs)
+    if markdown is not None:
+        write_atomically(markdown, written.markdown.read_bytes())
+    if pages is not None:
+        write_pages(written.results, pages, RecordFolder(records) if records.is_dir() else None)
+    verdicts = check_claims(written.results)
+    if as_json:
+        print_json(
+            {
+                "page": str(written.page),
+                "markdown": str(written.markdown),
+                "tables": [str(path) for path in written.tables],
+                "n_runs": sum(len(protocol.runs) for protocol in written.results.protocols),
+                "n_failed": len(written.results.failures),
+                "damaged": written.results.damaged,
+                "claims": [{"claim": v.claim, "protocol": v.protocol, "verdict": v.word} for v in verdicts],
+            }
+        )
+    else:
+        counts = ", ".join(f"{word}: {n}" for word, n in sorted(Counter(v.word for v in verdicts).items()))
+        typer.echo(f"The paper's claims, counted by protocol: {counts}.")
+        typer.echo(f"Report: {written.page}")
+    if written.results.damaged:
+        tell_damaged(written.results.damaged, records)
+        raise typer.Exit(EXIT_DAMAGED)
+
+
+def tell_damaged(damaged: list[str], records: Path) -> None:
+    """Name on standard error what could not be read."""
+    for name in damaged:
+        where, what = (records / name, "run record") if name.endswith(".run") else (name, "summary")
+        typer.echo(f"Left out: {where} is not a readable {what}. Delete it, and the run is repeated.", err=True)
+
+
+# ``starshl reproduce --again``: runs done anew, apart from earlier ones, and whether their scores are equal.
+
+_FOLDER = Path("starshl-again")
+_N_SCORES_SHOWN = 3
+
+
+def fresh_records() -> Path:
+    """Return a folder that does not exist yet."""
+    return _FOLDER / f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
+
+
+def earlier_summaries(path: Path, plan: Plan, records: Path) -> SummaryFolder:
+    """Return the summaries to compare with; refuse a folder that has none of these runs or gets the new ones."""
+    from ..reproduction.summaries import SummaryFolder
+
+    if path.resolve() == (records / "summaries").resolve():
+        raise ValueError(
+            f"--again would write the summaries of the new runs to {str(path)!r}, which it compares them with. "
+            "Name another folder with --records, or leave that out."
+        )
+    summaries = SummaryFolder(path)
+    if not any(summaries.get(planned.key) for planned in plan.runs):
+        raise ValueError(
+            f"--again compares with earlier summaries, and {str(path)!r} has none of these runs. Name a folder that "
+            "has with --summaries, choose other runs, or leave out --again."
+        )
+    return summaries
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What changed in each run, by title; None if there is nothing to compare it with."""
+
+    earlier: Path
+    reruns: dict[str, Rerun | None]
+
+    @classmethod
+    def of(cls, plan: Plan, earlier: SummaryFolder, now: SummaryFolder) -> Comparison:
+        from ..reproduction.summaries import compare_rerun
+
+        reruns: dict[str, Rerun | None] = {}
+        for planned in plan.runs:
+            before, after = earlier.get(planned.key), now.get(planned.key)
+            reruns[planned.title] = compare_rerun(before, after) if before and after else None
+        return cls(earlier.path, reruns)
+
+    @property
+    def compared(self) -> dict[str, Rerun]:
+        return {title: rerun for title, rerun in self.reruns.items() if rerun is not None}
+
+    @property
+    def n_different(self) -> int:
+        return sum(not rerun.equal for rerun in self.compared.values())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the comparison as plain values."""
+        return {
+            "compared_with": str(self.earlier),
+            "n_equal": len(self.compared) - self.n_different,
+            "n_different": self.n_different,
+            "n_not_compared": len(self.reruns) - len(self.compared),
+            "compared": {
+                title: {"equal": rerun.equal, "differences": rerun.differences, "versions": rerun.versions}
+                for title, rerun in self.compared.items()
+            },
+        }
+
+    def tell(self) -> None:
+        """Print a line for each run, then how many are equal, and which libraries have other versions."""
+        for title, rerun in self.reruns.items():
+            typer.echo(f"{_verdict(rerun)}: {title}{_told(rerun)}")
+        typer.echo(
+            f"Compared with {self.earlier} in the third digit of every score: "
+            f"{len(self.compared) - self.n_different} equal, {self.n_different} different, "
+            f"{len(self.reruns) - len(self.compared)} without an earlier summary."
+        )
+        different = [rerun for rerun in self.compared.values() if not rerun.equal]
+        versions = {(name, *pair) for rerun in different for name, pair in rerun.versions.items()}
+        if versions:
+            listed = "; ".join(f"{name} {old}, now {new or 'absent'}" for name, old, new in sorted(versions))
+            typer.echo(f"Other versions of libraries may be the cause: {listed}.")
+
+
+def _verdict(rerun: Rerun | None) -> str:
+    if rerun is None:
+        return "no earlier summary"
+    return "equal" if rerun.equal else "different"
+
+
+def _told(rerun: Rerun | None) -> str:
+    """Write the first scores that differ, and how many others do."""
+    if rerun is None or rerun.equal:
+        return ""
+    shown = [f"{name} {_number(before)}, now {_number(now)}" for name, (before, now) in rerun.differences.items()]
+    others = f"; {len(shown) - _N_SCORES_SHOWN} more" if len(shown) > _N_SCORES_SHOWN else ""
+    return f" ({'; '.join(shown[:_N_SCORES_SHOWN])}{others})"
+
+
+def _number(value: object) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else "undefined" if value is None else str(value)
+
 
 EXIT_SOME_FAILED = 1
-
 _RECORDS = Path("starshl-records")
 _SECONDS_BETWEEN_LINES = 5.0  # keeps a log readable
-
 Figures = Annotated[
     list[str] | None,
     typer.Option(
@@ -105,8 +306,12 @@ def reproduce(
     record of another run could not be read, or, with --again, that scores differ; all other runs are done. The paper's
     selection of PASCAL VOC 2007 was never published: figure pascal07 uses other rows.
     """
-    from ..evaluation import RecordFolder, SummaryFolder, execute
-    from ..paper import default_summaries, figures_named, make_plan, write_report
+    from ..reproduction.executor import execute
+    from ..reproduction.figures import figures_named
+    from ..reproduction.plan import make_plan
+    from ..reproduction.records import RecordFolder
+    from ..reproduction.report import default_summaries, write_report
+    from ..reproduction.summaries import SummaryFolder
 
     check_output_folder(output)
     figures = figures_named([name for text in figure or ["digits"] for name in _split(text, "--figure")])

@@ -3,25 +3,75 @@
 from __future__ import annotations
 
 import logging
+import threading
+import time
 import warnings
-from collections.abc import Callable
+import webbrowser
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .no_collection import no_collection_among
 from .options import Jobs, Port
 
 if TYPE_CHECKING:
-    from ..web.settings import Settings
+    from ..service.settings import Settings
 
-__all__ = ["DEMO", "Host", "ReadOnly", "TokenFile", "make_demo", "run_service", "serve"]
+
+# What to do where somebody names something that is not a collection: which command makes one of it.
+
+_TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+
+
+def no_collection_among(folders: Sequence[Path]) -> str | None:
+    """Return what to say about the first of these that is not a collection, None if all are."""
+    from ..collection.session import DATABASE
+
+    for folder in folders:
+        if not (folder / DATABASE).is_file():
+            return f"{_what_it_is(folder)} {_how_to_make_one(folder)}"
+    return None
+
+
+def _what_it_is(path: Path) -> str:
+    if not path.exists():
+        return f"There is no folder {str(path)!r}."
+    kind = "a folder of pictures" if _has_pictures(path) else "a folder" if path.is_dir() else "a file"
+    return f"{str(path)!r} is {kind}, not a collection."
+
+
+def _how_to_make_one(path: Path) -> str:
+    given, ending = str(path), path.suffix.lower()
+    if _has_pictures(path):
+        return f"Make one of it with `starshl images {given} -o COLLECTION`, then give COLLECTION instead."
+    if path.is_file() and ending in (".npy", ".npz"):
+        return f"Make one of it with `starshl vectors {given} -o COLLECTION`, then give COLLECTION instead."
+    if path.is_file() and ending == ".txt":
+        return f"Make one of it with `starshl texts {given} -o COLLECTION`, then give COLLECTION instead."
+    if path.is_file() and ending in _TABLES:
+        return (
+            f"Make one of it with `starshl texts {given} --text COLUMN -o COLLECTION`, or, if its columns are numbers, "
+            f"with `starshl vectors {given} -o COLLECTION`, then give COLLECTION instead."
+        )
+    return (
+        "To make a collection: `starshl images FOLDER -o COLLECTION` for pictures, `starshl texts FILE -o COLLECTION` "
+        "for texts, `starshl vectors FILE -o COLLECTION` for vectors."
+    )
+
+
+def _has_pictures(path: Path) -> bool:
+    """Return whether a folder holds a picture, itself or in one of its subfolders."""
+    from ..data.features.picture_files import is_picture_file
+
+    if not path.is_dir():
+        return False
+    return any(is_picture_file(file) for pattern in ("*", "*/*") for file in path.glob(pattern))
+
 
 _MEGABYTE = 1 << 20
 DEMO = Path("starshl-demo") / "digits"
-
 Folders = Annotated[
     list[Path] | None,
     typer.Argument(metavar="COLLECTION...", help="Folders of collections; each is served under the folder's name."),
@@ -77,8 +127,7 @@ def serve(
     The addresses begin with /api/v1; GET /api/v1/openapi.json describes them. Logs go to standard error, one JSON
     object per line. SIGTERM and Ctrl+C stop it after it has finished the requests that it has begun.
     """
-    from ..web.settings import Limits, Settings
-    from ..web.tokens import read_tokens
+    from ..service.settings import Limits, Settings, read_tokens
 
     limits = Limits(
         body_bytes=max_body * _MEGABYTE,
@@ -107,10 +156,9 @@ def run_service(
     log_level: str = "INFO",
 ) -> None:
     """Serve collections until a signal; ``make`` runs once the port is taken, ``at_start`` gets its number."""
-    from ..web import Service
-    from ..web.http import create_app
-    from ..web.http.server import bound_socket, run
-    from ..web.logs import log_as_json
+    from ..service.app import create_app
+    from ..service.http.server import bound_socket, log_as_json, run
+    from ..service.service import Service
 
     # Before anything else: a port in use or missing tokens are found at once, not after loading a large collection.
     with bound_socket(settings) as listener:
@@ -142,8 +190,73 @@ def run_service(
 
 def make_demo(folder: Path, *, labeled: bool = True) -> None:
     """Make a collection of digits unless it is there."""
-    from ..web.demo import make_digits, make_unlabeled_digits
+    from ..service.demo import make_digits, make_unlabeled_digits
 
     if not folder.exists():
         typer.echo(f"making {folder}, which can take a minute the first time", err=True)
         (make_digits if labeled else make_unlabeled_digits)(folder)
+
+
+# ``starshl explore``: look at collections in a browser, search them by clicks, and teach them.
+
+_UNLABELED = DEMO.with_name("digits-to-teach")
+# A service that listens everywhere is at no address of that name.
+_ON_THIS_MACHINE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+_SECONDS_TO_START = 30  # to wait for the service; then the page is opened in any case
+Folders_explore = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[COLLECTION...]",
+        help="Folders of collections. Without any, two collections of handwritten digits are made in starshl-demo.",
+    ),
+]
+Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the first page in your browser.")]
+
+
+def explore(
+    collections: Folders_explore = None,
+    port: Port = 8000,
+    browser: Browser = True,
+    host: Host = "127.0.0.1",
+    tokens: TokenFile = None,
+    read_only: ReadOnly = False,
+    jobs: Jobs = None,
+) -> None:
+    """Look at collections in a browser, and teach them labels.
+
+    This process serves everything, and nothing is loaded from elsewhere. Ctrl+C stops it; what you have labeled is
+    stored already.
+    """
+    from ..service.settings import Settings, read_tokens
+
+    folders = list(collections or (DEMO, _UNLABELED))
+    settings = Settings(host, port, read_tokens(tokens))
+
+    def at_start(taken: int) -> None:
+        here = _ON_THIS_MACHINE.get(host, host)
+        address = f"http://{f'[{here}]' if ':' in here else here}:{taken}/"
+        typer.echo(f"{address} shows {', '.join(folder.name for folder in folders)}. Ctrl+C stops it.")
+        if browser:
+            threading.Thread(target=_open, args=(address, here, taken), daemon=True).start()
+
+    make = (lambda: None) if collections else _make_demos
+    run_service(folders, settings, read_only=read_only, jobs=jobs, make=make, at_start=at_start, log_level="WARNING")
+
+
+def _make_demos() -> None:
+    make_demo(DEMO)
+    make_demo(_UNLABELED, labeled=False)
+
+
+def _open(address: str, host: str, port: int) -> None:
+    """Open a page as soon as the service answers."""
+    import socket
+
+    deadline = time.monotonic() + _SECONDS_TO_START
+    while time.monotonic() < deadline:
+        try:
+            with socket.create_connection((host, port), timeout=1):
+                break
+        except OSError:
+            time.sleep(0.1)
+    webbrowser.open(address)

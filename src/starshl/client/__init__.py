@@ -1,14 +1,14 @@
 """Clients of the search service: :class:`Client` waits for answers, :class:`AsyncClient` can be awaited."""
 
-from .._extras import require
-from ..answers import CollectionInfo, Explanation, Found, Hit, Item, ItemPage, Job, Prediction, Snapshot, Written
+from __future__ import annotations
+
+from .._common.extras import require
+from .answers import CollectionInfo, Explanation, Found, Hit, Item, ItemPage, Job, Prediction, Snapshot, Written
+from .asynchronous import AsyncClient, AsyncCollection
+from .synchronous import Client, RemoteCollection
+from .transport import Retries, ServiceProblem, ServiceUnreachable
 
 require("httpx", extra="serve")
-
-from .asynchronous import AsyncClient, AsyncCollection  # noqa: E402  # after the check for what it needs
-from .problems import ServiceProblem, ServiceUnreachable  # noqa: E402
-from .retries import Retries  # noqa: E402
-from .synchronous import Client, RemoteCollection  # noqa: E402
 
 __all__ = [
     "AsyncClient",

@@ -12,13 +12,10 @@ from typing import Any, Self, TypeVar
 import httpx
 from numpy.typing import ArrayLike
 
-from ..answers import CollectionInfo, Found, Hit, Item, ItemPage, Job, Label, Prediction, Snapshot, Written
+from .._common.validation import Label
+from .answers import CollectionInfo, Found, Hit, Item, ItemPage, Job, Prediction, Snapshot, Written
 from .calls import Call, CollectionCalls, PathLike, list_collections
-from .files import pieces, save_answer_later
-from .problems import checked_address, read_answer, unreachable
-from .retries import Retries
-
-__all__ = ["AsyncClient", "AsyncCollection"]
+from .transport import Retries, checked_address, pieces, read_answer, save_answer_later, unreachable
 
 Result = TypeVar("Result")
 

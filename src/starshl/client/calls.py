@@ -14,9 +14,8 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..answers import CollectionInfo, Found, Hit, Item, ItemPage, Job, Label, Prediction, Snapshot, Written
-
-__all__ = ["Call", "CollectionCalls", "PathLike", "list_collections"]
+from .._common.validation import Label
+from .answers import CollectionInfo, Found, Hit, Item, ItemPage, Job, Prediction, Snapshot, Written
 
 Result = TypeVar("Result")
 PathLike: TypeAlias = str | AnyPath[str]

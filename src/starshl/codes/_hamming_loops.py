@@ -5,6 +5,8 @@ rows is one vector loop for any code length. Rows are visited in order and a row
 strictly farther, so ties fall to the lower row number without comparing anything.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numba import njit
 from numba.extending import intrinsic

@@ -2,19 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NoReturn, SupportsIndex
+from typing import Any, NoReturn, SupportsIndex
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from .._validation import check_choice, check_integer
+from .._common.files import array_digest
+from .._common.validation import check_choice, check_integer
 from ..exceptions import SpaceMismatchError
-from ._sizes import n_bytes
-from .space import check_space_id
 
-__all__ = ["BinaryCodes", "signs_of"]
+# How many bytes packed codes take.
+
+
+def n_bytes(n_bits: int) -> int:
+    """Return the whole bytes that a packed code of ``n_bits`` bits fills.
+
+    >>> [n_bytes(n_bits) for n_bits in (1, 8, 9, 64)]
+    [1, 1, 2, 8]
+    """
+    return -(-n_bits // 8)
+
+
+# The identity of a code space: codes of equal identity may be compared, codes of different ones may not.
+
+# 64 bits: among a million spaces, two share an identity with probability 3e-8.
+_N_HEX_DIGITS = 16
+_SPACE_ID = re.compile(f"[0-9a-f]{{{_N_HEX_DIGITS}}}")
+
+
+def make_space_id(head: Any, arrays: Mapping[str, np.ndarray]) -> str:
+    """Return the identity of a code space: the first digits of the SHA-256 of a JSON value and of named arrays."""
+    return array_digest(arrays, json.dumps(head, sort_keys=True))[:_N_HEX_DIGITS]
+
+
+def check_space_id(space_id: object) -> str | None:
+    """Return an identity as it is, or refuse what cannot be one; None is unknown."""
+    if space_id is None or (isinstance(space_id, str) and _SPACE_ID.fullmatch(space_id)):
+        return space_id
+    raise ValueError(
+        f"space_id is {space_id!r}; it must be None or {_N_HEX_DIGITS} hexadecimal digits. "
+        "Take it from hasher.space_id_ or codebook.space_id."
+    )
 
 
 def signs_of(scores: np.ndarray) -> np.ndarray:

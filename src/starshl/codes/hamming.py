@@ -10,26 +10,12 @@ from functools import partial
 
 import numpy as np
 
-from .._threads import run_all, tiles
+from .._common.threads import run_all, tiles
 from . import _hamming_loops as loops
-from ._sizes import n_bytes
-from .binary import BinaryCodes
-
-__all__ = [
-    "few_pass",
-    "from_planes",
-    "n_planes",
-    "nearest",
-    "scan_tasks",
-    "score_penalties",
-    "to_planes",
-    "within",
-    "word_type",
-]
+from .binary import BinaryCodes, n_bytes
 
 _EVERY_ROW = np.empty(0, np.bool_)
 _ONE_ITEM_PER_ROW = np.empty(0, np.int32)
-
 # A task is at least this many queries over all rows, and more where rows are few, or handing out tasks would cost
 # more than running them. Fewer queries than two tasks are cut by rows instead.
 _QUERIES_PER_TASK = 32

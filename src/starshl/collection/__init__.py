@@ -15,8 +15,18 @@ Each group of files builds on those before it:
 - The class: ``collection``, in layers of methods (``opened``, ``searchable``, ``recorded``); ``filling``, ``export``.
 """
 
-from .collection import Collection, Hit, Item
-from .explanation import Explanation
-from .previews import Preview
+from __future__ import annotations
 
-__all__ = ["Collection", "Explanation", "Hit", "Item", "Preview"]
+from .collection import Collection
+from .explanation import Explanation
+from .items import Item
+from .previews import Preview
+from .search import Hit
+
+__all__ = [
+    "Collection",
+    "Explanation",
+    "Hit",
+    "Item",
+    "Preview",
+]

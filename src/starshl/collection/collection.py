@@ -3,35 +3,431 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from .._metadata import metadata_texts
-from .._types import LabelsLike, SamplesLike
-from ..base import BaseHasher
-from ..codes import BinaryCodes
-from ..features import Extractor
+from .._common.strict_json import metadata_texts
+from .._common.validation import LabelsLike, SamplesLike
+from ..codes.binary import BinaryCodes
+from ..data.features.extractor import Extractor
+from ..hashers.base import BaseHasher
 from ..index.base import check_ids
-from .additions import Samples
-from .changes import declare, put_items, replace_model, set_item_labels
-from .entries import Item, item_of
+from .changes import Samples, declare, put_items, replace_model, set_item_labels
+from .duplicates import same_items
+from .explanation import Explanation, explain_hits
 from .export import write_rows
-from .fields import check_fields, fields_text
-from .folder import Kernels, appearing_folder, save_model
+from .fields import Value, check_fields, fields_text
+from .filters import Filters, count_labels, count_values, kind_of_labels, labels_by_id, passing_ids, unknown_labels_note
+from .folder import (
+    Kernels,
+    appearing_folder,
+    encoder_of,
+    extractor_file,
+    kind_of_items,
+    load_extractor,
+    raw_facts,
+    save_model,
+    title_field,
+    unknown_texts_note,
+)
+from .items import Item, Row, item_of, label_texts, metadata_of
+from .journal import check_entry, check_receipt, find_receipt, read_entries
 from .previews import Preview, delete_previews, find_preview
-from .raw import raw_facts
-from .recorded import RecordedCollection
-from .search import Hit
-from .session import DATABASE
-from .store import Row, Store
+from .search import (
+    Hit,
+    Queries,
+    RescoringOptions,
+    check_has_scores,
+    check_rejecting,
+    id_of,
+    novelty_of,
+    search_nearest,
+    search_within,
+)
+from .session import DATABASE, Session
+from .store import Store
 from .vectors import create_vectors
 
-__all__ = ["Collection", "Hit", "Item"]
+# An open collection: the folder, and what can be said about it.
+
+
+class OpenCollection:
+    """A collection that is open until it is closed."""
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        read_only: bool = False,
+        kernels: Kernels = None,
+        steps: Sequence[Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.folder = Path(folder)
+        self.read_only = read_only
+        self.n_jobs = n_jobs
+        self._steps = steps
+        self._extractor: tuple[str, Extractor] | None = None
+        self._session = Session(self.folder, read_only=read_only, kernels=kernels, n_jobs=n_jobs)
+
+    @property
+    def hasher(self) -> BaseHasher:
+        """The fitted hasher of this collection."""
+        with self._session.reading() as (snapshot, _):
+            return snapshot.hasher
+
+    @property
+    def n_bits(self) -> int:
+        """The length of the codes."""
+        with self._session.reading() as (snapshot, _):
+            return snapshot.index.n_bits
+
+    @property
+    def keeps(self) -> str | None:
+        """How vectors are kept: "float16", "int8", or None if they are not."""
+        with self._session.reading() as (snapshot, _):
+            return None if snapshot.vectors is None else snapshot.vectors.layout.kind
+
+    @property
+    def space_id(self) -> str | None:
+        """The identity of the space of the codes, None if it is unknown; codes of other spaces are refused."""
+        with self._session.reading() as (snapshot, _):
+            return snapshot.hasher.space_id_
+
+    @property
+    def encoder(self) -> str:
+        """A digest of the hasher's model file; items remember that of the model that encoded them."""
+        with self._session.reading() as (snapshot, _):
+            return encoder_of(snapshot.model)
+
+    @property
+    def version(self) -> int:
+        """The number of changes that were ever stored."""
+        with self._session.reading() as (snapshot, _):
+            return snapshot.generation
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The declared metadata fields and their types: "int", "float", "str" or "bool"."""
+        with self._session.reading() as (_, store):
+            return store.fields()
+
+    @property
+    def label_kind(self) -> str | None:
+        """What labels must be: "text", "numbers" or "booleans"; None as long as there are none to compare with."""
+        with self._session.reading() as (snapshot, store):
+            return kind_of_labels(snapshot.hasher, store)
+
+    @cached_property
+    def kind(self) -> str:
+        """What items are: "pictures", "texts" or "vectors"."""
+        with self._session.reading() as (_, store):
+            return kind_of_items(store)
+
+    @cached_property
+    def title(self) -> str | None:
+        """The metadata field that says what an item is, None if none was named."""
+        with self._session.reading() as (_, store):
+            return title_field(store)
+
+    def kept_features(self) -> tuple[str, ...]:
+        """Return the columns of the hasher's table that items have as metadata, too, as the first item shows."""
+        with self._session.reading() as (snapshot, store):
+            names = getattr(snapshot.hasher, "feature_names_in_", ())
+            if not len(names) or not len(snapshot.index):
+                return ()
+            first = metadata_of(store.rows([int(snapshot.index.ids.min())])[0])
+            return tuple(str(name) for name in names if str(name) in first)
+
+    def title_of(self, item: Item | Hit) -> str:
+        """Return what to call an item: its title, the last part of its reference, or its number."""
+        found = item.metadata.get(self.title or "")
+        if found is not None:
+            return str(found)
+        name = (item.reference or "").rstrip("/").rpartition("/")[2]
+        return name or f"Item {item.id}"
+
+    @property
+    def extractor(self) -> Extractor | None:
+        """What makes vectors from raw pictures or texts, None if the collection only knows vectors.
+
+        It is loaded when it is first needed: a collection whose extractor needs a library that is not installed can
+        still be searched by vector.
+        """
+        with self._session.reading() as (_, store):
+            name = extractor_file(store)
+        if name is None:
+            return None
+        if self._extractor is None or self._extractor[0] != name:
+            self._extractor = name, load_extractor(self.folder, name, self._steps)
+        return self._extractor[1]
+
+    def extract(self, raw: Any, *, warn_unknown: bool = True) -> np.ndarray:
+        """Return the vectors of raw pictures (paths, bytes or arrays) or texts, one row per item, to search or add.
+
+        Parameters
+        ----------
+        raw : list of pictures or texts
+            What :attr:`kind` says.
+        warn_unknown : bool, default=True
+            Warn of texts without any known word, whose vectors are zeros.
+        """
+        extractor = self.extractor
+        if extractor is None:
+            raise ValueError(
+                "This collection has no extractor: it takes vectors, not pictures or texts. Make a collection with an "
+                "extractor: Collection.create(..., extractor=...)."
+            )
+        vectors = extractor.transform(raw)
+        note = unknown_texts_note(raw, vectors) if warn_unknown and extractor.kind == "texts" else None
+        if note is not None:
+            warnings.warn(note, UserWarning, stacklevel=2)
+        return vectors
+
+    def __len__(self) -> int:
+        with self._session.reading() as (snapshot, _):
+            return len(snapshot.index)
+
+    @property
+    def ids(self) -> np.ndarray:
+        """All ids, ascending."""
+        with self._session.reading() as (snapshot, _):
+            return np.sort(snapshot.index.ids)
+
+    @property
+    def vectors_state(self) -> tuple[str, int, int]:
+        """What changes whenever kept vectors do: the name of their file, how many were written, and how many remain."""
+        with self._session.reading() as (snapshot, store):
+            n_written = 0 if snapshot.vectors is None else store.fact("n_slots")
+            return snapshot.vector_file_name, n_written, len(snapshot.index)
+
+    def label_counts(self) -> dict[str | int | bool, int]:
+        """Return how many items have each label, the most frequent first; unlabeled items are not counted."""
+        with self._session.reading() as (snapshot, store):
+            return count_labels(snapshot, store)
+
+    def unknown_labels_note(self, labels: LabelsLike) -> str | None:
+        """Say which of these labels no item has, and which there are; None if all are known, or there are none."""
+        given = np.atleast_1d(np.asarray(labels, dtype=object))
+        texts = [text for text in label_texts(given, len(given)) if text is not None]
+        with self._session.reading() as (snapshot, store):
+            return None if store.is_outdated else unknown_labels_note(snapshot, store, texts)
+
+    def labels(self) -> dict[int, str | int | bool]:
+        """Return the labels of all items that have one, by ascending id."""
+        with self._session.reading() as (snapshot, store):
+            return labels_by_id(snapshot, store)
+
+    def value_counts(self, field: str) -> dict[Value, int]:
+        """Return how many items have each value of a declared field, the most frequent first."""
+        with self._session.reading() as (snapshot, store):
+            return count_values(snapshot, store, field)
+
+    def find(
+        self, where: Mapping[str, Any] | None = None, *, among: ArrayLike | None = None, labels: LabelsLike = None
+    ) -> np.ndarray:
+        """Return the ids of the items that pass filters, ascending; the filters are those of :meth:`search`."""
+        with self._session.reading() as (snapshot, store):
+            return passing_ids(snapshot, store, Filters(where, among, labels))
+
+    def close(self) -> None:
+        """Close the files; another process may write from then on."""
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+# An open collection that answers questions: searches, and what they find, explained.
+
+
+class SearchableCollection(OpenCollection):
+    """The questions that a collection answers; :class:`Collection` adds changes."""
+
+    def search(
+        self,
+        X: SamplesLike | None = None,
+        k: int = 10,
+        *,
+        items: ArrayLike | None = None,
+        where: Mapping[str, Any] | None = None,
+        among: ArrayLike | None = None,
+        labels: LabelsLike = None,
+        by_scores: bool = False,
+        rescore: bool | None = None,
+        oversample: int | None = None,
+        metric: str | None = None,
+        class_first: int | None = None,
+        reject: float | None = None,
+    ) -> list[list[Hit]]:
+        """Return the k nearest items of each query, by distance and then by id.
+
+        Parameters
+        ----------
+        X : samples for the hasher, default=None
+        k : int, default=10
+            If fewer items are stored, or pass the filters, all of them are returned.
+        items : array of int, default=None
+            Ids of stored items to search for, instead of X; an item is its own nearest neighbor.
+        where : dict, default=None
+            A filter on metadata, such as ``{"shop": "a", "price": {"<": 10}}``. Fields that are not declared are slow,
+            and a warning says so.
+        among : array of int, default=None
+            Ids of the items that may be returned; unknown ids are ignored.
+        labels : list of labels, default=None
+            Labels of the items that may be returned. Items must pass all filters.
+        by_scores : bool, default=False
+            Order items at equal distance by their inner product with the real-valued scores of the query; needs X.
+            The residual form of a :class:`starshl.HybridHasher`, which compares vectors anyway, does not support it.
+            Rescoring uses the scores in any other case.
+        rescore : bool, default=None
+            Order the nearest ``k * oversample`` items by the distance between the query and their kept vectors; by
+            default if the collection keeps them.
+        oversample : int, default=None
+            Items to rescore per result; more find more of the nearest vectors. None is 10, or
+            200 for codes of up to 16 bits, which many items share.
+        metric : {"euclidean", "cosine"}, default=None
+            The distance that rescoring compares; "cosine" is 1 minus the cosine. None is "euclidean".
+        class_first : int, default=None
+            Rescoring puts this many items of the query's class before all others. None is the setting of the
+            :class:`starshl.HybridHasher`, 10 by default; 0 compares vectors regardless of class.
+        reject : float, default=None
+            Answer "none of these", an empty list, where :meth:`novelty` is at least 1 - reject; needs X. About this
+            share of the queries that are like the training rows is rejected, too.
+        """
+        share = None if reject is None else check_rejecting(reject, X)
+        if by_scores:
+            check_has_scores(X)
+        with self._session.reading() as (snapshot, store):
+            options = RescoringOptions(rescore, oversample, metric, class_first)
+            if options.apply_to(snapshot):
+                queries = Queries.to_rescore(snapshot, store, X, items, options)
+            else:
+                queries = Queries.of(snapshot, X, items, with_scores=by_scores)
+            found = search_nearest(snapshot, store, queries, k, Filters(where, among, labels))
+            if share is None or X is None:
+                return found
+            rejected = novelty_of(snapshot.hasher, X) >= 1.0 - share
+        return [[] if is_new else hits for hits, is_new in zip(found, rejected.tolist(), strict=True)]
+
+    def search_radius(
+        self,
+        X: SamplesLike | None = None,
+        radius: float = 0,
+        *,
+        items: ArrayLike | None = None,
+        where: Mapping[str, Any] | None = None,
+        among: ArrayLike | None = None,
+        labels: LabelsLike = None,
+    ) -> list[list[Hit]]:
+        """Return all items within ``radius`` of each query; the other arguments are those of :meth:`search`.
+
+        The radius is a Hamming distance or, for a :class:`starshl.HybridHasher`, a distance of its index. Kept vectors
+        are not used, so there are no options about them.
+        """
+        with self._session.reading() as (snapshot, store):
+            queries = Queries.of(snapshot, X, items, with_scores=False)
+            return search_within(snapshot, store, queries, radius, Filters(where, among, labels))
+
+    def find_same(
+        self,
+        X: SamplesLike,
+        *,
+        codes: BinaryCodes | None = None,
+        metadata: Sequence[Mapping[str, Any]] | None = None,
+        references: Iterable[str | None] | None = None,
+        previews: Iterable[bytes | None] | None = None,
+    ) -> list[int | None]:
+        """Return, for items that are not stored yet, the id of a stored one that is the same, or None.
+
+        Labels do not count. Items with previews are the same if their references and previews are, other items if their
+        references, metadata and kept vectors are. If vectors are not kept, codes stand in for them: an answer then
+        means that two items look the same, and items without a reference and metadata are never said to.
+
+        Parameters
+        ----------
+        X : samples for the hasher
+        codes : BinaryCodes, default=None
+            Their codes, if you have them already.
+        metadata, references, previews : as in :meth:`Collection.add`
+        """
+        with self._session.reading() as (snapshot, store):
+            return same_items(snapshot, store, X, codes, metadata, references, previews)
+
+    def novelty(self, X: SamplesLike) -> np.ndarray:
+        """Return how different each query is from the training rows of the hasher, from 0 to 1, shape (n,).
+
+        Near 1, the nearest items are probably not what the query is about. It costs about as much as encoding the
+        queries; :class:`starshl.StarRidge`, :class:`starshl.StarSHL` and :class:`starshl.HybridHasher` have it.
+        """
+        return novelty_of(self.hasher, X)
+
+    def explain(self, X: SamplesLike, hits: Iterable[Hit | int], *, metric: str = "euclidean") -> list[Explanation]:
+        """Say why items match a query: one :class:`Explanation` per hit, which prints as a few sentences.
+
+        Parameters
+        ----------
+        X : one sample for the hasher, the query
+        hits : what :meth:`search` has found for it, or ids
+        metric : {"euclidean", "cosine"}, default="euclidean"
+            The distance to state between vectors, if they are kept.
+        """
+        ids = [id_of(hit) for hit in hits]
+        with self._session.reading() as (snapshot, store):
+            return explain_hits(snapshot, store, X, ids, metric)
+
+
+# What a caller stores in addition to the items: receipts and journals, in the transactions of changes.
+
+
+class RecordedCollection(SearchableCollection):
+    """A collection to search, with receipts and journals; :class:`Collection` adds changes of items."""
+
+    def receipting(self, key: str, text: str) -> AbstractContextManager[None]:
+        """Store a text under a key together with the next change that this thread makes inside the block, or neither.
+
+        If you lost the answer to a change, in a crash or with a connection, ask :meth:`receipt` whether it was stored
+        before you try again. The newest 100,000 receipts are kept.
+        """
+        check_receipt(key, text)
+        return self._session.receipting(key, text)
+
+    def receipt(self, key: str) -> str | None:
+        """Return the text that a change stored under a key, None if there is no such change."""
+        with self._session.reading() as (_, store):
+            return find_receipt(store, key)
+
+    def noting(self, journal: str, text: str) -> AbstractContextManager[None]:
+        """Append a text to a journal together with the next change that this thread makes inside the block, or neither.
+
+        A journal keeps all of its entries, in the order of the changes; :meth:`journal` reads them.
+        """
+        check_entry(journal, text)
+        return self._session.noting(journal, text)
+
+    def note(self, journal: str, text: str) -> None:
+        """Append a text to a journal as a separate change."""
+        with self.noting(journal, text), self._session.writing() as change:
+            change.change_codes()
+
+    def journal(self, name: str, after: int = 0) -> list[str]:
+        """Return the entries of a journal, the oldest first, without the first ``after`` of them."""
+        with self._session.reading() as (_, store):
+            return read_entries(store, name, after)
 
 
 class Collection(RecordedCollection):
@@ -288,3 +684,27 @@ class Collection(RecordedCollection):
             rows, hasher = list(store.all_rows()), snapshot.hasher
         write_rows(path, rows, hasher)
         return len(rows)
+
+
+# A new collection that stays invisible until it is filled.
+
+
+@contextmanager
+def appearing_collection(
+    folder: str | os.PathLike[str],
+    hasher: BaseHasher,
+    *,
+    vectors: str | None = None,
+    fields: Mapping[str, type | str] | None = None,
+    extractor: Extractor | None = None,
+    kind: str | None = None,
+    title: str | None = None,
+) -> Iterator[Collection]:
+    """Fill a new collection that appears complete when the block ends, or not at all; options as in ``create``."""
+    with appearing_folder(Path(folder)) as draft:
+        # A collection makes its own folder, so only the name of this one is needed.
+        draft.rmdir()
+        with Collection.create(
+            draft, hasher, vectors=vectors, fields=fields, extractor=extractor, kind=kind, title=title
+        ) as collection:
+            yield collection

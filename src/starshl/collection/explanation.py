@@ -3,27 +3,93 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from .._types import SamplesLike
-from .._validation import check_choice
-from .._words import counted
-from ..base import BaseHasher
-from ..codes import BinaryCodes, n_bytes
-from ..features import inner_hasher
-from ..models.contributions import Contributions, contributions
-from ..models.kernel_hasher import KernelHasher
-from .labels import label_of
-from .prepared_rows import kept_rows, vector_hasher
-from .rescoring import METRICS, exact_distances
-from .rows import Row
-from .snapshot import Snapshot
+from .._common.validation import SamplesLike, check_choice
+from .._common.words import counted
+from ..codes.binary import BinaryCodes, n_bytes
+from ..hashers.base import BaseHasher
+from ..hashers.prepared import inner_hasher, vector_hasher
+from ..hashers.star.kernel_hasher import KernelHasher
+from ..learning.kernels.expansion import kernel_values
+from ..learning.kernels.kernel import Kernel
+from ..learning.kernels.views import OnColumns
+from .items import Row, label_of
+from .search import METRICS, exact_distances
+from .state import Snapshot
 from .store import Store
+from .vectors import kept_rows
 
-__all__ = ["ClassOfCode", "ExplainedQuery", "Explanation", "explain_hits"]
+# What the scores of one sample are made of: the part of each kernel and of each training row.
+
+
+@dataclass(frozen=True, slots=True)
+class Contributions:
+    r"""The parts of the functions :math:`f_b(x) = \sum_m \theta_{bm} \sum_s \eta_{bs} k_m(x_s, x) + \beta_b` at one x.
+
+    Attributes
+    ----------
+    by_kernel : array of shape (n_functions, n_kernels), :math:`\theta_{bm} \sum_s \eta_{bs} k_m(x_s, x)`
+    by_row : array of shape (n_functions, n_support), :math:`\eta_{bs} \sum_m \theta_{bm} k_m(x_s, x)`
+    kernels : the name of each kernel
+    views : the view that each kernel reads, empty text if it reads all columns
+    rows : where the support rows stand among the training rows
+    """
+
+    by_kernel: np.ndarray
+    by_row: np.ndarray
+    kernels: tuple[str, ...]
+    views: tuple[str, ...]
+    rows: np.ndarray
+
+    def top_kernels(self, direction: np.ndarray, n: int) -> list[tuple[str, float]]:
+        """Return the kernels with the largest parts of ``direction @ f``, largest first."""
+        parts = direction @ self.by_kernel
+        return [(self.kernels[m], float(parts[m])) for m in np.argsort(-parts, kind="stable")[:n]]
+
+    def top_views(self, direction: np.ndarray, n: int) -> list[tuple[str, float]]:
+        """Return the views with the largest parts of ``direction @ f``, largest first; none without views."""
+        parts: dict[str, float] = {}
+        for view, part in zip(self.views, (direction @ self.by_kernel).tolist(), strict=True):
+            if view:
+                parts[view] = parts.get(view, 0.0) + part
+        return sorted(parts.items(), key=lambda item: -item[1])[:n]
+
+    def top_rows(self, direction: np.ndarray, n: int) -> list[tuple[int, float]]:
+        """Return the training rows with the largest parts of ``direction @ f``, largest first."""
+        parts = direction @ self.by_row
+        return [(int(self.rows[s]), float(parts[s])) for s in np.argsort(-parts, kind="stable")[:n]]
+
+
+def contributions(hasher: KernelHasher, X: SamplesLike) -> Contributions | None:
+    """Return the parts of the functions of a fitted hasher at the one sample in X, None if its kernels were computed
+    elsewhere.
+    """
+    expansion = hasher._expansion
+    if not expansion.kernels:
+        return None
+    sample = hasher._read(X).values
+    values = kernel_values(expansion.kernels, sample, expansion.kept)[:, 0].astype(np.float64)
+    eta = np.asarray(expansion.coefficients, np.float64)
+    theta = np.broadcast_to(np.atleast_2d(expansion.weights), (len(eta), len(values)))
+    names = tuple(map(_name, expansion.kernels))
+    views = tuple(kernel.view if isinstance(kernel, OnColumns) else "" for kernel in expansion.kernels)
+    return Contributions(theta * (eta @ values.T), eta * (theta @ values), names, views, expansion.support)
+
+
+def _name(kernel: Kernel) -> str:
+    """Return a kernel as one would write it, without arrays; one of a view after the name of the view."""
+    if isinstance(kernel, OnColumns):
+        return f"{kernel.view}: {_name(kernel.kernel)}" if kernel.view else _name(kernel.kernel)
+    if not is_dataclass(kernel):
+        return type(kernel).__name__
+    values = {field.name: getattr(kernel, field.name) for field in fields(kernel)}
+    numbers = [f"{name}={value:.3g}" for name, value in values.items() if isinstance(value, int | float)]
+    return f"{type(kernel).__name__}({', '.join(numbers)})"
+
 
 _TOP = 3  # more would bury the reason
 

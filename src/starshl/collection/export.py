@@ -13,14 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .._files import replacing_file
-from ..base import BaseHasher
-from ..codes import n_bytes
-from .entries import metadata_of
-from .labels import label_of
-from .store import Row
-
-__all__ = ["write_rows"]
+from .._common.files import replacing_file
+from ..codes.binary import n_bytes
+from ..hashers.base import BaseHasher
+from .items import Row, label_of, metadata_of
 
 
 def write_rows(path: str | os.PathLike[str], rows: Sequence[Row], hasher: BaseHasher) -> None:
@@ -51,7 +47,7 @@ def _write_json_lines(path: str | os.PathLike[str], rows: Sequence[Row], hasher:
 
 def _write_parquet(path: str | os.PathLike[str], rows: Sequence[Row], hasher: BaseHasher) -> None:
     # Imported here because JSON lines must work without the library behind it.
-    from ..adapters.parquet_table import write_parquet
+    from ..index.adapters.parquet_table import write_parquet
 
     content = b"".join(row.code for row in rows)
     packed = np.frombuffer(content, np.uint8).reshape(len(rows), n_bytes(hasher.n_bits_))

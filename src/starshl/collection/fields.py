@@ -7,26 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from ..exceptions import CollectionFormatError
-from .entries import metadata_of
-from .rows import Row
-
-__all__ = [
-    "Fields",
-    "Value",
-    "check_field_name",
-    "check_fields",
-    "check_values",
-    "fields_text",
-    "read_fields",
-    "value_in",
-    "values_of",
-]
+from .items import Row, metadata_of
 
 #: What an item can have in a declared field.
 Value: TypeAlias = str | int | float | bool
 #: The declared fields of a collection, each with the name of its type.
 Fields: TypeAlias = dict[str, str]
-
 _WORDS = {"int": "whole numbers", "float": "numbers", "str": "text", "bool": "booleans"}
 # Above it, not every whole number is a float.
 _EXACT = 2**53

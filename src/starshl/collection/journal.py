@@ -1,24 +1,96 @@
-"""Journals: texts that are stored one after the other, each in the transaction of a change, and kept for good.
+"""Receipts: short texts that are stored with a change, in its transaction, under a key that the caller chooses.
 
-A receipt is found by its key and forgotten some day; a journal is read from its beginning. Its entries stand among the
-facts of the database, beside the receipts, so no format changes: ``receipt_journal/NAME/NUMBER`` is an entry with its
-checksum, numbered from 1.
+A caller that does not know whether a change was stored, because it lost the connection or crashed, asks for the
+receipt: it is there exactly if the change is. The newest :data:`KEPT` receipts are kept. They stand among the facts of
+the database, so no format changes: ``receipt/KEY`` is a receipt with its checksum, ``receipt_slot/N`` the key in slot N
+of a ring, and ``receipts`` how many were ever written.
 """
 
 from __future__ import annotations
 
 import re
+import zlib
 
 from ..exceptions import CollectionFormatError
-from .sealed_texts import sealed, unsealed
 from .store import Store
 
-__all__ = ["append_entry", "check_entry", "read_entries"]
+# Texts among the facts of the database, with a checksum that covers what each of them is about.
+
+_DIGITS_SEALED_TEXTS = 8  # of a CRC-32 in hexadecimal
+
+
+def sealed(about: str, text: str) -> str:
+    """Return a text behind its checksum."""
+    return f"{zlib.crc32(f'{about} {text}'.encode()):0{_DIGITS_SEALED_TEXTS}x}{text}"
+
+
+def unsealed(about: str, value: object) -> str | None:
+    """Undo :func:`sealed`; None for a value that is damaged, or about something else.
+
+    >>> unsealed("key", sealed("key", "text")), unsealed("other key", sealed("key", "text"))
+    ('text', None)
+    """
+    text = value[_DIGITS_SEALED_TEXTS:] if isinstance(value, str) else ""
+    return text if value == sealed(about, text) else None
+
+
+#: About 20 MB of short receipts; ten changes per second fill the ring in almost three hours.
+KEPT = 100_000
+_LONGEST_KEY = 512  # enough for any id, too short to store data in
+_LONGEST_TEXT = 65_536  # characters; a receipt is a note, and 100,000 of them are kept
+_COUNT = "receipts"
+
+
+def check_receipt(key: str, text: str) -> None:
+    """Refuse a receipt that cannot be stored."""
+    if not key or len(key) > _LONGEST_KEY or not key.isascii() or not key.isprintable():
+        raise ValueError(
+            f"The key {key[:80]!r} cannot name a receipt. Use 1 to {_LONGEST_KEY} printable ASCII characters."
+        )
+    if len(text) > _LONGEST_TEXT or "\0" in text:
+        raise ValueError(f"A receipt has up to {_LONGEST_TEXT} characters and no NUL; this one has {len(text)}.")
+
+
+def store_receipt(store: Store, key: str, text: str) -> None:
+    """Store a receipt, and forget the oldest one if the ring is full; only inside a change."""
+    number = _value(store, _COUNT) or 0
+    if not isinstance(number, int):
+        raise _damaged(_COUNT)
+    slot = f"receipt_slot/{number % KEPT}"
+    forgotten = _value(store, slot)
+    if forgotten is not None:
+        store.connection.execute("DELETE FROM facts WHERE name = ?", [f"receipt/{forgotten}"])
+    store.set_fact(slot, key)
+    store.set_fact(f"receipt/{key}", sealed(key, text))
+    store.set_fact(_COUNT, number + 1)
+
+
+def find_receipt(store: Store, key: str) -> str | None:
+    """Return the text of a receipt, None if there is none; refuse a damaged one."""
+    value = _value(store, f"receipt/{key}")
+    if value is None:
+        return None
+    text = unsealed(key, value)
+    if text is None:
+        raise _damaged(f"receipt/{key}")
+    return text
+
+
+def _value(store: Store, name: str) -> str | int | None:
+    found = store.connection.execute("SELECT value FROM facts WHERE name = ?", [name]).fetchone()
+    return None if found is None else found[0]
+
+
+def _damaged(name: str) -> CollectionFormatError:
+    return CollectionFormatError(f"The fact {name!r} is damaged. Restore the collection from a copy.")
+
+
+# Journals: texts that are stored one after the other, each in the transaction of a change, and kept for good.
 
 _PREFIX = "receipt_journal"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _DIGITS = 12
-_LONGEST_TEXT = 16_777_216  # characters, so that one entry cannot fill the memory
+_LONGEST_TEXT_JOURNAL = 16_777_216  # characters, so that one entry cannot fill the memory
 
 
 def check_entry(name: str, text: str) -> None:
@@ -27,9 +99,9 @@ def check_entry(name: str, text: str) -> None:
         raise ValueError(
             f"{name[:80]!r} cannot name a journal. Use up to 64 lowercase letters, digits and underscores."
         )
-    if len(text) > _LONGEST_TEXT or "\0" in text:
+    if len(text) > _LONGEST_TEXT_JOURNAL or "\0" in text:
         raise ValueError(
-            f"An entry of a journal has up to {_LONGEST_TEXT:,} characters and no NUL; this one has {len(text):,}."
+            f"An entry of a journal has up to {_LONGEST_TEXT_JOURNAL:,} characters and no NUL; this one has {len(text):,}."
         )
 
 

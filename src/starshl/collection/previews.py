@@ -13,27 +13,15 @@ import zlib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from .._words import counted
+from .._common.words import counted
 from ..exceptions import CollectionFormatError
-from .formats import HAS_LISTED_ID, PREVIEWS_TABLE, SUM_MODULUS
+from .database import HAS_LISTED_ID, PREVIEWS_TABLE, SUM_MODULUS
 from .store import Store
-
-__all__ = [
-    "LARGEST_PREVIEW",
-    "PREVIEW_TYPES",
-    "Preview",
-    "check_previews",
-    "delete_previews",
-    "find_preview",
-    "put_previews",
-    "verify",
-]
 
 #: Bytes of one preview.
 LARGEST_PREVIEW = 1 << 18
 #: The media types of previews: all browsers show them.
 PREVIEW_TYPES = ("image/png", "image/jpeg", "image/webp")
-
 _COUNT, _SUM = "n_previews", "previews_sum"
 _ID = struct.Struct("<q")
 _EXISTS = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'previews'"

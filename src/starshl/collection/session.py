@@ -15,19 +15,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ..codes import BinaryCodes
+from ..codes.binary import BinaryCodes
 from ..exceptions import CollectionError
-from .folder import Kernels, discard_other_models, lock_for_writing
-from .journal import append_entry
-from .keeping import batches, compact_vectors
+from .folder import Kernels, check_extractor_file, discard_other_models, extractor_file, lock_for_writing
+from .journal import append_entry, store_receipt
 from .previews import verify as verify_previews
-from .raw import check_extractor_file, extractor_file
-from .receipts import store_receipt
-from .snapshot import Snapshot
+from .state import Snapshot, batches, compact_vectors
 from .store import Store
 from .vectors import VectorsGone, append_records, discard_other_vectors, sums, trim
-
-__all__ = ["DATABASE", "Change", "Session"]
 
 DATABASE = "items.sqlite"
 _LOCK = "writer.lock"

@@ -3,26 +3,164 @@
 from __future__ import annotations
 
 import json
+import os
+import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..exceptions import CollectionFormatError
-from . import acknowledged
+from ..exceptions import CollectionError, CollectionFormatError
 from .blocks import LABELS, BlockItems, Blocks, field_column
-from .changelog import EMPTY_LOG, ChangeLog
-from .connection import ChangedWhileRead, Connection
+from .database import FORMAT, HAS_LISTED_ID, NEW_FACTS, SOURCES, SUM_MODULUS, UPGRADE, Connection
 from .fields import Fields, fields_text, read_fields, values_of
-from .formats import FORMAT, HAS_LISTED_ID, NEW_FACTS, SOURCES, SUM_MODULUS, UPGRADE
-from .rows import COLUMNS, Row, checked_row
+from .items import COLUMNS, Row, checked_row
 
-__all__ = ["ChangedWhileRead", "Row", "Store"]
+# The number of the last acknowledged change, kept in a small file next to the database.
+
+FILE_NAME = "acknowledged"
+_SECTOR = 512
+_NUMBER = struct.Struct("<q")
+_CHECKSUM = struct.Struct("<I")
+# A reader may catch the writer in the middle of a slot once, but not several times in a row.
+_READS = 3
+# Where there is no fdatasync, fsync does the same and a little more.
+_flush = getattr(os, "fdatasync", os.fsync)
+
+
+def create_counter(path: Path) -> None:
+    """Make the file of a new collection, whose first state is number 0."""
+    with path.open("xb") as file:
+        file.write(2 * _slot(0).ljust(_SECTOR, b"\0"))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def acknowledge(path: Path, generation: int) -> None:
+    """Write the number of a committed change to the disk."""
+    slot = _slot(generation)
+    try:
+        handle = os.open(path, os.O_WRONLY)
+        try:
+            if os.pwrite(handle, slot, generation % 2 * _SECTOR) != len(slot):
+                raise OSError(0, "the number was written in part")
+            _flush(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise CollectionError(
+            f"The change is stored, but {str(path)!r} could not be written ({error.strerror}), so damage to the "
+            "log might go unnoticed. Repair the disk and open the collection again."
+        ) from error
+
+
+def read_acknowledged(path: Path) -> int:
+    """Return the number of the last acknowledged change."""
+    for _ in range(_READS):
+        numbers = _numbers(path)
+        if numbers:
+            return max(numbers)
+    raise CollectionFormatError(
+        f"{str(path)!r} is damaged; without it, lost changes cannot be noticed. Restore the whole folder from a copy."
+    )
+
+
+def _numbers(path: Path) -> list[int]:
+    """Return the numbers in the slots that are intact."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise CollectionFormatError(f"{str(path)!r} is missing. Restore the whole folder from a copy.") from error
+    except OSError as error:
+        raise CollectionError(f"{str(path)!r} cannot be read ({error.strerror}). Nothing was read.") from error
+    length = _NUMBER.size + _CHECKSUM.size
+    slots = [content[start : start + length] for start in (0, _SECTOR)]
+    return [_NUMBER.unpack(slot[: _NUMBER.size])[0] for slot in slots if len(slot) == length and _is_intact(slot)]
+
+
+def _is_intact(slot: bytes) -> bool:
+    number, checksum = slot[: _NUMBER.size], slot[_NUMBER.size :]
+    return _CHECKSUM.unpack(checksum)[0] == zlib.crc32(number)
+
+
+def _slot(generation: int) -> bytes:
+    number = _NUMBER.pack(generation)
+    return number + _CHECKSUM.pack(zlib.crc32(number))
+
+
+# The log of changes: which ids recent changes have touched, so that readers catch up without reading everything.
+
+_FACTS = ("log_start", "log_end", "log_sum")
+_ROOM = 4_000  # items; a reader that missed more loads all codes again, and the log stays small
+
+
+class _Entries(NamedTuple):
+    """Pairs of generation and id: what changed after generation ``start`` and up to ``end``."""
+
+    start: int
+    end: int
+    pairs: list[tuple[int, int]]
+
+    @property
+    def checksum(self) -> int:
+        return sum(zlib.crc32(struct.pack("<qq", *pair)) for pair in [(self.start, self.end), *self.pairs])
+
+    @property
+    def facts(self) -> dict[str, int]:
+        return dict(zip(_FACTS, (self.start, self.end, self.checksum), strict=True))
+
+
+#: The facts about the log of a new collection.
+EMPTY_LOG = _Entries(0, 0, []).facts
+
+
+class ChangeLog:
+    """The log in one database, read and written inside the transactions of a connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def changed_since(self, generation: int) -> list[int] | None:
+        """Return the ids that may have changed since a generation, or None if the log does not reach back that far."""
+        log = self.read()
+        if generation < log.start or generation > log.end:
+            return None
+        return sorted({item for changed_in, item in log.pairs if changed_in > generation})
+
+    def append(self, generation: int, ids: list[int]) -> None:
+        """Note what a change has touched; start a new log if the old one is full."""
+        log = self.read()
+        new = [(generation, item) for item in ids] if len(ids) <= _ROOM else []
+        if len(log.pairs) + len(ids) <= _ROOM:
+            log = _Entries(log.start, generation, log.pairs + new)
+        else:
+            log = _Entries(generation - 1 if new else generation, generation, new)
+            self._connection.execute("DELETE FROM changes")
+        self._connection.execute_many("INSERT INTO changes VALUES (?, ?)", new)
+        for name, value in log.facts.items():
+            self._connection.set_fact(name, value)
+
+    def read(self) -> _Entries:
+        """Return the log, or refuse a damaged one."""
+        start, end, total = (self._connection.fact(name) for name in _FACTS)
+        query = f"SELECT generation, id FROM changes LIMIT {_ROOM + 1}"
+        log = _Entries(start, end, self._connection.execute(query).fetchall())
+        try:
+            intact = log.checksum == total and end == self._connection.fact("generation")
+        except (TypeError, struct.error):
+            intact = False
+        if not intact:
+            raise CollectionFormatError(
+                f"The log of changes in {str(self._connection.path)!r} does not match its checksum: the file is "
+                "damaged. Restore it from a copy."
+            )
+        return log
+
 
 _FACTS_SUM = "facts_sum"
 _COLUMNS = ", ".join(COLUMNS)
@@ -34,7 +172,7 @@ class Store:
 
     def __init__(self, path: Path, *, writable: bool) -> None:
         self.path = path
-        self._counter = path.with_name(acknowledged.FILE_NAME)
+        self._counter = path.with_name(FILE_NAME)
         # What the current transaction has done: ids to log, and what changes in blocks.
         self._changed: list[int] = []
         self._leaving: list[int] = []
@@ -47,7 +185,7 @@ class Store:
     @staticmethod
     def create(path: Path, model: str, n_bits: int, more_facts: dict[str, str | int]) -> None:
         """Make a new, empty file and the counter of its changes; ``more_facts`` are some of ``NEW_FACTS``."""
-        acknowledged.create_counter(path.with_name(acknowledged.FILE_NAME))
+        create_counter(path.with_name(FILE_NAME))
         numbers = {"generation": 0, "n_items": 0, "checksum_sum": 0, "n_bits": n_bits}
         facts = {"format": FORMAT} | NEW_FACTS | more_facts | numbers | {"model": model} | EMPTY_LOG
         facts |= Blocks.no_blocks(_column_names(read_fields(str(facts["fields"]))))
@@ -60,7 +198,7 @@ class Store:
     def reading(self) -> Iterator[None]:
         """See one unchanging state, in which every acknowledged change is present."""
         # Read before the transaction begins: it does not see changes that are acknowledged later.
-        n_acknowledged = acknowledged.read_acknowledged(self._counter)
+        n_acknowledged = read_acknowledged(self._counter)
         with self.connection.reading():
             self._check_generation(n_acknowledged)
             self._check_facts()
@@ -69,7 +207,7 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[int]:
         """Store everything done inside, or nothing; yield the number of the change, acknowledged at the end."""
-        n_acknowledged = acknowledged.read_acknowledged(self._counter)
+        n_acknowledged = read_acknowledged(self._counter)
         with self.connection.writing():
             self._check_generation(n_acknowledged)
             self._check_facts()
@@ -81,13 +219,13 @@ class Store:
             self.set_fact("generation", generation)
             if not self.is_outdated:
                 self.set_fact(_FACTS_SUM, _sum_of(self.connection.facts()))
-        acknowledged.acknowledge(self._counter, generation)
+        acknowledge(self._counter, generation)
         self.connection.checkpoint()
 
     def acknowledge_all(self) -> None:
         """Acknowledge a change whose writer died right after the commit: from now on, other changes build on it."""
-        if self.fact("generation") > acknowledged.read_acknowledged(self._counter):
-            acknowledged.acknowledge(self._counter, self.fact("generation"))
+        if self.fact("generation") > read_acknowledged(self._counter):
+            acknowledge(self._counter, self.fact("generation"))
 
     def check_unchanged(self) -> None:
         self.connection.check_unchanged()

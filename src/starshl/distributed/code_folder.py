@@ -18,12 +18,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from .._files import replacing_file, sync_folder, write_atomically
-from .._json import parse_json
-from .._validation import check_integer
-from ..codes import BinaryCodes
-
-__all__ = ["MANIFEST", "CodeFolder", "load_codes", "read_manifest"]
+from .._common.files import replacing_file, sync_folder, write_atomically
+from .._common.strict_json import parse_json
+from .._common.validation import check_integer
+from ..codes.binary import BinaryCodes
 
 MANIFEST, JOURNAL, ASSEMBLED = "manifest.json", "journal.jsonl", "codes.npy"
 

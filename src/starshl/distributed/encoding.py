@@ -9,25 +9,45 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._digest import array_digest
-from .._engine import place_value
-from .._progress import row_progress
-from .._validation import check_integer
-from ..base import BaseHasher
-from ..codes import n_bytes
-from ..tables import Columns, JoinedRows, Location, Partition, RowSource, fingerprint, open_partitions
-from .blocks import BLOCK_ROWS, PartitionTask, encode_partition
+from .._common.engine import place_value
+from .._common.files import array_digest
+from .._common.progress import row_progress
+from .._common.validation import check_integer
+from ..codes.binary import n_bytes
+from ..data.tables.columns import Columns
+from ..data.tables.locations import Location, fingerprint
+from ..data.tables.opening import open_partitions
+from ..data.tables.row_source import JoinedRows, Partition, RowSource
+from ..hashers.base import BaseHasher
+from ..hashers.fitting import BLOCK_ROWS, encode_blocks
 from .code_folder import CodeFolder
-from .connection import connected
-from .engine import DaskEngine
+from .engine import DaskEngine, connected
 
-__all__ = ["encode", "open_rows"]
+# Codes of rows that are read block by block.
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionTask:
+    """A partition by its number, its place in the source, and the labels of its rows, if they have any."""
+
+    number: int
+    partition: Partition
+    labels: np.ndarray | None
+
+
+def encode_partition(task: PartitionTask, hasher: BaseHasher, rows: JoinedRows, database: bool) -> np.ndarray:
+    """Return the packed codes of one partition."""
+    part = rows.parts[task.partition.part]
+    numbers = np.arange(task.partition.start, task.partition.stop)
+    return encode_blocks(hasher, part, numbers, task.labels, database=database).packed
+
 
 PARTITION_ROWS = 8 * BLOCK_ROWS
 

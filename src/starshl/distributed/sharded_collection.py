@@ -3,24 +3,257 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._types import SamplesLike
-from .._validation import check_integer
-from ..collection import Collection, Hit
-from ..collection.partial import encoded, held_here, novelty_here
-from ..collection.rescoring import RescoringOptions
-from ..collection.search import check_rejecting
-from ..index.ids import check_ids
+from .._common.validation import SamplesLike, check_integer
+from ..collection.collection import Collection, SearchableCollection
+from ..collection.filters import Filters
+from ..collection.search import (
+    Hit,
+    Listed,
+    Queries,
+    Rescored,
+    Rescoring,
+    RescoringOptions,
+    check_rejecting,
+    exact_distances,
+    hits_without_distance,
+    products_of,
+)
+from ..index.base import check_ids
+from ..index.hybrid import ClassRule
+from ..index.items import Candidates
+from ..index.scan import ScanIndex
 from .engine import DaskEngine
-from .merged_search import MergedSearch
 
-__all__ = ["ShardedCollection"]
+# What a part of a larger index contributes to a search, and the order of all that the parts contribute.
+
+
+class Merged(NamedTuple):
+    """What all parts contribute, by query, distance and id; ``order`` says where it was, part after part.
+
+    ``starts`` tells where each query's items start.
+    """
+
+    starts: np.ndarray
+    distances: np.ndarray
+    ids: np.ndarray
+    differs: np.ndarray
+    order: np.ndarray
+
+    def of(self, query: int) -> slice:
+        """Return where the items of a query are."""
+        return slice(int(self.starts[query]), int(self.starts[query + 1]))
+
+
+def rule_of(index: ScanIndex) -> ClassRule | None:
+    """Return what another class costs in an index, None if classes do not count."""
+    rule: ClassRule | None = getattr(index._items, "rule", None)
+    return rule
+
+
+def candidates_near(index: ScanIndex, codes: Any, k: int, among: np.ndarray | None) -> Candidates:
+    """Return all items that can be among the k nearest of a larger index, whose ids are the positions."""
+    if rule_of(index) is not None:
+        return index.candidates(codes, k, among)
+    distances, ids = index.search(codes, k, among=among)
+    queries = np.repeat(np.arange(len(codes)), ids.shape[1])
+    return Candidates(queries, ids.ravel(), distances.ravel(), np.zeros(ids.size, np.int64))
+
+
+def candidates_within(index: ScanIndex, codes: Any, radius: Any, among: np.ndarray | None) -> Candidates:
+    """Return all items that can be within a radius in a larger index, and those that decide what another class costs.
+
+    The latter may be beyond the radius.
+    """
+    rule = rule_of(index)
+    if rule is None:
+        starts, distances, ids = index.search_radius(codes, radius, among=among)
+        queries = np.repeat(np.arange(len(codes)), np.diff(starts))
+        return Candidates(queries, ids, distances, np.zeros(len(ids), np.int64))
+    inside = index.candidates_within(codes, radius, among)
+    if not rule.class_first:
+        return inside
+    first = index.candidates(codes, 1, among)
+    beyond = (first.differs == 0) & (first.distances > radius)
+    return Candidates(*(np.concatenate([one, other[beyond]]) for one, other in zip(inside, first, strict=True)))
+
+
+def merged(rule: ClassRule | None, parts: Sequence[Candidates], n_queries: int) -> Merged:
+    """Put the contributions of all parts into the order that one index with all items has."""
+    found = Candidates(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    distances = found.distances
+    if rule is not None:
+        distances = rule.distances(found, rule.ends(found, n_queries))
+    order = np.lexsort((found.positions, distances, found.queries))
+    starts = np.searchsorted(found.queries[order], np.arange(n_queries + 1))
+    return Merged(starts, distances[order], found.positions[order], found.differs[order], order)
+
+
+# What a collection contributes to a search of several that hold the items of one together.
+
+
+class Encoded(NamedTuple):
+    """Queries as the indexes of all collections take them, and what another class costs there."""
+
+    queries: Queries
+    rule: ClassRule | None
+
+
+class Part(NamedTuple):
+    """Candidates of one collection, with the products of their codes with the scores of the queries if these count."""
+
+    found: Candidates
+    products: np.ndarray | None = None
+
+
+def encoded(
+    collection: SearchableCollection, X: SamplesLike | None, items: ArrayLike | None, options: RescoringOptions | None
+) -> Encoded:
+    """Encode rows, or take the codes of items stored here, with vectors and scores if they are to be rescored.
+
+    ``options`` is None for a search within a radius.
+    """
+    with collection._session.reading() as (snapshot, store):
+        if options is not None and options.apply_to(snapshot):
+            queries = Queries.to_rescore(snapshot, store, X, items, options)
+        else:
+            queries = Queries.of(snapshot, X, items, with_scores=False)
+        return Encoded(queries, rule_of(snapshot.index))
+
+
+def held_here(collection: SearchableCollection, ids: np.ndarray) -> np.ndarray:
+    """Return which of the ids are those of items stored here."""
+    with collection._session.reading() as (snapshot, _):
+        return snapshot.index.holds(ids)
+
+
+def novelty_here(collection: SearchableCollection, X: SamplesLike) -> np.ndarray:
+    """Return how different each query is from the training rows of the hasher, which all collections share."""
+    return collection.novelty(X)
+
+
+def part_near(
+    collection: SearchableCollection, codes: Any, scores: np.ndarray | None, n: int, filters: Mapping[str, Any]
+) -> Part:
+    """Return what can be among the n nearest items of all collections."""
+    with collection._session.reading() as (snapshot, store):
+        found = candidates_near(snapshot.index, codes, n, Filters(**filters).passing(snapshot, store))
+        if scores is None:
+            return Part(found)
+        products = np.empty(len(found.queries))
+        for query in np.unique(found.queries).tolist():
+            own = found.queries == query
+            products[own] = products_of(snapshot, found.positions[own], scores[query])
+        return Part(found, products)
+
+
+def part_within(collection: SearchableCollection, codes: Any, radius: Any, filters: Mapping[str, Any]) -> Part:
+    """Return what can be within a radius, and what decides about it."""
+    with collection._session.reading() as (snapshot, store):
+        return Part(candidates_within(snapshot.index, codes, radius, Filters(**filters).passing(snapshot, store)))
+
+
+def exact_parts(
+    collection: SearchableCollection, vectors: np.ndarray, ids: list[np.ndarray], metric: str
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return which of the ids of each query are here, and the distances between their vectors and the query's."""
+    with collection._session.reading() as (snapshot, store):
+        here = [wanted[snapshot.index.holds(wanted)] for wanted in ids]
+        return [
+            (held, exact_distances(vector, snapshot.vectors_of(store, held.tolist()), metric))
+            for vector, held in zip(vectors, here, strict=True)
+        ]
+
+
+def hits_of(collection: SearchableCollection, ids: np.ndarray) -> list[Hit]:
+    """Return what is stored of those items that are here, as hits at distance 0."""
+    with collection._session.reading() as (snapshot, store):
+        return hits_without_distance(store, ids[snapshot.index.holds(ids)].tolist())
+
+
+# A search of several collections in steps: each asks all of them, and what follows from the answers is done here.
+
+#: A function of a question and its arguments that returns the answer of every collection.
+Ask = Callable[..., list[Any]]
+
+
+class MergedSearch(NamedTuple):
+    """Queries that were encoded once, and the way to ask all collections."""
+
+    ask: Ask
+    asked: Encoded
+    filters: Mapping[str, Any]
+
+    def nearest(self, k: int) -> list[list[Hit]]:
+        """Return the k nearest items of each query, by distance and then by id."""
+        queries = self.asked.queries
+        if queries.rescoring is not None:
+            return self._hits(self._rescored(queries.rescoring, k))
+        found, _ = self._merged(self.ask(part_near, queries.codes, None, k, self.filters), len(queries.codes))
+        spans = [found.of(query) for query in range(len(queries.codes))]
+        return self._hits((found.distances[span][:k], found.ids[span][:k]) for span in spans)
+
+    def within(self, radius: Any) -> list[list[Hit]]:
+        """Return all items within a radius of each query, by distance and then by id."""
+        codes = self.asked.queries.codes
+        found, _ = self._merged(self.ask(part_within, codes, radius, self.filters), len(codes))
+        inside = found.distances <= radius
+        spans = [found.of(query) for query in range(len(codes))]
+        return self._hits((found.distances[span][inside[span]], found.ids[span][inside[span]]) for span in spans)
+
+    def _merged(self, parts: list[Part], n_queries: int) -> tuple[Merged, np.ndarray | None]:
+        found = merged(self.asked.rule, [part.found for part in parts], n_queries)
+        products = [part.products for part in parts if part.products is not None]
+        return found, np.concatenate(products)[found.order] if products else None
+
+    def _rescored(self, rescoring: Rescoring, k: int) -> Iterable[Rescored]:
+        """Yield the best of each query, as one collection with all items finds them."""
+        queries = self.asked.queries
+        n_listed = rescoring.n_listed(k, by_scores=queries.scores is not None)
+        for span in rescoring.spans(k):
+            scores = None if queries.scores is None else queries.scores[span]
+            parts = self.ask(part_near, queries.codes[span], scores, n_listed, self.filters)
+            n_queries = span.stop - span.start
+            found, products = self._merged(parts, n_queries)
+            candidates = [_listed(rescoring, found, products, query, n_listed, k) for query in range(n_queries)]
+            wanted = [listed.ids for listed in candidates]
+            answers = self.ask(exact_parts, rescoring.vectors[span], wanted, rescoring.metric)
+            for listed, exact in zip(candidates, zip(*answers, strict=True), strict=True):
+                ids, distances = (np.concatenate(columns) for columns in zip(*exact, strict=True))
+                kept = listed.taken(np.isin(listed.ids, ids))
+                order = np.argsort(ids)
+                yield rescoring.best(kept, distances[order[np.searchsorted(ids, kept.ids, sorter=order)]], k)
+
+    def _hits(self, neighbors: Iterable[tuple[np.ndarray, ...]]) -> list[list[Hit]]:
+        """Return what is stored of neighbors, given as distances and ids, perhaps with distances of vectors."""
+        columns = [tuple(column.tolist() for column in found) for found in neighbors]
+        ids = np.unique(np.array([item for _, found, *_ in columns for item in found], np.int64))
+        stored = {hit.id: hit for part in self.ask(hits_of, ids) for hit in part}
+        return [
+            [
+                stored[item]._replace(distance=distance, rescored=exact[0] if exact else None)
+                for distance, item, *exact in zip(*found, strict=True)
+                if item in stored
+            ]
+            for found in columns
+        ]
+
+
+def _listed(
+    rescoring: Rescoring, found: Merged, products: np.ndarray | None, query: int, n_listed: int, k: int
+) -> Listed:
+    """Return the candidates of a query."""
+    first = found.of(query).start
+    span = slice(first, min(found.of(query).stop, first + n_listed))
+    listed = Listed(found.distances[span], found.ids[span], found.differs[span].astype(np.bool_))
+    return rescoring.candidates(listed, None if products is None else products[span], k)
+
 
 _MOST_OPEN = 64  # collections that one worker keeps open
 

@@ -6,17 +6,16 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .._engine import using_engine
-from .._types import LabelsLike
-from .._validation import check_labels
-from ..base import BaseHasher
-from ..kernels import is_precomputed
-from ..models import StarRidge, StarSHL
-from ..tables import JoinedRows, Location, RowSource
-from .connection import connected
+from .._common.engine import using_engine
+from .._common.validation import LabelsLike, check_labels
+from ..data.tables.locations import Location
+from ..data.tables.row_source import JoinedRows, RowSource
+from ..hashers.base import BaseHasher
+from ..hashers.star.star_ridge import StarRidge
+from ..hashers.star.star_shl import StarSHL
+from ..learning.kernels.choice import is_precomputed
 from .encoding import open_rows
-
-__all__ = ["fit"]
+from .engine import connected
 
 Hasher = TypeVar("Hasher", bound=BaseHasher)
 

@@ -1,11 +1,11 @@
 """Compiled loops over packed codes: distances are counted on the fly and never stored."""
 
+from __future__ import annotations
+
 import numpy as np
 from numba import njit
 
 from ..codes._hamming_loops import fill_distances, lowest_bit, near_bits, popcount
-
-__all__ = ["count_by_distance", "count_by_distance_multilabel", "hits_in_storage_order", "neighbor_votes"]
 
 # Items of one block stay in the first-level cache while the queries of a tile pass over them.
 _BLOCK = 2048

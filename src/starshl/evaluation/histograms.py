@@ -9,21 +9,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._threads import run_all, tiles
-from .._validation import PartialLabels, as_label_array, check_labels
-from ..codes import BinaryCodes
+from .._common.threads import run_all, tiles
+from .._common.validation import PartialLabels, as_label_array, check_labels
+from ..codes.binary import BinaryCodes
 from ._histogram_loops import count_by_distance, count_by_distance_multilabel
-
-__all__ = [
-    "QUERIES_PER_TILE",
-    "DistinctItems",
-    "HammingHistograms",
-    "check_codes",
-    "equal_together",
-    "hamming_histograms",
-    "relevance_labels",
-    "words_of",
-]
 
 # Small tiles keep all threads busy; in large ones, more queries find their distances computed for an equal query.
 QUERIES_PER_TILE = 64

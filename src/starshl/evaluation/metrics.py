@@ -13,25 +13,20 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._threads import run_all, tiles
-from .._validation import check_choice, check_integer
-from ..codes import BinaryCodes
-from ._histogram_loops import hits_in_storage_order
-from .histograms import QUERIES_PER_TILE, HammingHistograms, hamming_histograms, relevance_labels, words_of
-
-__all__ = [
-    "Lookup",
-    "PrecisionRecall",
-    "average_precision",
-    "expected_precision",
-    "list_size",
-    "lookup",
-    "mean_average_precision",
-    "mean_of_known",
-    "pr_area",
-    "precision_at",
-    "precision_recall",
-]
+from .._common.threads import run_all, tiles
+from .._common.validation import check_choice, check_integer, check_labels
+from ..codes.binary import BinaryCodes
+from ._histogram_loops import hits_in_storage_order, neighbor_votes
+from .histograms import (
+    QUERIES_PER_TILE,
+    DistinctItems,
+    HammingHistograms,
+    check_codes,
+    equal_together,
+    hamming_histograms,
+    relevance_labels,
+    words_of,
+)
 
 
 def precision_at(
@@ -320,3 +315,157 @@ def mean_of_known(values: np.ndarray) -> float:
     """Return the mean of the values that are not NaN; NaN if there are none."""
     known = ~np.isnan(values)
     return float(values[known].mean()) if known.any() else float("nan")
+
+
+# How well the nearest codeword, or the nearest items, predict the class of a code.
+
+
+def codeword_accuracy(
+    codes: BinaryCodes, y: ArrayLike, codewords: BinaryCodes | ArrayLike, classes: ArrayLike
+) -> float:
+    """Return the share of codes whose nearest codeword is that of their class.
+
+    If several codewords are equally near, the code counts with the share of them that is right: the
+    expectation of a random choice.
+
+    Parameters
+    ----------
+    codes : BinaryCodes
+    y : labels of shape (n_codes,)
+    codewords : BinaryCodes, or signs of shape (n_codewords, n_bits)
+    classes : array of shape (n_codewords,)
+        The class that each codeword stands for; a class of y without a codeword is never right.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from starshl import BinaryCodes
+    >>> codes = BinaryCodes.from_signs(np.array([[1, 1], [1, -1], [-1, -1]]))
+    >>> codeword_accuracy(codes, ["a", "a", "a"], [[1, 1], [-1, -1]], ["a", "b"])
+    0.5
+    """
+    if not isinstance(codewords, BinaryCodes):
+        codewords = BinaryCodes.from_signs(np.asarray(codewords))
+    classes, y = np.asarray(classes), np.asarray(y)
+    if classes.shape != (len(codewords),):
+        raise ValueError(
+            f"classes has shape {classes.shape}; there are {len(codewords)} codewords. Name one class per codeword."
+        )
+    if not check_labels(y, len(codes)).labeled.all():
+        raise ValueError("y has unlabeled rows; accuracy needs the label of every code. Leave them out.")
+    return float(codeword_hits(codes.distances(codewords), y, classes).mean())
+
+
+def codeword_hits(distances: np.ndarray, y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return for each row the share of its nearest codewords that stand for its class."""
+    nearest = distances == distances.min(axis=1, keepdims=True)
+    right = np.reshape(y, (-1, 1)) == np.reshape(classes, (1, -1))
+    return (nearest & right).sum(axis=1) / nearest.sum(axis=1)
+
+
+def knn_accuracy(
+    codes_query: BinaryCodes,
+    codes_db: BinaryCodes,
+    y_query: ArrayLike,
+    y_db: ArrayLike,
+    k: int = 5,
+    *,
+    n_jobs: int | None = None,
+) -> float:
+    """Return the share of queries whose k nearest items vote for their class.
+
+    Items at the distance where k is reached share the votes that are left, so storage order does not
+    matter; classes with equally many votes share the query. If a database has fewer than k items, all of them vote.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from starshl import BinaryCodes
+    >>> items = BinaryCodes.from_signs(np.array([[1, 1], [1, -1], [-1, 1]]))
+    >>> knn_accuracy(items[:1], items, ["a"], ["a", "b", "b"], k=2)
+    0.5
+    """
+    check_codes(codes_query, codes_db)
+    k = min(check_integer(k, "k", low=1), len(codes_db))
+    query_class, item_class = relevance_labels(y_query, y_db, len(codes_query), len(codes_db))
+    if query_class.ndim == 2:
+        raise ValueError("knn_accuracy takes one label per code, not label matrices. Use precision_at for these.")
+    queries, items = words_of(codes_query), words_of(codes_db)
+    order = equal_together(queries, query_class)
+    queries, query_class = queries[order], query_class[order]
+    distinct = DistinctItems.of(items, item_class)
+    votes = np.zeros((len(queries), 1 + max(query_class.max(), item_class.max())))
+
+    def scan(rows: slice) -> None:
+        loop_items = distinct.planes, distinct.classes, distinct.weights
+        neighbor_votes(queries[rows], *loop_items, codes_db.n_bits, k, votes[rows])
+
+    run_all([partial(scan, rows) for rows in tiles(len(queries), QUERIES_PER_TILE)], n_jobs)
+    # Fractions of votes that are mathematically equal differ by rounding.
+    winners = votes >= votes.max(axis=1, keepdims=True) - 1e-9
+    right = winners[np.arange(len(votes)), query_class]
+    shares = np.empty(len(votes))
+    shares[order] = right / winners.sum(axis=1)
+    return float(shares.mean())
+
+
+# How codes spread over buckets of equal codes.
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """Buckets of equal codes.
+
+    Attributes
+    ----------
+    n_codes, n_distinct, largest : int
+        The number of codes, of distinct codes, and of codes in the fullest bucket.
+    mean_bucket_of_a_code : float
+        How many codes share the bucket of a code drawn at random, itself included.
+    code_entropy : float
+        Entropy of the bucket of a random code, in bits: at most log2(n_codes) and n_bits.
+    mean_bit_entropy : float
+        Mean over bits of the entropy of one bit: 1 if every bit splits the codes in half.
+    n_constant_bits : int
+        Bits that are equal in all codes and so carry nothing.
+    """
+
+    n_codes: int
+    n_distinct: int
+    largest: int
+    mean_bucket_of_a_code: float
+    code_entropy: float
+    mean_bit_entropy: float
+    n_constant_bits: int
+
+
+def occupancy(codes: BinaryCodes) -> Occupancy:
+    """Describe how codes fill their buckets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from starshl import BinaryCodes
+    >>> buckets = occupancy(BinaryCodes.from_signs(np.array([[1, 1], [1, 1], [-1, 1], [-1, 1]])))
+    >>> buckets.n_distinct, buckets.code_entropy, buckets.n_constant_bits
+    (2, 1.0, 1)
+    """
+    if len(codes) == 0:
+        raise ValueError("codes holds no codes; at least one is needed.")
+    filling = np.unique(codes.packed, axis=0, return_counts=True)[1]
+    bits = np.unpackbits(codes.packed, axis=1, bitorder="little", count=codes.n_bits)
+    set_share = bits.mean(axis=0, dtype=np.float64)
+    return Occupancy(
+        n_codes=len(codes),
+        n_distinct=len(filling),
+        largest=int(filling.max()),
+        mean_bucket_of_a_code=float((filling**2).sum() / len(codes)),
+        code_entropy=float(_entropy_terms(filling / len(codes)).sum()),
+        mean_bit_entropy=float((_entropy_terms(set_share) + _entropy_terms(1 - set_share)).mean()),
+        n_constant_bits=int(np.isin(set_share, (0.0, 1.0)).sum()),
+    )
+
+
+def _entropy_terms(shares: np.ndarray) -> np.ndarray:
+    # Adding 0.0 turns the -0.0 of a certain event into 0.0.
+    return -shares * np.log2(np.where(shares > 0, shares, 1.0)) + 0.0

@@ -9,10 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from ..datasets import cache_folder
+from ..data.datasets.store import cache_folder
 from ..exceptions import MissingExtraError
-
-__all__ = ["BrowserRuntime", "browser_runtime"]
 
 PACKAGE, VERSION = "onnxruntime-web", "1.30.0"
 _SCRIPT, _WASM = "ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"

@@ -7,21 +7,17 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from .._digest import array_digest
-from .._extras import require
+from .._common.extras import require
+from .._common.files import array_digest
 from ..exceptions import NotExpressibleError
 
 onnx = require("onnx", extra="onnx")
 helper = require("onnx.helper", extra="onnx")
 numpy_helper = require("onnx.numpy_helper", extra="onnx")
-
-__all__ = ["IR_VERSION", "MAX_MODEL_BYTES", "OPSET", "Graph", "Value", "helper", "numpy_helper", "onnx", "onnx_type"]
-
 OPSET = 18
 IR_VERSION = 8
 # A protocol buffer, which an ONNX file is, has at most two gigabytes; names and nodes take a little of them.
 MAX_MODEL_BYTES = 2**31 - 2**20
-
 Operand: TypeAlias = "Value | ArrayLike"
 
 
@@ -187,3 +183,34 @@ class Value:
 def onnx_type(dtype: DTypeLike) -> int:
     """Return the number that ONNX has for a type of arrays."""
     return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+
+# Projections, distances and Gaussian features of rows as parts of a graph.
+
+
+def project(rows: Value, components: np.ndarray, intercept: np.ndarray | float = 0.0) -> Value:
+    """Return ``rows @ components.T + intercept``; see :func:`starshl.linalg.project`."""
+    products = rows @ np.asarray(components).T
+    return products + intercept if np.any(intercept) else products
+
+
+def squared_norms(rows: Value) -> Value:
+    """Return the squared norm of each row, shape (n, 1)."""
+    return (rows * rows).sum(axis=1)
+
+
+def squared_distances(rows: Value, others: np.ndarray) -> Value:
+    """Return all squared distances from rows to fixed ones; see :func:`starshl.linalg.squared_distances`."""
+    others = np.asarray(others, dtype=np.float64)
+    origin = others.mean(axis=0)
+    centered, others = rows - origin, others - origin
+    distances = centered @ (-2.0 * others.T) + squared_norms(centered) + np.einsum("ij,ij->i", others, others)
+    return distances.apply("Max", 0.0)
+
+
+def gaussian_expansion(
+    rows: Value, anchors: np.ndarray, scale: float, coefficients: np.ndarray, intercept: np.ndarray | float
+) -> Value:
+    r"""Return :math:`\sum_a c_{ba} \exp(-\|x - a\|^2 / scale) + \beta_b`, shape (n, n_bits)."""
+    features = (squared_distances(rows, anchors) * (-1.0 / scale)).apply("Exp")
+    return project(features, coefficients, intercept)

@@ -9,20 +9,11 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import NotExpressibleError
-from ..kernels import (
-    Cauchy,
-    FittedGraphGaussian,
-    Gaussian,
-    Kernel,
-    NormalizedLinear,
-    NormalizedPolynomial,
-    ShiftedCosine,
-)
-from ..kernels.columns import OnColumns, by_columns
-from .graph import Value
-from .vectors import squared_norms
-
-__all__ = ["kernel_expansion"]
+from ..learning.kernels.graph_gaussian import FittedGraphGaussian
+from ..learning.kernels.kernel import Kernel
+from ..learning.kernels.vectors import Cauchy, Gaussian, NormalizedLinear, NormalizedPolynomial, ShiftedCosine
+from ..learning.kernels.views import OnColumns, by_columns
+from .graph import Value, squared_norms
 
 
 def kernel_expansion(

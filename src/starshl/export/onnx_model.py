@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._files import write_atomically
-from .._validation import check_choice
+from .._common.extras import require
+from .._common.files import write_atomically
+from .._common.validation import check_choice
 from .._version import __version__
-from ..base import BaseHasher
-from ..codes import n_bytes
-from ..features import PreparedHasher, Text, inner_hasher
-from .classes import class_index, estimates_probabilities, predicts, probabilities
+from ..codes.binary import n_bytes
+from ..data.features.text import Text
+from ..hashers.base import BaseHasher
+from ..hashers.prepared import PreparedHasher, inner_hasher
 from .graph import IR_VERSION, OPSET, Graph, Value, helper, onnx, onnx_type
-from .scores import bit_scores
-from .steps import prepare
-from .texts import SPLITTING, text_features
-
-__all__ = ["OUTPUTS", "PRECISIONS", "build_outputs", "model_of", "steps_of", "to_onnx"]
+from .scores import bit_scores, class_index, estimates_probabilities, predicts, probabilities
+from .steps import SPLITTING, prepare, text_features, words_of
 
 PRECISIONS = ("float64", "float32")
 BIT_ORDER = "bit j of a code is bit j % 8 (least significant first) of byte j // 8"
@@ -175,3 +174,57 @@ def _shape(name: str, hasher: Any) -> list[str | int]:
     if name == "label":
         return ["N"]
     return ["N", n_columns[name] if name in n_columns else len(hasher.classes_)]
+
+
+# How long one row takes, in an ONNX runtime and in ``encode``.
+
+_REPEATS, _LONGEST = 200, 1.0  # calls, and seconds after which no further one begins
+
+
+class Latency(NamedTuple):
+    """Median milliseconds of one row."""
+
+    onnx: float
+    encode: float
+
+
+def open_session(model: Any, *, n_threads: int = 1) -> Any:
+    """Return an onnxruntime session on the processor, with this many threads (0: all)."""
+    runtime = require("onnxruntime", extra="onnx")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = n_threads
+    content = model if isinstance(model, bytes) else model.SerializeToString()
+    return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+
+
+def single_row_latency(model: Any, hasher: Any, row: np.ndarray | str | None = None) -> Latency:
+    """Return the median time of one row in onnxruntime, on one thread, and that of ``hasher.encode``.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto that :func:`starshl.export.to_onnx` returned for the hasher
+    hasher : fitted hasher
+    row : array of shape (n_features,), or text, default=None
+        None is a row of zeros, in the precision of the model, or a text of twenty words.
+    """
+    session = open_session(model)
+    (takes,) = session.get_inputs()
+    if takes.type == "tensor(string)":
+        texts = [" ".join(hasher.steps_[0].words_[:20]) if row is None else str(row)]
+        words = words_of(texts)
+        return Latency(
+            _median(lambda: session.run(["codes"], {takes.name: words})), _median(lambda: hasher.encode(texts))
+        )
+    row = np.zeros(hasher.n_features_in_) if row is None else np.asarray(row)
+    rows = row.reshape(1, -1).astype(np.float64 if takes.type == "tensor(double)" else np.float32)
+    return Latency(_median(lambda: session.run(["codes"], {takes.name: rows})), _median(lambda: hasher.encode(rows)))
+
+
+def _median(call: Callable[[], object]) -> float:
+    call()
+    times: list[float] = []
+    while len(times) < _REPEATS and sum(times) < _LONGEST:
+        start = perf_counter()
+        call()
+        times.append(perf_counter() - start)
+    return 1000 * float(np.median(times))

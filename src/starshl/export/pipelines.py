@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .._extras import require
-from ..base import BaseHasher
-from ..catalog import METHODS, WRAPPERS, get_class
-from ..codes import n_bytes
+from .._common.extras import require
+from ..codes.binary import n_bytes
+from ..hashers.base import BaseHasher
+from ..hashers.catalog import METHODS, WRAPPERS, get_class
 from .graph import OPSET, Graph, Value, numpy_helper, onnx
 from .onnx_model import build_outputs
-
-__all__ = ["register_converters"]
 
 # skl2onnx asks every classifier whether to turn probabilities into dictionaries. A hasher has none among its outputs.
 _OPTIONS = {"zipmap": [True, False]}

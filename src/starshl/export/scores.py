@@ -7,38 +7,155 @@ from typing import Any
 
 import numpy as np
 
-from ..base import BaseHasher, LinearHasher
-from ..baselines import (
-    BRE,
-    COSDISH,
-    KSH,
-    LAMP,
-    SDH,
-    AnchorGraphHash,
-    CodewordSVM,
-    ForgivingHash,
-    KernelLSH,
-    KMeansHash,
-    LSHash,
-    SemanticHashing,
-    SignBinarizer,
-    SpectralHash,
-    SphericalHash,
-)
-from ..baselines._autoencoder import layer_views
-from ..baselines._stumps import StumpHasher
-from ..baselines.kmeans_hash import words
-from ..codebooks import binary_words
+from ..codes.codewords import binary_words
 from ..exceptions import NotExpressibleError
-from ..hybrid import HybridHasher
-from ..hybrid.fields import class_numbers
-from ..models import StarRidge, StarSHL
-from .classes import class_index, posterior_bits
-from .expansions import bit_expansion
-from .graph import Value
-from .vectors import gaussian_expansion, project, squared_distances, squared_norms
+from ..hashers.base import BaseHasher, LinearHasher
+from ..hashers.baselines._stumps import StumpHasher
+from ..hashers.baselines.anchor_graph import AnchorGraphHash
+from ..hashers.baselines.bre import BRE
+from ..hashers.baselines.codeword_svm import CodewordSVM
+from ..hashers.baselines.cosdish import COSDISH
+from ..hashers.baselines.forgiving import ForgivingHash
+from ..hashers.baselines.kernel_lsh import KernelLSH
+from ..hashers.baselines.kmeans_hash import KMeansHash, words
+from ..hashers.baselines.ksh import KSH
+from ..hashers.baselines.lamp import LAMP
+from ..hashers.baselines.lsh import LSHash
+from ..hashers.baselines.sdh import SDH
+from ..hashers.baselines.semantic import SemanticHashing, layer_views
+from ..hashers.baselines.sign_binarizer import SignBinarizer
+from ..hashers.baselines.spectral import SpectralHash
+from ..hashers.baselines.spherical import SphericalHash
+from ..hashers.hybrid import HybridHasher, class_numbers
+from ..hashers.star.kernel_hasher import nearest_classes
+from ..hashers.star.star_ridge import StarRidge
+from ..hashers.star.star_shl import StarSHL
+from .graph import MAX_MODEL_BYTES, Value, gaussian_expansion, project, squared_distances, squared_norms
+from .kernels import kernel_expansion
 
-__all__ = ["bit_scores"]
+# The functions of a StarSHL or StarRidge as parts of a graph.
+
+
+def bit_expansion(hasher: Any, rows: Value) -> Value:
+    """Return the functions of a hasher over a kernel mixture: of its bits, or of its classes."""
+    expansion = hasher._expansion
+    if hasher.sample_kind_ == "precomputed":
+        raise NotExpressibleError(
+            f"This {type(hasher).__name__} was fitted on precomputed kernel values, so its kernel is not known "
+            "here. Fit it on rows with kernels of starshl.kernels, or compute its scores from your kernel values "
+            "yourself: they are a matrix product with dual_coef_."
+        )
+    if hasher.sample_kind_ == "objects":
+        names = ", ".join(sorted({type(kernel).__name__ for kernel in expansion.kernels}))
+        raise NotExpressibleError(
+            f"This {type(hasher).__name__} compares samples that are not rows of numbers ({names}), and an ONNX graph "
+            "takes rows of numbers. Turn the samples into vectors, and fit a hasher with a kernel on vectors to the "
+            "codebook of this one."
+        )
+    support = _dense(expansion.kept, rows.dtype)
+    scores = kernel_expansion(rows, expansion.kernels, support, expansion.weights, expansion.coefficients)
+    return scores + expansion.intercept
+
+
+def _dense(kept: Any, dtype: np.dtype) -> np.ndarray:
+    """Return support rows as an array; sparse ones may be far larger than they were."""
+    n_bytes = kept.shape[0] * kept.shape[1] * dtype.itemsize
+    if n_bytes > MAX_MODEL_BYTES:
+        raise NotExpressibleError(
+            f"The support rows take {n_bytes / 2**30:.1f} GiB in the graph, and an ONNX file holds 2 GiB at most. "
+            "Compress the hasher first (hasher.compress), or reduce the features."
+        )
+    return kept if isinstance(kept, np.ndarray) else kept.toarray()
+
+
+# Class scores, probabilities and predicted classes as parts of a graph.
+
+
+def predicts(hasher: Any) -> bool:
+    """Tell whether the class that a fitted hasher predicts can be written as a graph."""
+    if isinstance(hasher, HybridHasher):
+        return predicts(hasher.class_hasher_)
+    return isinstance(hasher, StarRidge | StarSHL | CodewordSVM)
+
+
+def estimates_probabilities(hasher: Any) -> bool:
+    """Tell whether a fitted hasher estimates probabilities of classes."""
+    return isinstance(hasher.class_hasher_ if isinstance(hasher, HybridHasher) else hasher, StarRidge)
+
+
+def _bent(ridge: StarRidge, scores: Value) -> Value:
+    """Return calibrated class scores, as :meth:`starshl.solvers.calibration.Calibration.bend` does."""
+    if ridge.curvature_ == 0:
+        return scores + ridge.class_shifts_
+    return _asinh(scores * ridge.curvature_) / ridge.curvature_ + ridge.class_shifts_
+
+
+def _asinh(values: Value) -> Value:
+    # Runtimes know the operator of this name in single precision only.
+    size = values.apply("Abs")
+    return values.apply("Sign") * (size + (size * size + 1.0).apply("Sqrt")).apply("Log")
+
+
+def posterior_bits(ridge: StarRidge, rows: Value) -> Value:
+    """Return the expected codeword bits of queries, or their linear form; see :mod:`starshl.models.posterior`."""
+    scores = bit_expansion(ridge, rows)
+    if ridge.head_ == "linear":
+        return scores @ ridge.codewords_
+    return _softmax(_bent(ridge, scores), ridge.query_temperature_) @ ridge.codewords_
+
+
+def _softmax(scores: Value, temperature: float) -> Value:
+    return ((scores - scores.max(axis=1)) * temperature).apply("Softmax", axis=1)
+
+
+def probabilities(hasher: Any, rows: Value) -> Value:
+    """Return the probability of each class, (n, n_classes)."""
+    if isinstance(hasher, HybridHasher):
+        return probabilities(hasher.class_hasher_, rows)
+    return _softmax(_bent(hasher, bit_expansion(hasher, rows)), hasher.temperature_)
+
+
+def class_index(hasher: Any, rows: Value) -> Value:
+    """Return the place of the predicted class among ``classes_``, (n,)."""
+    if isinstance(hasher, HybridHasher):
+        return class_index(hasher.class_hasher_, rows)
+    if isinstance(hasher, StarRidge):
+        return _first_largest(_bent(hasher, bit_expansion(hasher, rows)))
+    if isinstance(hasher, StarSHL):
+        return _speakers(hasher, _nearest_codeword(bit_expansion(hasher, rows), hasher.codewords_))
+    own = (hasher.support_vectors_, hasher.scale_, hasher.dual_coef_, hasher.intercept_)
+    scores = gaussian_expansion(rows, *own)
+    if hasher.decoding_ == "hinge":
+        return _first_largest(-_hinge_distances(scores, hasher.codewords_))
+    return _nearest_codeword(scores, hasher.codewords_)
+
+
+def _first_largest(values: Value) -> Value:
+    return values.apply("ArgMax", axis=1, keepdims=0, dtype=np.int64)
+
+
+def _nearest_codeword(scores: Value, codewords: np.ndarray) -> Value:
+    """Return the nearest codeword by Hamming distance, ties by hinge distance; see ``solvers.nearest_codewords``."""
+    signs = (scores >= 0.0).cast(scores.dtype) * 2.0 - 1.0
+    agreement = signs @ codewords.T
+    tied = agreement.equals(agreement.max(axis=1))
+    distances = _hinge_distances(scores, codewords)
+    return _first_largest(tied.where(-distances, -np.inf))
+
+
+def _hinge_distances(scores: Value, codewords: np.ndarray) -> Value:
+    is_plus = (codewords > 0).astype(np.float64)
+    return _hinge(scores) @ is_plus.T + _hinge(-scores) @ (1.0 - is_plus).T
+
+
+def _hinge(margins: Value) -> Value:
+    return (1.0 - margins).apply("Max", 0.0)
+
+
+def _speakers(hasher: StarSHL, nearest: Value) -> Value:
+    """Return the class that answers for a codeword: the most frequent of those that share it."""
+    own = nearest_classes(hasher.codewords_.astype(np.float64), hasher.codewords_, hasher.codeword_counts_)
+    return nearest.graph.rows_of(nearest.graph.constant(own, np.int64), nearest)
 
 
 def bit_scores(hasher: BaseHasher, rows: Value) -> Value:

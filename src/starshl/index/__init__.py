@@ -1,17 +1,18 @@
 """Exact search over codes: a flat scan, buckets of equal codes, multi-index hashing, classes with neighbors."""
 
+from __future__ import annotations
+
 from .base import CAPABILITIES, HammingIndex, Neighbors, RadiusNeighbors
 from .buckets import BucketIndex
 from .choice import load_index, make_index
-from .flat import FlatIndex
 from .hybrid import HybridIndex
 from .multi import MultiIndex
-from .reconstruction import Reconstruction, VectorQueries
-from .residual import ResidualIndex
+from .residual import Reconstruction, ResidualIndex, VectorQueries
+from .scan import FlatIndex
 
 __all__ = [
-    "CAPABILITIES",
     "BucketIndex",
+    "CAPABILITIES",
     "FlatIndex",
     "HammingIndex",
     "HybridIndex",

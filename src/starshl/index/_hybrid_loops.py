@@ -3,6 +3,8 @@
 Rows are visited in the order of their ids. So a row cannot be among the k nearest if k earlier rows are no farther.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numba import njit
 

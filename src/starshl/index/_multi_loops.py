@@ -1,5 +1,7 @@
 """Compiled loops of multi-index hashing: tables over pieces of the codes, probed with a few bits flipped."""
 
+from __future__ import annotations
+
 import numpy as np
 from numba import njit
 

@@ -3,6 +3,8 @@
 As in ``_hybrid_loops.py``, rows are visited in the order of their ids, so a row only matters if it is strictly nearer.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numba import njit
 

@@ -8,21 +8,18 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from .._validation import check_integer
-from ..codes import BinaryCodes, check_space_id
+from .._common.validation import check_integer
+from ..codes.binary import BinaryCodes, check_space_id
 from ..codes.hamming import to_planes
 from ..exceptions import IndexFormatError
 from ._bucket_loops import count_groups
+from .base import check_spaces
 from .buckets import BucketIndex
 from .files import read_index_file
-from .flat import FlatIndex
 from .hybrid import HybridIndex
 from .multi import MultiIndex
 from .residual import ResidualIndex
-from .scan import ScanIndex
-from .spaces import check_spaces
-
-__all__ = ["load_index", "make_index"]
+from .scan import FlatIndex, ScanIndex
 
 _KINDS = {index.kind: index for index in (FlatIndex, BucketIndex, MultiIndex, HybridIndex, ResidualIndex)}
 

@@ -17,15 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from .._digest import array_digest, bytes_in_pieces
-from .._files import replacing_file
-from .._json import parse_json
+from .._common.files import array_digest, bytes_in_pieces, replacing_file
+from .._common.strict_json import parse_json
 from ..exceptions import IndexFormatError
 
-__all__ = ["FORMAT", "read_index_file", "write_index_file"]
-
 FORMAT = 2  # 1 had no space_id
-
 _DTYPES = {"I64": np.int64, "I32": np.int32, "U64": np.uint64, "U32": np.uint32, "U8": np.uint8, "F64": np.float64}
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 _ALIGNMENT = 64  # bytes of a cache line, so that mapped arrays are aligned

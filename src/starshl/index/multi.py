@@ -10,19 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._threads import run_all, tiles
+from .._common.threads import run_all, tiles
 from . import _multi_loops as loops
-from .flat_items import FlatItems
+from .items import FlatItems, Hits
 from .scan import ScanIndex
-from .snapshot import Hits
-
-__all__ = ["MultiIndex", "MultiItems"]
 
 _MAX_PIECE_BITS = 24  # 64 MB per table
 _QUERIES_PER_TASK = 16  # balls differ in cost: small tasks share it evenly
 # A probe or a candidate costs one or two cache misses; in that time the flat scan passes this many codes.
 _CODES_PER_PROBE = 300
-
 _EVERY_ROW = np.empty(0, np.bool_)
 
 

@@ -11,16 +11,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._validation import check_integer
-from ..codes import BinaryCodes
+from .._common.validation import check_integer
+from ..codes.binary import BinaryCodes
 from ..codes.hamming import from_planes, score_penalties, to_planes
-from .base import HammingIndex, Neighbors, RadiusNeighbors
-from .class_rule import Candidates
+from .base import HammingIndex, Neighbors, RadiusNeighbors, next_ids
 from .files import write_index_file
-from .ids import next_ids
-from .snapshot import Hits, Snapshot
-
-__all__ = ["ScanIndex", "passing_items"]
+from .items import Candidates, Hits, RunItems, Snapshot
 
 
 class ScanIndex(HammingIndex):
@@ -231,3 +227,37 @@ def _best_scored(
         order = np.lexsort((items.ids_at(positions[span]), penalties, distances[span]))[:k]
         best[q] = starts[q] + order
     return positions[best], distances[best]
+
+
+# FlatIndex: an exact scan of every code.
+
+
+class FlatIndex(ScanIndex):
+    """Search by scanning every code: the index for codes that are mostly different.
+
+    Items are kept in the order of their ids, so ties need no comparison and bisection finds an id.
+    Adding ids above all others appends; any other addition and every removal moves items, in O(len). Ids
+    that are consecutive, with few gaps, take no memory.
+
+    Parameters
+    ----------
+    n_bits : int
+    n_jobs : int, default=None
+        Threads of a search; None means one. Results are the same for any number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from starshl import BinaryCodes
+    >>> from starshl.index import FlatIndex
+    >>> codes = BinaryCodes.from_signs(np.array([[1, 1, 1], [1, 1, -1], [-1, -1, -1]]))
+    >>> index = FlatIndex.from_codes(codes, ids=[30, 20, 10])
+    >>> distances, ids = index.search(codes[0], k=2)
+    >>> distances.tolist(), ids.tolist()
+    ([[0, 1]], [[30, 20]])
+    >>> index.search_radius(codes[0], 3, among=[10, 20]).of(0).ids.tolist()
+    [20, 10]
+    """
+
+    kind = "flat"
+    snapshot_type = RunItems

@@ -2,23 +2,293 @@
 
 from __future__ import annotations
 
+import pickle
+import re
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+from joblib import parallel_config
+from scipy.sparse import csr_array
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from threadpoolctl import threadpool_limits
 
-from ..base import BaseHasher
-from . import _code_checks, _fit_checks, _label_checks
-from ._expectations import Case, run_checks
+from .._common.bundle import read_bundle
+from ..collection.collection import Collection
+from ..hashers.base import BaseHasher
+from ..hashers.catalog import METHODS
+from .expectations import Case, Interruption, expect, expect_error, expect_same, interrupted_after, reload, run_checks
 
-__all__ = ["check_hasher", "hasher_checks"]
+# Checks of a fitted hasher: scores and codes, files, and the collections that it serves.
 
-_CHECKS = {
-    name.removeprefix("check_"): check
-    for module in (_code_checks, _fit_checks, _label_checks)
-    for name, check in vars(module).items()
-    if name.startswith("check_")
-}
+
+def check_codes_are_signs_of_scores(case: Case) -> None:
+    hasher = case.fitted()
+    scores, signs, codes = hasher.decision_function(case.X), hasher.transform(case.X), hasher.encode(case.X)
+    expect(scores.shape == signs.shape == (len(case.X), hasher.n_bits_), f"scores have shape {scores.shape}.")
+    expect(signs.dtype == np.int8, f"transform gives {signs.dtype}; it must be int8.")
+    expect_same(signs, np.where(scores >= 0, 1, -1), "transform against the signs of decision_function")
+    expect_same(codes.to_signs(), signs, "encode against transform")
+    expect(codes.space_id == hasher.space_id_, f"codes are of space {codes.space_id}, the hasher {hasher.space_id_}.")
+
+
+def check_items_have_codes_of_the_same_length(case: Case) -> None:
+    hasher = case.fitted()
+    for items in (hasher.encode_database(case.X), hasher.encode_database(case.X, case.y)):
+        expect(len(items) == len(case.X), f"encode_database gives {len(items)} codes for {len(case.X)} rows.")
+        expect(items.n_bits == hasher.n_bits_, f"items have {items.n_bits} bits, queries {hasher.n_bits_}.")
+        expect(items.space_id == hasher.space_id_, f"items are of space {items.space_id}, queries {hasher.space_id_}.")
+
+
+def check_one_row_alone_has_the_scores_it_has_among_others(case: Case) -> None:
+    hasher = case.fitted()
+    scores, alone = hasher.decision_function(case.X), hasher.decision_function(case.X[7:8])
+    expect(np.allclose(alone[0], scores[7], atol=1e-9 * np.abs(scores).max()), "row 7 alone gets other scores.")
+
+
+def check_float32_rows_get_float32_scores(case: Case) -> None:
+    rows = case.X.astype(np.float32)
+    dtype = case.make().fit(rows, case.y).decision_function(rows).dtype
+    expect(dtype == np.float32, f"float32 rows get scores of {dtype}.")
+
+
+def check_bad_rows_are_named(case: Case) -> None:
+    hasher, broken = case.fitted(), case.X.copy()
+    broken[5, 3] = np.nan
+    expect_error("NaN in column 3, first in row 5", lambda: hasher.transform(broken))
+    expect_error("NaN in column 3, first in row 5", lambda: case.make().fit(broken, case.y))
+    expect_error("63 features", lambda: hasher.transform(case.X[:, :63]))
+
+
+def check_sparse_rows_get_the_codes_of_dense_ones_or_are_refused(case: Case) -> None:
+    hasher, sparse = case.fitted(), csr_array(case.X)
+    _same_or_refused(lambda: hasher.decision_function(sparse), hasher.decision_function(case.X))
+    _same_or_refused(
+        lambda: case.make().fit(sparse, case.y).decision_function(case.X), hasher.decision_function(case.X)
+    )
+
+
+def _same_or_refused(scores_of: Callable[[], np.ndarray], dense: np.ndarray) -> None:
+    try:
+        scores = scores_of()
+    except TypeError:
+        expect_error(r"sparse.*TruncatedSVD", scores_of, (TypeError,))
+    else:
+        expect(np.allclose(scores, dense, atol=1e-6 * np.abs(dense).max()), "sparse rows get other scores.")
+
+
+def check_parameters_set_after_the_fit_do_not_change_scores(case: Case) -> None:
+    hasher = case.fitted()
+    scores = hasher.decision_function(case.X)
+    hasher.set_params(**dict.fromkeys(hasher.get_params()))
+    expect_same(hasher.decision_function(case.X), scores, "scores after set_params")
+
+
+def check_saved_hasher_comes_back_the_same(case: Case) -> None:
+    hasher = case.fitted()
+    with tempfile.TemporaryDirectory() as folder:
+        loaded = reload(hasher, Path(folder) / "model.star")
+    expect(type(loaded) is type(hasher), f"a {type(loaded).__name__} came back.")
+    expect(loaded.get_params() == hasher.get_params(), "other parameters came back.")
+    expect_same(loaded.decision_function(case.X), hasher.decision_function(case.X), "scores of the loaded hasher")
+    expect(loaded.space_id_ == hasher.space_id_, "the loaded hasher makes codes of another space.")
+
+
+def check_pickled_hasher_comes_back_the_same(case: Case) -> None:
+    hasher = case.fitted()
+    loaded = pickle.loads(pickle.dumps(hasher))
+    expect_same(loaded.decision_function(case.X), hasher.decision_function(case.X), "scores of the unpickled hasher")
+
+
+def check_hasher_of_the_catalog_backs_a_collection(case: Case) -> None:
+    hasher = case.fitted()
+    if METHODS.get(type(hasher).__name__) != type(hasher).__module__:
+        return  # a collection finds its hasher again by the name that the catalog knows
+    with tempfile.TemporaryDirectory() as folder, Collection.create(Path(folder) / "items", hasher) as items:
+        ids = items.add(case.X)
+        expect(items.codes(ids) == hasher.encode_database(case.X), "the collection holds other codes.")
+
+
+# Checks of fit: the same bytes every time, for any threads and layout, and completely or not at all.
+
+_CALLS_BEFORE_INTERRUPTION = (1, 10, 40, 160, 640, 2560)  # early and late in a fit, whatever its length
+
+
+def check_same_seed_gives_the_same_scores(case: Case) -> None:
+    first, second = case.fitted(), case.fitted()
+    expect_same(first.decision_function(case.X), second.decision_function(case.X), "scores of two fits")
+    expect(first.space_id_ == second.space_id_, "two fits make codes of two spaces.")
+
+
+def check_bytes_do_not_depend_on_threads(case: Case) -> None:
+    # More rows than a tile holds; sums of whole numbers, such as pixels, would be exact in any order.
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 1500)
+    rows = rng.standard_normal((3, 100))[y] + rng.standard_normal((1500, 100))
+    for X in (rows, rows.astype(np.float32)):
+        with parallel_config("sequential"), threadpool_limits(1):
+            alone = _model_and_scores(case.make().fit(X, y), X)
+        with parallel_config("threading", n_jobs=4), threadpool_limits(4):
+            shared = _model_and_scores(case.make().fit(X, y), X)
+        expect(shared == alone, f"one thread and four learn different models from {X.dtype} rows.")
+        several = case.make(n_jobs=3).fit(X, y).decision_function(X)
+        expect(several.tobytes() == alone[2], f"n_jobs=3 gives other scores for {X.dtype} rows.")
+
+
+def _model_and_scores(hasher: BaseHasher, X: np.ndarray) -> tuple[dict[str, Any], dict[str, bytes], bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.star"
+        hasher.save(path)
+        header, arrays = read_bundle(path)
+    return header, {name: array.tobytes() for name, array in arrays.items()}, hasher.decision_function(X).tobytes()
+
+
+def check_memory_layout_does_not_change_scores(case: Case) -> None:
+    scores = case.fitted().decision_function(case.X)
+    frozen = case.X.copy()
+    frozen.flags.writeable = False
+    for rows in (np.asfortranarray(case.X), frozen, np.repeat(case.X, 2, axis=0)[::2]):
+        expect_same(case.make().fit(rows, case.y).decision_function(rows), scores, "scores in another layout")
+
+
+def check_rows_are_left_as_they_came(case: Case) -> None:
+    rows, labels = case.X.copy(), case.y.copy()
+    case.make().fit(rows, labels).transform(rows)
+    expect_same(rows, case.X, "X before and after the fit")
+    expect_same(labels, case.y, "y before and after the fit")
+
+
+def check_awkward_rows_get_codes(case: Case) -> None:
+    X = case.X.copy()
+    X[:, [0, 9]] = 3.0  # constant columns
+    X[100:200] = X[:100]  # equal rows, with other labels
+    X[::50] = 0.0  # rows of zeros
+    hasher = case.make().fit(X, case.y)
+    for rows in (X, 1e3 * X[:5]):
+        expect(bool(np.isfinite(hasher.decision_function(rows)).all()), "some scores are not finite.")
+
+
+def check_history_of_the_objective_is_finite(case: Case) -> None:
+    history = getattr(case.fitted(), "objective_history_", np.zeros(1))
+    expect(np.ndim(history) == 1 and bool(np.isfinite(history).all()), "objective_history_ is not a finite vector.")
+
+
+def check_few_bits_are_given_or_refused_by_the_rule(case: Case) -> None:
+    multiple = case.facts.bits_multiple_of
+    for n_bits in (1, 2):
+        if n_bits % multiple == 0:
+            shape = case.make(n_bits=n_bits).fit(case.X, case.y).transform(case.X).shape
+            expect(shape == (len(case.X), n_bits), f"n_bits={n_bits} gives codes of shape {shape}.")
+        else:
+            fit = partial(case.make(n_bits=n_bits).fit, case.X, case.y)
+            expect_error(f"n_bits is {n_bits};.*[Uu]se {multiple}", fit)
+
+
+def check_more_bits_than_possible_name_the_largest_number(case: Case) -> None:
+    n_bits = 80  # the rows have 64 features
+    if case.facts.max_bits != "any":
+        message = expect_error(r"n_bits is 10000;.*at most \d+", lambda: case.make(n_bits=10_000).fit(case.X, case.y))
+        n_bits = int(re.findall(r"at most (\d+)", message)[0])
+    shape = case.make(n_bits=n_bits).fit(case.X, case.y).transform(case.X).shape
+    expect(shape == (len(case.X), n_bits), f"n_bits={n_bits} gives codes of shape {shape}.")
+
+
+def check_impossible_numbers_of_bits_are_refused(case: Case) -> None:
+    for n_bits in (0, -8, 2.5, True, "8", None):
+        fit = partial(case.make(n_bits=n_bits).fit, case.X, case.y)
+        expect_error(f"n_bits is {n_bits!r}; it must be an integer", fit)
+
+
+def check_interrupted_fit_leaves_the_hasher_as_it_was(case: Case) -> None:
+    hasher = case.fitted()
+    before = pickle.dumps(hasher)
+    for n_calls in _CALLS_BEFORE_INTERRUPTION:
+        try:
+            with interrupted_after(n_calls):
+                hasher.fit(case.X[::-1], case.y[::-1])
+        except (Interruption, Exception):  # NumPy turns some interruptions into a TypeError
+            expect(pickle.dumps(hasher) == before, f"a fit interrupted after {n_calls} calls changed the hasher.")
+        else:
+            expect(n_calls > 1, "the fit was not interrupted.")
+            break
+
+
+def check_refit_that_fails_leaves_the_hasher_as_it_was(case: Case) -> None:
+    hasher = case.fitted()
+    before = pickle.dumps(hasher)
+    broken = case.X.copy()
+    broken[5, 3] = np.inf
+    bad_inputs = {
+        "an infinite entry": lambda: hasher.fit(broken, case.y),
+        "one row": lambda: hasher.fit(case.X[:1], case.y[:1]),
+        "a vector": lambda: hasher.fit(case.X[0], case.y),
+    }
+    if case.facts.needs_labels:
+        bad_inputs["too few labels"] = lambda: hasher.fit(case.X, case.y[:10])
+    for what, refit in bad_inputs.items():
+        try:
+            expect_error("", refit, (ValueError, TypeError))
+        except AssertionError:
+            raise AssertionError(f"a refit on {what} should raise a ValueError or a TypeError.") from None
+        expect(pickle.dumps(hasher) == before, f"a refit that failed on {what} changed the hasher.")
+
+
+def check_failed_first_fit_cannot_be_saved(case: Case) -> None:
+    hasher = case.make()
+    try:
+        with interrupted_after(20):
+            hasher.fit(case.X, case.y)
+    except (Interruption, Exception):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.star"
+            expect_error("not fitted", lambda: hasher.save(path), (NotFittedError,))
+            expect(not path.exists(), "a hasher whose fit failed left a file.")
+
+
+# Checks that a hasher does with labels what its facts say.
+
+
+def check_ignored_labels_change_nothing(case: Case) -> None:
+    if case.facts.labels != "ignored":
+        return
+    n_rows = len(case.X)
+    scores = case.make().fit(case.X).decision_function(case.X)
+    shuffled = np.random.default_rng(0).integers(-1, 2, n_rows)
+    for poison in (shuffled, np.full(n_rows, np.nan), np.full(n_rows, "poison", dtype=object), ["one label"]):
+        expect_same(case.make().fit(case.X, poison).decision_function(case.X), scores, "scores with other labels")
+
+
+def check_missing_labels_point_to_methods_that_need_none(case: Case) -> None:
+    if not case.facts.needs_labels:
+        return
+    for nothing in (None, np.full(len(case.X), -1)):
+        expect_error("use a method that needs no labels", partial(case.make().fit, case.X, nothing))
+
+
+def check_some_labels_are_enough_where_the_facts_say_so(case: Case) -> None:
+    if case.facts.labels == "ignored":
+        return
+    some = np.where(np.arange(len(case.X)) % 2, case.y, -1)
+    if case.facts.labels == "required":
+        expect_error("150 of 300 rows unlabeled", lambda: case.make().fit(case.X, some))
+    else:
+        n_codes = len(case.make().fit(case.X, some).encode(case.X))
+        expect(n_codes == len(case.X), "rows without a label got no code.")
+
+
+def check_labels_may_be_words(case: Case) -> None:
+    if case.facts.labels == "ignored":
+        return
+    words = np.array([f"digit {label}" for label in case.y])
+    numbered, worded = (case.make().fit(case.X, y).decision_function(case.X) for y in (case.y, words))
+    expect_same(numbered, worded, "scores")
+
+
+_CHECKS = {name.removeprefix("check_"): check for name, check in list(globals().items()) if name.startswith("check_")}
 
 
 def check_hasher(hasher: BaseHasher | Callable[[], BaseHasher]) -> None:

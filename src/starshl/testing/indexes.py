@@ -24,19 +24,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..codes import BinaryCodes
+from ..codes.binary import BinaryCodes
 from ..exceptions import SpaceMismatchError, UnknownSpaceWarning, UnsupportedOperationError
-from ..index import CAPABILITIES, HammingIndex, load_index
-from ._expectations import expect, expect_error, run_checks
-
-__all__ = ["check_index", "index_checks"]
+from ..index.base import CAPABILITIES, HammingIndex
+from ..index.choice import load_index
+from .expectations import expect, expect_error, run_checks
 
 #: A function of the code length that returns a new, empty index.
 Make = Callable[[int], HammingIndex]
-
 #: Distances and ids, as ``search`` returns them.
 Answer: TypeAlias = tuple[np.ndarray, np.ndarray]
-
 _N_BITS = 11  # not a whole number of bytes
 _LAST_ID = np.iinfo(np.int64).max
 

@@ -1,19 +1,26 @@
 """``starshl index``: keep items in a collection, search and export it; one file per command."""
 
+from __future__ import annotations
+
 import typer
 
 from .add import add
 from .binarize import binarize
-from .build import build
-from .declare import declare
-from .export import export
-from .label import label
-from .remove import remove
+from .items import build, declare, export, label, remove, verify
 from .search import search
-from .verify import verify
-
-__all__ = ["app"]
 
 app = typer.Typer(no_args_is_help=True, help="Build, change, search, verify and export a collection.")
 for _command in (build, add, label, declare, remove, search, verify, export, binarize):
     app.command()(_command)
+
+__all__ = [
+    "add",
+    "binarize",
+    "build",
+    "declare",
+    "export",
+    "label",
+    "remove",
+    "search",
+    "verify",
+]

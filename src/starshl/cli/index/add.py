@@ -6,9 +6,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
-from ..._words import counted
+from ..._common.words import counted
 from ..options import (
     AsJson,
     Decimal,
@@ -23,21 +24,27 @@ from ..options import (
     progress_shown,
     split_names,
 )
-from ..rows import RowOptions, read_rows
-from ..texts import read_texts
-from .common import Folder, busy, encode_items, feature_columns, opened, origin, print_answer, store_items
-from .queries import holding_vectors, holds_pictures, holds_texts
+from ..rows import RowOptions, read_rows, read_texts
+from .common import (
+    Folder,
+    busy,
+    encode_items,
+    feature_columns,
+    holding_vectors,
+    holds_pictures,
+    holds_texts,
+    opened,
+    origin,
+    print_answer,
+    store_items,
+)
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from ...codes import BinaryCodes
-    from ...collection import Collection
-    from ...importing import AdditionSummary
-    from ...importing.adding import Added
-    from ...tables import Table
-
-__all__ = ["add"]
+    from ...codes.binary import BinaryCodes
+    from ...collection.collection import Collection
+    from ...collection.importing.building import Added
+    from ...collection.importing.summary import AdditionSummary
+    from ...data.tables.reading import Table
 
 Inputs = Annotated[
     list[Path],
@@ -109,8 +116,8 @@ def _add_vectors(
     replace: bool,
     again: bool,
 ) -> None:
-    from ...importing.summary import present_lines
-    from ...tables import with_kept_features
+    from ...collection.importing.summary import present_lines
+    from ...data.tables.reading import with_kept_features
 
     with holding_vectors(collection, input) as check:
         table = read_rows(input, options, collection.hasher, as_items=True)
@@ -142,8 +149,8 @@ def _add_vectors(
 
 def _store(collection: Collection, table: Table, codes: BinaryCodes, *, replace: bool, again: bool) -> Added:
     """Store the items of a table; those without ids only if they are not there already."""
-    from ..._validation import check_labels
-    from ...importing.adding import Added, add_new
+    from ..._common.validation import check_labels
+    from ...collection.importing.building import Added, add_new
 
     if table.ids is None:
         about: dict[str, Any] = {"labels": table.y, "metadata": table.metadata, "references": table.references}
@@ -162,8 +169,7 @@ def _add_texts(
     replace: bool,
     again: bool,
 ) -> AdditionSummary:
-    from ...importing import add_texts
-    from ...importing.more import text_field
+    from ...collection.importing.texts import add_texts, text_field
 
     field = text_field(collection)
     texts, about = read_texts(input, column or field, options, {"--text": column})
@@ -183,7 +189,7 @@ def _add_pictures(
     *,
     again: bool,
 ) -> AdditionSummary:
-    from ...importing import add_pictures
+    from ...collection.importing.pictures import add_pictures
 
     shown = progress_shown(progress)
     return add_pictures(collection, inputs, labels=not no_labels, again=again, n_jobs=jobs, progress=shown)

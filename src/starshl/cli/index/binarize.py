@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..hashers import make_hasher
-from ..lengths import parse_lengths
+from ..hashers import make_hasher, parse_lengths
 from ..options import AsJson, Decimal, Drop, Ids, Input, Labels, NoLabels, Progress, References, Vectors, split_names
 from ..outputs import check_output
 from ..rows import RowOptions, read_rows
 from .common import Folder, busy, check_new_folder, feature_columns, origin, print_answer
 
 if TYPE_CHECKING:
-    from ...binarization import Comparison
-    from ...tables import Table
-
-__all__ = ["binarize"]
+    from ...data.tables.reading import Table
+    from ...evaluation.comparison import Comparison
 
 MethodName = Annotated[
     str | None,
@@ -98,7 +95,7 @@ def binarize(
 
     The codes become a collection. A page in its folder shows the comparison, with real queries.
     """
-    from ...binarization import binarize as binarize_vectors
+    from ...collection.importing.vectors import binarize as binarize_vectors
 
     check_new_folder(folder)
     lengths = None if bits is None else parse_lengths(bits)
@@ -134,8 +131,7 @@ def binarize(
 
 def _what_to_show(table: Table, titles: str | None, pictures: str | None) -> dict[str, Any]:
     """Return what the page shows of a row, as the options say; nothing if they do not."""
-    from ...binarization import find_titles
-    from ...binarization.rows_shown import check_picture_shape
+    from ...evaluation.comparison_page import check_picture_shape, find_titles
 
     if titles is not None and pictures is not None:
         raise ValueError("--title and --pictures contradict each other. Leave one of them out.")
@@ -153,8 +149,8 @@ def _write_pages(
     folder: Path, report: Path | None, comparison: Comparison, table: Table, shown: dict[str, Any]
 ) -> Path:
     """Write the page again if options say what it shows, and a copy of it where it was asked for; return where."""
-    from ..._files import write_atomically
-    from ...binarization import write_page
+    from ..._common.files import write_atomically
+    from ...evaluation.comparison_page import write_page
 
     own = folder / "comparison.html"
     if shown:

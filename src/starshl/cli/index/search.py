@@ -11,14 +11,13 @@ import typer
 
 from ..hashers import parse_settings
 from ..options import AsJson, Decimal, Jobs, Progress, Vectors
-from .common import Folder, busy, opened, unknown_ids_reported
-from .label import parsed_labels
-from .queries import QueryOptions
+from .common import Folder, QueryOptions, busy, opened, unknown_ids_reported
+from .items import parsed_labels
 
 if TYPE_CHECKING:
-    from ...collection import Collection, Explanation, Hit
-
-__all__ = ["search"]
+    from ...collection.collection import Collection
+    from ...collection.explanation import Explanation
+    from ...collection.search import Hit
 
 Queries = Annotated[
     Path | None,
@@ -59,7 +58,6 @@ Where = Annotated[
 ByScores = Annotated[
     bool, typer.Option("--by-scores", help="Order items at equal distance by real-valued scores; not with --radius.")
 ]
-
 LabelFilter = Annotated[
     list[str] | None, typer.Option("--label", metavar="LABEL", help="Only items with this label; may be repeated.")
 ]

@@ -1,0 +1,3 @@
+"""(empty)."""
+
+from __future__ import annotations

@@ -1,0 +1,283 @@
+"""Checks shared by many estimators: each error says what arrived, what is allowed and what to do."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Literal, TypeAlias, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import coo_array, csr_array, issparse
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import validate_data
+
+# Types that signatures all over the package share.
+
+SamplesLike: TypeAlias = ArrayLike | csr_array | Sequence[Any]
+"""What users pass as X: anything NumPy reads as a matrix, a table, sparse rows, or objects that a kernel compares."""
+LabelsLike: TypeAlias = ArrayLike | None
+"""What users pass as y: one label per sample, or None."""
+Rows: TypeAlias = np.ndarray | csr_array
+"""X after the checks: a matrix of numbers, dense or sparse."""
+Seed: TypeAlias = int | np.random.RandomState | None
+"""What users pass as ``random_state``."""
+
+
+@overload
+def check_rows(
+    estimator: BaseEstimator, X: SamplesLike, *, fitting: bool, accept_sparse: Literal[False] = False
+) -> np.ndarray: ...
+
+
+@overload
+def check_rows(estimator: BaseEstimator, X: SamplesLike, *, fitting: bool, accept_sparse: bool) -> Rows: ...
+
+
+def check_rows(estimator: BaseEstimator, X: SamplesLike, *, fitting: bool, accept_sparse: bool = False) -> Rows:
+    """Return X as a C-ordered float64 or float32 matrix of finite numbers, or as a CSR matrix if it came sparse.
+
+    ``fitting`` records the number and names of the features and asks for two rows; otherwise they are
+    compared with those of the fit.
+    """
+    if issparse(X) and not accept_sparse:
+        raise TypeError(
+            f"X is a sparse matrix, and {type(estimator).__name__} does not support sparse input here. "
+            "Reduce it first, for example with sklearn.decomposition.TruncatedSVD, or convert it with X.toarray() if "
+            "it fits in memory as a dense array."
+        )
+    rows = validate_data(
+        estimator,
+        X,
+        reset=fitting,
+        accept_sparse="csr" if accept_sparse else False,
+        dtype=[np.float64, np.float32],
+        order="C",
+        ensure_all_finite=False,
+        ensure_min_samples=2 if fitting else 1,
+    )
+    if issparse(rows):
+        rows = csr_array(rows)
+    # A sum is finite when all entries are (or overflows, which the slow path then sorts out).
+    if not np.isfinite(rows.sum()):
+        _refuse_bad_entries(estimator, rows)
+    return rows
+
+
+def _refuse_bad_entries(estimator: BaseEstimator, X: Rows) -> None:
+    entries = coo_array(X)
+    bad = np.flatnonzero(~np.isfinite(entries.data))
+    if len(bad) == 0:
+        return
+    row, column = int(entries.row[bad[0]]), int(entries.col[bad[0]])
+    names = getattr(estimator, "feature_names_in_", None)
+    where = f"column {column}" if names is None else f"column {names[column]!r}"
+    what = "NaN" if np.isnan(entries.data[bad[0]]) else "infinity (inf)"
+    raise ValueError(
+        f"Input X contains {what} in {where}, first in row {row}; every entry must be a finite number. "
+        "Fill or drop such entries first, for example with sklearn.impute.SimpleImputer."
+    )
+
+
+def check_integer(value: object, name: str, *, low: int, high: int | None = None) -> int:
+    """Return ``value`` as int if it is one within [low, high]."""
+    number = int(value) if isinstance(value, Integral) and not isinstance(value, (bool, np.bool_)) else None
+    if number is None or number < low or (high is not None and number > high):
+        given = repr(value) if number is None else number
+        allowed = f"of at least {low}" if high is None else f"from {low} to {high}"
+        raise ValueError(f"{name} is {given}; it must be an integer {allowed}.")
+    return number
+
+
+def check_number(value: object, name: str, *, low: float, strict: bool = False, finite: bool = True) -> float:
+    """Return ``value`` as float if it is a number >= low (> low if strict)."""
+    number = float(value) if isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) else np.nan
+    if np.isnan(number) or number < low or (strict and number == low) or (finite and np.isinf(number)):
+        bound = f"{'above' if strict else 'of at least'} {low:g}"
+        raise ValueError(f"{name} is {value!r}; it must be a {'finite ' if finite else ''}number {bound}.")
+    return number
+
+
+def check_choice(value: object, name: str, choices: tuple[str, ...], *, or_else: str = "") -> str:
+    """Return ``value`` if it is one of the words allowed; ``or_else`` names what else could have been given."""
+    if not isinstance(value, str) or value not in choices:
+        more = f", or give {or_else}" if or_else else ""
+        raise ValueError(f"{name} is {value!r}; choose one of {', '.join(map(repr, choices))}{more}.")
+    return value
+
+
+def check_flag(value: object, name: str) -> bool:
+    """Return ``value`` as bool if it is True or False; the word "no" would count as true."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} is {value!r}; it must be True or False.")
+    return bool(value)
+
+
+def check_n_jobs(value: object) -> int | None:
+    """Return the number of threads if it is None or an integer that joblib understands."""
+    if value is None:
+        return None
+    if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)) or value == 0:
+        raise ValueError(f"n_jobs is {value!r}; it must be None (one thread), a number of threads or -1 (all cores).")
+    return int(value)
+
+
+@dataclass(frozen=True, slots=True)
+class PartialLabels:
+    """Labels as class indices: ``index`` is -1 where a row is unlabeled."""
+
+    classes: np.ndarray
+    index: np.ndarray
+    dtype: np.dtype
+
+    @property
+    def labeled(self) -> np.ndarray:
+        return self.index >= 0
+
+    def take(self, rows: np.ndarray) -> PartialLabels:
+        """Return the labels of some rows; classes that do not occur among them are gone."""
+        index = self.index[rows]
+        present, renumbered = np.unique(index[index >= 0], return_inverse=True)
+        index[index >= 0] = renumbered
+        return PartialLabels(self.classes[present], index, self.dtype)
+
+    def positions_in(self, classes: np.ndarray) -> np.ndarray:
+        """Return where the label of each row stands among other classes, -1 if it does not or there is none."""
+        places = {label: place for place, label in enumerate(classes.tolist())}
+        place_of = np.array([places.get(label, -1) for label in self.classes.tolist()] + [-1])
+        return place_of[self.index]  # -1, unlabeled, takes the last entry
+
+
+def check_labels(y: LabelsLike, n_samples: int) -> PartialLabels:
+    """Read labels, some of which may be missing.
+
+    Unlabeled is -1 in an integer y, NaN in a float y, the empty text among strings, as in a table, and None or NaN
+    in an object y. ``y=None`` means that every row is unlabeled.
+    """
+    if y is None:
+        return PartialLabels(np.empty(0, np.int64), np.full(n_samples, -1), np.dtype(np.int64))
+    y = as_label_array(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        warnings.warn(
+            f"A column-vector y was passed when a 1d array was expected: its shape is {y.shape}. It is read as one "
+            "label per row; pass y.ravel() to silence this warning.",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        y = y[:, 0]
+    if y.shape != (n_samples,):
+        raise ValueError(
+            f"y has shape {y.shape}; X has {n_samples} rows, so y must have shape ({n_samples},). "
+            "Give one label per row."
+        )
+    missing = _missing_labels(y)
+    _refuse_continuous(y[~missing])
+    try:
+        classes, inverse = np.unique(y[~missing], return_inverse=True)
+    except TypeError as error:
+        kinds = sorted({type(label).__name__ for label in y[~missing]})
+        raise ValueError(
+            f"y mixes labels of the types {', '.join(kinds)}, which cannot be sorted. "
+            "Use labels of one type; mark unlabeled rows by None, NaN or empty text."
+        ) from error
+    index = np.full(n_samples, -1)
+    index[~missing] = inverse
+    return PartialLabels(classes, index, y.dtype)
+
+
+def as_label_array(y: ArrayLike) -> np.ndarray:
+    """Return labels as an array; of a list, NaN among strings stays NaN where NumPy would make it the text "nan"."""
+    array = np.asarray(_with_marked_gaps(y))
+    if array.dtype.kind not in "US" or hasattr(y, "dtype"):
+        return array
+    items = np.asarray(y, dtype=object)
+    return items if any(_is_missing(label) for label in items.ravel()) else array
+
+
+def _with_marked_gaps(y: Any) -> Any:
+    """Return an integer column of pandas or Polars with -1 where it has gaps; NumPy would turn its labels to floats."""
+    if hasattr(y, "iloc") and np.ndim(y) == 2 and np.shape(y)[1] == 1:
+        return np.reshape(_with_marked_gaps(y.iloc[:, 0]), (-1, 1))
+    if hasattr(getattr(y, "dtype", None), "categories"):
+        return np.asarray(y.astype(object), dtype=object)
+    kind = getattr(getattr(y, "dtype", None), "kind", "")
+    if kind in ("i", "u") and hasattr(y, "to_numpy") and hasattr(y, "isna") and y.isna().any():
+        return y.to_numpy(dtype=np.int64, na_value=-1)
+    if hasattr(y, "fill_null") and hasattr(y, "null_count") and y.null_count() and y.dtype.is_integer():
+        return y.cast(int).fill_null(-1)
+    return y
+
+
+def _refuse_continuous(labels: np.ndarray) -> None:
+    """Refuse measurements: they would make nearly every row its own class."""
+    numbers = labels
+    if labels.dtype.kind == "O" and len(labels) and all(isinstance(label, (float, np.floating)) for label in labels):
+        numbers = labels.astype(np.float64)
+    if numbers.dtype.kind == "f" and np.any(numbers != np.floor(numbers)):
+        example = numbers[numbers != np.floor(numbers)][0]
+        raise ValueError(
+            f"Unknown label type: continuous. y holds numbers such as {example:g}, but labels name classes. Give "
+            "whole numbers or strings. To learn from measurements, cut them into classes first, for example with "
+            "numpy.digitize."
+        )
+
+
+def _missing_labels(y: np.ndarray) -> np.ndarray:
+    if y.dtype.kind in "iu":
+        return y == -1
+    if y.dtype.kind == "f":
+        if np.isinf(y).any():
+            raise ValueError("y contains infinity; labels must be finite, and NaN marks an unlabeled row.")
+        return np.isnan(y)
+    if y.dtype.kind == "O":
+        return np.array([_is_missing(label) for label in y], dtype=bool)
+    if y.dtype.kind in "US":
+        return y == y.dtype.type()
+    if y.dtype.kind == "b":
+        return np.zeros(len(y), dtype=bool)
+    raise ValueError(f"y has dtype {y.dtype}; labels must be integers, floats, booleans, strings or objects.")
+
+
+def _is_missing(label: object) -> bool:
+    return is_gap(label) or (isinstance(label, str) and not label)
+
+
+def is_gap(value: object) -> bool:
+    """Tell whether a value stands for a missing one: None, NaN, or the NA or NaT of pandas."""
+    # pandas.NA answers neither == nor bool(), and pandas is not a dependency: its name has to do.
+    is_none = value is None or type(value).__name__ in ("NAType", "NaTType")
+    return is_none or (isinstance(value, (float, np.floating)) and bool(value != value))
+
+
+def check_length(values: ArrayLike, name: str, n_samples: int) -> np.ndarray:
+    """Return values as an array with one entry per row."""
+    values = np.asarray(values)
+    if values.shape != (n_samples,):
+        raise ValueError(f"{name} has shape {values.shape}; it must be ({n_samples},), one entry per row of X.")
+    return values
+
+
+def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> np.ndarray:
+    """Return sample weights as float64; None means weight 1 for every row."""
+    if sample_weight is None:
+        return np.ones(n_samples)
+    if isinstance(sample_weight, Real):
+        sample_weight = np.full(n_samples, float(sample_weight))
+    weights = check_length(sample_weight, "sample_weight", n_samples).astype(np.float64)
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError("sample_weight has negative, infinite or NaN entries; weights must be finite and >= 0.")
+    if not weights.any():
+        raise ValueError("All entries of sample_weight are zero, so no row is left. Give some row a weight.")
+    return weights
+
+
+# What the search service answers: the server fills these values, and its clients get them back.
+
+Label: TypeAlias = str | int | bool
+
+# What happened in a lesson, one event after the other: answers, skips and undone ones, as a journal keeps them.
+
+Label = str | int | bool

@@ -1,1 +1,0 @@
-"""Codes in other systems, one module per system. Each needs its own extra, so none is imported here."""

@@ -1,0 +1,229 @@
+"""``starshl index build``: a new collection from a model and a file of vectors."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..._common.words import counted
+from ..options import (
+    AsJson,
+    Decimal,
+    Drop,
+    Ids,
+    Input,
+    KeptFeatures,
+    Labels,
+    Model,
+    NoLabels,
+    Progress,
+    References,
+    Vectors,
+    keep_features,
+    load_model,
+    split_names,
+)
+from ..outputs import check_output
+from ..rows import RowOptions, read_rows
+from .common import (
+    Folder,
+    ItemIds,
+    Keep,
+    busy,
+    check_new_folder,
+    encode_items,
+    feature_columns,
+    opened,
+    origin,
+    print_answer,
+    store_items,
+    unknown_ids_reported,
+)
+
+# ``starshl index declare``: metadata fields that filters find fast.
+
+FieldOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--field",
+        metavar="NAME=TYPE",
+        help="Declare a metadata field to filter by, such as year=int; types are int, float, str and bool. May be "
+        "repeated.",
+    ),
+]
+FieldArguments = Annotated[
+    list[str],
+    typer.Argument(metavar="NAME=TYPE...", help="Fields, such as year=int; types are int, float, str and bool."),
+]
+
+
+def declare(folder: Folder, fields: FieldArguments, progress: Progress = None, as_json: AsJson = False) -> None:
+    """Declare metadata fields, so that filters on them are fast."""
+    with opened(folder) as collection, busy("reading metadata", progress):
+        collection.declare_fields(parsed_fields(fields))
+        declared = collection.fields
+    text = ", ".join(f"{name} ({kind})" for name, kind in declared.items())
+    print_answer({"fields": declared}, f"declared fields: {text}", as_json)
+
+
+def parsed_fields(texts: list[str] | None) -> dict[str, str]:
+    """Return names and types from the command line."""
+    fields = {}
+    for text in texts or []:
+        name, separator, kind = text.rpartition("=")
+        if not separator:
+            raise ValueError(f"The field is {text!r}; give its name and its type, such as year=int.")
+        fields[name] = kind
+    return fields
+
+
+def build(
+    folder: Folder,
+    model: Model,
+    input: Input,
+    labels: Labels = None,
+    no_labels: NoLabels = False,
+    vectors: Vectors = None,
+    ids: Ids = None,
+    references: References = None,
+    drop: Drop = None,
+    decimal: Decimal = None,
+    keep: Keep = None,
+    metadata: KeptFeatures = None,
+    field: FieldOptions = None,
+    progress: Progress = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a collection from a model and a file of vectors.
+
+    Columns that the model does not use become metadata, and those that --metadata names.
+    """
+    from ...collection.collection import appearing_collection
+
+    check_new_folder(folder)
+    fields = parsed_fields(field)
+    hasher = load_model(model)
+    options = RowOptions(labels, no_labels, vectors, ids, references, split_names(drop), decimal=decimal)
+    table = keep_features(read_rows(input, options, hasher, as_items=True), metadata)
+    codes = encode_items(hasher, table, progress)
+    with appearing_collection(folder, hasher, vectors=keep, fields=fields) as collection, busy("storing", progress):
+        store_items(collection, table, codes)
+        answer: dict[str, Any] = {"folder": str(folder), "items": len(collection), "bits": collection.n_bits}
+    answer |= {"vectors": feature_columns(table), "labels": table.label_column, "kept": keep}
+    text = f"{counted(answer['items'], 'item')} of {counted(answer['bits'], 'bit')} in {folder}{origin(table)}"
+    if table.feature_names and not table.references and not any(table.metadata or ()):
+        text += "\nHits will show ids and labels alone. To see columns, too, name them with --metadata."
+    print_answer(answer, text, as_json)
+
+
+# ``starshl index label``: labels of stored items.
+
+NewLabel = Annotated[
+    str | None,
+    typer.Option(
+        "--set",
+        metavar="LABEL",
+        help="The new label; a whole number is stored as a number, unless other labels are text.",
+    ),
+]
+Clear = Annotated[bool, typer.Option("--clear", help="Remove the labels.")]
+
+
+def label(folder: Folder, ids: ItemIds, new: NewLabel = None, clear: Clear = False, as_json: AsJson = False) -> None:
+    """Set or clear the label of items.
+
+    Codes that depend on the label change with it.
+    """
+    if (new is None) == (not clear):
+        raise ValueError("Give either --set LABEL or --clear.")
+    with opened(folder) as collection, unknown_ids_reported():
+        known = parsed_labels(None if new is None else [new], collection.label_kind)
+        items = collection.set_labels(ids, None if known is None else known * len(ids))
+    sources = [item.code_from for item in items]
+    answer = {
+        "changed": len(items),
+        "label": items[0].label if items else None,
+        "codes_from_label": sources.count("label"),
+        "codes_from_vector": sources.count("vector"),
+    }
+    text = f"{counted(len(items), 'item')} changed; codes from the label: {sources.count('label'):,}, from the vector: "
+    print_answer(answer, f"{text}{sources.count('vector'):,}", as_json)
+
+
+def parsed_labels(texts: list[str] | None, kind: str | None) -> list[str | int | bool] | None:
+    """Return labels from the command line as those of the kind that a collection has, None if none are given."""
+    return [_parsed(text, kind) for text in texts] if texts else None
+
+
+def _parsed(text: str, kind: str | None) -> str | int | bool:
+    if kind == "booleans":
+        if text.lower() not in ("true", "false"):
+            raise ValueError(f"The label is {text!r}; the labels of this collection are true and false.")
+        return text.lower() == "true"
+    if kind == "text":
+        return text
+    from ...collection.items import number_from_text
+
+    number = number_from_text(text)
+    if number is None and kind == "numbers":
+        raise ValueError(f"The label is {text!r}; the labels of this collection are whole numbers.")
+    return text if number is None else number
+
+
+# ``starshl index remove``: remove items from a collection.
+
+Compact = Annotated[bool, typer.Option("--compact", help="Shrink the file afterward.")]
+
+
+def remove(folder: Folder, ids: ItemIds, compact: Compact = False, as_json: AsJson = False) -> None:
+    """Remove items by id, all of them or none."""
+    with opened(folder) as collection, unknown_ids_reported():
+        collection.remove(ids)
+        if compact:
+            collection.compact()
+        answer = {"removed": len(ids), "items": len(collection)}
+    print_answer(answer, f"{counted(answer['removed'], 'item')} removed, {answer['items']:,} left", as_json)
+
+
+# ``starshl index verify``: examine a collection.
+
+_EXIT_DAMAGED = 1
+
+
+def verify(folder: Folder, progress: Progress = None, as_json: AsJson = False) -> None:
+    """Check every page and every item of a collection.
+
+    The exit code is 1 if it is damaged.
+    """
+    from ...exceptions import CollectionFormatError
+
+    try:
+        with opened(folder, read_only=True) as collection, busy("verifying", progress):
+            answer: dict[str, Any] = {"folder": str(folder), "items": collection.verify(), "bits": collection.n_bits}
+    except CollectionFormatError as error:
+        if os.environ.get("STARSHL_TRACEBACK"):
+            raise
+        typer.echo(f"Error: {error}", err=True)
+        raise typer.Exit(_EXIT_DAMAGED) from error
+    print_answer(answer, f"{counted(answer['items'], 'item')} of {counted(answer['bits'], 'bit')}, all intact", as_json)
+
+
+# ``starshl index export``: all items in a file for other programs.
+
+Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="A .parquet or .jsonl file to write.")]
+
+
+def export(folder: Folder, output: Output, progress: Progress = None, as_json: AsJson = False) -> None:
+    """Write all items to a file that other programs can read.
+
+    Codes are packed bytes.
+    """
+    files = folder.iterdir() if folder.is_dir() else ()
+    check_output(output, files, suffixes=(".parquet", ".jsonl"))
+    with opened(folder, read_only=True) as collection, busy("writing", progress):
+        n_items = collection.export(output)
+    text = f"{counted(n_items, 'item')} written to {output}"
+    print_answer({"file": str(output), "items": n_items}, text, as_json)

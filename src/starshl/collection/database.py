@@ -1,0 +1,360 @@
+"""A connection to the SQLite file of a collection: checks, transactions, and errors that give advice."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ..exceptions import CollectionError, CollectionFormatError
+from .items import COLUMNS
+
+# The formats of the database file: which tables each one has, how its rows are read, and the way to the newest.
+
+FORMAT = 2
+#: Sums of checksums are kept modulo this, so that they and the next checksum fit in SQLite's 64 bits.
+SUM_MODULUS = 1 << 62
+#: The condition that a row has one of the ids of a parameter, a JSON list: it may be of any length.
+HAS_LISTED_ID = "id IN (SELECT value FROM json_each(?))"
+FACTS_TABLE = "CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID"
+# Which ids a transaction has changed, for readers that hold the state before it.
+_CHANGES = "CREATE TABLE changes (generation INTEGER NOT NULL, id INTEGER NOT NULL)"
+_ITEMS_1 = """CREATE TABLE items (
+  id INTEGER PRIMARY KEY,
+  code BLOB NOT NULL,
+  reference TEXT,
+  metadata TEXT NOT NULL,
+  checksum INTEGER NOT NULL
+)"""
+# The long texts come last, so that the other columns of a row are read without them.
+_ITEMS_2 = """CREATE TABLE items (
+  id INTEGER PRIMARY KEY,
+  code BLOB NOT NULL,
+  own_code BLOB,
+  label TEXT,
+  encoder TEXT,
+  slot INTEGER,
+  vector_sum INTEGER,
+  reference TEXT,
+  metadata TEXT NOT NULL,
+  checksum INTEGER NOT NULL
+)"""
+# Codes of many items in one value, by ascending id; a block ends where the next one begins.
+_BLOCKS = """CREATE TABLE blocks (
+  first INTEGER PRIMARY KEY,
+  n_items INTEGER NOT NULL,
+  generation INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
+  content BLOB NOT NULL
+)"""
+# Labels and declared fields of the items of each block.
+_COLUMN_BLOCKS = """CREATE TABLE column_blocks (
+  name TEXT NOT NULL,
+  first INTEGER NOT NULL,
+  generation INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
+  content BLOB NOT NULL,
+  PRIMARY KEY (name, first)
+) WITHOUT ROWID"""
+#: Small pictures of items; made with the first of them.
+PREVIEWS_TABLE = """CREATE TABLE previews (
+  id INTEGER PRIMARY KEY,
+  checksum INTEGER NOT NULL,
+  content BLOB NOT NULL
+)"""
+#: The statements that made the tables of each format, exactly as SQLite stores them.
+TABLES = {
+    1: {"facts": FACTS_TABLE, "items": _ITEMS_1, "changes": _CHANGES},
+    2: {
+        "facts": FACTS_TABLE,
+        "items": _ITEMS_2,
+        "changes": _CHANGES,
+        "blocks": _BLOCKS,
+        "column_blocks": _COLUMN_BLOCKS,
+    },
+}
+#: Tables that a file of a format may have besides.
+OPTIONAL_TABLES = {1: {}, 2: {"previews": PREVIEWS_TABLE}}
+_ADDED = ("own_code", "label", "encoder", "slot", "vector_sum")
+_AS_NOW = ", ".join(f"NULL AS {name}" if name in _ADDED else name for name in COLUMNS)
+#: What to select :data:`~starshl.collection.rows.COLUMNS` from in each format.
+SOURCES = {1: f"(SELECT {_AS_NOW} FROM items)", 2: "items"}
+#: Facts that format 1 lacks, as they are in a collection without labels, declared fields and vectors.
+NEW_FACTS: dict[str, str | int] = {
+    "space": "",
+    "fields": "{}",
+    "label_kind": "",
+    "vector_kind": "",
+    "vector_file": "",
+    "n_columns": 0,
+    "n_slots": 0,
+}
+#: The way from format 1 to 2, up to the blocks, which are written afterwards. Checksums stay: that of a row without
+#: new fields is the same in both formats.
+UPGRADE = (
+    "ALTER TABLE items RENAME TO items_of_format_1",
+    _ITEMS_2,
+    f"INSERT INTO items ({', '.join(COLUMNS)}) SELECT {_AS_NOW} FROM items_of_format_1 ORDER BY id",
+    "DROP TABLE items_of_format_1",
+    _BLOCKS,
+    _COLUMN_BLOCKS,
+)
+Value = TypeVar("Value", str, int)
+BUSY_SECONDS = 10.0  # to wait for a lock of SQLite, which is held for one transaction
+# Reading the schema of six tables takes SQLite a few dozen steps. A crafted file may demand any number.
+_SCHEMA_STEPS = 1_000_000
+NOT_READ = "Nothing was read."
+NOT_MADE = "The collection was not made."
+NOT_STORED = "Nothing of this change was stored."
+# Advice by how a message of SQLite begins.
+_ADVICE = {
+    "database or disk is full": "Free some space.",
+    "disk I/O error": "The disk may be full or failing.",
+    "database is locked": "Another process is writing; try again when it has finished.",
+    "attempt to write a readonly database": "Give write permission to the folder and its files.",
+    "unable to open database file": (
+        "Give read permission to all files of the folder. If a writer has died and left its log there, open the "
+        "collection once for writing."
+    ),
+    "Expression tree is too large": "Give a filter with fewer conditions.",
+    "too many SQL variables": "Give a filter with fewer values.",
+}
+
+
+class ChangedWhileRead(CollectionError):
+    """Another process wrote to a file that was read without locks; what was read may be half old and half new."""
+
+
+@contextmanager
+def explained(path: Path, outcome: str) -> Iterator[None]:
+    """Turn an error of SQLite into one that gives advice and says what was done."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        advice = [text for beginning, text in _ADVICE.items() if str(error).startswith(beginning)]
+        raise CollectionError(" ".join([f"{str(path)!r}: {error}.", *advice, outcome])) from error
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        raise CollectionFormatError(
+            f"{str(path)!r} is not a readable collection ({error}): the file is damaged or of another kind. "
+            "Restore it from a copy."
+        ) from error
+
+
+class Connection:
+    """One connection to the file, and its transactions."""
+
+    def __init__(self, path: Path, *, writable: bool) -> None:
+        self.path = path
+        self._writable = writable
+        self._sqlite: sqlite3.Connection | None = None
+        # The state of the file when a connection without locks was made to it; None for other connections.
+        self._seen: tuple[int, ...] | None = None
+        self._open()
+
+    @staticmethod
+    def create_file(path: Path, facts: dict[str, Any]) -> None:
+        """Make a new file whose tables are empty except for these facts."""
+        with explained(path, NOT_MADE), closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            for statement in TABLES[FORMAT].values():
+                connection.execute(statement)
+            connection.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
+
+    def close(self) -> None:
+        """Close the connection; the last one to close empties the write-ahead log into the file."""
+        if self._sqlite is not None:
+            self._sqlite.close()
+            self._sqlite = None
+
+    def execute(self, statement: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
+        return self._require_sqlite().execute(statement, parameters)
+
+    def execute_many(self, statement: str, parameters: Iterable[Sequence[Any]]) -> None:
+        self._require_sqlite().executemany(statement, parameters)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """See one unchanging state of the file, or fail with :class:`ChangedWhileRead`."""
+        with self._watched(), explained(self.path, NOT_READ):
+            self.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._roll_back()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Change the file: store everything done inside, or nothing."""
+        with explained(self.path, NOT_STORED):
+            self.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.execute("COMMIT")
+            except BaseException:
+                self._roll_back()
+                raise
+
+    def checkpoint(self) -> None:
+        """Move the write-ahead log into the file and empty it, as far as readers and the disk let it.
+
+        Nothing depends on it: what stays in the log is on the disk already, and a later checkpoint moves it.
+        """
+        with suppress(sqlite3.OperationalError):
+            self.execute("PRAGMA busy_timeout = 0")
+            self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.execute(f"PRAGMA busy_timeout = {int(1000 * BUSY_SECONDS)}")
+
+    def vacuum(self) -> None:
+        """Give free pages back to the file system."""
+        with explained(self.path, NOT_STORED):
+            self.execute("VACUUM")
+            self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def fact(self, name: str) -> int:
+        return self._fact(name, int)
+
+    def text_fact(self, name: str) -> str:
+        return self._fact(name, str)
+
+    def facts(self) -> dict[str, Any]:
+        """Return all facts but receipts, of which there may be many; each of them has its own checksum."""
+        query = "SELECT name, value FROM facts WHERE name < 'receipt' OR name >= 'receipu'"
+        return dict(self.execute(query).fetchall())
+
+    def set_fact(self, name: str, value: str | int) -> None:
+        self.execute("REPLACE INTO facts VALUES (?, ?)", [name, value])
+
+    def _fact(self, name: str, kind: type[Value]) -> Value:
+        row = self.execute("SELECT value FROM facts WHERE name = ?", [name]).fetchone()
+        if row is None or not isinstance(row[0], kind):
+            raise CollectionFormatError(
+                f"{str(self.path)!r} lacks its entry {name!r}: the file is damaged. Restore it from a copy."
+            )
+        return row[0]
+
+    def _require_sqlite(self) -> sqlite3.Connection:
+        if self._sqlite is None:
+            raise CollectionError(f"The connection to {str(self.path)!r} is closed. Open the collection again.")
+        return self._sqlite
+
+    def _open(self) -> None:
+        self.close()
+        self._seen = None
+        if self._writable:
+            self._connect("rw")
+            return
+        try:
+            self._connect("ro")
+        except CollectionError:
+            # A read-only folder or disk cannot hold the shared memory file that SQLite locks with. Without a log no
+            # process is writing now, so the file can be read without locks for as long as it stays unchanged, which
+            # `reading` watches. The order matters: if another process writes and removes the log after the
+            # first line, the state read there no longer fits.
+            seen = self._state_of_file()
+            if self._has_log():
+                self._connect("ro")
+                return
+            self._connect("ro", immutable=True)
+            self._seen = seen
+
+    def _connect(self, mode: str, *, immutable: bool = False) -> None:
+        with explained(self.path, NOT_READ):
+            self._sqlite = sqlite3.connect(
+                f"{self.path.resolve().as_uri()}?mode={mode}&immutable={int(immutable)}",
+                uri=True,
+                timeout=BUSY_SECONDS,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            try:
+                # With less than FULL, an acknowledged transaction may still be on its way to the disk.
+                self.execute("PRAGMA synchronous = FULL")
+                # In one transaction: another process may be changing the format.
+                self.execute("BEGIN")
+                self._check_format(self._read_schema())
+                self._roll_back()
+            except BaseException:
+                self.close()
+                raise
+
+    def _read_schema(self) -> list[tuple[str, str, str]]:
+        """Return name, kind and statement of each entry of the schema; nothing if that takes too long."""
+        self.execute("PRAGMA trusted_schema = OFF")
+        self._require_sqlite().set_progress_handler(lambda: 1, _SCHEMA_STEPS)
+        try:
+            return sorted(self.execute("SELECT name, type, sql FROM sqlite_master LIMIT 10").fetchall())
+        except sqlite3.OperationalError as error:
+            if str(error) != "interrupted":
+                raise
+            return []
+        finally:
+            self._require_sqlite().set_progress_handler(None, 0)
+
+    def _check_format(self, schema: list[tuple[str, str, str]]) -> None:
+        """Refuse another format, and any table, view or trigger that is not ours before a statement can run it."""
+        if ("facts", "table", FACTS_TABLE) not in schema:
+            raise self._foreign()
+        given = self.fact("format")
+        if given < 1:
+            raise CollectionFormatError(
+                f"{str(self.path)!r} has format {given}, and formats begin with 1: the file is damaged. Restore it "
+                "from a copy."
+            )
+        if given > FORMAT:
+            raise CollectionFormatError(
+                f"{str(self.path)!r} has format {given}; this version of starshl reads up to {FORMAT}. "
+                "Install a newer starshl."
+            )
+        needed = {(name, "table", statement) for name, statement in TABLES[given].items()}
+        allowed = needed | {(name, "table", statement) for name, statement in OPTIONAL_TABLES[given].items()}
+        if len(schema) > len(allowed) or not needed <= set(schema) <= allowed:
+            raise self._foreign()
+
+    def _foreign(self) -> CollectionFormatError:
+        return CollectionFormatError(
+            f"{str(self.path)!r} does not have the tables of a collection: the file is damaged or of another kind. "
+            "Restore it from a copy."
+        )
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Connect again if the file was written since; without locks, refuse what is read while it is written."""
+        outdated = self._seen is not None and (self._has_log() or self._state_of_file() != self._seen)
+        if outdated or self._sqlite is None:
+            self._open()
+        try:
+            yield
+        except Exception as error:
+            self.check_unchanged(error)
+            raise
+        self.check_unchanged()
+
+    def check_unchanged(self, met: Exception | None = None) -> None:
+        """Raise :class:`ChangedWhileRead` if the file is read without locks and has been written since."""
+        if self._seen is not None and self._state_of_file() != self._seen:
+            raise ChangedWhileRead(
+                f"{str(self.path)!r} changed while it was being read. Without write permission to its folder, a reader "
+                "cannot lock it. Try again."
+            ) from met
+
+    def _has_log(self) -> bool:
+        """Return whether the log holds anything; a writer at work or killed may leave an empty one."""
+        try:
+            return self.path.with_name(f"{self.path.name}-wal").stat().st_size > 0
+        except FileNotFoundError:
+            return False
+
+    def _state_of_file(self) -> tuple[int, ...]:
+        """Return what changes whenever the file is written or replaced."""
+        try:
+            status = self.path.stat()
+        except OSError as error:
+            raise CollectionError(f"{str(self.path)!r} can no longer be read ({error.strerror}).") from error
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+    def _roll_back(self) -> None:
+        # An error such as a full disk may have ended the transaction already.
+        if self._require_sqlite().in_transaction:
+            self.execute("ROLLBACK")

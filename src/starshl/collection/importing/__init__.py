@@ -1,0 +1,19 @@
+"""Collections in one call, of pictures, texts or vectors; and more pictures or texts for those that exist."""
+
+from __future__ import annotations
+
+from .pictures import add_pictures, import_pictures
+from .summary import AdditionSummary, ImportSummary, Skipped
+from .texts import add_texts, import_texts
+from .vectors import import_vectors
+
+__all__ = [
+    "AdditionSummary",
+    "ImportSummary",
+    "Skipped",
+    "add_pictures",
+    "add_texts",
+    "import_pictures",
+    "import_texts",
+    "import_vectors",
+]

@@ -1,0 +1,161 @@
+"""From vectors to a collection: codes, and the vectors themselves."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+
+from ..._common.files import write_atomically
+from ..._common.strict_json import check_metadata
+from ..._common.validation import LabelsLike, Seed, check_labels
+from ...evaluation.benchmark import hold_out
+from ...evaluation.comparison import Comparison, compare_choice
+from ...evaluation.comparison_page import find_titles, guess_picture_shape, write_page
+from ...evaluation.hasher_choice import choose_hasher
+from ...hashers.base import BaseHasher
+from ...hashers.fitting import at_length, codes_of_vectors
+from ...index.base import check_ids
+from ..collection import appearing_collection
+from ..items import label_texts, reference_texts
+from .building import check_new, fill_collection, learn_hasher
+from .summary import ImportSummary
+
+
+def import_vectors(
+    X: ArrayLike,
+    collection: str | os.PathLike[str],
+    labels: LabelsLike = None,
+    *,
+    n_bits: int | None = None,
+    title: str | None = None,
+    ids: ArrayLike | None = None,
+    metadata: Sequence[Mapping[str, Any]] | None = None,
+    references: Sequence[str | None] | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> ImportSummary:
+    """Make a collection of vectors, completely or not at all.
+
+    Parameters
+    ----------
+    X : array of shape (n_items, n_features)
+    collection : path of the new collection
+    labels : array of shape (n_items,), default=None
+        As in :meth:`starshl.Collection.add`.
+    n_bits : int, default=None
+        Length of the codes; None is 32, or as many as the vectors allow.
+    title : str, default=None
+        The metadata field that says what an item is.
+    ids, metadata, references : as in :meth:`starshl.Collection.add`
+    feature_names : sequence of str, default=None
+        Names of the columns of X, kept with the hasher, so that later tables may have them in any order.
+    """
+    start = time.perf_counter()
+    check_new(collection)
+    rows = np.asarray(X)
+    learned = learn_hasher(rows, labels, n_bits)
+    if feature_names is not None:
+        learned.hasher.feature_names_in_ = np.array(feature_names, dtype=object)
+    fill_collection(collection, learned, rows, labels, title=title, ids=ids, metadata=metadata, references=references)
+    known = check_labels(labels, len(rows))
+    return ImportSummary(
+        collection=os.fspath(collection),
+        kind="vectors",
+        n_items=len(rows),
+        n_labeled=int(known.labeled.sum()),
+        classes=[str(name) for name in known.classes.tolist()],
+        features="the vectors as they are",
+        n_features=rows.shape[1],
+        method=type(learned.hasher).__name__,
+        n_bits=learned.hasher.n_bits_,
+        labels=learned.labels,
+        choice=learned.choice,
+        seconds=round(time.perf_counter() - start, 3),
+    )
+
+
+# Turn vectors into a collection of codes, with the comparison stored in it.
+
+
+def binarize(
+    folder: str | os.PathLike[str],
+    X: ArrayLike,
+    y: LabelsLike = None,
+    *,
+    hasher: BaseHasher | None = None,
+    n_bits: int | Sequence[int] | None = None,
+    ids: ArrayLike | None = None,
+    metadata: Sequence[Mapping[str, Any]] | None = None,
+    references: Sequence[str | None] | None = None,
+    n_queries: int | None = None,
+    random_state: Seed = 0,
+    feature_names: Sequence[str] | None = None,
+) -> Comparison:
+    """Turn vectors into a searchable collection and compare its codes with the vectors themselves.
+
+    The hasher is compared on held-out queries with float search and with the plain binarizers of the catalog at equal
+    length (:func:`compare`), then fitted on all rows, and the collection of all rows is written, completely or not at
+    all.
+
+    Parameters
+    ----------
+    folder : path
+        The new collection; it also holds the comparison, as ``comparison.html``, ``comparison.md`` and
+        ``comparison.json``.
+    X : array of shape (n_items, n_features)
+    y : array of shape (n_items,), default=None
+        Labels; -1, NaN, None or empty text where there is none.
+    hasher : BaseHasher, default=None
+        Not fitted. None is HybridHasher if a row has a label. Without labels it is HybridHasher with clusters or ITQ,
+        whichever measures better on held-out rows; ``choice`` of the result says why.
+    n_bits : int or sequence of int, default=None
+        Length of the codes of all methods compared. With several lengths, all are compared, and the collection gets the
+        shortest one that is good enough; ``length_choice`` says why. None is the length of the given hasher, or 32, or
+        fewer if the rows do not allow that many.
+    ids, metadata, references : as in :meth:`starshl.Collection.add`
+    n_queries : int, default=None
+        Rows to hold out: a tenth, at most 1,000, by default.
+    random_state : int, default=0
+        Which rows are held out.
+    feature_names : sequence of str, default=None
+        Names of the columns of X, kept with the hasher, so that later tables may have them in any order.
+    """
+    if Path(folder).exists():
+        raise FileExistsError(f"{os.fspath(folder)!r} exists already. Choose another folder.")
+    # Before fitting, which may take hours.
+    n_items = np.shape(X)[0]
+    if ids is not None:
+        ids = check_ids(ids, n_items)
+    check_metadata(metadata, n_items)
+    reference_texts(references, n_items)
+    label_texts(y, n_items)
+    split = hold_out(X, y, n_queries, random_state)
+    choice = choose_hasher(split, hasher, n_bits)
+    comparison = compare_choice(split, choice)
+    is_settled = len(choice.lengths) == 1
+    chosen = choice.hasher if is_settled else at_length(choice.hasher, comparison.n_bits)
+    fitted = _fit(chosen, X, y, feature_names)
+    codes = codes_of_vectors(fitted, X, y)
+    with appearing_collection(folder, fitted) as collection:
+        # The codes of labels follow from the labels, which are stored.
+        collection.add(codes=codes, labels=y, ids=ids, metadata=metadata, references=references)
+        write_atomically(collection.folder / "comparison.md", comparison.page().encode())
+        write_atomically(collection.folder / "comparison.json", json.dumps(comparison.as_dict(), indent=1).encode())
+        titles = None if guess_picture_shape(split.X) else find_titles(metadata, references)
+        write_page(collection.folder / "comparison.html", comparison, split.X, titles=titles)
+    return comparison
+
+
+def _fit(hasher: BaseHasher, X: ArrayLike, y: LabelsLike, feature_names: Sequence[str] | None) -> BaseHasher:
+    """Return a copy of the hasher, fitted on all rows."""
+    fitted = clone(hasher).fit(X, y)
+    if feature_names is not None:
+        fitted.feature_names_in_ = np.array(feature_names, dtype=object)
+    return fitted

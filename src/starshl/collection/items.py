@@ -1,0 +1,327 @@
+"""A row of a collection: what is stored of one item, and the checksum that covers all of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import warnings
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._common.validation import Label, LabelsLike, as_label_array, check_labels
+from .._common.words import counted
+from ..codes.binary import BinaryCodes
+from ..exceptions import CollectionFormatError
+from ..hashers.base import BaseHasher
+from ..hashers.prepared import inner_hasher
+
+_ID = struct.Struct("<q")
+_to_json = json.JSONEncoder().encode
+_NOTHING_ADDED = (None, None, None, None, None)
+
+
+class Row(NamedTuple):
+    """One item as it is stored.
+
+    ``code`` is what a search compares. If it follows from the label, ``own_code`` is the code of the vector, which
+    comes back when the label is removed; otherwise it is None. ``encoder`` names the model that made the code of the
+    vector, None if that is not known. ``label`` and ``metadata`` are JSON texts. If vectors are kept, ``slot`` is the
+    place of this one in their file, and ``vector_sum`` its checksum.
+    """
+
+    id: int
+    code: bytes
+    own_code: bytes | None
+    label: str | None
+    encoder: str | None
+    slot: int | None
+    vector_sum: int | None
+    reference: str | None
+    metadata: str
+
+    @property
+    def checksum(self) -> int:
+        total = zlib.crc32(_ID.pack(self.id) + self.code)
+        texts: list[str | int | None] = [self.reference, self.metadata]
+        added = self[2:7]
+        # Format 1 had no other fields: its checksums stay valid.
+        if added != _NOTHING_ADDED:
+            own = None if self.own_code is None else self.own_code.hex()
+            texts += [own, *added[1:]]
+        return zlib.crc32(_to_json(texts).encode(), total)
+
+    @property
+    def vector_code(self) -> bytes:
+        """The code of the vector, even where a label has replaced it."""
+        return self.code if self.own_code is None else self.own_code
+
+    @property
+    def code_from(self) -> str:
+        """What the code follows from: "label" or "vector"."""
+        return "vector" if self.own_code is None else "label"
+
+
+COLUMNS = (*Row._fields, "checksum")
+
+
+def checked_row(record: tuple[Any, ...]) -> Row | None:
+    """Return the row of a record of :data:`COLUMNS`, or None if it does not match its checksum."""
+    row = Row(*record[:-1])
+    try:
+        return row if row.checksum == record[-1] else None
+    except (AttributeError, TypeError, struct.error):
+        return None
+
+
+# Labels of items: checked, written as JSON texts, and turned into the codes that follow from them.
+
+_SHOWN = 5  # in an error message
+
+
+def label_texts(labels: LabelsLike, n_items: int) -> list[str | None]:
+    """Return one JSON text per item, None where it has no label.
+
+    Labels are whole numbers, strings or booleans of one type; -1 among integers, NaN, None and empty text mark items
+    without one, as everywhere in this package.
+    """
+    if labels is None:
+        return [None] * n_items
+    if isinstance(labels, list | tuple):
+        _refuse_mixture(labels)
+        _refuse_lossy(labels)
+    shape = as_label_array(labels).shape
+    if shape[:1] != (n_items,):
+        given_number = counted(shape[0], "label") if shape else "A single label"
+        raise ValueError(
+            f"{given_number} for {counted(n_items, 'item')}. Give a list with one label per item, None where there is "
+            "none."
+        )
+    given = check_labels(labels, n_items)
+    texts = [label_text(value) for value in given.classes.tolist()]
+    return [None if number < 0 else texts[number] for number in given.index.tolist()]
+
+
+def label_of(row: Row) -> str | int | bool | None:
+    """Return the label of a row whose checksum is right; a crafted file may hold anything there."""
+    if row.label is None:
+        return None
+    try:
+        label = json.loads(row.label)
+    except (ValueError, RecursionError):
+        label = None
+    if not isinstance(label, str | int):
+        raise CollectionFormatError(f"The label of item {row.id} cannot be read. Restore the collection from a copy.")
+    return label
+
+
+def kind_of(texts: Sequence[str | None]) -> str:
+    """Return what the labels are: "text", "numbers", "booleans", or "" if there are none."""
+    first = next((text for text in texts if text is not None), None)
+    if first is None:
+        return ""
+    if first.startswith('"'):
+        return "text"
+    return "booleans" if first in ("true", "false") else "numbers"
+
+
+def check_kind(texts: Sequence[str | None], expected: str, whose: str) -> None:
+    """Refuse labels whose type differs from that of the labels already stored."""
+    given = kind_of(texts)
+    if given and expected and given != expected:
+        example = next(text for text in texts if text is not None)
+        raise ValueError(
+            f"The labels are {given}, such as {example}; those of {whose} are {expected}. Give labels of the same type."
+        )
+
+
+class ItemCodes(NamedTuple):
+    """Codes of items with labels, and which of them follow from the label."""
+
+    codes: BinaryCodes
+    from_label: np.ndarray
+
+
+def item_codes(
+    hasher: BaseHasher, own: BinaryCodes, labels: Sequence[str | None], *, warn_unknown: bool = True
+) -> ItemCodes:
+    """Return the codes of items, given the codes of their vectors and their labels.
+
+    Where the hasher's ``encode_database`` gives labeled rows the codeword of their class, an item with the label of a
+    known class gets that codeword. A hasher whose labels decide only a part of the code has a method
+    ``relabel(codes, y)``, which returns the codes of the vectors with that part replaced. All other items keep the
+    codes of their vectors.
+    """
+    inner: Any = inner_hasher(hasher)
+    if not _labels_give_codes(inner):
+        return ItemCodes(own, np.zeros(len(own), bool))
+    class_of = {label_text(value): place for place, value in enumerate(np.asarray(inner.classes_).tolist())}
+    places = np.array([-1 if text is None else class_of.get(text, -1) for text in labels], np.int64)
+    from_label = places >= 0
+    if warn_unknown:
+        _warn_of_unknown([text for text in labels if text is not None and text not in class_of])
+    packed = own.packed.copy()
+    if from_label.any():
+        packed[from_label] = _codes_of_classes(inner, own[np.flatnonzero(from_label)], places[from_label]).packed
+    return ItemCodes(replace(own, packed=packed), from_label)
+
+
+def _labels_give_codes(hasher: Any) -> bool:
+    if not len(getattr(hasher, "classes_", ())):
+        return False
+    overridden = type(hasher).encode_database is not BaseHasher.encode_database
+    return hasattr(hasher, "relabel") or (overridden and hasattr(hasher, "codewords_"))
+
+
+def _codes_of_classes(hasher: Any, own: BinaryCodes, places: np.ndarray) -> BinaryCodes:
+    """Return the codes of items whose classes are known by their place among the hasher's."""
+    if hasattr(hasher, "relabel"):
+        return hasher.relabel(own, np.asarray(hasher.classes_)[places])
+    return BinaryCodes.from_signs(np.asarray(hasher.codewords_)[places])
+
+
+def class_kind(hasher: BaseHasher) -> str:
+    """Return what the labels of the classes are that give items their codes, "" if none do."""
+    inner: Any = inner_hasher(hasher)
+    return kind_of([label_text(np.asarray(inner.classes_).tolist()[0])]) if _labels_give_codes(inner) else ""
+
+
+def check_class_kind(hasher: BaseHasher, texts: Sequence[str | None]) -> None:
+    """Refuse labels of another type than the classes that give items their codes."""
+    check_kind(texts, class_kind(hasher), "the hasher")
+
+
+def _warn_of_unknown(unknown: list[str]) -> None:
+    if not unknown:
+        return
+    different = sorted(set(unknown))
+    shown = ", ".join(different[:_SHOWN]) + (", ..." if len(different) > _SHOWN else "")
+    warnings.warn(
+        f"The hasher does not know the label of {counted(len(unknown), 'item')}: {shown}. The labels are stored, and "
+        "the codes stay those of the vectors.",
+        UserWarning,
+        stacklevel=5,
+    )
+
+
+def _refuse_mixture(labels: Sequence[Any]) -> None:
+    """Refuse a list of labels of several types, which NumPy would turn into one."""
+    kinds = {
+        "text" if isinstance(label, str) else "booleans" if isinstance(label, bool | np.bool_) else "numbers"
+        for label in labels
+        if isinstance(label, str | bool | np.bool_ | int | np.integer) and label != ""
+    }
+    if len(kinds) > 1:
+        raise ValueError(f"The labels mix {' and '.join(sorted(kinds))}. Give labels of the same type.")
+
+
+def number_from_text(text: str) -> int | None:
+    """Return the whole number that a label is written as, None if it is none; int() would also take "1_0"."""
+    return int(text) if re.fullmatch(r"\s*[+-]?[0-9]{1,1000}\s*", text) else None
+
+
+def _refuse_lossy(labels: Sequence[Any]) -> None:
+    """Refuse labels that would change in an array: NumPy drops NUL at the end, and rounds large numbers."""
+    for label in labels:
+        if isinstance(label, str) or (isinstance(label, int) and not isinstance(label, bool)):
+            label_text(label)
+
+
+def label_text(value: Any) -> str:
+    """Return a label as JSON; a whole number is one number, however it arrived."""
+    if isinstance(value, float):
+        value = int(value)
+    if not isinstance(value, bool | int | str):
+        raise ValueError(
+            f"The label {value!r} is a {type(value).__name__}; labels are whole numbers, strings or booleans."
+        )
+    if isinstance(value, str) and "\0" in value:
+        raise ValueError(
+            f"The label {value!r} contains the NUL character, where a database would end the text. Leave it out."
+        )
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        shown = str(value) if value.bit_length() < 200 else f"of {value.bit_length()} bits"
+        raise ValueError(f"The label {shown} does not fit in 64 signed bits. Use smaller numbers, or text.")
+    return json.dumps(value)
+
+
+# What is stored with an item besides its code: references to store, and rows that were read, as users see them.
+
+
+class Item(NamedTuple):
+    """What a collection keeps of an item besides its code and its vector.
+
+    ``code_from`` says what the code follows from: "label" or "vector". ``encoder`` names the model that encoded the
+    vector, None if that is not known.
+    """
+
+    id: int
+    reference: str | None
+    metadata: dict[str, Any]
+    label: str | int | bool | None
+    code_from: str
+    encoder: str | None
+
+
+def reference_texts(references: Iterable[str | None] | None, n_items: int) -> list[str | None]:
+    """Return one reference per item, or None."""
+    if references is None:
+        return [None] * n_items
+    references = list(references)
+    if len(references) != n_items or not all(isinstance(reference, str | None) for reference in references):
+        raise ValueError(f"references must hold {n_items} strings or None, one per item.")
+    return references
+
+
+def metadata_of(row: Row) -> dict[str, Any]:
+    """Return the metadata of a row whose checksum is right; a crafted file may hold anything there."""
+    try:
+        metadata = json.loads(row.metadata)
+    except (ValueError, RecursionError) as error:
+        raise CollectionFormatError(
+            f"The metadata of item {row.id} is not JSON that can be read ({error}). Restore the collection from a copy."
+        ) from error
+    if not isinstance(metadata, dict):
+        raise CollectionFormatError(
+            f"The metadata of item {row.id} is a {type(metadata).__name__}, not a dictionary. Restore the collection "
+            "from a copy."
+        )
+    return metadata
+
+
+def item_of(row: Row) -> Item:
+    """Return what users see of a row."""
+    return Item(row.id, row.reference, metadata_of(row), label_of(row), row.code_from, row.encoder)
+
+
+# What a page shows of a lesson: proposals, classes and their members, how sure the labels are, and doubts.
+
+
+def label_from_text(text: str, kind: str | None, known: Sequence[Label] = ()) -> Label:
+    """Return what somebody typed as a label of the type that the collection has.
+
+    A name that differs from a known class in capitals only is that class: "Ship" typed next to "ship" is a slip far
+    more often than a second class.
+    """
+    text = text.strip()
+    if not text or len(text) > 200:
+        raise ValueError("A label has 1 to 200 characters. Type a shorter one, or at least one letter.")
+    if kind == "booleans":
+        if text.lower() not in ("true", "false"):
+            raise ValueError(f"The label {text!r} is neither true nor false, as the labels of this collection are.")
+        return text.lower() == "true"
+    if kind == "numbers":
+        number = number_from_text(text)
+        if number is None or not -(2**63) <= number < 2**63:
+            raise ValueError(
+                f"The label {text!r} is not a whole number of up to 64 bits, as the labels of this collection are. "
+                "Type a number."
+            )
+        return number
+    if text in known:
+        return text
+    return next((each for each in known if isinstance(each, str) and each.casefold() == text.casefold()), text)

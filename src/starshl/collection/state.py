@@ -1,0 +1,263 @@
+"""What a collection holds in memory: the hasher and the index of one state of the file, never changed afterward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from copy import copy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from .._common.threads import tiles
+from ..codes.binary import BinaryCodes, n_bytes
+from ..exceptions import CollectionFormatError
+from ..hashers.base import BaseHasher
+from ..index.choice import make_index
+from ..index.scan import ScanIndex
+from .blocks import ColumnCache
+from .folder import Kernels, load_model
+from .items import Row
+from .store import Store
+from .vectors import KINDS, RecordLayout, VectorFile, append_records, new_file_name, sums
+
+
+@dataclass(slots=True)
+class Memory:
+    """What later filters need not read again: blocks of columns, and the last change up to which rows were checked."""
+
+    columns: ColumnCache
+    rows_checked: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One state: its number, the hasher by name and as an object, the codes, and the file of vectors if it keeps them.
+
+    Threads search it while others make the next one. ``n_at_choice`` is how many items there were when the kind of
+    index was chosen. ``memory`` is shared with the states that follow.
+    """
+
+    generation: int
+    model: str
+    hasher: BaseHasher
+    index: ScanIndex
+    n_at_choice: int
+    vectors: VectorFile | None
+    memory: Memory
+
+    @classmethod
+    def read(cls, store: Store, folder: Path, kernels: Kernels, n_jobs: int | None) -> Self:
+        """Read the model and every code of the state that ``store`` sees."""
+        model = store.model_name()
+        hasher = load_model(folder, model, kernels)
+        n_bits = hasher.n_bits_
+        if store.fact("n_bits") != n_bits:
+            raise CollectionFormatError(
+                f"The codes have {store.fact('n_bits')} bits, those of the model {n_bits}: the collection is damaged. "
+                "Restore it from a copy."
+            )
+        _check_space(store, hasher)
+        vectors = _vector_file(store, folder)
+        memory = Memory({}, store.fact("generation") if store.is_outdated else None)
+        ids, codes = _unpacked(list(store.all_rows()), n_bits) if store.is_outdated else _from_blocks(store, n_bits)
+        index = make_index(codes, ids, hasher=hasher, n_jobs=n_jobs)
+        return cls(store.fact("generation"), model, hasher, index, max(len(ids), 1), vectors, memory)
+
+    def caught_up(self, store: Store) -> Self | None:
+        """Return the state that ``store`` sees by reading only what changed, or None if that is not listed."""
+        changed = store.changed_since(self.generation)
+        if changed is None or store.model_name() != self.model or _vector_file_name(store) != self.vector_file_name:
+            return None
+        if self.vectors is not None:
+            self.vectors.check_length(store.fact("n_slots"))
+        rows = store.rows(store.present(changed))
+        _check_places(rows, store, self.vectors)
+        ids, codes = _unpacked(rows, self.index.n_bits)
+        touched = np.array(changed, np.int64)
+        gone = touched[self.index.holds(touched)]
+        successor = self.changed(store.fact("generation"), gone, codes, ids)
+        return successor if len(successor.index) == store.fact("n_items") else None
+
+    @property
+    def vector_file_name(self) -> str:
+        return "" if self.vectors is None else self.vectors.name
+
+    def require_vectors(self) -> VectorFile:
+        """Return the file of vectors, or say how to get one."""
+        if self.vectors is None:
+            raise ValueError(
+                "This collection keeps no vectors. Make one that does: Collection.create(..., vectors='float16')."
+            )
+        return self.vectors
+
+    def vectors_of(self, store: Store, ids: list[int]) -> np.ndarray:
+        """Return the kept vectors of items."""
+        return self.require_vectors().read(ids, store.places(ids))
+
+    def as_indexed(self, by_id: np.ndarray) -> np.ndarray:
+        """Return booleans that are given by ascending id in the order of the index."""
+        if self.index.is_ascending or not len(by_id):
+            return by_id
+        ids = self.index.ids
+        lowest = ids.min()
+        if int(ids.max()) - int(lowest) + 1 == len(ids):
+            return by_id[ids - lowest]
+        ordered = np.empty_like(by_id)
+        ordered[np.argsort(ids)] = by_id
+        return ordered
+
+    def changed(
+        self, generation: int, gone: np.ndarray | None, codes: BinaryCodes | None, ids: np.ndarray | None
+    ) -> Self:
+        """Return the state after some items were removed and others added.
+
+        The kind of index is chosen again whenever the number of items has doubled.
+        """
+        # A copy that shares the arrays: changing an index never changes what its copies see.
+        index = copy(self.index)
+        if gone is not None and len(gone):
+            index.remove(gone)
+        if codes is not None:
+            index.add(self.hasher.as_codes(codes.packed) if codes.space_id is None else codes, ids)
+        if len(index) < 2 * self.n_at_choice:
+            return replace(self, generation=generation, index=index)
+        held = np.sort(index.ids)
+        index = make_index(index.reconstruct(held), held, hasher=self.hasher, n_jobs=index.n_jobs)
+        return replace(self, generation=generation, index=index, n_at_choice=len(held))
+
+
+def _vector_file_name(store: Store) -> str:
+    return "" if store.is_outdated else store.text_fact("vector_file")
+
+
+def _vector_file(store: Store, folder: Path) -> VectorFile | None:
+    """Return the file of vectors that a state names, None if it keeps none."""
+    name = _vector_file_name(store)
+    if not name:
+        return None
+    kind, n_columns = store.text_fact("vector_kind"), store.fact("n_columns")
+    if kind not in KINDS or n_columns < 1:
+        raise CollectionFormatError(
+            f"The collection claims to keep {kind!r} vectors of {n_columns} numbers: it is damaged. Restore it from a "
+            "copy."
+        )
+    file = VectorFile(folder, name, RecordLayout(kind, n_columns))
+    file.check_length(store.fact("n_slots"))
+    return file
+
+
+def _check_space(store: Store, hasher: BaseHasher) -> None:
+    """Refuse codes of another space than the model's."""
+    made = hasher.space_id_ or ""
+    held = made if store.is_outdated else store.text_fact("space")
+    if held != made:
+        raise CollectionFormatError(
+            f"The codes are of space {held}, those of the model of space {made}: the collection is "
+            "damaged. Restore it from a copy."
+        )
+
+
+def _check_places(rows: list[Row], store: Store, vectors: VectorFile | None) -> None:
+    """Refuse rows whose vectors are where they cannot be."""
+    n_slots = 0 if vectors is None else store.fact("n_slots")
+    for row in rows:
+        if (row.slot is None) != (vectors is None) or (row.slot is not None and not 0 <= row.slot < n_slots):
+            raise CollectionFormatError(
+                f"The item {row.id} has its vector in slot {row.slot}, and {n_slots} are taken: the collection is "
+                "damaged. Restore it from a copy."
+            )
+
+
+def _from_blocks(store: Store, n_bits: int) -> tuple[np.ndarray, BinaryCodes]:
+    """Return ids and codes of all items."""
+    ids, packed = store.read_codes()
+    if len(ids) and packed.shape[1] != n_bytes(n_bits):
+        raise _of_other_length(n_bits)
+    return ids, _codes(packed.reshape(len(ids), n_bytes(n_bits)), n_bits)
+
+
+def _unpacked(rows: list[Row], n_bits: int) -> tuple[np.ndarray, BinaryCodes]:
+    """Return ids and codes of rows."""
+    width = n_bytes(n_bits)
+    if any(len(row.code) != width for row in rows):
+        raise _of_other_length(n_bits)
+    packed = np.frombuffer(b"".join([row.code for row in rows]), np.uint8).reshape(len(rows), width)
+    return np.array([row.id for row in rows], np.int64), _codes(packed, n_bits)
+
+
+def _codes(packed: np.ndarray, n_bits: int) -> BinaryCodes:
+    try:
+        return BinaryCodes(packed, n_bits)
+    except ValueError as error:
+        raise CollectionFormatError(f"The codes are damaged ({error}) Restore the collection from a copy.") from error
+
+
+def _of_other_length(n_bits: int) -> CollectionFormatError:
+    return CollectionFormatError(
+        f"A code does not have the {n_bytes(n_bits)} bytes of {n_bits} bits: the collection is damaged. Restore it "
+        "from a copy."
+    )
+
+
+# Kept vectors that move to a new file: without the gaps that removed items leave, or all replaced by others.
+
+_ITEMS_AT_ONCE = 4096  # 32 MB if a vector has 2,000 float32 numbers
+
+
+def batches(ids: list[int]) -> Iterator[list[int]]:
+    """Yield ids in portions whose vectors fit in memory."""
+    for part in tiles(len(ids), _ITEMS_AT_ONCE):
+        yield ids[part]
+
+
+def compact_vectors(folder: Path, store: Store, snapshot: Snapshot, generation: int) -> str:
+    """Copy the vectors of all items to a new file without gaps; return its name. Only inside a change."""
+    file = snapshot.require_vectors()
+    ids = np.sort(snapshot.index.ids).tolist()
+    portions = ((portion, file.records(portion, store.places(portion))) for portion in batches(ids))
+    return _write(folder, store, portions, file.layout, generation)
+
+
+def replace_vectors(folder: Path, store: Store, ids: list[int], vectors: np.ndarray, kind: str, generation: int) -> str:
+    """Write new vectors of all items to a new file; return its name. Only inside a change."""
+    layout = RecordLayout(kind, vectors.shape[1])
+    portions = ((ids[part], layout.pack(vectors[part])) for part in tiles(len(ids), _ITEMS_AT_ONCE))
+    return _write(folder, store, portions, layout, generation)
+
+
+def _write(
+    folder: Path,
+    store: Store,
+    portions: Iterable[tuple[list[int], np.ndarray]],
+    layout: RecordLayout,
+    generation: int,
+) -> str:
+    name = new_file_name(generation)
+    path = folder / name
+    # What a change of the same number may have left, before it failed.
+    path.unlink(missing_ok=True)
+    append_records(path, np.empty(0, layout.dtype), 0)
+    try:
+        n_slots = 0
+        for ids, records in portions:
+            append_records(path, records, n_slots)
+            _move(store, ids, n_slots, sums(ids, records))
+            n_slots += len(ids)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    store.set_fact("vector_file", name)
+    store.set_fact("n_columns", layout.n_columns)
+    store.set_fact("n_slots", n_slots)
+    return name
+
+
+def _move(store: Store, ids: list[int], first_slot: int, totals: list[int]) -> None:
+    """Give items new slots, one after the other."""
+    rows = store.rows(ids)
+    store.move(
+        row._replace(slot=slot, vector_sum=total)
+        for slot, (row, total) in enumerate(zip(rows, totals, strict=True), first_slot)
+    )

@@ -1,0 +1,3 @@
+"""Room."""
+
+from __future__ import annotations

@@ -1,0 +1,29 @@
+"""Preprocessing that travels with a model: steps that a model file holds as data, and the hasher that carries them."""
+
+from __future__ import annotations
+
+from .extractor import Extractor
+from .network import NetworkFeatures
+from .numeric import Impute, Reduce, Scale, UnitLength
+from .picture_files import ReadPictures, open_picture, preview_of
+from .pictures import PictureFeatures
+from .step import Step
+from .table import OneHot, TableFeatures
+from .text import Text
+
+__all__ = [
+    "Extractor",
+    "Impute",
+    "NetworkFeatures",
+    "OneHot",
+    "PictureFeatures",
+    "ReadPictures",
+    "Reduce",
+    "Scale",
+    "Step",
+    "TableFeatures",
+    "Text",
+    "UnitLength",
+    "open_picture",
+    "preview_of",
+]

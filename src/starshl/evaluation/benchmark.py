@@ -1,0 +1,396 @@
+"""Rows held out as queries, and the rows that they search."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import issparse
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.validation import check_random_state
+
+from .._common.threads import tiles
+from .._common.validation import LabelsLike, Seed, as_label_array, check_integer, check_labels
+from .._common.words import counted
+from ..codes.binary import BinaryCodes, n_bytes
+from ..exceptions import MissingExtraError
+from ..hashers.base import BaseHasher
+from ..hashers.baselines.rabitq import RaBitQ, Sketch
+from ..hashers.catalog import pack_inner
+from ..hashers.fitting import codes_of_training_rows
+from ..index.choice import make_index
+from ..index.residual import ResidualIndex
+from .metrics import precision_at
+
+#: Recall: how many of the 10 nearest vectors are among the first 100 found.
+N_NEAREST, N_SHORTLIST = 10, 100
+_MOST_QUERIES = 1000  # a share then has a standard error of at most .016
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Queries and items as row numbers of X; labels as given, and as indices that are -1 without a label."""
+
+    X: np.ndarray
+    labels: np.ndarray | None
+    label_index: np.ndarray
+    query: np.ndarray
+    base: np.ndarray
+
+    @property
+    def queries(self) -> np.ndarray:
+        return self.X[self.query]
+
+    @property
+    def items(self) -> np.ndarray:
+        return self.X[self.base]
+
+    @property
+    def item_labels(self) -> np.ndarray | None:
+        return None if self.labels is None else self.labels[self.base]
+
+    @property
+    def has_recall(self) -> bool:
+        return len(self.base) > N_SHORTLIST
+
+    @property
+    def has_labels(self) -> bool:
+        return bool((self.label_index >= 0).any())
+
+    @property
+    def labeled(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Which queries and which items have labels; None if precision cannot be measured."""
+        asked, known = self.label_index[self.query] >= 0, self.label_index[self.base] >= 0
+        return (asked, known) if asked.any() and known.sum() >= N_NEAREST else None
+
+    def precision(self, found: np.ndarray) -> float:
+        """Return the share of right items among those found for the labeled queries; all of them have labels."""
+        asked = self.query[self.label_index[self.query] >= 0]
+        right = self.label_index[self.base][found] == self.label_index[asked][:, None]
+        return float(np.mean(right))
+
+    def precision_ceiling(self) -> float | None:
+        """Return the precision of a ranking that puts every labeled item of the query's class first."""
+        if self.labeled is None:
+            return None
+        asked, known = self.labeled
+        n_of_class = np.bincount(self.label_index[self.base][known], minlength=self.label_index.max() + 1)
+        return float(np.mean(np.minimum(n_of_class[self.label_index[self.query][asked]], N_NEAREST) / N_NEAREST))
+
+
+def hold_out(X: ArrayLike, y: LabelsLike, n_queries: int | None, random_state: Seed) -> Split:
+    """Draw the queries: a tenth of the rows, at most 1,000, by default."""
+    if issparse(X):
+        raise TypeError(
+            "X is a sparse matrix; codes are compared with dense vectors. Reduce it first, for example with "
+            "sklearn.decomposition.TruncatedSVD, or convert it with X.toarray() if it fits in memory."
+        )
+    rows = np.asarray(X)
+    if rows.ndim != 2:
+        raise ValueError(f"X has {rows.ndim} dimension(s); it must have two, with one row per item. Reshape it.")
+    _refuse_gaps(rows)
+    if len(rows) <= N_NEAREST:
+        raise ValueError(
+            f"There are {len(rows)} rows; comparing codes with vectors needs at least {N_NEAREST + 1}: one to hold "
+            f"out, and its {N_NEAREST} nearest neighbors. Give more rows, or fit a hasher and fill a collection "
+            "yourself."
+        )
+    if n_queries is None:
+        n_queries = max(1, min(_MOST_QUERIES, len(rows) // 10))
+    n_queries = check_integer(n_queries, "n_queries", low=1, high=len(rows) - N_NEAREST)
+    order = check_random_state(random_state).permutation(len(rows))
+    labels = None if y is None else as_label_array(y)
+    label_index = np.full(len(rows), -1) if labels is None else check_labels(labels, len(rows)).index
+    return Split(rows, labels, label_index, order[:n_queries], order[n_queries:])
+
+
+def _refuse_gaps(rows: np.ndarray) -> None:
+    if rows.dtype.kind not in "fiub":
+        raise ValueError(f"X holds values of type {rows.dtype}; vectors must be numbers. Encode other columns first.")
+    bad = ~np.isfinite(rows).all(axis=1)
+    if bad.any():
+        raise ValueError(
+            f"X has NaN or infinite values in {counted(int(bad.sum()), 'row')}, the first in row {int(bad.argmax())}. "
+            "Fill them in or leave these rows out: vectors with gaps have no distances to compare codes with."
+        )
+
+
+# Ways to search the same rows: by vectors, by codes, and by distances estimated from codes and a float query.
+
+# A block of distances stays below 100 MB for 100,000 items.
+_QUERIES_PER_BLOCK = 100
+
+
+class Search(Protocol):
+    """Something that finds the nearest of the rows it was made of."""
+
+    def nearest(self, X: np.ndarray, k: int, among: np.ndarray | None = None) -> np.ndarray:
+        """Return the positions of the k nearest rows, or of those ``among`` them, shape (n_queries, k)."""
+        ...
+
+
+class ByVectors:
+    """Exact search by Euclidean distance, the reference of all others."""
+
+    def __init__(self, X: np.ndarray) -> None:
+        self._X = X
+        self._all = NearestNeighbors(algorithm="brute").fit(X)
+
+    def nearest(self, X: np.ndarray, k: int, among: np.ndarray | None = None) -> np.ndarray:
+        if among is None:
+            return self._all.kneighbors(X, n_neighbors=k, return_distance=False)
+        some = NearestNeighbors(algorithm="brute").fit(self._X[among])
+        return among[some.kneighbors(X, n_neighbors=k, return_distance=False)]
+
+
+class ByCodes:
+    """Search of codes by the index of their hasher; equal distances are ordered by the scores of the query."""
+
+    def __init__(self, hasher: BaseHasher, codes: BinaryCodes) -> None:
+        self.hasher, self.codes = hasher, codes
+        self.index = make_index(codes, hasher=hasher)
+
+    @property
+    def model_bytes(self) -> int:
+        """Bytes of the arrays in the model file, which encodes queries."""
+        return sum(array.nbytes for array in pack_inner(self.hasher, "")[1].values())
+
+    @property
+    def takes_vectors(self) -> bool:
+        """Whether queries keep their full precision."""
+        return isinstance(self.index, ResidualIndex)
+
+    def queries(self, X: np.ndarray) -> Any:
+        """Return rows as the index wants them: as codes, unless the hasher makes other queries."""
+        encode = getattr(self.hasher, "encode_queries", self.hasher.encode)
+        return encode(X)
+
+    def nearest(self, X: np.ndarray, k: int, among: np.ndarray | None = None) -> np.ndarray:
+        queries = self.queries(X)
+        scores = None if self.takes_vectors else self.hasher.decision_function(X)
+        return self.index.search(queries, k, among=among, scores=scores).ids
+
+
+class ByEstimates:
+    """RaBitQ's estimates of the distances from float queries."""
+
+    #: Two float16 numbers beside each code: its scale and its squared norm.
+    EXTRA_BYTES = 4
+
+    def __init__(self, X: np.ndarray, n_bits: int) -> None:
+        # Squared norms near 1 fit into float16, and the order of distances does not depend on the unit.
+        self._unit = max(float(np.sqrt(np.mean((X - X.mean(axis=0)) ** 2) * X.shape[1])), np.finfo(np.float32).tiny)
+        rows = X / self._unit
+        self._hasher = RaBitQ(n_bits, random_state=0).fit(rows)
+        sketch = self._hasher.sketch(rows)
+        self._items = Sketch(sketch.codes, _as_stored(sketch.scales), _as_stored(sketch.squared_norms))
+
+    @property
+    def model_bytes(self) -> int:
+        """Bytes of the rotation and the center."""
+        return int(self._hasher.components_.nbytes + self._hasher.mean_.nbytes)
+
+    def nearest(self, X: np.ndarray, k: int, among: np.ndarray | None = None) -> np.ndarray:
+        among = np.arange(len(self._items)) if among is None else among
+        found = np.empty((len(X), k), np.int64)
+        for rows in tiles(len(X), _QUERIES_PER_BLOCK):
+            distances = self._hasher.asymmetric_distances(X[rows] / self._unit, self._items)[:, among]
+            first = np.argpartition(distances, k - 1, axis=1)[:, :k]
+            order = np.take_along_axis(distances, first, axis=1).argsort(axis=1, kind="stable")
+            found[rows] = among[np.take_along_axis(first, order, axis=1)]
+        return found
+
+
+def _as_stored(numbers: np.ndarray) -> np.ndarray:
+    return numbers.astype(np.float16).astype(numbers.dtype)
+
+
+# The figures of one method: a line of the comparison of codes with vectors.
+
+COLUMNS = (
+    "method",
+    "precision at 10",
+    "recall of 10 in 100",
+    "bytes per item",
+    "different codes",
+    "model, kB",
+    "fit, s",
+    "search, ms per query",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MethodFigures:
+    """One line of the comparison.
+
+    ``precision_at_10`` is None without labels, ``recall_10_at_100`` if at most 100 rows are searched, and
+    ``n_different_codes`` for a search by float numbers. ``model_bytes`` is what a query needs in addition to the items,
+    once for all of them; it and ``fit_seconds`` are None for float search.
+    """
+
+    name: str
+    precision_at_10: float | None
+    recall_10_at_100: float | None
+    bytes_per_item: float
+    n_different_codes: int | None
+    model_bytes: int | None
+    fit_seconds: float | None
+    search_milliseconds: float
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the figures as text, one for each of ``COLUMNS``."""
+        shares = (_shown(share, ".3f") for share in (self.precision_at_10, self.recall_10_at_100))
+        sizes = (f"{self.bytes_per_item:,g}", _shown(self.n_different_codes, ",d"))
+        kilobytes = None if self.model_bytes is None else self.model_bytes / 1000
+        times = (_shown(self.fit_seconds, ".2f"), f"{self.search_milliseconds:.4f}")
+        return (self.name, *shares, *sizes, _shown(kilobytes, ",.0f"), *times)
+
+    def line(self) -> str:
+        """Return the figures as a line of a Markdown table."""
+        return f"| {' | '.join(self.cells())} |"
+
+
+def _shown(number: float | None, how: str) -> str:
+    return "-" if number is None else f"{number:{how}}"
+
+
+# Measure what codes keep of vectors: fit on some rows and search for the others, by codes and by vectors.
+
+_Result = TypeVar("_Result")
+FROM_VECTORS = "coded from vectors alone"
+FLOAT_QUERIES = "(float queries)"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The figures of a method, and the positions of what it finds first for each query."""
+
+    figures: MethodFigures
+    found: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """What is known of a method before it searches."""
+
+    name: str
+    bytes_per_item: float
+    model_bytes: int | None = None
+    fit_seconds: float | None = None
+    n_different_codes: int | None = None
+
+
+@dataclass(slots=True)
+class Bench:
+    """Measures one search after another with the same queries and items."""
+
+    split: Split
+    exact: Measured = field(init=False)
+    _nearest_vectors: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        search = ByVectors(self.split.items)
+        self._nearest_vectors = search.nearest(self.split.queries, N_NEAREST)
+        size = self.split.X.dtype.itemsize * self.split.X.shape[1]
+        self.exact = self._measured(search, _Origin("float search", size))
+
+    def of_hasher(self, hasher: BaseHasher, fit_seconds: float) -> list[Measured]:
+        """Measure the codes of a fitted hasher, and those of items without labels if these are different."""
+        items, labels = self.split.items, self.split.item_labels
+        codes, unlabeled = codes_of_training_rows(hasher, items, labels), hasher.encode_database(items)
+        search = ByCodes(hasher, codes)
+        name = f"{type(hasher).__name__} {FLOAT_QUERIES}" if search.takes_vectors else type(hasher).__name__
+        measured = [self._of_codes(search, name, fit_seconds)]
+        if labels is not None and codes != unlabeled:
+            measured.append(self._of_codes(ByCodes(hasher, unlabeled), f"{name}, {FROM_VECTORS}", fit_seconds))
+        return measured
+
+    def of_estimates(self, n_bits: int) -> Measured:
+        """Measure RaBitQ in as many bytes as codes of this length take, or with as many bits if those are too few.
+
+        Two numbers per item take four bytes, so codes of less than eight bytes get the same bits and four bytes more.
+        """
+        size = n_bytes(n_bits)
+        if size >= 2 * ByEstimates.EXTRA_BYTES:
+            n_bits = min(8 * (size - ByEstimates.EXTRA_BYTES), self.split.X.shape[1])
+        search, seconds = _timed(lambda: ByEstimates(self.split.items, n_bits))
+        size = n_bytes(n_bits) + ByEstimates.EXTRA_BYTES
+        return self._measured(search, _Origin(f"RaBitQ {FLOAT_QUERIES}", size, search.model_bytes, seconds))
+
+    def of_products(self, n_bits: int) -> Measured:
+        """Measure product quantization by FAISS in as many bytes as codes of this length take."""
+        try:
+            from ..index.adapters.faiss_index import ProductQuantizer
+        except MissingExtraError as error:
+            raise ValueError(str(error)) from error
+        size = n_bytes(n_bits)
+        search, seconds = _timed(lambda: ProductQuantizer(size).fit(self.split.items))
+        return self._measured(search, _Origin(f"PQ {FLOAT_QUERIES}", size, search.model_bytes, seconds))
+
+    def _of_codes(self, search: ByCodes, name: str, fit_seconds: float) -> Measured:
+        codes, hasher = search.codes, search.hasher
+        queries = search.queries(self.split.queries)
+        milliseconds = _milliseconds(lambda: search.index.search(queries, N_NEAREST), len(queries))
+        precision = None
+        if self.split.labeled is not None:
+            asked, known = self.split.labeled
+            some = search.queries(self.split.queries[asked])
+            if hasattr(hasher, "make_index"):
+                precision = self.split.precision(search.index.search(some, N_NEAREST, among=np.flatnonzero(known)).ids)
+            else:
+                precision = self._precision_of_codes(some, codes[known])
+        n_different = len(np.unique(codes.packed, axis=0))
+        origin = _Origin(name, codes.packed.shape[1], search.model_bytes, fit_seconds, n_different)
+        return self._put_together(search, origin, precision, milliseconds)
+
+    def _precision_of_codes(self, queries: BinaryCodes, items: BinaryCodes) -> float:
+        """Return the precision averaged over all orders of equal distances, of the queries and items with labels."""
+        of_queries, of_items = (self.split.label_index[rows] for rows in (self.split.query, self.split.base))
+        return precision_at(queries, items, of_queries[of_queries >= 0], of_items[of_items >= 0], N_NEAREST)
+
+    def _measured(self, search: Search, origin: _Origin) -> Measured:
+        queries = self.split.queries
+        milliseconds = _milliseconds(lambda: search.nearest(queries, N_NEAREST), len(queries))
+        precision = None
+        if self.split.labeled is not None:
+            asked, known = self.split.labeled
+            # A neighbor without a label is neither right nor wrong.
+            precision = self.split.precision(search.nearest(queries[asked], N_NEAREST, np.flatnonzero(known)))
+        return self._put_together(search, origin, precision, milliseconds)
+
+    def _put_together(self, search: Search, origin: _Origin, precision: float | None, milliseconds: float) -> Measured:
+        """Add the recall of the nearest vectors in a longer list."""
+        found = search.nearest(self.split.queries, N_SHORTLIST if self.split.has_recall else N_NEAREST)
+        figures = MethodFigures(
+            name=origin.name,
+            precision_at_10=precision,
+            recall_10_at_100=recall(self._nearest_vectors, found) if self.split.has_recall else None,
+            bytes_per_item=origin.bytes_per_item,
+            n_different_codes=origin.n_different_codes,
+            model_bytes=origin.model_bytes,
+            fit_seconds=origin.fit_seconds,
+            search_milliseconds=milliseconds,
+        )
+        return Measured(figures, found[:, :N_NEAREST])
+
+
+def recall(nearest: np.ndarray, found: np.ndarray) -> float:
+    """Return the share of the nearest rows that were found, averaged over queries."""
+    shares = [len(np.intersect1d(a, b)) / len(a) for a, b in zip(nearest, found, strict=True)]
+    return float(np.mean(shares))
+
+
+def _timed(work: Callable[[], _Result]) -> tuple[_Result, float]:
+    started = time.perf_counter()
+    return work(), time.perf_counter() - started
+
+
+def _milliseconds(search: Callable[[], object], n_queries: int) -> float:
+    search()  # compiles the loops
+    started = time.perf_counter()
+    search()
+    return 1e3 * (time.perf_counter() - started) / n_queries

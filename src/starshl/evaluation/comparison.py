@@ -1,0 +1,413 @@
+"""Compare a hasher with float search and with other methods at equal length."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+
+from .._common.validation import LabelsLike, Seed
+from .._common.words import counted
+from ..hashers.base import BaseHasher
+from ..hashers.catalog import get_class
+from ..hashers.fitting import fit_lengths
+from .benchmark import COLUMNS, FLOAT_QUERIES, FROM_VECTORS, Bench, Measured, MethodFigures, Split, hold_out
+from .hasher_choice import Choice, choose_hasher
+from .verdict import ENOUGH_ITEMS, GOOD_RECALL, about_rivals, keeps_neighbors, verdict
+
+# Some of the held-out queries, and what each method finds for them.
+
+_N_QUESTIONS = 8  # real queries on the page; more would be too long to read
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The rows that a method finds first, as numbers of rows of X; None where it is not known if one is right."""
+
+    method: str
+    rows: list[int]
+    right: list[bool | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A held-out row, its label, None if it has none, and the answers to it."""
+
+    row: int
+    label: Any
+    answers: list[Answer]
+
+
+def ask(split: Split, found: Mapping[str, np.ndarray]) -> list[Question]:
+    """Return up to eight queries, of as many classes as possible, each in the order in which they were drawn.
+
+    ``found`` maps a method to the positions of the items that it finds first, shape (n_queries, k).
+    """
+    return [_question(split, number, found) for number in _chosen(split.label_index[split.query])]
+
+
+def _chosen(labels: np.ndarray) -> list[int]:
+    """Return the first query of each class, then the second ones; those without a label last."""
+    seen: dict[int, int] = {}
+    places = []
+    for number, label in enumerate(labels.tolist()):
+        place = seen[label] = seen.get(label, 0) + 1
+        places.append((label < 0, place, number))
+    return [number for _, _, number in sorted(places)[:_N_QUESTIONS]]
+
+
+def _question(split: Split, number: int, found: Mapping[str, np.ndarray]) -> Question:
+    row = int(split.query[number])
+    answers = []
+    for method, positions in found.items():
+        rows = split.base[positions[number]]
+        known = (split.label_index[rows] >= 0) & (split.label_index[row] >= 0)
+        same = split.label_index[rows] == split.label_index[row]
+        right = [bool(s) if k else None for s, k in zip(same, known, strict=True)]
+        answers.append(Answer(method, rows.tolist(), right))
+    return Question(row, _label_of(split, row), answers)
+
+
+def _label_of(split: Split, row: int) -> Any:
+    if split.labels is None or split.label_index[row] < 0:
+        return None
+    label = split.labels[row]
+    return label.item() if isinstance(label, np.generic) else label
+
+
+# The comparison of codes with vectors: its figures, and the page that shows them.
+
+EXPLANATION = (
+    "Different codes: how many different codes the searched rows have; rows with the same code are equally near. "
+    "Precision at 10: the share of the 10 nearest that have the query's class, averaged over all orders of equal "
+    "distances. Recall of 10 in 100: the share of the 10 nearest vectors that are among the 100 nearest codes; equal "
+    "distances are ordered by the real-valued scores of the query. Shown only when more than 100 rows are searched. "
+    "Model: what turns a query into a code, kept once for all items."
+)
+_ABOUT_VECTORS_ALONE = (
+    "Coded from vectors alone: the same items and queries, but without the labels of the items. These items are the "
+    "training rows; new items without labels may lose more."
+)
+_ABOUT_FLOAT_QUERIES = (
+    "Float queries: only items become codes; a query keeps its full precision, and distances are estimated."
+)
+# A ceiling that shows as 1.000.
+_NEARLY_ONE = 0.9995
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+@dataclass(frozen=True, slots=True)
+class LengthComparison:
+    """All methods at one code length.
+
+    Attributes
+    ----------
+    n_bits : length of the codes
+    methods : the figures of the hasher, those of items coded from vectors alone if they differ, and of the others
+    verdict : what the codes of the hasher are good for and what they lose, in plain words
+    left_out : why some methods could not be compared
+    """
+
+    n_bits: int
+    methods: list[MethodFigures]
+    verdict: str
+    left_out: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Codes against vectors on held-out queries.
+
+    Attributes
+    ----------
+    choice : which method was chosen and why, in plain words
+    n_queries, n_items : rows held out, and rows that were fitted on and searched
+    n_labeled_queries, n_labeled_items : how many of them have labels; precision is measured only on these
+    precision_ceiling : the precision at 10 of a perfect ranking; below 1 if a class has fewer than 10 labeled items.
+        None if precision was not measured
+    exact : the figures of float search
+    lengths : one comparison per code length
+    n_bits : the length to use, which :func:`binarize` stores
+    length_choice : why this length, in plain words; empty if there is only one
+    questions : some of the queries, and what each method finds for them with codes of this length
+    """
+
+    choice: str
+    n_queries: int
+    n_items: int
+    n_labeled_queries: int
+    n_labeled_items: int
+    precision_ceiling: float | None
+    exact: MethodFigures
+    lengths: list[LengthComparison]
+    n_bits: int
+    length_choice: str
+    questions: list[Question]
+
+    @property
+    def chosen(self) -> LengthComparison:
+        """The comparison at the chosen length."""
+        return next(length for length in self.lengths if length.n_bits == self.n_bits)
+
+    @property
+    def methods(self) -> list[MethodFigures]:
+        """Float search, then the hasher and the other methods at the chosen length."""
+        return [self.exact, *self.chosen.methods]
+
+    @property
+    def method(self) -> str:
+        """The name of the hasher."""
+        return self.chosen.methods[0].name.removesuffix(FLOAT_QUERIES).rstrip()
+
+    @property
+    def verdict(self) -> str:
+        """The verdict on the codes of the chosen length."""
+        return self.chosen.verdict
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Why some methods could not be compared at the chosen length."""
+        return self.chosen.left_out
+
+    @property
+    def bytes_before(self) -> float:
+        """Bytes of a vector."""
+        return self.exact.bytes_per_item
+
+    @property
+    def bytes_after(self) -> float:
+        """Bytes of a code of the chosen length."""
+        return self.chosen.methods[0].bytes_per_item
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as plain values that JSON can hold; verdict and methods are those of the chosen length."""
+        sizes = {"bytes_before": self.bytes_before, "bytes_after": self.bytes_after}
+        own = {"verdict": self.verdict, "methods": [asdict(method) for method in self.methods]}
+        return {**own, **sizes, **asdict(self)}
+
+    def sentences(self) -> list[str]:
+        """Return what was compared and chosen, and what it means, one paragraph each."""
+        held_out = (
+            f"{counted(self.n_queries, 'row')}, drawn at random, "
+            f"{'was held out as a query' if self.n_queries == 1 else 'were held out as queries'}; "
+            f"the other {self.n_items:,} were used to fit, and searched."
+        )
+        paragraphs = [self.verdict, self.choice, self.length_choice, self._sizes(), held_out + self._about_labels()]
+        return [paragraph for paragraph in paragraphs if paragraph]
+
+    def page(self) -> str:
+        """Return the comparison as one page of Markdown."""
+        lines = ["# Codes against vectors"]
+        for paragraph in self.sentences():
+            lines += ["", paragraph]
+        for length in self.lengths:
+            if len(self.lengths) > 1:
+                lines += ["", f"## {counted(length.n_bits, 'bit')}"]
+            if length.n_bits != self.n_bits:
+                lines += ["", length.verdict]
+            lines += ["", f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
+            lines += [method.line() for method in (self.exact, *length.methods)]
+            lines += [f"\n{name} was left out: {reason}" for name, reason in length.left_out.items()]
+        return "\n".join([*lines, "", self.explanation(), ""])
+
+    def explanation(self) -> str:
+        """Return what the columns and names of the tables mean."""
+        names = [method.name for length in self.lengths for method in length.methods]
+        parts = [EXPLANATION]
+        if any(name.endswith(FROM_VECTORS) for name in names):
+            parts.append(_ABOUT_VECTORS_ALONE)
+        if any(FLOAT_QUERIES in name for name in names):
+            parts.append(_ABOUT_FLOAT_QUERIES)
+        return " ".join(parts)
+
+    def _sizes(self) -> str:
+        n_rows, model = self.n_queries + self.n_items, self.chosen.methods[0].model_bytes or 0
+        before, after = (_amount(n_rows * size) for size in (self.bytes_before, self.bytes_after))
+        return (
+            f"A vector takes {self.bytes_before:,g} bytes, a code {self.bytes_after:,g}: {n_rows:,} items take {after} "
+            f"instead of {before}, {self.bytes_before / self.bytes_after:,.0f} times less. The model that encodes "
+            f"queries takes {_amount(model)}, however many items there are."
+        )
+
+    def _about_labels(self) -> str:
+        """Return on how many labels precision rests, and how high it can get."""
+        if self.precision_ceiling is None:
+            return ""
+        counts = (
+            f" Precision is measured on {counted(self.n_labeled_queries, 'labeled query', 'labeled queries')} and "
+            f"{counted(self.n_labeled_items, 'labeled item')}."
+        )
+        if self.precision_ceiling > _NEARLY_ONE:
+            return counts
+        return (
+            f"{counts} No ranking can exceed {self.precision_ceiling:.3f}, because some queries have fewer than 10 "
+            "labeled items of their class."
+        )
+
+
+def _amount(n_bytes: float) -> str:
+    """Write a number of bytes in the largest unit that keeps it above one.
+
+    Examples
+    --------
+    >>> _amount(800), _amount(30_400), _amount(15_564_800)
+    ('800 bytes', '30.4 kB', '15.6 MB')
+    """
+    power = 0
+    while n_bytes >= 1000 and power < len(_UNITS) - 1:
+        n_bytes, power = n_bytes / 1000, power + 1
+    return f"{n_bytes:,.{1 if power else 0}f} {_UNITS[power]}"
+
+
+# Which of several code lengths to keep: the shortest one that is good enough.
+
+# Of ten lists of ten, one wrong item more.
+_SMALL_LOSS = 0.01
+
+
+def choose_length(lengths: Sequence[LengthComparison], n_items: int) -> tuple[int, str]:
+    """Return the length to keep, and why.
+
+    It is the shortest whose precision, where measured, is within .01 of the best and that keeps the neighbors, with a
+    recall of at least .8; the longest if there is none.
+    """
+    if len(lengths) == 1:
+        return lengths[0].n_bits, ""
+    precisions = [length.methods[0].precision_at_10 for length in lengths]
+    best = max((precision for precision in precisions if precision is not None), default=0.0)
+    by_length = sorted(lengths, key=lambda length: length.n_bits)
+    names = [str(length.n_bits) for length in by_length]
+    tried = f"Of {', '.join(names[:-1])} and {names[-1]} bits, "
+    for length in by_length:
+        own = length.methods[0]
+        precise = own.precision_at_10 is None or own.precision_at_10 >= best - _SMALL_LOSS
+        if precise and keeps_neighbors(own, n_items):
+            reason = f"recall of at least {GOOD_RECALL:g}"
+            if own.precision_at_10 is not None:
+                reason = f"precision within {_SMALL_LOSS:g} of the best and {reason}"
+            return length.n_bits, f"{tried}{length.n_bits} were chosen: the shortest codes with {reason}."
+    longest = by_length[-1].n_bits
+    why = (
+        "shorter codes lose too much" if n_items >= ENOUGH_ITEMS else "there are too few items to tell how much is lost"
+    )
+    return longest, f"{tried}{longest} were chosen: {why}."
+
+
+_OF_FLOAT_QUERIES = ("RaBitQ", "PQ")
+#: Hashers of the catalog, RaBitQ's estimates, and product quantization.
+RIVALS = ("ITQ", "SignBinarizer", "LSHash", *_OF_FLOAT_QUERIES)
+
+
+@dataclass(frozen=True, slots=True)
+class _AtLength:
+    """One length: its comparison, and what each method finds."""
+
+    comparison: LengthComparison
+    found: dict[str, np.ndarray]
+
+
+def compare(
+    X: ArrayLike,
+    y: LabelsLike = None,
+    *,
+    hasher: BaseHasher | None = None,
+    n_bits: int | Sequence[int] | None = None,
+    rivals: Sequence[str] = RIVALS,
+    n_queries: int | None = None,
+    random_state: Seed = 0,
+) -> Comparison:
+    """Compare a hasher with float search and with other methods at equal length.
+
+    ``rivals`` are names of the catalog. "RaBitQ" stands for its estimates of distances, and "PQ" for product
+    quantization by FAISS, at equal bytes where they can be equal. One that cannot be made of these vectors is left
+    out, and the page says why. The other arguments are those of :func:`binarize`.
+    """
+    split = hold_out(X, y, n_queries, random_state)
+    return compare_choice(split, choose_hasher(split, hasher, n_bits), rivals)
+
+
+def compare_choice(split: Split, choice: Choice, rivals: Sequence[str] = RIVALS) -> Comparison:
+    """Compare a chosen hasher at all its lengths."""
+    bench = Bench(split)
+    n_labeled_queries = int((split.label_index[split.query] >= 0).sum())
+    parts = [
+        _at_length(bench, fitted, seconds, rivals, n_labeled_queries) for fitted, seconds in _fitted(choice, split)
+    ]
+    lengths = [part.comparison for part in parts]
+    n_bits, length_choice = choose_length(lengths, len(split.base))
+    found = next(part.found for part in parts if part.comparison.n_bits == n_bits)
+    return Comparison(
+        choice=choice.reason,
+        n_queries=len(split.query),
+        n_items=len(split.base),
+        n_labeled_queries=n_labeled_queries,
+        n_labeled_items=int((split.label_index[split.base] >= 0).sum()),
+        precision_ceiling=split.precision_ceiling(),
+        exact=bench.exact.figures,
+        lengths=lengths,
+        n_bits=n_bits,
+        length_choice=length_choice,
+        questions=ask(split, {bench.exact.figures.name: bench.exact.found, **found}),
+    )
+
+
+def _fitted(choice: Choice, split: Split) -> Iterator[tuple[BaseHasher, float]]:
+    """Fit a copy of the hasher at each length; yield it with the seconds that its fit takes."""
+    hasher = _seeded(clone(choice.hasher))
+    shared = 0.0
+    started = time.perf_counter()
+    for fitted in fit_lengths(hasher, split.items, split.item_labels, choice.lengths):
+        seconds = shared + time.perf_counter() - started
+        # A hasher that changes its length had its fit before.
+        shared = seconds if hasattr(fitted, "with_bits") and not shared else shared
+        yield fitted, seconds
+        started = time.perf_counter()
+
+
+def _seeded(hasher: BaseHasher) -> BaseHasher:
+    """Give a hasher without a seed one, so that the same rows make the same page."""
+    has_none = hasher.get_params().get("random_state", 0) is None
+    return hasher.set_params(random_state=0) if has_none else hasher
+
+
+def _at_length(
+    bench: Bench, fitted: BaseHasher, fit_seconds: float, rivals: Sequence[str], n_labeled_queries: int
+) -> _AtLength:
+    own = bench.of_hasher(fitted, fit_seconds)
+    n_bits = int(fitted.n_bits_)
+    measured, left_out = list(own), {}
+    for name in rivals:
+        if name == type(fitted).__name__ and name not in _OF_FLOAT_QUERIES:
+            continue
+        try:
+            measured.append(_rival(name, n_bits, bench)())
+        except ValueError as error:
+            # Only the requested hasher must fit these vectors.
+            left_out[name] = " ".join(str(error).split())
+    unlabeled = own[1].figures if len(own) > 1 else None
+    told = verdict(bench.exact.figures, own[0].figures, unlabeled, len(bench.split.base), n_labeled_queries)
+    others = about_rivals(own[0].figures, [one.figures for one in measured[len(own) :]])
+    told = f"{told} {others}".rstrip()
+    comparison = LengthComparison(n_bits, [one.figures for one in measured], told, left_out)
+    shown = [one for one in measured if not one.figures.name.endswith(FROM_VECTORS)]
+    return _AtLength(comparison, {one.figures.name: one.found for one in shown})
+
+
+def _rival(name: str, n_bits: int, bench: Bench) -> Callable[[], Measured]:
+    if name == "RaBitQ":
+        return lambda: bench.of_estimates(n_bits)
+    if name == "PQ":
+        return lambda: bench.of_products(n_bits)
+    return lambda: _measured_hasher(name, n_bits, bench)
+
+
+def _measured_hasher(name: str, n_bits: int, bench: Bench) -> Measured:
+    hasher = _seeded(get_class(name)(n_bits=n_bits))
+    started = time.perf_counter()
+    hasher.fit(bench.split.items, bench.split.item_labels)
+    return bench.of_hasher(hasher, time.perf_counter() - started)[0]

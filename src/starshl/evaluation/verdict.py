@@ -1,0 +1,150 @@
+"""The verdict on codes in plain words: what they are good for, and what they lose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .benchmark import MethodFigures
+
+# A loss of precision that a user of the search would hardly notice: one wrong item in five lists of ten.
+_SMALL_LOSS = 0.02
+#: Of ten near vectors, at least eight reach the list of a hundred that a second, exact ranking would look at.
+GOOD_RECALL = 0.8
+# Among fewer items, a list of 100 holds most neighbors whatever the codes are.
+ENOUGH_ITEMS = 1000
+# If more items than this share a code on average, a search cannot tell the ten nearest apart.
+_CROWDED = 10
+# With fewer queries, chance alone moves a precision by more than .05.
+_ENOUGH_QUERIES = 50
+# A difference in precision that is worth a sentence.
+_WORTH_TELLING = 0.005
+# If a rival finds this many more of the nearest vectors, people who want these should use it.
+_MUCH_MORE = 0.05
+
+
+def verdict(
+    exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures | None, n_items: int, n_labeled_queries: int
+) -> str:
+    """Return two or three sentences about the codes of a hasher.
+
+    Parameters
+    ----------
+    exact : figures of the search by vectors
+    own : figures of the codes, where items with a label are coded by it if the hasher can
+    unlabeled : figures of the same items coded from their vectors alone; None if those codes are the same
+    n_items : how many items were searched
+    n_labeled_queries : how many queries precision was measured with
+    """
+    judgment = _judgment(exact, own, unlabeled, n_items)
+    if own.precision_at_10 is None or n_labeled_queries >= _ENOUGH_QUERIES:
+        return judgment
+    queries = "query has a label" if n_labeled_queries == 1 else "queries have labels"
+    return f"{judgment} Only {n_labeled_queries} {queries}, so the figures about classes are rough."
+
+
+def about_rivals(own: MethodFigures, rivals: Sequence[MethodFigures]) -> str:
+    """Return a sentence about a method that finds many more of the nearest vectors in as many bytes, empty if none."""
+    small = [rival for rival in rivals if rival.bytes_per_item <= own.bytes_per_item]
+    best = max(small, key=lambda rival: rival.recall_10_at_100 or 0.0, default=None)
+    if best is None or (best.recall_10_at_100 or 0.0) < (own.recall_10_at_100 or 0.0) + _MUCH_MORE:
+        return ""
+    told = f"If the nearest vectors are all you want, {best.name} finds {percent(best.recall_10_at_100 or 0.0)} of them"
+    if best.precision_at_10 is not None:
+        told += f", with {best.precision_at_10:.1%} of the first ten in the class of the query"
+    return f"{told}, in as many bytes per item."
+
+
+def keeps_neighbors(own: MethodFigures, n_items: int) -> bool:
+    """Tell whether codes find most of the nearest vectors, among enough items and with enough different codes."""
+    return n_items >= ENOUGH_ITEMS and _recalls(own, n_items)
+
+
+def _recalls(own: MethodFigures, n_items: int) -> bool:
+    return own.recall_10_at_100 is not None and own.recall_10_at_100 >= GOOD_RECALL and not _is_crowded(own, n_items)
+
+
+def _is_crowded(own: MethodFigures, n_items: int) -> bool:
+    return (own.n_different_codes or 0) * _CROWDED < n_items
+
+
+def _judgment(exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures | None, n_items: int) -> str:
+    shares = [share for share in (_class_share(exact, own), _neighbor_share(own)) if share]
+    if not shares:
+        return f"There are too few rows to judge these codes: {_different(own, n_items)}."
+    finds_class = _keeps_precision(exact, own)
+    if finds_class and (_is_crowded(own, n_items) or _loses_neighbors(own)):
+        return _of_classes(exact, own, unlabeled, n_items)
+    finds_neighbors = keeps_neighbors(own, n_items)
+    good = ["items of the same class"] * finds_class + ["the nearest vectors"] * finds_neighbors
+    if good:
+        opening = f"These codes are good for finding {' and '.join(good)}: {', and '.join(shares)}."
+    elif _recalls(own, n_items):
+        opening = (
+            f"These codes keep most neighbors, but {n_items:,} items are few to judge by: {', and '.join(shares)}."
+        )
+    else:
+        opening = f"These codes lose much of the vectors: {', and '.join(shares)}. Use more bits or another method."
+    return " ".join([opening, f"{_capitalized(_different(own, n_items))}.", *_advice(own, unlabeled)])
+
+
+def _keeps_precision(exact: MethodFigures, own: MethodFigures) -> bool:
+    if own.precision_at_10 is None or exact.precision_at_10 is None:
+        return False
+    return own.precision_at_10 >= exact.precision_at_10 - _SMALL_LOSS
+
+
+def _loses_neighbors(own: MethodFigures) -> bool:
+    return own.recall_10_at_100 is not None and own.recall_10_at_100 < GOOD_RECALL
+
+
+def _of_classes(exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures | None, n_items: int) -> str:
+    """Return the verdict on codes that know the class better than the neighbors."""
+    if _is_crowded(own, n_items):
+        lost = f", and only {_neighbor_share(own)}" if _loses_neighbors(own) else ", and equal codes are equally near"
+        loss = f"They do not tell which items of a class are closest: {_different(own, n_items)}{lost}."
+    else:
+        loss = f"They keep only part of the neighbors: {_neighbor_share(own)}, and {_different(own, n_items)}."
+    opening = f"These codes are good for finding items of the same class: {_class_share(exact, own)}."
+    return " ".join([opening, loss, *_advice(own, unlabeled)])
+
+
+def _class_share(exact: MethodFigures, own: MethodFigures) -> str:
+    if own.precision_at_10 is None or exact.precision_at_10 is None:
+        return ""
+    return (
+        f"{own.precision_at_10:.1%} of the ten nearest codes have the class of the query, "
+        f"against {exact.precision_at_10:.1%} of the ten nearest vectors"
+    )
+
+
+def _neighbor_share(own: MethodFigures) -> str:
+    if own.recall_10_at_100 is None:
+        return ""
+    return f"{percent(own.recall_10_at_100)} of the ten nearest vectors are among the 100 nearest codes"
+
+
+def _different(own: MethodFigures, n_items: int) -> str:
+    return f"{n_items:,} items have {own.n_different_codes:,} different codes"
+
+
+def _advice(own: MethodFigures, unlabeled: MethodFigures | None) -> list[str]:
+    if unlabeled is None or own.precision_at_10 is None or unlabeled.precision_at_10 is None:
+        return []
+    if own.precision_at_10 - unlabeled.precision_at_10 < _WORTH_TELLING:
+        return []
+    return [f"Add items with their labels: coded from vectors alone, they reach {unlabeled.precision_at_10:.1%}."]
+
+
+def _capitalized(sentence: str) -> str:
+    return sentence[0].upper() + sentence[1:]
+
+
+def percent(share: float) -> str:
+    """Write a share as a percentage; only all is 100%.
+
+    Examples
+    --------
+    >>> percent(0.914), percent(0.997), percent(1.0)
+    ('91%', 'over 99%', '100%')
+    """
+    return "over 99%" if 0.995 <= share < 1 else f"{share:.0%}"

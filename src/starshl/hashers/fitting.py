@@ -1,0 +1,96 @@
+"""Hashers of several code lengths: from a single fit if the method can, and from one fit per length otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+
+from .._common.validation import LabelsLike, SamplesLike, check_labels
+from ..codes.binary import BinaryCodes
+from ..data.tables.row_source import RowSource
+from .base import BaseHasher
+
+
+def at_length(hasher: BaseHasher, n_bits: int) -> BaseHasher:
+    """Return a copy that is not fitted and makes codes of this length."""
+    name = "hasher__n_bits" if "hasher__n_bits" in hasher.get_params() else "n_bits"
+    copy: BaseHasher = clone(hasher)
+    return copy.set_params(**{name: n_bits})
+
+
+def fit_lengths(
+    hasher: BaseHasher,
+    X: SamplesLike,
+    y: LabelsLike,
+    lengths: Sequence[int],
+    fit: Callable[[BaseHasher, SamplesLike, LabelsLike], BaseHasher] = lambda hasher, X, y: hasher.fit(X, y),
+) -> Iterator[BaseHasher]:
+    """Fit a hasher for each length in turn; the given one must have the first. ``fit`` may do it elsewhere."""
+    first = fit(hasher, X, y)
+    yield first
+    for n_bits in lengths[1:]:
+        other = getattr(first, "with_bits", None)
+        yield fit(at_length(first, n_bits), X, y) if other is None else other(n_bits)
+
+
+# The codes under which rows are stored as items, with the labels that are known and without them.
+
+
+def codes_of_training_rows(fitted: Any, X: SamplesLike, y: LabelsLike) -> BinaryCodes:
+    """Return the codes of the rows that a hasher was fitted on.
+
+    A hasher has seen these rows, so its scores of them are too sure. One that knows better keeps codes for them in
+    ``training_codes_``: codewords of labels, and leave-one-out codes of unlabeled rows.
+    """
+    kept = getattr(fitted, "training_codes_", None)
+    # A large fit may keep the codes of some rows only.
+    return fitted.encode_database(X, y) if kept is None or len(kept) != np.shape(X)[0] else kept
+
+
+# Codes of rows that are read block by block.
+
+BLOCK_ROWS = 8192  # a multiple of the tiles of all hashers, so that blocks change no byte of the codes
+
+
+def encode_blocks(
+    hasher: BaseHasher,
+    source: RowSource,
+    rows: np.ndarray,
+    labels: np.ndarray | None = None,
+    *,
+    database: bool = False,
+    report: Callable[[int], None] = lambda n_done: None,
+) -> BinaryCodes:
+    """Return the codes of some rows of a source, read block by block.
+
+    Parameters
+    ----------
+    rows : array of int, numbers of rows in rising order
+    labels : array of as many labels, default=None
+    database : bool, default=False
+        Whether the rows are items to be searched, not queries.
+    report : function that is called with the number of rows that were encoded
+    """
+    packed, n_done = [], 0
+    for block in source.blocks(rows, BLOCK_ROWS):
+        block = block.astype(source.precision_in_memory, copy=False)
+        known = None if labels is None else labels[n_done : n_done + len(block)]
+        packed.append((hasher.encode_database(block, known) if database else hasher.encode(block)).packed)
+        n_done += len(block)
+        report(len(block))
+    return hasher.as_codes(np.concatenate(packed))
+
+
+# Turn vectors into a collection of codes, with the comparison stored in it.
+
+
+def codes_of_vectors(fitted: BaseHasher, X: ArrayLike, y: LabelsLike) -> BinaryCodes:
+    """Return the codes that the items have without their labels; unlabeled ones keep those of the fit."""
+    alone = fitted.encode_database(X)
+    labeled = check_labels(y, len(alone)).labeled
+    packed = np.where(labeled[:, None], alone.packed, codes_of_training_rows(fitted, X, y).packed)
+    return fitted.as_codes(packed)

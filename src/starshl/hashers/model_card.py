@@ -1,0 +1,324 @@
+"""Model cards: what a model is, what it was fitted on, how well it does, and what it is for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._common.validation import LabelsLike, SamplesLike, check_labels
+from .._common.words import counted
+from ..data.features.table import TableFeatures
+from ..index.choice import make_index
+from .base import BaseHasher
+from .fit_record import data_digest
+from .hybrid import HybridHasher
+from .prepared import PreparedHasher, inner_hasher
+from .star.posterior import bit_scores, precision_among
+from .star.star_ridge import StarRidge
+
+# What each column of a table became in a fitted hasher: a number, categories or the words of a text.
+
+_MOST_NAMED = 8  # columns of a role that a sentence names
+
+
+def column_roles(hasher: Any, missing: Mapping[str, int] | None = None) -> list[dict[str, Any]]:
+    """Return the role of each column that a hasher was fitted on, in the order of the table.
+
+    Parameters
+    ----------
+    hasher : fitted hasher
+        Without names of columns, nothing is known about them.
+    missing : how many cells of a column were missing in the fit, of those columns in which any were
+
+    Returns
+    -------
+    roles : list of dict
+        ``column``, ``role`` ("number", "category", "text" or "dropped"), ``categories`` (how many, of a category) and
+        ``missing``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from starshl.baselines import LSHash
+    >>> from starshl.features import PreparedHasher, TableFeatures
+    >>> table = np.array([[1.0, "red"], [3.0, "blue"], [None, "red"]], dtype=object)
+    >>> hasher = PreparedHasher([TableFeatures()], LSHash(4, random_state=0)).fit(table)
+    >>> hasher.feature_names_in_ = np.array(["size", "color"], dtype=object)
+    >>> [(each["column"], each["role"]) for each in column_roles(hasher)]
+    [('size', 'number'), ('color', 'category')]
+    """
+    names = getattr(hasher, "feature_names_in_", None)
+    if names is None:
+        return []
+    steps = hasher.steps_ if isinstance(hasher, PreparedHasher) else []
+    step = steps[0] if steps and isinstance(steps[0], TableFeatures) else None
+    roles: list[dict[str, Any]] = []
+    for position, name in enumerate(str(name) for name in names):
+        role = {"column": name, **({"role": "number"} if step is None else _role(step, position))}
+        roles.append({**role, "missing": missing[name]} if missing and name in missing else role)
+    return roles
+
+
+def roles_sentence(roles: Sequence[Mapping[str, Any]]) -> str:
+    """Return the roles in one line, such as ``2 numbers (age, income), 1 category (city: 12 values)``."""
+    words = {"number": ("number", "numbers"), "category": ("category", "categories"), "text": ("text", "texts")}
+    parts = []
+    for role, (one, many) in words.items():
+        shown = [_described(each) for each in roles if each["role"] == role]
+        if shown:
+            rest = f" and {len(shown) - _MOST_NAMED:,} more" if len(shown) > _MOST_NAMED else ""
+            parts.append(f"{counted(len(shown), one, many)} ({', '.join(shown[:_MOST_NAMED])}{rest})")
+    return ", ".join(parts)
+
+
+def _role(step: TableFeatures, position: int) -> dict[str, Any]:
+    if position == step.text_column_:
+        return {"role": "text"}
+    categories = step.category_columns_.tolist()
+    if position in categories:
+        return {"role": "category", "categories": int(step.encoder_.category_counts_[categories.index(position)])}
+    return {"role": "number" if position in step.number_columns_.tolist() else "dropped"}
+
+
+def _described(role: Mapping[str, Any]) -> str:
+    counts = [counted(role["categories"], "value")] if "categories" in role else []
+    counts += [f"{role['missing']:,} missing"] if "missing" in role else []
+    return f"{role['column']}: {', '.join(counts)}" if counts else str(role["column"])
+
+
+_N_NEAREST = 10  # precision at 10, as in the docs
+_N_QUERIES, _N_ITEMS = 500, 2000  # training rows of which precision is measured
+_MOST_SHOWN = 30  # classes of which a card shows the counts
+_UNEVEN = 5  # times as many rows in the largest class as in the smallest: a card then says so
+_AS_RUN = ("n_jobs", "verbose")  # how a fit was run, which does not change the model
+
+
+def model_card(hasher: BaseHasher) -> dict[str, Any]:
+    """Return the card of a fitted hasher, of values that JSON holds.
+
+    Parameters
+    ----------
+    hasher : fitted hasher
+        A hasher that was fitted or saved before there were cards knows nothing about its data.
+
+    Returns
+    -------
+    card : dict
+        ``model`` (method, settings, length), ``data`` (sizes, SHA-256 of rows and labels, label counts), ``columns``
+        (of a table with names: the role of each), ``measured`` (a list of measurements, each with how it was made),
+        ``versions``, ``intended_use`` and ``limits``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from starshl import StarRidge, model_card
+    >>> X, y = load_digits(return_X_y=True)
+    >>> card = model_card(StarRidge(16, random_state=0).fit(X[:300], y[:300]))
+    >>> card["data"]["rows"], card["data"]["label_counts"]["7"]
+    (300, 29)
+    >>> card["measured"][0]["accuracy"] > 0.9  # of rows that are each scored without themselves
+    True
+    """
+    check_is_fitted(hasher)
+    record = dict(getattr(hasher, "fit_record_", {}))
+    versions, measured = record.pop("versions", {}), list(record.pop("measured", []))
+    missing = record.pop("missing_cells", {})
+    inner: Any = inner_hasher(hasher)
+    return {
+        "model": _describe_model(hasher, inner),
+        "data": record,
+        "columns": column_roles(hasher, missing),
+        "measured": _leave_one_out(inner) + measured,
+        "versions": versions,
+        "intended_use": _intended_use(hasher, inner, record),
+        "limits": _limits(inner, record),
+    }
+
+
+def measure(hasher: BaseHasher, X: SamplesLike, y: LabelsLike) -> dict[str, Any]:
+    """Measure a fitted hasher on labeled rows that its fit has not seen, and add the result to its card.
+
+    Every second row becomes an item without a label, the others become queries. A new measurement on the same rows
+    replaces the earlier one; ``save`` writes it.
+
+    Parameters
+    ----------
+    hasher : fitted hasher
+    X : samples as for ``fit``, 20 or more
+    y : array of shape (n_samples,), their labels
+
+    Returns
+    -------
+    measurement : dict
+        ``precision_at_10``: the share of the ten nearest items that are of the class of the query; ``accuracy`` of the
+        queries, if the hasher predicts.
+    """
+    check_is_fitted(hasher)
+    rows: Any = X
+    n_rows = rows.shape[0] if hasattr(rows, "shape") else len(rows)
+    labels = check_labels(y, n_rows)
+    if not labels.labeled.all() or n_rows < 2 * _N_NEAREST:
+        raise ValueError(
+            f"{int(labels.labeled.sum())} of {n_rows} rows have a label; a measurement needs {2 * _N_NEAREST} rows or "
+            "more, all of them labeled. Leave out the others."
+        )
+    # Slices, because these select rows of a list, an array and a table alike.
+    (items, item_index), (queries, query_index) = ((rows[start::2], labels.index[start::2]) for start in (0, 1))
+    encode: Any = getattr(hasher, "encode_queries", hasher.encode)
+    index = make_index(hasher.encode_database(items), hasher=hasher)
+    _, found = index.search(encode(queries), k=_N_NEAREST)
+    hits = item_index[found] == query_index[:, None]
+    result: dict[str, Any] = {
+        "how": f"held-out rows: {len(query_index):,} queries among {len(item_index):,} items without labels",
+        "rows_sha256": data_digest(X),
+        "precision_at_10": round(float(hits.mean()), 4),
+    }
+    if hasattr(hasher, "predict"):
+        predicted = np.asarray(hasher.predict(queries))
+        result["accuracy"] = round(float(np.mean(predicted == labels.classes[query_index])), 4)
+    record = getattr(hasher, "fit_record_", {"versions": {}})
+    others = [each for each in record.get("measured", []) if each.get("rows_sha256") != result["rows_sha256"]]
+    hasher.fit_record_ = {**record, "measured": [*others, result]}
+    return result
+
+
+def card_markdown(card: Mapping[str, Any]) -> str:
+    """Return a card as a page of Markdown."""
+    model, data = card["model"], card["data"]
+    lines = [f"# Model card: {model['method']}, {model['n_bits']} bits", "", card["intended_use"], "", "## Model", ""]
+    about = {"method": model["method"], "paper": f"{model['paper']} ({model['year']})", "space": model["space_id"]}
+    if model["steps"]:
+        about["preprocessing"] = ", ".join(model["steps"])
+    if model["choice"]:
+        about["the fit chose"] = model["choice"]
+    lines += [*_table(about), "", *_table(model["settings"], "setting")]
+    lines += ["", "## Data", "", *_data_lines(data), *_column_lines(card["columns"]), "", "## Measured", ""]
+    lines += [_measured_line(each) for each in card["measured"]] or [
+        "Nothing yet. `starshl card MODEL --held-out FILE -o NEW_MODEL` measures on labeled rows."
+    ]
+    lines += ["", "## Limits", "", *(f"- {limit}" for limit in card["limits"])]
+    if card["versions"]:
+        lines += ["", "## Versions", "", ", ".join(f"{name} {text}" for name, text in sorted(card["versions"].items()))]
+    return "\n".join(lines) + "\n"
+
+
+def _describe_model(hasher: BaseHasher, inner: Any) -> dict[str, Any]:
+    facts, settings = inner.current_facts, inner.get_params(deep=False)
+    return {
+        "method": type(inner).__name__,
+        "paper": facts.paper,
+        "year": facts.year,
+        "n_bits": hasher.n_bits_,
+        "space_id": getattr(hasher, "space_id_", None),
+        "steps": [type(step).__name__ for step in getattr(hasher, "steps_", [])],
+        "settings": {name: _plain(value) for name, value in settings.items() if name not in _AS_RUN},
+        "choice": getattr(inner, "choice_", None),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting as JSON holds it; arrays by their shape, and objects by the name of their class."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return f"array of shape {value.shape}"
+    if isinstance(value, Mapping):
+        return {str(name): _plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    return str(value) if isinstance(value, slice) else getattr(value, "__name__", type(value).__name__)
+
+
+def _leave_one_out(inner: Any) -> list[dict[str, Any]]:
+    """Return what the leave-one-out scores of a StarRidge, which a model file holds, say about unseen rows."""
+    ridge = inner.class_hasher_ if isinstance(inner, HybridHasher) else inner
+    if not isinstance(ridge, StarRidge) or not ridge.labeled_.any():
+        return []
+    rows = np.flatnonzero(ridge.labeled_)
+    scores, classes = ridge._bend(ridge.training_scores_[rows]), ridge.assignments_[rows]
+    result: dict[str, Any] = {
+        "how": f"leave-one-out: {len(rows):,} labeled training rows, each scored without itself",
+        "accuracy": round(float(np.mean(scores.argmax(axis=1) == classes)), 4),
+    }
+    if ridge is inner and ridge.head_ == "posterior" and len(rows) > _N_NEAREST:
+        few = np.random.RandomState(0).permutation(len(rows))[:_N_ITEMS]
+        few_scores, shares = scores[few], np.eye(len(ridge.codewords_))[classes[few]]
+        asked = bit_scores(few_scores[:_N_QUERIES], ridge.codewords_, ridge.query_temperature_) >= 0
+        stored = bit_scores(few_scores, ridge.codewords_, ridge.database_temperature_) >= 0
+        result["precision_at_10"] = round(precision_among(asked, stored, shares), 4)
+        result["how"] += f"; precision of {len(asked):,} of them among {len(few):,} as items without labels"
+    return [result]
+
+
+def _intended_use(hasher: BaseHasher, inner: Any, record: Mapping[str, Any]) -> str:
+    n_columns = record.get("columns")
+    samples = f"samples ({inner.current_facts.samples})" if n_columns is None else f"rows of {n_columns:,} columns"
+    what = "by class and neighbors" if isinstance(inner, HybridHasher) else "by Hamming distance"
+    return (
+        f"Turns {samples} into codes of {hasher.n_bits_} bits, for exact search {what} among items that this model has "
+        "encoded, or another one of the same space."
+    )
+
+
+def _limits(inner: Any, record: Mapping[str, Any]) -> list[str]:
+    limits = ["Rows that are unlike the training rows get codes, too; you get no warning unless you ask for one."]
+    if hasattr(inner, "novelty"):
+        limits[0] = (
+            "Rows of classes that the fit has not seen get the code of a known class; `novelty` and `predict(X, "
+            "reject=0.05)` point them out."
+        )
+    if hasattr(inner, "agreement_"):
+        limits.append("Compressed: the codes differ a little from those of the model it was made from.")
+    counts = list(record.get("label_counts", {}).values())
+    if counts and max(counts) > _UNEVEN * min(counts):
+        limits.append(
+            f"Classes are uneven: the largest has {max(counts):,} labeled rows, the smallest {min(counts):,}."
+        )
+    if record.get("labeled") and record["labeled"] < record["rows"]:
+        were_left_out = "left out" in (getattr(inner, "choice_", None) or "")
+        others = ", and the others were left out of the fit" if were_left_out else ""
+        limits.append(f"{record['labeled']:,} of {record['rows']:,} rows had a label{others}.")
+    limits.append("Figures apply to rows like those they were measured on; they say nothing about fairness or harm.")
+    return limits
+
+
+def _data_lines(data: Mapping[str, Any]) -> list[str]:
+    if not data:
+        return ["Not recorded: the model was fitted or saved by an earlier version."]
+    shown = {name: value for name, value in data.items() if name != "label_counts"}
+    counts = data.get("label_counts", {})
+    lines = _table({name.replace("_", " "): "-" if value is None else value for name, value in shown.items()})
+    if 0 < len(counts) <= _MOST_SHOWN:
+        lines += ["", *_table(counts, "label", "rows")]
+    return lines
+
+
+def _column_lines(roles: Sequence[Mapping[str, Any]]) -> list[str]:
+    if not roles:
+        return []
+    if len(roles) > _MOST_SHOWN:
+        return ["", f"Columns: {roles_sentence(roles)}."]
+    rows = [[each["column"], each["role"], each.get("categories", ""), each.get("missing", "")] for each in roles]
+    lines = [f"| {' | '.join(_cell(value) for value in row)} |" for row in rows]
+    return ["", "| column | role | categories | missing |", "|---|---|---|---|", *lines]
+
+
+def _measured_line(measured: Mapping[str, Any]) -> str:
+    names = {"precision_at_10": "precision at 10", "accuracy": "accuracy"}
+    figures = ", ".join(f"{text} {measured[name]:.4f}" for name, text in names.items() if name in measured)
+    return f"- {figures} ({measured['how']})"
+
+
+def _table(entries: Mapping[str, Any], name: str = "", value: str = "") -> list[str]:
+    rows = [f"| {key} | {_cell(entry)} |" for key, entry in entries.items()]
+    return [f"| {name} | {value} |", "|---|---|", *rows]
+
+
+def _cell(value: Any) -> str:
+    text = f"{value:,}" if type(value) is int else str(value)
+    return text.replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,3 @@
+"""StarSHL, StarRidge."""
+
+from __future__ import annotations

@@ -1,0 +1,213 @@
+"""KernelHasher: what hashers over a kernel mixture share, whatever their loss."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import ClassifierTags, Tags
+from sklearn.utils.validation import check_is_fitted
+
+from ..._common.validation import LabelsLike, PartialLabels, SamplesLike, check_choice, check_labels
+from ...codes.binary import BinaryCodes
+from ...codes.codebook import Codebook
+from ...learning.kernels.choice import KernelsLike, is_precomputed, resolve_kernels
+from ...learning.kernels.kernel import Kernel
+from ...learning.kernels.views import ViewsLike, kernels_of_views, view_shares
+from ...learning.solvers.objective import hamming_distances, hinge_distances, nearest_codewords
+from ..base import BaseHasher
+from .novelty import Rejection
+from .samples import SAMPLE_TYPES, Expansion, Samples, take_sparse
+from .storage import digest_of_fit, pack_model, unpack_model
+
+# Codes of items whose labels are known: the codewords of their classes.
+
+
+def with_codewords(codes: BinaryCodes, rows: np.ndarray, codewords: np.ndarray) -> BinaryCodes:
+    """Return the codes with those of some rows, True in ``rows``, replaced by codewords."""
+    packed = codes.packed.copy()
+    packed[rows] = BinaryCodes.from_signs(codewords).packed
+    return replace(codes, packed=packed)
+
+
+class KernelHasher(Rejection, BaseHasher):
+    """A hasher whose functions are kernel expansions over training rows, with a codeword for each class."""
+
+    kernels: KernelsLike
+    codewords: Any
+    views: ViewsLike | None
+
+    classes_: np.ndarray
+    codewords_: np.ndarray
+    kernels_: list[Kernel]
+    kernel_weights_: np.ndarray
+    dual_coef_: np.ndarray
+    intercept_: np.ndarray
+    sample_kind_: str
+    support_: np.ndarray
+    support_samples_: Any
+    agreement_: float
+    norms_: np.ndarray
+    view_names_: np.ndarray
+    view_shares_: np.ndarray
+
+    @staticmethod
+    @abstractmethod
+    def _check_state(state: Mapping[str, Any], n_bits: int, n_train: int) -> None:
+        """Refuse learned attributes of a model file that do not belong together."""
+
+    @abstractmethod
+    def _settings(self) -> object:
+        """Return the checked parameters, or refuse those that no fit can have had."""
+
+    def _listed_kernels(self) -> str | list[Kernel]:
+        """Return the kernels that are to be fitted, before views are looked up among the columns of X."""
+        if not is_precomputed(self.kernels):
+            return resolve_kernels(self.kernels)
+        if self.views is not None:
+            raise ValueError(
+                "views names columns of X, and with kernels='precomputed' X holds kernel values. Give one kernel "
+                "matrix per view instead, as an array of shape (n_kernels, n, n), or rows of numbers."
+            )
+        return "precomputed"
+
+    def _kernels_of_views(self, kernels: str | list[Kernel]) -> str | list[Kernel]:
+        """Return the kernels of every view, once the columns of X are known."""
+        if self.views is None or isinstance(kernels, str):
+            return kernels
+        n_features = getattr(self, "n_features_in_", None)
+        if n_features is None:
+            raise ValueError(
+                "views names columns of X, and these kernels compare samples that have none. Give rows of numbers."
+            )
+        return kernels_of_views(kernels, self.views, n_features, getattr(self, "feature_names_in_", None))
+
+    def _store_views(self) -> dict[str, float]:
+        """Set and return how much each view counts."""
+        shares = view_shares(self.kernels_, self.kernel_weights_) if self.kernels_ else {}
+        self.view_names_ = np.array(list(shares), dtype=object)
+        self.view_shares_ = np.array(list(shares.values()), dtype=np.float64)
+        return shares
+
+    @property
+    def view_weights_(self) -> dict[str, float]:
+        """The share of each view in the sum of the kernel weights; empty without views."""
+        check_is_fitted(self)
+        return dict(zip(self.view_names_.tolist(), self.view_shares_.tolist(), strict=True))
+
+    def codeword_distances(self, X: SamplesLike, metric: str = "hamming") -> np.ndarray:
+        """Return the distance of each sample to each codeword, (n, n_codewords), "hamming" or "hinge"."""
+        check_choice(metric, "metric", ("hamming", "hinge"))
+        scores = self.decision_function(X)
+        distances = hamming_distances if metric == "hamming" else hinge_distances
+        return distances(scores, self.codewords_)
+
+    def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
+        """Return the codes of items: the codeword of the label where a known class is given, else their own code.
+
+        Parameters
+        ----------
+        X : samples as for ``fit``
+        y : array of shape (n_samples,), default=None
+            Labels of the items, where they are known. A label without a word in ``codebook_`` counts as
+            unlabeled.
+        """
+        codes = self._encode_unlabeled(X)
+        if y is None:
+            return codes
+        positions = self.codebook_.positions_of(check_labels(y, len(codes)))
+        known = positions >= 0
+        return with_codewords(codes, known, self.codebook_.words[positions[known]])
+
+    def _codebook(self, given: object, *, is_named: bool) -> Codebook:
+        """Return the codebook of the codewords: the given one, or a new one; clusters have no names."""
+        if isinstance(given, Codebook):
+            return given
+        fit_digest = None
+        if not is_named:
+            fit_digest = self.codebook_.fit_digest if hasattr(self, "codebook_") else digest_of_fit(vars(self))
+        return Codebook(self.codewords_, self.classes_, fit_digest=fit_digest)
+
+    def _codewords_of_length(self, n_bits: int) -> str | Codebook:
+        """Return the setting of the codewords for another length."""
+        if isinstance(self.codewords, Codebook):
+            return self.codewords.resized(n_bits)
+        return self.codewords if isinstance(self.codewords, str) else "separated"
+
+    def _encode_unlabeled(self, X: SamplesLike) -> BinaryCodes:
+        """Return the codes of items without a label, which may be softer than those of queries."""
+        return self.encode(X)
+
+    def _read(self, X: SamplesLike) -> Samples:
+        return SAMPLE_TYPES[self.sample_kind_].read(self, X, fitting=False)
+
+    @property
+    def _expansion(self) -> Expansion:
+        return Expansion(
+            samples_of=SAMPLE_TYPES[self.sample_kind_],
+            kernels=self.kernels_,
+            weights=self.kernel_weights_,
+            support=self.support_,
+            kept=self.support_samples_,
+            coefficients=self.dual_coef_[:, self.support_],
+            intercept=self.intercept_,
+        )
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return pack_model(self._packable_params(), self._packable_state())
+
+    @classmethod
+    def _unpack(
+        cls,
+        header: dict[str, Any],
+        arrays: dict[str, np.ndarray],
+        kernels: KernelsLike | None = None,
+        steps: Sequence[Any] | None = None,
+    ) -> Self:
+        cls._refuse_given(steps=steps)
+        params, state = unpack_model(header, arrays, kernels, cls._check_state)
+        hasher = cls(**params)
+        hasher._settings()  # refuses those that no fit can have had
+        hasher._restore_state(state)
+        return hasher
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = is_precomputed(self.kernels)
+        with suppress(ValueError):  # of kernels that fit will refuse
+            tags.input_tags.sparse = not tags.input_tags.pairwise and take_sparse(resolve_kernels(self.kernels))
+        # With labels it is a classifier, and cross-validation then keeps every class in every fold.
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags()
+        return tags
+
+
+# From scores to classes: that of the nearest codeword, and for training rows the label that was given.
+
+
+def nearest_classes(scores: np.ndarray, codewords: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Return class indices; classes that share a codeword are answered by the most frequent of them.
+
+    ``counts`` holds the weight of each class in training.
+    """
+    _, group = np.unique(codewords, axis=0, return_inverse=True)
+    group = group.ravel()
+    most_frequent_first = np.lexsort((np.arange(len(group)), -counts))
+    speaker = np.empty(len(group), dtype=np.int64)
+    speaker[group[most_frequent_first[::-1]]] = most_frequent_first[::-1]
+    return speaker[group[nearest_codewords(scores, codewords)]]
+
+
+def with_given_labels(predicted: np.ndarray, given: PartialLabels) -> np.ndarray:
+    """Return the predicted labels with those that were given, also of classes whose rows all have weight zero.
+
+    Without any given label, predictions are numbers of clusters and keep their type: texts of the length of y, which
+    marks every row by the empty text, would cut them off.
+    """
+    labels: np.ndarray = predicted.astype(given.dtype if given.labeled.any() else predicted.dtype)
+    labels[given.labeled] = given.classes[given.index[given.labeled]]
+    return labels

@@ -1,0 +1,452 @@
+"""How unlike all training rows a row is: what the classes leave unexplained, and the distance to the nearest rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import issparse, vstack
+from sklearn.utils.validation import check_is_fitted
+
+from ..._common.threads import run_all, single_threaded_blas, tiles, using_threads
+from ..._common.validation import Rows, SamplesLike, check_number
+from ...learning.kernels.mixture import MixtureTo
+from ...learning.solvers.leave_one_out import leave_one_out_scores, one_hot
+from ...learning.solvers.ridge import RidgeFactor
+from .ridge_training import stratified_rows
+from .samples import Expansion, Precomputed, Samples
+
+_TILE = 256  # rows that meet the support rows together
+
+
+@dataclass(frozen=True, slots=True)
+class NoveltyRule:
+    r"""A measure of novelty and what it is on training rows that are each compared with the other ones.
+
+    .. math:: (1 - w) \frac{u(x) - u_0}{u_1} + w\, \frac{d_k(x) - d_0}{d_1}
+
+    with u of :func:`unexplained`, and :math:`d_k` the distance to the k-th nearest support row, both in units of what
+    they are on training rows.
+
+    Parameters
+    ----------
+    weight : w, from 0 to 1
+    n_neighbors : k
+    units : array of shape (2, 2): u_0, u_1 and d_0, d_1
+    calibration : sorted array of shape (n,), the measure of training rows
+    """
+
+    weight: float
+    n_neighbors: int
+    units: np.ndarray
+    calibration: np.ndarray
+
+    @classmethod
+    def of(cls, hasher: Any) -> NoveltyRule:
+        """Return the rule that a fitted hasher learned."""
+        return cls(
+            hasher.novelty_weight_, hasher.novelty_neighbors_, hasher.novelty_units_, hasher.novelty_calibration_
+        )
+
+    def learned(self) -> dict[str, Any]:
+        """Return the same by the names of learned attributes."""
+        return {
+            "novelty_weight_": self.weight,
+            "novelty_neighbors_": self.n_neighbors,
+            "novelty_units_": self.units,
+            "novelty_calibration_": self.calibration,
+        }
+
+    def measure(self, unexplained: np.ndarray, distances: np.ndarray) -> np.ndarray:
+        """Return the measure of rows; large is unlike all training rows."""
+        (u_center, u_scale), (d_center, d_scale) = self.units
+        return (1 - self.weight) * (unexplained - u_center) / u_scale + self.weight * (distances - d_center) / d_scale
+
+    def shares(self, samples: Samples, expansion: Expansion) -> np.ndarray:
+        """Return for each sample the share of training rows that look more familiar, at least 0 and below 1.
+
+        ``expansion`` gives class scores, with kernel weights that all of them share. With n training rows, p = 1 -
+        share is a conformal p-value: a new row of a known class has p <= a with a probability of at most a.
+        """
+        shares = np.zeros(len(samples))
+        if len(self.calibration) == 0:
+            return shares
+
+        def fill(rows: slice) -> None:
+            values, distances = distances_to_support(samples.queries(np.arange(rows.start, rows.stop)), expansion)
+            scores = values @ expansion.coefficients.T + expansion.intercept
+            nearest = nearest_distances(distances, (self.n_neighbors,))[:, 0]
+            measured = self.measure(unexplained(scores), nearest)
+            shares[rows] = np.searchsorted(self.calibration, measured) / (len(self.calibration) + 1)
+
+        with single_threaded_blas():
+            run_all([partial(fill, rows) for rows in tiles(len(samples), _TILE)])
+        return shares
+
+
+def with_further_rows(functions: Expansion, rows: np.ndarray, kept: Rows) -> Expansion:
+    """Return functions whose support rows are joined by others; coefficients are those of the first ones only."""
+    support = np.concatenate([functions.support, rows])
+    both = (functions.kept, kept)
+    return replace(functions, support=support, kept=vstack(both, "csr") if issparse(kept) else np.concatenate(both))
+
+
+def without_novelty(state: dict[str, Any]) -> dict[str, Any]:
+    """Return learned attributes without those about novelty, for a hasher that loses its training rows."""
+    return {name: value for name, value in state.items() if not name.startswith("novelty_")}
+
+
+def unexplained(scores: np.ndarray) -> np.ndarray:
+    r"""Return :math:`|h - e|` for class scores h, where e has a one in the place of the largest and zeros elsewhere.
+
+    Examples
+    --------
+    >>> unexplained(np.array([[1.0, 0.0], [0.5, 0.5]])).round(3).tolist()
+    [0.0, 0.707]
+    """
+    rest = np.array(scores, dtype=np.float64)
+    rest[np.arange(len(rest)), rest.argmax(axis=1)] -= 1.0
+    return np.sqrt(np.square(rest).sum(axis=1))
+
+
+def distances_to_support(samples: Samples, expansion: Expansion) -> tuple[np.ndarray, np.ndarray]:
+    r"""Return the kernel mixture between samples and support rows, and the distances that it means.
+
+    .. math:: |\phi(x) - \phi(z)|^2 = k(x, x) + k(z, z) - 2 k(x, z).
+
+    Of precomputed kernels, k(x, x) is unknown. They are taken to be normalized, and -k stands for the distance, which
+    then gives the same order.
+    """
+    weights = expansion.mean_weights
+    if isinstance(samples, Precomputed):
+        values = np.tensordot(weights, samples.values[:, :, expansion.support].astype(np.float64), 1)
+        return values, -values
+    values = MixtureTo(expansion.kernels, weights, expansion.kept)(samples.values).astype(np.float64)
+    own = weights @ samples.diagonals(expansion.kernels)
+    others = weights @ type(samples)(expansion.kept).diagonals(expansion.kernels)
+    return values, np.sqrt(np.maximum(own[:, None] + others - 2.0 * values, 0.0))
+
+
+def nearest_distances(distances: np.ndarray, counts: tuple[int, ...]) -> np.ndarray:
+    """Return the k-th smallest distance of each row, for each k of ``counts``."""
+    places = [count - 1 for count in counts]
+    return np.partition(distances, places, axis=1)[:, places]
+
+
+# From a finished fit to a rule of novelty: which measure finds classes that were left out, and what it usually is.
+
+_CALIBRATION_ROWS = 1000  # the share of rejected rows then varies by .007 where it should be .05
+_NEIGHBOR_COUNTS = (1, 3, 10, 30)  # equal ratios from the nearest row to a small neighborhood
+_WEIGHTS = (0.5, 0.25, 0.75, 0.0, 1.0)  # of the distance; the first is taken if there is nothing to compare
+# Share of pairs by which a weight must be better than the first. Left-out classes of training rows are only examples of
+# others, so both kinds of evidence are used unless one of them is clearly worse.
+_TOLERANCE = 0.005
+_SCALE_QUANTILE = 0.9  # minus the median, it is the unit of a measure
+_MAX_SCORE_ROWS = 2000  # of a regression of classes that only serves novelty
+_SEED = 0  # of samples of rows, which need not differ from fit to fit
+_RIDGE_ROWS = 500  # on which it chooses its ridge
+_RIDGES = (1e-3, 1e-2, 1e-1, 1.0)  # shares of the kernel diagonal that it chooses from
+
+
+@dataclass(frozen=True, slots=True)
+class NoveltyTraining:
+    """Rows of a fit, and a regression of their classes.
+
+    Parameters
+    ----------
+    samples : all training samples
+    rows : array of shape (n_rows,), where the rows stand among them
+    index : array of shape (n_rows,), their classes
+    scores : array of shape (n_rows, n_classes), class scores of the rows, each without itself
+    expansion : the class scores as functions over support rows
+    support_index : array of shape (n_support,), the classes of the support rows
+    ridge, constant : ridge of the regression, and the constant that is added to the kernel
+    """
+
+    samples: Samples
+    rows: np.ndarray
+    index: np.ndarray
+    scores: np.ndarray
+    expansion: Expansion
+    support_index: np.ndarray
+    ridge: float
+    constant: float
+
+    def rule(self, seed: int) -> NoveltyRule:
+        """Return the measure that finds left-out classes best, calibrated on training rows."""
+        chosen, counts = stratified_rows(self.index, _CALIBRATION_ROWS, seed), self._possible_counts()
+        if not counts:  # no row has another one to be compared with
+            return NoveltyRule(_WEIGHTS[0], 1, np.array([[0.0, 1.0], [0.0, 1.0]]), np.empty(0))
+        with single_threaded_blas():
+            distances = self._distances_to_others(chosen)
+            weight, count = self._best_measure(chosen, distances, counts)
+        known = unexplained(self.scores[chosen]), nearest_distances(distances, (count,))[:, 0]
+        rule = NoveltyRule(weight, count, np.array([_unit_of(values) for values in known]), np.empty(0))
+        return NoveltyRule(weight, count, rule.units, np.sort(rule.measure(*known)))
+
+    def _distances_to_others(self, chosen: np.ndarray) -> np.ndarray:
+        """Return the distances of rows to all support rows but themselves."""
+        distances = distances_to_support(self._queries(chosen), self.expansion)[1]
+        distances[self.rows[chosen][:, None] == self.expansion.support] = np.inf
+        return distances
+
+    def _queries(self, rows: np.ndarray) -> Samples:
+        return self.expansion.samples_of(self.samples.queries(self.rows[rows]).values)
+
+    def _possible_counts(self) -> tuple[int, ...]:
+        """Return the numbers of neighbors that each row has also without its class."""
+        largest_class = int(np.bincount(self.support_index).max()) if self._has_classes else 1
+        n_others = len(self.support_index) - largest_class
+        return tuple(count for count in _NEIGHBOR_COUNTS if count <= n_others)
+
+    @property
+    def _has_classes(self) -> bool:
+        return len(np.unique(self.support_index)) > 1
+
+    def _best_measure(self, chosen: np.ndarray, distances: np.ndarray, counts: tuple[int, ...]) -> tuple[float, int]:
+        """Return weight and number of neighbors of the measure by which left-out classes stand out most."""
+        if not self._has_classes:
+            return _WEIGHTS[0], counts[0]
+        same_class = self.index[chosen][:, None] == self.support_index
+        u_known, u_novel = self._trial_measures(chosen)
+        d_known = nearest_distances(distances, counts)
+        d_novel = nearest_distances(np.where(same_class, np.inf, distances), counts)
+
+        def separation(weight: float, place: int) -> float:
+            units = np.array([_unit_of(u_known), _unit_of(d_known[:, place])])
+            rule = NoveltyRule(weight, counts[place], units, np.empty(0))
+            known, novel = rule.measure(u_known, d_known[:, place]), rule.measure(u_novel, d_novel[:, place])
+            return _area_under_curve(known, novel)
+
+        areas = np.array([[separation(weight, place) for place in range(len(counts))] for weight in _WEIGHTS])
+        best = int(np.argmax(areas.max(axis=1) >= areas.max() - _TOLERANCE))  # the first of the nearly best
+        return _WEIGHTS[best], counts[int(areas[best].argmax())]
+
+    def _trial_measures(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what a regression on these rows leaves unexplained of each without itself, and without its class."""
+        few = replace(self.expansion, support=self.rows[rows], kept=self.samples.keep(self.rows[rows]))
+        gram = distances_to_support(self._queries(rows), few)[0]
+        inverse = np.linalg.inv(gram + self.constant + self.ridge * np.eye(len(rows)))
+        targets = one_hot(self.index[rows], self.scores.shape[1])
+        dual = inverse @ targets
+        known = leave_one_out_scores(targets, dual, inverse.diagonal())
+        novel = np.empty(len(rows))
+        for places, others in _class_and_others(self.index[rows], self.scores.shape[1]):
+            without = targets[places] - np.linalg.solve(inverse[np.ix_(places, places)], dual[places])
+            novel[places] = unexplained(without[:, others])
+        return unexplained(known), novel
+
+
+def _class_and_others(index: np.ndarray, n_classes: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the rows of each class that has any, with which columns belong to the others."""
+    for own in np.unique(index).tolist():
+        yield np.flatnonzero(index == own), np.arange(n_classes) != own
+
+
+def _unit_of(values: np.ndarray) -> tuple[float, float]:
+    """Return the median and a scale that is not zero."""
+    center, high = np.quantile(values, (0.5, _SCALE_QUANTILE))
+    scale = float(high - center) or float(values.max() - center) or 1.0
+    return float(center), scale
+
+
+def _area_under_curve(known: np.ndarray, novel: np.ndarray) -> float:
+    """Return the share of pairs in which the novel row has the larger value; equal ones count half."""
+    known = np.sort(known)
+    below = np.searchsorted(known, novel), np.searchsorted(known, novel, side="right")
+    return float(np.mean(below[0] + below[1])) / (2 * len(known))
+
+
+def learn_novelty(
+    functions: Expansion, samples: Samples, rows: np.ndarray, index: np.ndarray, n_classes: int
+) -> dict[str, Any]:
+    """Return what a hasher without class scores learns about novelty, by the names of learned attributes.
+
+    Support rows of a hinge loss lie between classes. Others are kept beside them, to be compared with, and the classes
+    of these are regressed under the mean kernel of the functions.
+
+    Parameters
+    ----------
+    functions : those of the hasher
+    samples : all training samples
+    rows : array, which of them the fit used
+    index : array of shape (n_samples,), their classes
+    n_classes : int
+    """
+    basis = rows[stratified_rows(index[rows], _MAX_SCORE_ROWS, _SEED)]
+    further = np.setdiff1d(basis, functions.support)
+    kept = samples.keep(further)
+    everything = with_further_rows(functions, further, kept)
+    regression = _regress_classes(everything, samples, basis, index, n_classes)
+    calibrated = rows[stratified_rows(index[rows], _CALIBRATION_ROWS, _SEED)]
+    training = regression.training(samples, calibrated, index)
+    return {
+        "novelty_rows_": further,
+        "novelty_samples_": kept,
+        "novelty_coef_": regression.expansion.coefficients,
+        "novelty_intercept_": regression.expansion.intercept,
+        **training.rule(_SEED).learned(),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Regression:
+    """Class scores over rows to be compared with, and those of its own rows, each without itself."""
+
+    expansion: Expansion
+    basis: np.ndarray
+    basis_scores: np.ndarray
+    ridge: float
+    constant: float
+
+    def training(self, samples: Samples, rows: np.ndarray, index: np.ndarray) -> NoveltyTraining:
+        """Return what a rule is learned from, calibrated on some rows."""
+        scores = self.expansion.scores(self.expansion.samples_of(samples.queries(rows).values)).astype(np.float64)
+        _, of_rows, of_basis = np.intersect1d(rows, self.basis, return_indices=True)
+        scores[of_rows] = self.basis_scores[of_basis]
+        support_index = index[self.expansion.support]
+        return NoveltyTraining(
+            samples, rows, index[rows], scores, self.expansion, support_index, self.ridge, self.constant
+        )
+
+
+def _regress_classes(
+    functions: Expansion, samples: Samples, basis: np.ndarray, index: np.ndarray, n_classes: int
+) -> _Regression:
+    """Return the kernel ridge regression of the classes of some rows, by the mean kernel of functions."""
+    few = replace(functions, support=basis, kept=samples.keep(basis))
+    with single_threaded_blas():
+        gram = distances_to_support(functions.samples_of(samples.queries(basis).values), few)[0]
+        size = float(np.mean(gram.diagonal())) or 1.0
+        targets = one_hot(index[basis], n_classes)
+        trial = stratified_rows(index[basis], _RIDGE_ROWS, _SEED)
+        ridge = size * _best_ridge(gram[np.ix_(trial, trial)] / size, targets[trial])
+        factor = RidgeFactor(gram + size, ridge)
+        dual = factor.solve(targets)
+        scores = leave_one_out_scores(targets, dual, factor.inverse_diagonal())
+    coefficients = np.zeros((n_classes, len(functions.support)))
+    order = np.argsort(functions.support)
+    coefficients[:, order[np.searchsorted(functions.support, basis, sorter=order)]] = dual.T
+    expansion = replace(
+        functions, weights=functions.mean_weights, coefficients=coefficients, intercept=size * dual.sum(axis=0)
+    )
+    return _Regression(expansion, basis, scores, ridge, size)
+
+
+def _best_ridge(gram: np.ndarray, targets: np.ndarray) -> float:
+    """Return the ridge of least squared error of rows that are each scored without themselves."""
+
+    def error(ridge: float) -> float:
+        inverse = np.linalg.inv(gram + 1.0 + ridge * np.eye(len(gram)))
+        return float(np.sum(np.square(inverse @ targets / inverse.diagonal()[:, None])))
+
+    return min(_RIDGES, key=error)
+
+
+# Rejection: predictions that may say "none of these".
+
+
+class Rejection:
+    """What a hasher with classes needs to recognize rows that belong to none of them.
+
+    Attributes
+    ----------
+    novelty_weight_, novelty_neighbors_, novelty_units_, novelty_calibration_ : see
+        :class:`starshl.models.novelty.NoveltyRule`
+    novelty_rows_, novelty_samples_, novelty_coef_, novelty_intercept_ : if the hasher has no class scores, further
+        rows to be compared with, and class scores over the support rows and these
+    """
+
+    if TYPE_CHECKING:
+        n_jobs: int | None
+        classes_: np.ndarray
+        novelty_rows_: np.ndarray
+        novelty_samples_: Any
+        novelty_coef_: np.ndarray
+        novelty_intercept_: np.ndarray
+
+        @property
+        def _expansion(self) -> Expansion: ...
+
+        def _read(self, X: SamplesLike) -> Samples: ...
+
+    @abstractmethod
+    def _predicted_index(self, X: SamplesLike) -> np.ndarray:
+        """Return the number of the class of each sample."""
+
+    @property
+    def _class_expansion(self) -> Expansion:
+        """Class scores over the support rows, with kernel weights that all of them share."""
+        own = self._expansion
+        if not hasattr(self, "novelty_rows_"):  # the functions of the hasher are class scores already
+            return own
+        everything = with_further_rows(own, self.novelty_rows_, self.novelty_samples_)
+        coefficients, intercept = self.novelty_coef_, self.novelty_intercept_
+        return replace(everything, weights=own.mean_weights, coefficients=coefficients, intercept=intercept)
+
+    def predict(self, X: SamplesLike, reject: float | None = None) -> np.ndarray:
+        """Return the class of each sample.
+
+        Parameters
+        ----------
+        X : samples as for ``fit``
+        reject : float, default=None
+            Answer "none of these" where :meth:`novelty` is at least 1 - reject: of samples of known classes, about
+            this share is rejected. The answer is what marks unlabeled rows in y: -1 among integers, NaN among floats,
+            the empty text among strings, None among objects. None rejects nothing.
+        """
+        reject = None if reject is None else check_reject(reject)
+        index = self._predicted_index(X)
+        labels = self.classes_[index]
+        return labels if reject is None else marked_labels(labels, self.novelty(X) >= 1.0 - reject)
+
+    def novelty(self, X: SamplesLike) -> np.ndarray:
+        """Return how unlike all training rows each sample is, from 0 to 1, shape (n,).
+
+        It is the share of training rows that look more familiar, each of them compared with the others: a new sample
+        of a known class is above .95 about once in twenty times, and one of another class more often than not. The
+        measure weighs what class scores leave unexplained against the distance to the nearest training rows under the
+        learned kernel. The weight and the number of neighbors are those that work best on training rows when one class
+        after the other is left out.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "novelty_calibration_"):
+            raise ValueError(
+                "This hasher was compressed and no longer has its training rows, which novelty compares samples with. "
+                "Use the hasher that it was made from."
+            )
+        with using_threads(self.n_jobs):
+            return NoveltyRule.of(self).shares(self._read(X), self._class_expansion)
+
+
+def check_reject(reject: object) -> float:
+    """Return the share of known samples that may be rejected as a float."""
+    share = check_number(reject, "reject", low=0)
+    if share > 1:
+        raise ValueError(f"reject is {share:g}; it must be a share from 0 to 1, such as 0.05.")
+    return share
+
+
+def marked_labels(labels: np.ndarray, rejected: np.ndarray) -> np.ndarray:
+    """Return labels with the mark of unlabeled rows where they are rejected.
+
+    Examples
+    --------
+    >>> marked_labels(np.array([3, 4]), np.array([False, True])).tolist()
+    [3, -1]
+    >>> marked_labels(np.array(["a", "b"]), np.array([False, True])).tolist()
+    ['a', '']
+    """
+    marks: dict[str, Any] = {"i": -1, "f": np.nan, "U": "", "S": b""}
+    if labels.dtype.kind == "u":
+        labels = labels.astype(np.int64)
+    elif labels.dtype.kind not in marks:
+        labels = labels.astype(object)
+    else:
+        labels = labels.copy()
+    labels[rejected] = marks.get(labels.dtype.kind)
+    return labels

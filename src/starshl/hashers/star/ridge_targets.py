@@ -1,0 +1,176 @@
+"""Targets of a ridge fit when rows have no label: labels spread over the neighbor graph, or its clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..._common.validation import LabelsLike, PartialLabels, check_labels, check_weights
+from ...learning.graphs.diffusion import scores_without_own_label
+from ...learning.graphs.label_spreading import spread_index
+from ...learning.graphs.neighbor_graph import NeighborGraph, check_graph
+from ...learning.graphs.plain_ridge import LABEL_RIDGE, PlainKernel
+from ...learning.graphs.trust import gain_of_graph
+from ...learning.kernels.banks import MemoryPlan
+from ...learning.kernels.choice import fit_kernels
+from ...learning.kernels.kernel import Kernel
+from ...learning.solvers.leave_one_out import one_hot
+from ..supervision import require_labels
+from .ridge_training import (
+    RidgeSettings,
+    RidgeTrainingSet,
+    Targets,
+    discriminate,
+    label_targets,
+    solve_exactly,
+    stratified_rows,
+)
+from .samples import Samples
+from .star_training import warn_about_classes
+from .unlabeled import graph_of_rows, guess_clusters
+
+if TYPE_CHECKING:
+    from .star_ridge import StarRidge
+
+
+# Whether the neighbor graph knows anything about labels that the learned kernels do not.
+
+# Chosen by looking at five data sets, which docs/defaults.md names.
+_FEWEST_LABELS = 10  # per class, that can tell
+_LEAST_GAIN = 1.0  # in standard errors
+_COMPARED, _FURTHER = 500, 200  # labels that are left out in turn, and others that they are found by
+
+
+def labels_suffice(
+    samples: Samples,
+    kernels: str | Sequence[Kernel],
+    labels: Targets,
+    n_classes: int,
+    graph: NeighborGraph,
+    rows: np.ndarray,
+    plan: MemoryPlan,
+    seed: int,
+) -> bool:
+    """Tell whether given labels, each left out in turn, are found as well without the graph as with it.
+
+    Parameters
+    ----------
+    labels : the targets of labeled rows alone
+    graph, rows : the graph, and where its rows stand among the samples
+    """
+    labeled = labels.rows
+    index = labels.index[labeled]
+    if len(labeled) < _FEWEST_LABELS * n_classes:
+        return False
+    targets = one_hot(index, n_classes) - 1.0 / n_classes
+    held_out, on_graph = scores_without_own_label(graph, np.searchsorted(rows, labeled), targets)
+    compared = held_out[stratified_rows(index[held_out], _COMPARED, seed)]
+    chosen = np.union1d(compared, stratified_rows(index, _FURTHER, seed))
+    training = RidgeTrainingSet.take(samples, kernels, labels.only(labeled[chosen]), n_classes)
+    alone = discriminate(training, solve_exactly(training, plan, seed)).scores
+    both, of_graph, of_labels = np.intersect1d(held_out, chosen, assume_unique=True, return_indices=True)
+    return gain_of_graph(alone[of_labels], on_graph[of_graph], index[both]) < _LEAST_GAIN
+
+
+def read_labels(
+    hasher: StarRidge, y: LabelsLike, sample_weight: ArrayLike | None, n_rows: int
+) -> tuple[PartialLabels, np.ndarray]:
+    """Return labels over the classes that have a row of positive weight, and the weights."""
+    given, weights = check_labels(y, n_rows), check_weights(sample_weight, n_rows)
+    if not given.labeled.any() and hasher.unlabeled == "graph":
+        if y is not None and hasher.n_codewords is None:
+            raise ValueError(
+                f"All {n_rows} rows of y are unlabeled, and n_codewords is None. Pass y=None to let the fit suggest a "
+                "number of clusters, set n_codewords to that number, or label some rows."
+            )
+        return PartialLabels(given.classes, given.index, np.dtype(np.int64)), weights
+    given = require_labels(hasher, y, n_rows, partial=True)
+    seen = np.unique(given.index[(weights > 0) & given.labeled])
+    if len(seen) == 0:
+        raise ValueError("Every labeled row has a sample_weight of zero. Give some labeled row a positive weight.")
+    renumbered = np.full(len(given.classes) + 1, -1)
+    renumbered[seen] = np.arange(len(seen))
+    labels = PartialLabels(given.classes[seen], renumbered[given.index], given.dtype)
+    if hasher.n_codewords not in (None, len(seen)):
+        raise ValueError(
+            f"n_codewords is {hasher.n_codewords}, but y has {len(seen)} classes, each of which gets one codeword. "
+            "Leave n_codewords out when y has labels."
+        )
+    warn_about_classes(labels, stacklevel=5)
+    return labels, weights
+
+
+def choose_targets(
+    samples: Samples,
+    kernels: str | Sequence[Kernel],
+    labels: PartialLabels,
+    weights: np.ndarray,
+    settings: RidgeSettings,
+    graph: NeighborGraph | None,
+    seed: int,
+) -> tuple[PartialLabels, Targets]:
+    """Return the labels and the targets of all rows; without any label, clusters are the classes."""
+    if graph is not None:
+        check_graph(graph, len(samples))
+    if labels.labeled.any():
+        return labels, row_targets(samples, kernels, labels, weights, settings, graph, seed)
+    targets = cluster_targets(samples, kernels, weights, settings, graph, seed)
+    return PartialLabels(np.arange(targets.index.max() + 1), labels.index, labels.dtype), targets
+
+
+def row_targets(
+    samples: Samples,
+    kernels: str | Sequence[Kernel],
+    labels: PartialLabels,
+    weights: np.ndarray,
+    settings: RidgeSettings,
+    graph: NeighborGraph | None,
+    seed: int,
+) -> Targets:
+    """Return the class and the ridge of every row; unlabeled rows have spread labels, or none if they are left out."""
+    rows, n_classes = np.flatnonzero(weights > 0), len(labels.classes)
+    given = labels.index[rows]
+    alone = label_targets(labels, weights)
+    if settings.unlabeled == "ignore" or np.all(given >= 0) or n_classes < 2:
+        return alone
+    plan = settings.memory_plan
+    plain = _plain_kernel(samples, kernels, rows, plan)
+    graph = graph_of_rows(plain, graph, rows, len(samples))
+    if labels_suffice(samples, kernels, alone, n_classes, graph, rows, plan, seed):
+        found = "given labels that are left out are found just as often without the graph"
+        return replace(alone, note=f"{alone.note}: {found}")
+    spread = spread_index(plain, graph, given, n_classes)
+    index = np.full(len(weights), -1)
+    index[rows] = spread.index
+    ridge_scale = np.ones(len(weights))
+    ridge_scale[rows] = np.where(given >= 0, 1.0, spread.pseudo_ridge / LABEL_RIDGE) / weights[rows]
+    temperature_of = None if spread.evidence is None else spread.evidence.temperature
+    return Targets(index, ridge_scale, spread.note, labels.labeled, temperature_of)
+
+
+def cluster_targets(
+    samples: Samples,
+    kernels: str | Sequence[Kernel],
+    weights: np.ndarray,
+    settings: RidgeSettings,
+    graph: NeighborGraph | None,
+    seed: int,
+) -> Targets:
+    """Return clusters of the graph as the classes of rows without any label."""
+    rows = np.flatnonzero(weights > 0)
+    plain = _plain_kernel(samples, kernels, rows, settings.memory_plan)
+    guess = guess_clusters(plain, graph_of_rows(plain, graph, rows, len(samples)), settings.n_codewords, seed)
+    index = np.full(len(weights), -1)
+    index[rows] = guess.index
+    ridge_scale = 1.0 / np.where(weights > 0, weights, 1.0)
+    return Targets(index, ridge_scale, guess.note, np.zeros(len(weights), dtype=bool))
+
+
+def _plain_kernel(samples: Samples, kernels: str | Sequence[Kernel], rows: np.ndarray, plan: MemoryPlan) -> PlainKernel:
+    chosen = samples if len(rows) == len(samples) else samples.take(rows)
+    known = [] if isinstance(kernels, str) else list(kernels)
+    return chosen.plain_kernel(known, lambda: chosen.bank(fit_kernels(known, chosen.values), plan))

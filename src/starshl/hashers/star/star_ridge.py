@@ -1,0 +1,392 @@
+"""StarRidge: codewords, a kernel mixture and squared loss; every length and codebook from one factorization."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted, check_random_state
+
+from ..._common.threads import using_threads
+from ..._common.validation import LabelsLike, PartialLabels, SamplesLike, Seed, check_labels
+from ...codes.binary import BinaryCodes
+from ...codes.codebook import Codebook
+from ...learning.graphs.neighbor_graph import NeighborGraph
+from ...learning.kernels.choice import KernelsLike
+from ...learning.kernels.views import ViewsLike
+from ...learning.solvers.calibration import Calibration
+from ..base import Facts, all_or_nothing
+from .compression import compress_expansion
+from .kernel_hasher import KernelHasher, with_codewords, with_given_labels
+from .landmarks import solve_by_landmarks
+from .novelty import NoveltyTraining, without_novelty
+from .posterior import QUERY_SHARPENING, bit_scores, choose_database_temperature, linear_bit_scores, posterior
+from .ridge_targets import choose_targets, read_labels
+from .ridge_training import (
+    RidgeSettings,
+    RidgeSolution,
+    RidgeTrainingSet,
+    Targets,
+    calibrate,
+    describe,
+    discriminate,
+    solve_exactly,
+)
+from .samples import Samples, read_training_samples
+from .star_training import check_codebook, initial_codewords, warn_about_length
+from .storage import check_star_ridge
+
+_SEEDS = np.iinfo(np.int32).max
+
+
+class StarRidge(KernelHasher):
+    r"""Learn class scores by kernel ridge regression, and turn them into codes of any length.
+
+    Every class has a codeword :math:`\mu_g`, a row of signs. One kernel ridge regression onto the classes gives scores
+    h(x); kernel weights and ridge minimize the leave-one-out log loss, and so do discriminant analysis and calibration,
+    which turn h into z. Bit b of a code is the sign of an expected codeword bit
+
+    .. math:: \sum_g \mathrm{softmax}(T z(x))_g\, \mu_{gb},
+
+    with T large for queries and small for items without a label; an item with a label gets its codeword. Only the last
+    step knows the length of the code, so :meth:`with_bits` gives other lengths at once. To mark a row as unlabeled, use
+    -1 in an integer y, NaN in a float y, None or NaN in an object y, or empty text.
+
+    Parameters
+    ----------
+    n_bits : int, default=32
+        Length of the codes.
+    kernels : {"rich", "scaled", "paper", "precomputed"} or list, default="rich"
+        "rich": Gaussians of 0.35, 0.5, 0.7 and 1 median distances between training rows, a Cauchy kernel, and powers
+        of the shifted cosine; "scaled" and "paper" as for :class:`starshl.StarSHL`; a list of kernel objects of
+        :mod:`starshl.kernels` or functions of two samples of any type; "precomputed": X holds kernel values,
+        (n, n_train) or (n_kernels, n, n_train).
+    views : mapping from names to columns, default=None
+        Kinds of features that X holds side by side, for example ``{"pixels": slice(0, 784), "hog": slice(784, 2404)}``;
+        columns are slices, lists of numbers, or names if X is a table. Every view gets its own kernels, scaled to its
+        own distances, and ``view_weights_`` says how much each one counts. None is one view of all columns.
+    codewords : {"separated", "random"}, array of shape (n_classes, n_bits) or Codebook, default="separated"
+        Codewords far apart, random, or given in the order of the sorted classes. Not every class of a
+        :class:`starshl.Codebook` needs rows: ``predict`` returns those that have some.
+    n_codewords : int, default=None
+        The number of clusters if no row has a label; None suggests one, and ``choice_`` says so.
+    head : {"posterior", "linear"}, default="posterior"
+        "linear" leaves out softmax and discriminant analysis: ridge regression onto codewords.
+    unlabeled : {"graph", "ignore"}, default="graph"
+        "graph": they get spread labels (:func:`starshl.spread_labels`), trusted as far as they help; "ignore".
+    max_exact_rows : int, default=20000
+        Largest number of rows whose kernel matrix is factorized. Above it, class scores come from kernels to landmarks,
+        rows may stay in a file, and ``choice_`` says so. Precomputed kernels are always solved exactly.
+    n_landmarks : int, default=None
+        Number of landmarks above that; None is 3,000. More give better precision; time grows with the square.
+    n_jobs : int, default=None
+        Number of threads; None means one, -1 means all. Results do not depend on it.
+    max_memory : float, default=None
+        GiB that kernels may take during a fit; None is three quarters of what is free.
+    random_state : int, RandomState or None, default=None
+        Seeds the codewords and the choice of the rows from which kernel weights are learned.
+    verbose : int, default=0
+        1 shows a progress bar if there are landmarks.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    codewords_ : array of shape (n_classes, n_bits), int8
+    codebook_ : Codebook, which class has which codeword
+    space_id_ : str, the identity of the space of the codes
+    kernels_ : list of fitted kernels
+    kernel_weights_ : array of shape (n_kernels,), shared by all classes and bits; zero for kernels that were dropped
+    view_weights_ : the share of each view in the sum of the kernel weights, by its name
+    ridge_ : the ridge of a labeled row of weight one, for kernel weights that sum to one
+    temperature_ : T above, for probabilities
+    query_temperature_ : T for codes of queries, ten times sharper
+    curvature_, class_shifts_ : how scores are bent and shifted before the softmax, so that probabilities are calibrated
+    database_temperature_ : T for items without a label, chosen by leave-one-out precision
+    dual_coef_ : array of shape (n_classes, n_train)
+    intercept_ : array of shape (n_classes,)
+    support_ : indices of the training rows that the fit used
+    support_samples_ : these rows
+    training_scores_ : array of shape (n_train, n_classes), class scores of the training rows, each without itself
+    assignments_ : class index of every training row
+    labeled_ : whether each training row came with a label, of a class that has a row of positive weight
+    transduction_ : label of every training row; given labels are kept
+    choice_ : one line that says what the fit chose and why
+    codebook_seed_ : seed of the codewords
+    agreement_ : share of code bits that :meth:`compress` did not change; only after it
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from starshl import StarRidge
+    >>> X, y = load_digits(return_X_y=True)
+    >>> hasher = StarRidge(32, random_state=0).fit(X[:900], y[:900])
+    >>> hasher.score(X[900:], y[900:]) > 0.95
+    True
+    >>> hasher.with_bits(8).encode(X[900:]).nbytes  # one byte per image, no second fit
+    897
+    """
+
+    facts = Facts(
+        paper="this package: the squared-loss form of *SHL with a posterior head",
+        year=2026,
+        labels="optional",
+        cost="n^3 / 3, for any number of bits",
+        samples="vectors, kernels on any samples, or precomputed kernels",
+        sparse=True,
+    )
+
+    _check_state = staticmethod(check_star_ridge)
+
+    def __init__(
+        self,
+        n_bits: int = 32,
+        *,
+        kernels: KernelsLike = "rich",
+        views: ViewsLike | None = None,
+        codewords: str | ArrayLike | Codebook = "separated",
+        n_codewords: int | None = None,
+        head: str = "posterior",
+        unlabeled: str = "graph",
+        max_exact_rows: int = 20_000,
+        n_landmarks: int | None = None,
+        n_jobs: int | None = None,
+        max_memory: float | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
+    ):
+        self.n_bits = n_bits
+        self.kernels = kernels
+        self.views = views
+        self.codewords = codewords
+        self.n_codewords = n_codewords
+        self.head = head
+        self.unlabeled = unlabeled
+        self.max_exact_rows = max_exact_rows
+        self.n_landmarks = n_landmarks
+        self.n_jobs = n_jobs
+        self.max_memory = max_memory
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @all_or_nothing
+    def fit(
+        self,
+        X: SamplesLike,
+        y: LabelsLike = None,
+        sample_weight: ArrayLike | None = None,
+        graph: NeighborGraph | None = None,
+    ) -> Self:
+        """Learn class scores and codewords.
+
+        Parameters
+        ----------
+        X : array or CSR array of shape (n, n_features), list of samples, or kernel values (see ``kernels``)
+            With more than ``max_exact_rows`` rows, a memory-mapped array or a :class:`starshl.tables.RowSource` is read
+            block by block.
+        y : array of shape (n,), default=None
+            Labels; unlabeled rows are marked as described above. Without any label, clusters take the place of classes.
+        sample_weight : array of shape (n,), default=None
+            A row of weight w has 1 / w of the ridge and w of the loss; a row of weight 0 is not used. Unlike two equal
+            rows, it is left out as a whole, and is in the neighbor graph once.
+        graph : NeighborGraph, default=None
+            The graph of the rows of X, for unlabeled rows, if you have it.
+        """
+        settings = self._settings()
+        kernels = self._listed_kernels()
+        samples = read_training_samples(self, X, kernels, settings.max_exact_rows)
+        kernels = self._kernels_of_views(kernels)
+        labels, weights = read_labels(self, y, sample_weight, len(samples))
+        check_codebook(self.codewords, labels, settings.n_bits)
+        codebook_seed, search_seed = check_random_state(self.random_state).randint(_SEEDS, size=2).tolist()
+        labels, targets = choose_targets(samples, kernels, labels, weights, settings, graph, search_seed)
+        n_classes = len(labels.classes)
+        if settings.is_exact(len(targets.rows)):
+            training = RidgeTrainingSet.take(samples, kernels, targets, n_classes)
+            solution = solve_exactly(training, settings.memory_plan, search_seed)
+        else:
+            training, solution = solve_by_landmarks(samples, kernels, targets, n_classes, settings, search_seed)
+        solution = discriminate(training, solution) if settings.head == "posterior" else solution
+        calibration = calibrate(training, targets, solution)
+
+        self.classes_ = labels.classes
+        self.head_ = settings.head
+        self.codebook_seed_ = codebook_seed
+        self._store(samples, training, targets, solution)
+        self._store_calibration(calibration)
+        self._store_views()
+        self.choice_ = describe(training, targets, solution, calibration)
+        self._store_training_rows(samples, labels, targets, solution)
+        self._learn_novelty(samples, targets, solution, search_seed)
+        self.transduction_ = with_given_labels(self.classes_[self.assignments_], check_labels(y, len(samples)))
+        self._set_codewords(settings.n_bits, self.codewords)
+        return self
+
+    def with_bits(self, n_bits: int, codewords: str | ArrayLike | Codebook | None = None) -> Self:
+        """Return a fitted hasher of another length or with other codewords, without a second fit.
+
+        It shares the arrays of this one. The codes are those of a fit with ``n_bits`` and the same seed.
+
+        Parameters
+        ----------
+        n_bits : int
+        codewords : {"separated", "random"}, array of shape (n_classes, n_bits) or Codebook, default=None
+            None is the setting of this hasher; "separated" if that was an array; and if it was a Codebook, one of the
+            same classes and reserved words.
+        """
+        check_is_fitted(self)
+        if codewords is None:
+            codewords = self._codewords_of_length(n_bits)
+        other: Self = clone(self).set_params(n_bits=n_bits, codewords=codewords)
+        settings = other._settings()
+        for name, value in self._learned_state().items():
+            setattr(other, name, value)
+        other._set_codewords(settings.n_bits, codewords)
+        return other
+
+    def predict_proba(self, X: SamplesLike) -> np.ndarray:
+        """Return the probability of each class, shape (n, n_classes), in the order of ``classes_``."""
+        scores = self.class_scores(X)
+        return posterior(self._bend(scores), self.temperature_)
+
+    def class_scores(self, X: SamplesLike) -> np.ndarray:
+        """Return the scores h of the classes, near 1 for the class of a sample, shape (n, n_classes)."""
+        check_is_fitted(self)
+        with using_threads(self.n_jobs):
+            scores = self._class_scores(X)
+        if not np.isfinite(scores).all():
+            raise ValueError(
+                "Some class scores are not finite numbers: entries of X are too large. Rescale the features, for "
+                "example with sklearn.preprocessing.StandardScaler."
+            )
+        return scores
+
+    def score(self, X: SamplesLike, y: LabelsLike = None) -> float:
+        """Return the accuracy over labeled rows or, without labels, the mean log probability of the chosen class."""
+        shares = self.predict_proba(X)
+        labels = check_labels(y, len(shares))
+        if not labels.labeled.any():
+            return float(np.mean(np.log(shares.max(axis=1))))
+        predicted = self.classes_[shares[labels.labeled].argmax(axis=1)]
+        return float(np.mean(predicted == labels.classes[labels.index[labels.labeled]]))
+
+    @property
+    def training_codes_(self) -> BinaryCodes:
+        """Codes of the training rows as items: codewords of labels, and leave-one-out codes where unlabeled."""
+        check_is_fitted(self)
+        codes = self._codes(self.training_scores_, self.database_temperature_)
+        return with_codewords(codes, self.labeled_, self.codewords_[self.assignments_[self.labeled_]])
+
+    def compress(self, n_support: int | None = None, X: SamplesLike | None = None, random_state: Seed = 0) -> Self:
+        """Return a fitted hasher that encodes faster, because it has fewer support rows; this one stays as it is.
+
+        The class scores are learned anew over fewer rows; see :meth:`starshl.StarSHL.compress` for how, and for the
+        parameters. Classes, codewords, temperatures and everything about the training rows are kept. ``agreement_``
+        estimates the share of code bits that stay the same.
+        """
+        check_is_fitted(self)
+        further = None if X is None else self._read(X)
+        compressed = compress_expansion(
+            self._expansion,
+            n_support,
+            further,
+            random_state,
+            lambda scores: self._codes(scores, self.query_temperature_),
+        )
+        small: Self = clone(self)
+        learned = compressed.learned()
+        del learned["norms_"]
+        for name, value in (without_novelty(self._learned_state()) | learned).items():
+            setattr(small, name, value)
+        return small
+
+    def _settings(self) -> RidgeSettings:
+        return RidgeSettings(**{each.name: getattr(self, each.name) for each in fields(RidgeSettings)})
+
+    def _store(self, samples: Samples, training: RidgeTrainingSet, targets: Targets, solution: RidgeSolution) -> None:
+        self.sample_kind_ = samples.kind
+        self.kernels_ = training.kernels
+        self.kernel_weights_ = solution.mixture.weights
+        self.ridge_ = solution.mixture.ridge
+        self.support_ = targets.rows if solution.landmarks is None else targets.rows[solution.landmarks]
+        self.support_samples_ = samples.keep(self.support_)
+        self.dual_coef_ = np.zeros((len(solution.dual), len(samples)))
+        self.dual_coef_[:, self.support_] = solution.dual
+        self.intercept_ = solution.intercept
+
+    def _store_calibration(self, calibration: Calibration) -> None:
+        self.temperature_ = calibration.temperature
+        self.query_temperature_ = QUERY_SHARPENING * calibration.temperature
+        self.curvature_ = calibration.curvature
+        self.class_shifts_ = calibration.shifts
+
+    def _store_training_rows(
+        self, samples: Samples, labels: PartialLabels, targets: Targets, solution: RidgeSolution
+    ) -> None:
+        """Set what is about the training rows, also those that the fit left out."""
+        scores = np.empty((len(samples), len(self.classes_)), dtype=np.float32)
+        scores[targets.rows] = solution.scores
+        if len(left_out := np.flatnonzero(targets.index < 0)):
+            scores[left_out] = self._expansion.scores(samples.queries(left_out))
+        self.training_scores_ = scores
+        self.labeled_ = labels.labeled
+        self.assignments_ = np.where(labels.labeled, labels.index, self._bend(scores).argmax(axis=1))
+
+    def _learn_novelty(self, samples: Samples, targets: Targets, solution: RidgeSolution, seed: int) -> None:
+        rows, mixture = targets.rows, solution.mixture
+        training = NoveltyTraining(
+            samples,
+            rows,
+            targets.index[rows],
+            solution.scores,
+            self._expansion,
+            targets.index[self.support_],
+            mixture.ridge,
+            mixture.constant,
+        )
+        self.__dict__ |= training.rule(seed).learned()
+
+    def _set_codewords(self, n_bits: int, codewords: str | ArrayLike | Codebook) -> None:
+        """Set the codewords, and everything else that depends on them."""
+        warn_about_length(len(self.classes_), n_bits, stacklevel=5)
+        rng = np.random.RandomState(self.codebook_seed_)
+        self.codewords_ = initial_codewords(codewords, self.classes_, n_bits, rng, distinct=True)
+        self.codebook_ = self._codebook(codewords, is_named=bool(self.labeled_.any()))
+        self.n_bits_ = n_bits
+        self.database_temperature_ = self.temperature_
+        if self.head_ == "posterior":
+            self.database_temperature_ = choose_database_temperature(
+                self._bend(self.training_scores_),
+                self.assignments_,
+                self.labeled_,
+                self.codewords_,
+                self.temperature_,
+                self.codebook_seed_,
+            )
+
+    def _encode_unlabeled(self, X: SamplesLike) -> BinaryCodes:
+        return self._codes(self.class_scores(X), self.database_temperature_)
+
+    def _predicted_index(self, X: SamplesLike) -> np.ndarray:
+        """Return the most probable class, also where several classes share a codeword."""
+        return self._bend(self.class_scores(X)).argmax(axis=1)
+
+    def _bend(self, scores: np.ndarray) -> np.ndarray:
+        return Calibration(self.temperature_, self.curvature_, self.class_shifts_).bend(scores)
+
+    def _class_scores(self, X: SamplesLike) -> np.ndarray:
+        return self._expansion.scores(self._read(X))
+
+    def _scores(self, X: SamplesLike) -> np.ndarray:
+        """Return the expected codeword bits, whose signs are the code."""
+        return self._bit_scores(self._class_scores(X), self.query_temperature_)
+
+    def _bit_scores(self, scores: np.ndarray, temperature: float) -> np.ndarray:
+        if self.head_ == "linear":
+            return linear_bit_scores(scores, self.codewords_)
+        return bit_scores(self._bend(scores), self.codewords_, temperature)
+
+    def _codes(self, scores: np.ndarray, temperature: float) -> BinaryCodes:
+        return BinaryCodes.from_scores(self._bit_scores(scores, temperature), self.space_id_)

@@ -1,0 +1,105 @@
+"""What the database adapters share: copying collections, and putting answers into arrays."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Collection as Container
+from collections.abc import Sequence
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from ...codes.binary import BinaryCodes, n_bytes
+from ...exceptions import UnsupportedOperationError
+from ..base import HammingIndex, Neighbors, RadiusNeighbors
+
+#: The neighbors of one query, as (distance, id), in order.
+Ranking = list[tuple[int, int]]
+
+
+class StoredItems(Protocol):
+    """What adapters need from a :class:`starshl.collection.Collection`, which is above them and not imported here."""
+
+    @property
+    def hasher(self) -> Any: ...
+
+    @property
+    def n_bits(self) -> int: ...
+
+    def rows(self) -> Sequence[Any]:
+        """Return rows with ``id``, ``code`` (packed), ``reference``, and ``label`` and ``metadata`` (JSON texts)."""
+
+
+class DatabaseIndex(HammingIndex):
+    """An index that a database keeps."""
+
+    supports = frozenset({"metadata", "reconstruct", "remove"})
+
+    @abstractmethod
+    def __init__(self, uri: str, n_bits: int, **options: Any) -> None:
+        """Open the database at ``uri``; create what it needs to hold codes of ``n_bits``."""
+
+    @classmethod
+    def from_collection(cls, uri: str, collection: StoredItems, **options: Any) -> Self:
+        """Copy a collection to the database: codes, ids, and metadata with the references (see :func:`items_of`).
+
+        ``uri`` and ``options`` are those of the class. Ids that are in the database already are an error.
+        """
+        codes, ids, metadata = items_of(collection)
+        index = cls(uri, collection.n_bits, **options)
+        try:
+            index.add(codes, ids, metadata)
+        except BaseException:
+            index.close()
+            raise
+        return index
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection."""
+
+
+def items_of(collection: StoredItems) -> tuple[BinaryCodes, np.ndarray, list[dict[str, Any]]]:
+    """Return codes, ids and metadata of all items, from one state of the collection.
+
+    An item's reference and label become its metadata ``reference`` and ``label``, unless the metadata has entries of
+    these names.
+    """
+    if hasattr(collection.hasher, "make_index"):
+        raise UnsupportedOperationError(
+            f"The codes of this {type(collection.hasher).__name__} need a special distance, and other systems "
+            "compare codes only by Hamming distance. Search the collection itself, or export a collection of another "
+            "hasher."
+        )
+    rows, n_bits = collection.rows(), collection.n_bits
+    packed = np.frombuffer(b"".join(row.code for row in rows), np.uint8).reshape(len(rows), n_bytes(n_bits))
+    metadata = [_fields_of(row) | json.loads(row.metadata) for row in rows]
+    space_id = getattr(collection.hasher, "space_id_", None)
+    return BinaryCodes(packed, n_bits, space_id), np.array([row.id for row in rows], np.int64), metadata
+
+
+def _fields_of(row: Any) -> dict[str, Any]:
+    fields = {} if row.reference is None else {"reference": row.reference}
+    return fields if row.label is None else {**fields, "label": json.loads(row.label)}
+
+
+def to_neighbors(rankings: list[Ranking]) -> Neighbors:
+    """Return rankings as arrays; a filter is the same for all queries, so all rankings have the same length."""
+    width = min((len(ranking) for ranking in rankings), default=0)
+    table = np.array([ranking[:width] for ranking in rankings], np.int64).reshape(len(rankings), width, 2)
+    return Neighbors(table[:, :, 0].astype(np.int32), table[:, :, 1].copy())
+
+
+def to_radius_neighbors(rankings: list[Ranking]) -> RadiusNeighbors:
+    """Return rankings of any length as arrays."""
+    starts = np.concatenate([[0], np.cumsum([len(ranking) for ranking in rankings], dtype=np.int64)])
+    table = np.array([pair for ranking in rankings for pair in ranking], np.int64).reshape(-1, 2)
+    return RadiusNeighbors(starts, table[:, 0].astype(np.int32), table[:, 1].copy())
+
+
+def check_known(ids: list[int], known: Container[int]) -> None:
+    """Raise KeyError for the first id that is not among the known ones."""
+    missing = [item for item in ids if item not in known]
+    if missing:
+        raise KeyError(f"The id {missing[0]} is not in the index.")

@@ -1,0 +1,112 @@
+"""Work in the background that follows the newest state: one run at a time, and what was overtaken is given up."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+_log = logging.getLogger(__name__)
+
+
+class CodesState(NamedTuple):
+    """Whether the codes of a collection follow from the labels of a lesson.
+
+    ``state`` is "idle" if nothing was asked for yet, "waiting", "running", "current", "canceled" or "failed"; ``error``
+    then says why. ``version`` is that of the labels which the codes follow from, None before the first time.
+    """
+
+    state: str
+    stage: str = ""
+    version: int | None = None
+    error: str | None = None
+
+
+class Overtaken(Exception):
+    """Ends a run whose result is no longer needed."""
+
+
+class Follower:
+    """A thread that runs ``work`` once for every number of requests that came before it began.
+
+    ``work`` is called with a function to report a stage, which ends the run if it was canceled, and returns the version
+    that it has brought up to date.
+    """
+
+    def __init__(self, work: Callable[[Callable[[str], None]], int | None]) -> None:
+        self._work = work
+        self._changed = threading.Condition()
+        self._state = CodesState("idle")
+        self._is_wanted = self._is_canceled = self._is_closed = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def state(self) -> CodesState:
+        return self._state
+
+    def request(self) -> None:
+        """Run once more, as soon as the current run has ended, which is not cut short."""
+        with self._changed:
+            if self._is_closed:
+                return
+            self._is_wanted, self._is_canceled = True, False
+            if self._state.state != "running":
+                self._state = self._state._replace(state="waiting", error=None)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._follow, name="lesson codes", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def cancel(self) -> None:
+        """Cancel what is waiting, and what is running at its next stage."""
+        with self._changed:
+            self._is_wanted, self._is_canceled = False, True
+            if self._state.state == "waiting":
+                self._state = self._state._replace(state="canceled")
+            self._changed.notify_all()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until nothing is waiting or running; return False if that took longer."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._state.state not in ("waiting", "running"), seconds)
+
+    def close(self) -> None:
+        """Cancel, and wait for the thread to end."""
+        self.cancel()
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _follow(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._is_wanted or self._is_closed)
+                if self._is_closed:
+                    return
+                self._is_wanted = self._is_canceled = False
+                self._state = self._state._replace(state="running", stage="", error=None)
+            ended = self._run()
+            with self._changed:
+                waits = ended.state != "canceled" and self._is_wanted
+                self._state = ended._replace(state="waiting") if waits else ended
+                self._changed.notify_all()
+
+    def _run(self) -> CodesState:
+        known = self._state.version
+        try:
+            version = self._work(self._report)
+        except Overtaken:
+            return CodesState("canceled", version=known)
+        except Exception as error:
+            _log.warning("codes could not follow the labels", exc_info=error)
+            return CodesState("failed", version=known, error=str(error))
+        return CodesState("idle", version=known) if version is None else CodesState("current", version=version)
+
+    def _report(self, stage: str) -> None:
+        with self._changed:
+            if self._is_canceled:
+                raise Overtaken
+            self._state = self._state._replace(stage=stage)

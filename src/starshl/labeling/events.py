@@ -1,0 +1,139 @@
+"""What happened in a lesson, one event after the other: answers, skips and undone ones, as a journal keeps them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._common.validation import Label
+from ..exceptions import CollectionFormatError
+
+JOURNAL = "lesson"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Items that were given a label, or lost theirs (None), with what was known just before.
+
+    Parameters
+    ----------
+    ids : the items
+    label : what was answered
+    before : their labels until then, None where there was none
+    predicted : what was predicted for each, None if nothing was known
+    confidences : how sure the prediction was
+    ways : how each item came to be asked for, see :class:`~starshl.teaching.proposals.Proposal`; "chosen" by the person
+    n_changed : how many items without a given label changed their prediction
+    """
+
+    ids: list[int]
+    label: Label | None
+    before: list[Label | None]
+    predicted: list[Label | None]
+    confidences: list[float]
+    ways: list[str]
+    n_changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Items that should not be proposed any more."""
+
+    ids: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """Takes the event of this number back, counted from 0 in the order in which they happened."""
+
+    number: int
+
+
+Event = Answer | Skip | Undo
+_KINDS: dict[str, type[Answer | Skip | Undo]] = {"answer": Answer, "skip": Skip, "undo": Undo}
+
+
+def event_text(event: Event) -> str:
+    """Return an event as the journal keeps it."""
+    return json.dumps({"kind": type(event).__name__.lower(), **asdict(event)}, separators=(",", ":"))
+
+
+def read_event(text: str) -> Event:
+    """Return the event of an entry of the journal; a crafted file may hold anything there."""
+    try:
+        fields: dict[str, Any] = json.loads(text)
+        return _KINDS[fields.pop("kind")](**fields)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise CollectionFormatError(
+            f"The lesson has an entry that cannot be read ({text[:60]!r}). Restore the collection from a copy."
+        ) from error
+
+
+def open_events(events: Sequence[Event]) -> list[tuple[int, Answer | Skip]]:
+    """Return the answers and skips that were not undone, with their numbers.
+
+    >>> open_events([Skip([1]), Skip([2]), Undo(1)])
+    [(0, Skip(ids=[1]))]
+    """
+    undone = {event.number for event in events if isinstance(event, Undo)}
+    return [
+        (number, event) for number, event in enumerate(events) if not isinstance(event, Undo) and number not in undone
+    ]
+
+
+# How often predictions made before an answer agreed with it: an estimate of accuracy that needs no test set.
+
+_WINDOW = 20  # answers: few enough to follow the lesson, enough for an interval that says something
+_Z = 1.96  # of a 95% interval
+
+
+class CurvePoint(NamedTuple):
+    """Where a lesson stood after an answer.
+
+    ``agreement`` is the share of the last ``n_compared`` labels, 20 at most, that had been predicted; None without
+    any. ``low`` and ``high`` bound it with 95% confidence (Wilson). ``n_changed`` counts the items whose prediction
+    the answer changed.
+    """
+
+    n_given: int
+    agreement: float | None
+    low: float | None
+    high: float | None
+    n_compared: int
+    n_changed: int
+
+
+def agreement_curve(answers: Iterable[Answer], window: int = _WINDOW, *, only_random: bool = False) -> list[CurvePoint]:
+    """Return one point per answer, in the order of the answers; labels that replace others are not compared."""
+    hits: list[bool] = []
+    n_given, points = 0, []
+    for answer in answers:
+        if answer.label is not None:
+            hits += [
+                predicted == answer.label
+                for predicted, before, way in zip(answer.predicted, answer.before, answer.ways, strict=True)
+                if predicted is not None and before is None and (way == "random" or not only_random)
+            ]
+        n_given += _n_added(answer)
+        points.append(CurvePoint(n_given, *_share(hits[-window:]), answer.n_changed))
+    return points
+
+
+def _n_added(answer: Answer) -> int:
+    had = sum(label is not None for label in answer.before)
+    return -had if answer.label is None else len(answer.ids) - had
+
+
+def _share(hits: list[bool]) -> tuple[float | None, float | None, float | None, int]:
+    """Return a share, the bounds of its Wilson interval, and of how many it is one."""
+    n = len(hits)
+    if n == 0:
+        return None, None, None, 0
+    share = sum(hits) / n
+    center = (share + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
+    half = _Z / (1 + _Z**2 / n) * float(np.sqrt(share * (1 - share) / n + _Z**2 / (4 * n**2)))
+    return share, max(0.0, center - half), min(1.0, center + half), n

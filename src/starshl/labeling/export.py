@@ -1,0 +1,68 @@
+"""What a lesson leaves behind for other programs: labels as CSV, and a Parquet table for viewers of embeddings."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from typing import Any
+
+from .._common.files import write_atomically
+from .._common.validation import Label
+from .lesson import Lesson
+
+_HEADER = ("id", "reference", "label", "source", "confidence")
+
+
+def export_labels(lesson: Lesson, path: str | os.PathLike[str]) -> int:
+    """Write the label of every item to a CSV file; return how many items there are.
+
+    The columns are id, reference, label, source ("given" or "predicted") and confidence (1 if given). Before the first
+    answer, labels are empty. The file is complete or absent.
+    """
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(_HEADER)
+    ids, labels, confidences, given = lesson.predictions()
+    for item, label, confidence, is_given in zip(
+        lesson.collection.get(ids), labels, confidences.tolist(), given.tolist(), strict=True
+    ):
+        source = _source(label, is_given)
+        writer.writerow([item.id, item.reference or "", _text(label), source, f"{confidence:.4f}"])
+    write_atomically(path, file.getvalue().encode())
+    return len(ids)
+
+
+def export_atlas(lesson: Lesson, path: str | os.PathLike[str]) -> int:
+    """Write a Parquet table that Embedding Atlas and other viewers open; return how many items there are.
+
+    The columns are id, code (see :mod:`starshl.adapters.parquet_table`), reference, label (as text), source,
+    confidence, x and y in the unit square, and neighbors: ``{"ids": [...], "distances": [...]}``, nearest first and
+    equally many for all items, in which ids are places of rows in this file, from 0, as viewers count them::
+
+        embedding-atlas lesson.parquet --x x --y y --neighbors neighbors
+    """
+    # Imported here because CSV must work without the library behind it.
+    from ..index.adapters.parquet_table import write_parquet
+
+    ids, labels, confidences, given = lesson.predictions()
+    _, x, y = lesson.map()
+    columns: dict[str, Any] = {
+        "reference": [item.reference for item in lesson.collection.get(ids)],
+        "label": [_text(label) or None for label in labels],
+        "source": [_source(label, is_given) or None for label, is_given in zip(labels, given.tolist(), strict=True)],
+        "confidence": confidences,
+        "x": x,
+        "y": y,
+        "neighbors": lesson.neighbors(),
+    }
+    write_parquet(path, lesson.collection.codes(ids), ids, columns)
+    return len(ids)
+
+
+def _text(label: Label | None) -> str:
+    return "" if label is None else str(label)
+
+
+def _source(label: Label | None, is_given: bool) -> str:
+    return "" if label is None else "given" if is_given else "predicted"

@@ -1,0 +1,390 @@
+"""Lesson: a person labels a few items of a collection, and the labels of all others follow."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._common.validation import Label, check_integer
+from ..collection.collection import Collection
+from ..index.base import check_ids
+from .active_learning import Proposal, believe, choose, draw
+from .background import CodesState, Follower
+from .codes import CodesTask, Learner, LearnsApart, LearnsHere, in_place_of, store_codes
+from .events import JOURNAL, Answer, CurvePoint, Event, Skip, Undo, agreement_curve, event_text, open_events, read_event
+from .items import LessonItems, Progress
+from .revision import (
+    ItemMap,
+    LessonState,
+    Moment,
+    Predictions,
+    Suspect,
+    Update,
+    barred,
+    class_numbers,
+    n_changed,
+    ordered_classes,
+)
+
+
+class Lesson:
+    """Teach a collection by labeling a few of its items.
+
+    Labels are those of the collection. Everything else that a lesson knows, such as the order of the answers, is stored
+    in the same transaction as the label: nothing is lost if the process ends, and a new object on the same collection
+    goes on where the last one stopped. Labels that come from elsewhere count, too. Any number of threads may use one
+    object; one at a time changes it.
+
+    Items that are added to the collection later are not part of the lesson: make a new one.
+
+    Parameters
+    ----------
+    collection : Collection
+        Keeps vectors, and is open for writing.
+    follow : bool, default=False
+        Let the codes follow in the background: after each change of the labels, a hybrid hasher is fitted to the given
+        and guessed labels, and replaces the hasher of the collection. See :meth:`refit`.
+    n_jobs : int, default=None
+        Threads for finding neighbors.
+    progress : callable (stage, done, total), default=None
+        Called with how far along the preparation is.
+    changing : callable, default=None
+        Called with a function that changes the codes of the collection, and calls it when nothing else is written; for
+        a service whose changes take turns. It is called at once if None.
+    apart : bool, default=False
+        Learn codes in a process of their own, so that answers never wait for it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.datasets import load_digits
+    >>> from starshl.baselines import LSHash
+    >>> from starshl.collection import Collection
+    >>> from starshl.teaching import Lesson
+    >>> X, y = load_digits(n_class=3, return_X_y=True)
+    >>> folder = Path(tempfile.mkdtemp()) / "digits"
+    >>> with Collection.create(folder, LSHash(32, random_state=0).fit(X), vectors="float16") as digits:
+    ...     _ = digits.add(X)
+    ...     with Lesson(digits) as lesson:
+    ...         for _ in range(6):
+    ...             item = lesson.propose(1)[0].id
+    ...             _ = lesson.answer([item], int(y[item]))
+    ...         right = np.mean(lesson.predictions().labels == y)
+    >>> bool(right > 0.95)
+    True
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        *,
+        follow: bool = False,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+        changing: Callable[[Callable[[], None]], None] | None = None,
+        apart: bool = False,
+    ) -> None:
+        self.collection = collection
+        self.follow = follow
+        self.n_jobs = n_jobs
+        self.apart = apart
+        self._lock = threading.RLock()
+        self._ways: dict[int, str] = {}
+        self._changing = _at_once if changing is None else changing
+        self._items = LessonItems.of(collection, n_jobs, progress or _silent)
+        self._moment = self._read_moment(None)
+        self._learner: Learner = (LearnsApart if apart else LearnsHere)(self._items.rows)
+        self._follower = Follower(self._refit)
+        if follow and len(self._moment.classes) > 1:
+            self._follower.request()
+
+    @property
+    def version(self) -> int:
+        """The version of the collection; while it stays, so do all predictions."""
+        return self._current().version
+
+    @property
+    def ids(self) -> np.ndarray:
+        """The ids of all items of the lesson, ascending."""
+        return self._items.ids
+
+    @property
+    def classes(self) -> list[Label]:
+        """The classes that have a label, in the order in which they first came up."""
+        return list(self._current().classes)
+
+    def answer(self, ids: ArrayLike, label: Label | None) -> Update:
+        """Give items a label, a known one or a new one; None removes their labels.
+
+        When this returns, the labels are stored and all predictions are updated.
+        """
+        started = time.perf_counter()
+        chosen, label = _check_some(ids), _check_label(label)
+        with self._lock:
+            moment = self._current()
+            places = self._items.places(chosen)
+            event = Answer(
+                ids=chosen.tolist(),
+                label=label,
+                before=moment.names(moment.given[places]).tolist(),
+                predicted=moment.names(moment.beliefs.index[places]).tolist(),
+                confidences=np.round(moment.beliefs.confidences[places], 4).tolist(),
+                ways=[self._ways.get(item, "chosen") for item in chosen.tolist()],
+                n_changed=0,
+            )
+            after: list[Label | None] = [label] * len(chosen)
+            successor = self._relabeled(moment, event, places, after)
+            event = replace(event, n_changed=n_changed(moment, successor))
+            self._store(successor, event, chosen, after)
+            return Update(self._moment.version, event.ids, event.n_changed, time.perf_counter() - started)
+
+    def skip(self, ids: ArrayLike) -> Update:
+        """Do not propose these items any more."""
+        started = time.perf_counter()
+        chosen = _check_some(ids)
+        with self._lock:
+            self._items.places(chosen)
+            event = Skip(chosen.tolist())
+            self._store(self._current().after(event, self._items.ids), event)
+            return Update(self._moment.version, event.ids, 0, time.perf_counter() - started)
+
+    def undo(self) -> Update | None:
+        """Undo the last answer or skip that was not undone yet; return None if there is none."""
+        started = time.perf_counter()
+        with self._lock:
+            moment = self._current()
+            opened = open_events(moment.events)
+            if not opened:
+                return None
+            number, event = opened[-1]
+            undo = Undo(number)
+            # Items that were removed since then have nothing left to undo.
+            is_here = np.isin(event.ids, self._items.ids)
+            ids = np.array(event.ids, np.int64)[is_here]
+            if isinstance(event, Answer) and len(ids):
+                before = [label for label, here in zip(event.before, is_here, strict=True) if here]
+                successor = self._relabeled(moment, undo, self._items.places(ids), before)
+                self._store(successor, undo, ids, before)
+            else:
+                successor = moment.after(undo, self._items.ids)
+                self._store(successor, undo)
+            seconds = time.perf_counter() - started
+            return Update(self._moment.version, ids.tolist(), n_changed(moment, successor), seconds)
+
+    def propose(self, n: int = 9, *, n_random: int = 0) -> list[Proposal]:
+        """Return items that are worth labeling, the most useful one first.
+
+        Parameters
+        ----------
+        n : int, default=9
+            Fewer come back if fewer have no label.
+        n_random : int, default=0
+            How many of them, at the end of the list, are drawn at random. These are less useful, but they show the
+            accuracy on all items: ``curve(only_random=True)``.
+        """
+        n = check_integer(n, "n", low=1)
+        n_random = check_integer(n_random, "n_random", low=0, high=n)
+        moment = self._current()
+        chosen = choose(self._items.graph, moment.given, moment.beliefs, moment.barred, n - n_random)
+        chosen += draw(moment.given, moment.barred, [choice.place for choice in chosen], n_random)
+        confidences = moment.beliefs.confidences
+        proposals = [
+            Proposal(
+                int(self._items.ids[place]),
+                moment.name(int(moment.beliefs.index[place])),
+                float(confidences[place]),
+                way,
+            )
+            for place, way in chosen
+        ]
+        self._ways.update({proposal.id: proposal.way for proposal in proposals})
+        return proposals
+
+    def predictions(self, ids: ArrayLike | None = None) -> Predictions:
+        """Return the labels and confidences of items, of all if ``ids`` is None."""
+        moment = self._current()
+        chosen = self._items.ids if ids is None else _check_some(ids)
+        places = self._items.places(chosen)
+        labels = moment.names(moment.beliefs.index[places]).tolist()
+        return Predictions(chosen, labels, moment.beliefs.confidences[places], moment.given[places] >= 0)
+
+    def state(self) -> LessonState:
+        """Return where the lesson stands."""
+        return self._current().state()
+
+    def curve(self, *, only_random: bool = False) -> list[CurvePoint]:
+        """Return how well predictions agreed with the labels that were then given, one point per answer.
+
+        Proposed items are harder than others, so the agreement is lower than the accuracy on all items. With
+        ``only_random``, only items that were proposed at random are compared: see :meth:`propose`.
+        """
+        answers = [event for _, event in open_events(self._current().events) if isinstance(event, Answer)]
+        return agreement_curve(answers, only_random=only_random)
+
+    def suspects(self, n: int = 20) -> list[Suspect]:
+        """Return items whose given label does not fit the other labels, the most doubtful one first."""
+        return self._current().suspects(self._items.ids, check_integer(n, "n", low=1))
+
+    def map(self) -> ItemMap:
+        """Return a place in the plane for each item; computed once, which takes seconds."""
+        places = self._items.map(self.n_jobs)
+        return ItemMap(self._items.ids, places[:, 0], places[:, 1])
+
+    def neighbors(self) -> list[dict[str, list[int] | list[float]]]:
+        """Return the seven neighbors of each item, nearest first: their places among ``ids``, and how far they are."""
+        return self._items.neighbors()
+
+    def codes(self) -> CodesState:
+        """Return whether the codes of the collection follow from the labels."""
+        return self._follower.state
+
+    def refit(self) -> None:
+        """Let the codes follow the labels, in the background; one fit at a time, and the newest labels win.
+
+        A hybrid hasher with the same number of bits is fitted to given and predicted labels; predicted ones count less.
+        All items get its codes in one change, each with its most likely class. With fewer than two classes, nothing
+        happens.
+        """
+        self._follower.request()
+
+    def cancel_refit(self) -> None:
+        """Cancel a refit that is waiting or running; the codes stay as they are."""
+        self._follower.cancel()
+        self._learner.stop()
+
+    def wait_for_codes(self, seconds: float | None = None) -> bool:
+        """Wait until no refit is waiting or running; return False if that took longer."""
+        return self._follower.wait(seconds)
+
+    def close(self) -> None:
+        """Stop what is running in the background; the collection stays open."""
+        self.cancel_refit()
+        self._follower.close()
+        self._learner.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _current(self) -> Moment:
+        """Return the newest state, in which labels that came from elsewhere are known."""
+        moment = self._moment
+        if self.collection.version != moment.version:
+            with self._lock:
+                if self.collection.version != self._moment.version:
+                    self._moment = self._read_moment(self._moment)
+                moment = self._moment
+        return moment
+
+    def _read_moment(self, known: Moment | None) -> Moment:
+        """Return the state that the collection holds; what is believed stays, if the labels are the known ones."""
+        # Read first: if the collection changes meanwhile, the next call reads again.
+        version = self.collection.version
+        events = tuple(read_event(text) for text in self.collection.journal(JOURNAL))
+        labels = self.collection.labels()
+        names = np.array([labels.get(item) for item in self._items.ids.tolist()], dtype=object)
+        classes = ordered_classes(events, names)
+        given = class_numbers(classes, names)
+        if known is not None and known.classes == classes and np.array_equal(known.given, given):
+            beliefs = known.beliefs
+        else:
+            beliefs = believe(self._items.graph, self._items.coordinates, given, len(classes))
+        return Moment(version, events, classes, given, barred(events, self._items.ids), beliefs)
+
+    def _relabeled(
+        self, moment: Moment, event: Answer | Undo, places: np.ndarray, labels: Sequence[Label | None]
+    ) -> Moment:
+        """Return the state after an event that gives items these labels."""
+        after = moment.after(event, self._items.ids)
+        names = moment.names(moment.given)
+        names[places] = labels
+        classes = ordered_classes(after.events, names)
+        given = class_numbers(classes, names)
+        return replace(
+            after,
+            classes=classes,
+            given=given,
+            beliefs=believe(self._items.graph, self._items.coordinates, given, len(classes)),
+        )
+
+    def _store(
+        self, successor: Moment, event: Event, ids: np.ndarray | None = None, labels: Sequence[Label | None] = ()
+    ) -> None:
+        """Store an event and its labels in one transaction, and make what follows from them the newest state."""
+        if ids is None:
+            self.collection.note(JOURNAL, event_text(event))
+        else:
+            with self.collection.noting(JOURNAL, event_text(event)):
+                self.collection.set_labels(ids, np.array(labels, dtype=object), warn_unknown=False)
+        # If another change came between, this version is not the newest one, and the next call reads again.
+        self._moment = replace(successor, events=(*successor.events[:-1], event))
+        if self.follow and ids is not None:
+            self._follower.request()
+
+    def _refit(self, report: Callable[[str], None]) -> int | None:
+        """Bring the codes up to date with the newest labels; return their version, None if there is nothing to fit."""
+        moment = self._current()
+        if len(moment.classes) < 2:
+            return None
+        current = self.collection.hasher
+        task = CodesTask.of(moment.classes, moment.given, moment.beliefs, current)
+        hybrid, packed = self._learner.learn(task, report)
+        fitted = in_place_of(current, hybrid)
+        codes = fitted.as_codes(packed)
+        report("storing")
+        if not self._stored(moment, lambda: store_codes(self.collection, fitted, self._items.ids, codes)):
+            self._follower.request()
+            return self._follower.state.version
+        return moment.version
+
+    def _stored(self, moment: Moment, store: Callable[[], None]) -> bool:
+        """Store codes, unless a class has come up since that they know nothing of: the next ones follow at once."""
+        stored = []
+
+        def store_if_current() -> None:
+            if set(self._current().classes) <= set(moment.classes):
+                store()
+                stored.append(True)
+
+        self._changing(store_if_current)
+        return bool(stored)
+
+
+def _check_some(ids: ArrayLike) -> np.ndarray:
+    chosen = check_ids(np.atleast_1d(np.asarray(ids)))
+    if not len(chosen):
+        raise ValueError("There are no ids. Give one or more.")
+    return chosen
+
+
+def _check_label(label: object) -> Label | None:
+    """Return a label as JSON holds it; refuse what cannot be one, or marks items without one elsewhere."""
+    value = label.item() if isinstance(label, np.generic) else label
+    if value is None or isinstance(value, bool) or (isinstance(value, int) and value != -1):
+        return value
+    if isinstance(value, str) and value.strip():
+        return value
+    raise ValueError(
+        f"The label is {label!r}; a label is text that is not empty, or a whole number other than -1. Give such a "
+        "label, or None to remove labels."
+    )
+
+
+def _at_once(action: Callable[[], None]) -> None:
+    action()
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    pass

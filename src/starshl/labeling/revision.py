@@ -1,0 +1,179 @@
+"""One state of a lesson, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from .._common.validation import Label
+from .active_learning import Beliefs
+from .events import Answer, Event, Skip, open_events
+
+# What a lesson tells: results of answers, predictions, and where it stands.
+
+
+class Update(NamedTuple):
+    """What an answer, a skip or an undo did.
+
+    ``n_changed`` counts the items without a given label whose prediction changed; ``ids`` are the items that were
+    answered, skipped or restored.
+    """
+
+    version: int
+    ids: list[int]
+    n_changed: int
+    seconds: float
+
+
+class ClassCount(NamedTuple):
+    """A class, how many items were given it, and for how many others it is predicted."""
+
+    label: Label
+    n_given: int
+    n_predicted: int
+
+
+class Predictions(NamedTuple):
+    """Labels of items: given or predicted, None where nothing is known, and how sure they are (1 if given)."""
+
+    ids: np.ndarray
+    labels: list[Label | None]
+    confidences: np.ndarray
+    given: np.ndarray
+
+
+class Suspect(NamedTuple):
+    """An item whose given label the other labels speak against; ``confidence`` is that of ``predicted``."""
+
+    id: int
+    label: Label
+    predicted: Label
+    confidence: float
+
+
+class ItemMap(NamedTuple):
+    """Places of items in the unit square, float32; items near each other are similar."""
+
+    ids: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+
+
+class LessonState(NamedTuple):
+    """Where a lesson stands; ``mean_confidence`` estimates the share of labels that are right."""
+
+    version: int
+    n_items: int
+    n_given: int
+    n_skipped: int
+    classes: list[ClassCount]
+    mean_confidence: float
+    can_undo: bool
+
+
+# Probability of another class from which a label is suspected. Proposed items lie between classes, where the other
+# labels often guess wrong, but seldom surely. A lower value finds more wrong labels and doubts more right ones.
+_SUSPICION = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Never changed afterward, so that threads may read it while others make the next one.
+
+    Parameters
+    ----------
+    version : that of the collection whose labels these are
+    events : all that ever happened, undone or not
+    classes : in the order in which answers first named them, then those from elsewhere
+    given : int array of shape (n_items,), places among the classes, -1 for none
+    barred : bool array of shape (n_items,), skipped items
+    beliefs : what is believed of all items
+    """
+
+    version: int
+    events: tuple[Event, ...]
+    classes: tuple[Label, ...]
+    given: np.ndarray
+    barred: np.ndarray
+    beliefs: Beliefs
+
+    def after(self, event: Event, ids: np.ndarray) -> Moment:
+        """Return the state after an event that changes no label; ``ids`` are those of all items."""
+        events = (*self.events, event)
+        return replace(self, version=self.version + 1, events=events, barred=barred(events, ids))
+
+    def name(self, number: int) -> Label | None:
+        """Return a class by its place, None for -1."""
+        return None if number < 0 else self.classes[number]
+
+    def names(self, numbers: np.ndarray) -> np.ndarray:
+        """Return classes by their places in an array of objects, None for -1."""
+        return np.array([*self.classes, None], dtype=object)[numbers]
+
+    def state(self) -> LessonState:
+        """Return what users see of it."""
+        n_classes = len(self.classes)
+        given = np.bincount(self.given[self.given >= 0], minlength=n_classes)
+        believed = np.bincount(self.beliefs.index[self.beliefs.index >= 0], minlength=n_classes)
+        counts = [
+            ClassCount(label, int(given[number]), int(believed[number] - given[number]))
+            for number, label in enumerate(self.classes)
+        ]
+        return LessonState(
+            version=self.version,
+            n_items=len(self.given),
+            n_given=int(given.sum()),
+            n_skipped=int(self.barred.sum()),
+            classes=counts,
+            mean_confidence=float(self.beliefs.confidences.mean()),
+            can_undo=bool(open_events(self.events)),
+        )
+
+    def suspects(self, ids: np.ndarray, n: int) -> list[Suspect]:
+        """Return items whose given label does not fit the others; the only label of a class is not suspected."""
+        without, labeled = self.beliefs.without_own, np.flatnonzero(self.given >= 0)
+        if without.shape[1] < 2:
+            return []
+        own, best, rows = self.given[labeled], without.argmax(axis=1), np.arange(len(labeled))
+        is_only = np.bincount(own, minlength=len(self.classes))[own] == 1
+        doubt = np.where((best == own) | is_only, 0.0, without.max(axis=1) - without[rows, own])
+        doubt[without.max(axis=1) < _SUSPICION] = 0.0
+        return [
+            Suspect(
+                int(ids[labeled[row]]),
+                self.classes[own[row]],
+                self.classes[best[row]],
+                float(without[row, best[row]]),
+            )
+            for row in np.argsort(-doubt, kind="stable")[:n].tolist()
+            if doubt[row] > 0
+        ]
+
+
+def barred(events: Sequence[Event], ids: np.ndarray) -> np.ndarray:
+    """Return which items were skipped."""
+    skipped = [item for _, event in open_events(events) if isinstance(event, Skip) for item in event.ids]
+    return np.isin(ids, np.array(skipped, np.int64))
+
+
+def class_numbers(classes: Sequence[Label], names: np.ndarray) -> np.ndarray:
+    """Return the place of each name among the classes, -1 for None."""
+    place = {None: -1} | {label: number for number, label in enumerate(classes)}
+    return np.array([place[name] for name in names.tolist()], np.int64)
+
+
+def n_changed(before: Moment, after: Moment) -> int:
+    """Return how many items without a given label are believed to be of another class than before."""
+    differ = before.names(before.beliefs.index) != after.names(after.beliefs.index)
+    return int(np.sum(differ & (after.given < 0)))
+
+
+def ordered_classes(events: Sequence[Event], names: np.ndarray) -> tuple[Label, ...]:
+    """Return the classes of items in the order in which answers named them, then those from elsewhere."""
+    present = set(names.tolist()) - {None}
+    answered = [event.label for _, event in open_events(events) if isinstance(event, Answer)]
+    named = [label for label in dict.fromkeys(answered) if label in present]
+    return (*named, *sorted(present - set(named), key=str))

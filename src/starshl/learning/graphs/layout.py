@@ -1,0 +1,118 @@
+"""A map of items: points in the plane, in which the neighbors of a graph stay close."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..._common.threads import run_all, tiles, using_threads
+from ..._common.validation import check_integer, check_n_jobs
+from ..linalg import positive_peaks
+from ._graph_loops import move_points
+from .neighbor_graph import NeighborGraph
+
+# 1 / (1 + a d^2b) with these falls off from a distance of .1 on, as in the defaults of UMAP.
+_STEEPNESS, _POWER = 1.577, 0.895
+_N_REPELLING = 8  # points drawn per step; fewer are noisier, more take longer
+_REPULSION = 5.0  # of all repelling points together, in units of the attraction of all neighbors
+_N_STEPS = 300  # two seconds for 10,000 points
+_FIRST_WIDTH = 10.0  # of the start, in the distances of the curve above
+_TILE = 4096  # fixed, so that threads do not change the map
+_JITTER = 1e-3  # of the width: parts points that coincide, and is too small to see
+
+
+def map_items(
+    graph: NeighborGraph,
+    start: np.ndarray,
+    *,
+    n_steps: int = _N_STEPS,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> np.ndarray:
+    r"""Return a place in the unit square for each row of a graph, float32 of shape (n_rows, 2).
+
+    Places minimize the cross-entropy of UMAP (McInnes et al. 2018) between the weights of the graph and
+    :math:`1 / (1 + a d^{2b})`, by steps in which all points move at once. The same seed gives the same map for any
+    number of threads. 300 steps of 10,000 points take two seconds on one core.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+    start : array of shape (n_rows, 2)
+        Where points begin, such as their first two principal components.
+    n_steps : int, default=300
+    seed : int, default=0
+        Draws the points that repel each other.
+    n_jobs : int, default=None
+        Number of threads.
+    """
+    n_steps = check_integer(n_steps, "n_steps", low=1)
+    points = _started(start, graph.n_rows, seed)
+    weights = graph.weights
+    edges = weights.data, weights.indices.astype(np.int64), weights.indptr.astype(np.int64)
+    other = np.empty_like(points)
+    with using_threads(check_n_jobs(n_jobs)):
+        for number in range(n_steps):
+            settings = _STEEPNESS, _POWER, _N_REPELLING, _REPULSION, 1.0 - number / n_steps, seed * n_steps + number
+            run_all(
+                [
+                    partial(move_points, points, *edges, *settings, tile.start, tile.stop, other)
+                    for tile in tiles(graph.n_rows, _TILE)
+                ]
+            )
+            points, other = other, points
+    return in_unit_square(points)
+
+
+def in_unit_square(points: np.ndarray) -> np.ndarray:
+    """Return points moved and scaled, the same in both directions, so that they just fit into the unit square."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    width = float((high - low).max()) or 1.0
+    return (0.5 + (points - (low + high) / 2) / width).astype(np.float32)
+
+
+def _started(start: np.ndarray, n_rows: int, seed: int) -> np.ndarray:
+    """Return where points begin: within a fixed width, and no two of them at the same place."""
+    places = np.asarray(start, dtype=np.float64)
+    if places.shape != (n_rows, 2) or not np.isfinite(places).all():
+        raise ValueError(
+            f"start has shape {places.shape}, or holds NaN or infinity; it must be ({n_rows}, 2), a place for each row "
+            "of the graph."
+        )
+    jitter = np.random.RandomState(seed).uniform(-_JITTER, _JITTER, places.shape)
+    return _FIRST_WIDTH * (in_unit_square(places) - 0.5 + jitter)
+
+
+# A map of codewords: points in the plane whose distances are about their Hamming distances.
+
+
+def map_codewords(words: ArrayLike) -> np.ndarray:
+    """Return a place in the unit square for each codeword, float32 of shape (n_words, 2).
+
+    Classical multidimensional scaling of Hamming distances. Between rows of -1 and +1 these are a quarter of the
+    squared Euclidean distances, so the places are the first two principal components of the words.
+
+    Parameters
+    ----------
+    words : array of -1 and +1 of shape (n_words, n_bits)
+
+    Examples
+    --------
+    >>> places = map_codewords([[1, 1, 1, 1], [1, 1, 1, -1], [-1, -1, -1, -1]])
+    >>> np.linalg.norm(places[0] - places[1]) < np.linalg.norm(places[0] - places[2])
+    np.True_
+    """
+    signs = np.asarray(words, dtype=np.float64)
+    if signs.ndim != 2 or 0 in signs.shape or not np.isin(signs, (-1, 1)).all():
+        raise ValueError(
+            f"words has shape {signs.shape}, or entries other than -1 and +1; it must be (n_words, n_bits), with one "
+            "word and one bit or more."
+        )
+    centered = signs - signs.mean(axis=0)
+    left, singular, _ = np.linalg.svd(centered, full_matrices=False)
+    places = np.zeros((len(signs), 2))
+    n_axes = min(2, len(singular))
+    places[:, :n_axes] = (positive_peaks(left[:, :n_axes].T) * singular[:n_axes, None]).T
+    return in_unit_square(places)

@@ -1,0 +1,359 @@
+"""Do many runs, each of them once, several at a time.
+
+Runs of one group, such as the code lengths of one method on the same rows, are done one after the other by the same
+process, which computes what they have in common once.
+
+Every run goes to its own record, which is complete or absent, and then to a line of the summaries; a kill at any
+point loses no more than the runs in progress. Workers are processes: if the system ends one, for example for lack of
+memory, only its run is lost.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Protocol
+
+from joblib import effective_n_jobs
+
+from .._common.memory import available_bytes
+from .._common.shared_work import SharedWork, sharing_work
+from .._common.threads import single_threaded_blas
+from ..exceptions import RecordFormatError
+from .records import Record, RecordFolder, RunKey
+from .summaries import RunSummary, SummaryFolder, summarize_record
+
+# Estimate the time left from what was done so far and how much work each task is expected to be.
+
+Kind = tuple[Hashable, ...]
+
+
+class Clock:
+    """Estimates the time left of tasks, from the pace of those that are done.
+
+    Parameters
+    ----------
+    efforts : mapping of the name of each task to (kind, effort)
+        Efforts are expected seconds on some machine; only their ratios matter. A kind is a tuple that goes from the
+        general to the special. Tasks go on at the pace of those whose kinds begin like theirs for longest.
+    n_workers : int, default=1
+
+    Examples
+    --------
+    >>> clock = Clock({"a": (("lsh",), 1.0), "b": (("lsh",), 3.0), "c": (("ksh",), 10.0)})
+    >>> clock.note("a", 2.0)
+    >>> clock.seconds_left()
+    26.0
+    """
+
+    def __init__(self, efforts: Mapping[str, tuple[Kind, float]], n_workers: int = 1):
+        self._left = dict(efforts)
+        self._n_workers = n_workers
+        # Seconds and effort of what is done, by every beginning of a kind.
+        self._done: dict[Kind, tuple[float, float]] = {}
+
+    def note(self, task: str, seconds: float) -> None:
+        """Take a task for done."""
+        kind, effort = self._left.pop(task)
+        for beginning in _beginnings(kind):
+            known = self._done.get(beginning, (0.0, 0.0))
+            self._done[beginning] = (known[0] + seconds, known[1] + effort)
+
+    def seconds_left(self) -> float:
+        """Return the time that the other tasks will take, zero before any is done."""
+        total = sum(effort * self._pace(kind) for kind, effort in self._left.values())
+        return total / max(1, min(self._n_workers, len(self._left)))
+
+    def _pace(self, kind: Kind) -> float:
+        for beginning in _beginnings(kind):
+            seconds, effort = self._done.get(beginning, (0.0, 0.0))
+            if effort:
+                return seconds / effort
+        return 0.0
+
+
+def _beginnings(kind: Kind) -> list[Kind]:
+    """Return the kind itself and all that it begins with, the longest first."""
+    return [kind[:length] for length in range(len(kind), -1, -1)]
+
+
+# The kernels of 10,000 training rows and 60,000 others take 4.4 GiB. With less room, each code length would push out
+# what the next one needs.
+_SHARED_MEMORY = 0.5  # of what is free, for all workers together
+_SHARED_BYTES_ELSEWHERE = 4 << 30  # where the system does not tell what is free
+
+
+class Job(Protocol):
+    """A run to do: picklable, and the same record wherever it is performed."""
+
+    @property
+    def key(self) -> RunKey: ...
+
+    @property
+    def dataset(self) -> str: ...
+
+    @property
+    def title(self) -> str:
+        """What a progress line says."""
+        ...
+
+    @property
+    def group(self) -> tuple[object, ...]:
+        """Runs of one group have work in common."""
+        ...
+
+    def effort(self, *, first: bool) -> float:
+        """About how long it takes, in any unit that all jobs share, as the first of its group or after others."""
+        ...
+
+    @property
+    def needs_codes(self) -> bool:
+        """Whether the run needs its record: if that is missing, the run is repeated in spite of a summary."""
+        ...
+
+    def perform(self) -> Record:
+        """Do the run; a method that raises gives a failed record."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The state after a run; ``seconds_left`` is an estimate, see :class:`starshl.evaluation.clock.Clock`."""
+
+    n_done: int
+    n_total: int
+    n_failed: int
+    title: str
+    seconds_left: float
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How the runs ended.
+
+    Attributes
+    ----------
+    n_done, n_reused : int
+        Runs done now, and runs done before.
+    failed : dict
+        The message of each run that failed, by title.
+    damaged : list of str
+        Records that could not be read; their runs were done again.
+    """
+
+    n_done: int = 0
+    n_reused: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+    damaged: list[str] = field(default_factory=list)
+
+
+def execute(
+    jobs: Sequence[Job],
+    folder: RecordFolder,
+    summaries: SummaryFolder,
+    *,
+    n_jobs: int | None = None,
+    retry_failed: bool = False,
+    report: Callable[[Progress], None] = lambda progress: None,
+) -> Outcome:
+    """Do all runs that have neither a summary nor a record under their key, and add their summaries; each key once.
+
+    Parameters
+    ----------
+    jobs : sequence of Job
+    folder : RecordFolder
+    summaries : SummaryFolder
+    n_jobs : int, default=None
+        Runs at a time; None is one, within this process; -1 is as many as there are cores.
+    retry_failed : bool, default=False
+        Repeat runs that failed before.
+    report : callable, default does nothing
+        Called with a :class:`Progress` after every run.
+    """
+    outcome = Outcome()
+    pending = []
+    for job in {job.key.text: job for job in jobs}.values():
+        summary = _earlier(job, folder, summaries, outcome)
+        if summary is None or (retry_failed and not summary.record.ok):
+            pending.append(job)
+            continue
+        outcome.n_reused += 1
+        if not summary.record.ok:
+            outcome.failed[job.title] = summary.record.message
+    n_workers = min(effective_n_jobs(n_jobs), len(pending))
+    clock = Clock(_efforts(pending), max(1, n_workers))
+    run_pending = _run_here if n_workers <= 1 else _run_in_workers
+    for job, summary, seconds in run_pending(pending, folder, n_workers):
+        summaries.add(summary)
+        outcome.n_done += 1
+        if not summary.record.ok:
+            outcome.failed[job.title] = summary.record.message
+        # Loops are compiled once, so that says nothing about other runs.
+        clock.note(job.key.text, max(0.0, seconds - summary.record.seconds.get("compile", 0.0)))
+        report(Progress(outcome.n_done, len(pending), len(outcome.failed), job.title, clock.seconds_left()))
+    return outcome
+
+
+def _earlier(job: Job, folder: RecordFolder, summaries: SummaryFolder, outcome: Outcome) -> RunSummary | None:
+    """Return the summary of a finished run, made from its record if necessary; None if the run must be done."""
+    path = folder.path_of(job.key)
+    summary = summaries.get(job.key)
+    if not path.exists():
+        return None if job.needs_codes and summary is not None and summary.record.ok else summary
+    try:
+        record = folder.load(job.key)
+    except RecordFormatError:
+        outcome.damaged.append(path.relative_to(folder.path).as_posix())
+        return None
+    if summary is None:
+        summary = summarize_record(record)
+        summaries.add(summary)
+    return summary
+
+
+def _run_here(pending: Sequence[Job], folder: RecordFolder, n_workers: int) -> Iterator[tuple[Job, RunSummary, float]]:
+    performer = _Performer(folder, _bytes_to_share(n_workers))
+    for job in itertools.chain.from_iterable(_grouped(pending)):
+        start = time.perf_counter()
+        summary = performer.run_and_save(job)
+        yield job, summary, time.perf_counter() - start
+
+
+def _grouped(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Return the jobs of each group, in the order of the first of each."""
+    groups: dict[tuple[object, ...], list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(job.group, []).append(job)
+    return list(groups.values())
+
+
+def _bytes_to_share(n_workers: int) -> int:
+    """Return how much memory each worker may fill with what its runs have in common."""
+    free = available_bytes()
+    return int(_SHARED_BYTES_ELSEWHERE if free is None else _SHARED_MEMORY * free) // max(1, n_workers)
+
+
+def _efforts(jobs: Sequence[Job]) -> dict[str, tuple[tuple[object, ...], float]]:
+    """Return kind and effort of each job: a method has the same pace at all lengths and in all runs of a protocol."""
+    return {
+        job.key.text: ((job.key.protocol, job.key.method, number == 0), job.effort(first=number == 0))
+        for group in _grouped(jobs)
+        for number, job in enumerate(group)
+    }
+
+
+class _Performer:
+    """Does one run after another, and keeps what runs of one group have in common."""
+
+    def __init__(self, folder: RecordFolder, max_bytes: int):
+        self.folder = folder
+        self.group: tuple[object, ...] | None = None
+        self.work = SharedWork(max_bytes)
+
+    def run_and_save(self, job: Job) -> RunSummary:
+        if job.group != self.group:
+            self.work.clear()
+            self.group = job.group
+        with single_threaded_blas(), sharing_work(self.work):
+            record = job.perform()
+            self.folder.save(record)
+            return summarize_record(record, n_jobs=1)
+
+
+def _run_in_workers(
+    pending: Sequence[Job], folder: RecordFolder, n_workers: int
+) -> Iterator[tuple[Job, RunSummary, float]]:
+    queue = _grouped(pending)
+    max_bytes = _bytes_to_share(n_workers)
+    workers = [_Worker(folder, max_bytes) for _ in range(n_workers)]
+    try:
+        for worker in workers:
+            worker.give(queue)
+        while busy := [worker for worker in workers if worker.job is not None]:
+            for connection in wait([worker.connection for worker in busy]):
+                worker = next(worker for worker in busy if worker.connection is connection)
+                yield worker.take()
+                worker.give(queue)
+    finally:
+        for worker in workers:
+            worker.end()
+
+
+class _Worker:
+    """A process that does one run after another and is replaced if it dies."""
+
+    def __init__(self, folder: RecordFolder, max_bytes: int):
+        self.folder, self.max_bytes, self.started = folder, max_bytes, 0.0
+        self.job: Job | None = None
+        self.rest_of_group: list[Job] = []
+        self._start()
+
+    def _start(self) -> None:
+        # Forking a process whose libraries have threads may deadlock.
+        context = get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, self.folder.path, self.max_bytes), daemon=True)
+        self.process.start()
+        # Only the worker may hold its end, so that its death shows as the end of the pipe.
+        theirs.close()
+
+    def give(self, queue: list[list[Job]]) -> None:
+        """Start the next run of its group or else of the next group in the queue, if there is one."""
+        if not self.rest_of_group and queue:
+            self.rest_of_group = queue.pop(0)
+        self.job = self.rest_of_group.pop(0) if self.rest_of_group else None
+        self.started = time.perf_counter()
+        if self.job is None:
+            return
+        try:
+            self.connection.send(self.job)
+        except OSError:  # it died between two runs
+            self._replace()
+            self.connection.send(self.job)
+
+    def take(self) -> tuple[Job, RunSummary, float]:
+        """Return the run that has ended, its summary and how long it took."""
+        job = self.job
+        if job is None:
+            raise RuntimeError("This worker has no run; give it one first.")
+        try:
+            summary = self.connection.recv()
+        except (EOFError, ConnectionResetError):
+            summary = self._failure(job)
+        return job, summary, time.perf_counter() - self.started
+
+    def _failure(self, job: Job) -> RunSummary:
+        self.process.join()
+        message = f"The process of this run ended with code {self.process.exitcode}; memory may have run out."
+        self._replace()
+        with suppress(FileNotFoundError, RecordFormatError):
+            # It may have died after the run was saved.
+            if (saved := self.folder.load(job.key)).ok:
+                return summarize_record(saved)
+        record = Record(job.key, job.dataset, "failed", message)
+        self.folder.save(record)
+        return RunSummary(record)
+
+    def _replace(self) -> None:
+        self.connection.close()
+        self._start()
+
+    def end(self) -> None:
+        """End the process, whatever it is doing."""
+        self.connection.close()
+        self.process.terminate()
+        self.process.join()
+
+
+def _serve(connection: Connection, path: Path, max_bytes: int) -> None:
+    performer = _Performer(RecordFolder(path), max_bytes)
+    # The pipe closes when the process that hands out the runs ends or is killed.
+    with suppress(EOFError, ConnectionError, KeyboardInterrupt):
+        while True:
+            connection.send(performer.run_and_save(connection.recv()))

@@ -1,0 +1,235 @@
+"""The first lines of every section: which rows, where they come from, and whether everything was run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .._common.words import counted
+from ..data.datasets.registry import ENTRIES
+from ..evaluation.reports.document import Block, Section, Table, Text, listed
+from ..evaluation.reports.statistics import MIN_RUNS_FOR_INTERVAL
+from .claims import CLAIMED_ENTRY, FLAT, Verdict
+from .figures import extent_of
+from .judging import DOES_NOT_HOLD, HOLDS, HOLDS_SO_FAR, NOT_CLEAR, NOT_MEASURED
+from .lineup import LINEUP, title_of
+from .results import ProtocolResults, Results
+
+# Readers of a single table must see it there.
+UNPUBLISHED_DATA_NOTE = (
+    "(1) The paper's selection of 6,878 samples of PASCAL VOC 2007 was never published. The figures of paper-pascal07 "
+    "are for other rows; they can neither confirm nor refute the paper's."
+)
+_UNPUBLISHED_DATA_SETS = ("pascal07",)
+_TASKS = {
+    "retrieval": "retrieval",
+    "transductive": "inductive and transductive",
+    "labels": "few labels",
+    "unsupervised": "no labels",
+}
+
+
+def section_title(protocol: ProtocolResults) -> str:
+    """Return a heading, such as "usps: retrieval (reduced)"."""
+    return f"{protocol.dataset}: {_TASKS[protocol.task]}" + (" (reduced)" if protocol.reduced else "")
+
+
+def marked_name(protocol: str, dataset: str) -> str:
+    """Return the name of a protocol, with a footnote mark if the paper's rows are not available."""
+    return f"{protocol} (1)" if unpublished(dataset) else protocol
+
+
+def unpublished(dataset: str) -> bool:
+    """Tell whether the paper's own rows of a data set are not available."""
+    return dataset in _UNPUBLISHED_DATA_SETS
+
+
+def introduction(protocol: ProtocolResults, *, with_extent: bool = True) -> Text:
+    """Return what a reader of the figures must know first."""
+    lines = [extent_line(protocol)] if with_extent else []
+    # From the registry, because the file of the data set may be missing or damaged.
+    notes = [note for entry in ENTRIES if entry.name == protocol.dataset for note in entry.notes]
+    if protocol.base is not None and protocol.base.about:
+        # The notes already hold what a retrieval protocol says about its data set.
+        about = protocol.base.about.split("; ")[0] if notes and protocol.task == "retrieval" else protocol.base.about
+        lines.append(f"{about}.")
+    return Text((*lines, *notes))
+
+
+def extent_line(protocol: ProtocolResults) -> str:
+    """Say how large a protocol is and how much of it was run."""
+    sizes = f"{protocol.n_train:,} training rows, {protocol.n_query:,} queries, {counted(protocol.n_runs, 'run')}"
+    extent = completeness(protocol)
+    return f"Protocol {protocol.name}: {sizes}. {extent[:1].upper()}{extent[1:]}."
+
+
+def completeness(protocol: ProtocolResults) -> str:
+    """Say whether the whole protocol was run, or what is missing."""
+    if protocol.base is None:
+        return "not one of the named protocols"
+    missing = extent_of(protocol).missing
+    if protocol.reduced:
+        return "; ".join(
+            [f"reduced: {protocol.base.name} has {_size(protocol.base.rows.n_train)} training rows", *missing]
+        )
+    return f"partial: {'; '.join(missing)}" if missing else "complete"
+
+
+def _size(n_rows: int | None) -> str:
+    return "all" if n_rows is None else f"{n_rows:,}"
+
+
+# The first and the last sections: what was run, the claims, settings, versions, machines and failures.
+
+_DIGEST_LENGTH = 12
+# The words of verdicts, in the order in which they are counted.
+_TONES = {HOLDS: "yes", HOLDS_SO_FAR: "yes", DOES_NOT_HOLD: "no", NOT_CLEAR: "open", NOT_MEASURED: "open"}
+
+
+def what_was_run(results: Results) -> Section:
+    """Return a table of protocols and how much of each was run."""
+    rows = []
+    for protocol in results.protocols:
+        extent = extent_of(protocol)
+        planned = f"{len(extent.done):,} of {len(extent.planned):,}" if extent.planned else "-"
+        sizes = (f"{protocol.n_train:,}", f"{protocol.n_query:,}", str(protocol.n_runs), listed(protocol.lengths))
+        name = marked_name(protocol.name, protocol.dataset)
+        rows.append((name, *sizes, str(len(protocol.methods)), planned, completeness(protocol)))
+    columns = ("protocol", "training rows", "queries", "runs", "bits", "methods", "planned fits done", "extent")
+    lines = Text((*_extent_lines(results), *_record_lines(results), *_comparison_lines()))
+    blocks: list[Block] = [
+        lines,
+        Table("Protocols", columns, tuple(rows)),
+        *_footnote(protocol.dataset for protocol in results.protocols),
+    ]
+    return Section("What was run", "extent", blocks)
+
+
+def _extent_lines(results: Results) -> list[str]:
+    protocols = results.protocols
+    lines = [
+        f"{sum(len(protocol.runs) for protocol in protocols):,} finished fits (one per method, length and run), "
+        f"{len(results.failures)} failed; {results.seconds / 60:.0f} minutes of fitting and encoding in total."
+    ]
+    extents = [extent_of(protocol) for protocol in protocols]
+    done, planned = (sum(len(getattr(extent, part)) for extent in extents) for part in ("done", "planned"))
+    lines.append(f"Of the {planned:,} fits planned for these protocols, {done:,} are done.")
+    partial = sum(completeness(protocol) != "complete" for protocol in protocols)
+    if partial:
+        lines.insert(0, f"PARTIAL: {partial} of {len(protocols)} protocols were not run to their full extent.")
+    return lines
+
+
+def _record_lines(results: Results) -> list[str]:
+    """Say which runs are not counted, and which may not belong together."""
+    lines = []
+    if results.damaged:
+        lines.append(f"DAMAGED, left out because they cannot be read: {listed(results.damaged)}.")
+    if results.n_replaced:
+        n_replaced = counted(results.n_replaced, "run")
+        lines.append(f"{n_replaced} not counted: the same method, length and run number was done again later.")
+    versions = sorted({value for run_versions in results.versions for name, value in run_versions if name == "starshl"})
+    if len(versions) > 1:
+        lines.append(f"MIXED VERSIONS: the runs come from starshl {listed(versions)}.")
+    return lines
+
+
+def _comparison_lines() -> tuple[str, ...]:
+    return (
+        "Differences are paired: every method sees the same rows in the same run. Intervals are Student's, 95%, of "
+        f"{MIN_RUNS_FOR_INTERVAL} runs or more; a difference is called clear if its interval excludes zero.",
+        "Bold, places, claims and differences count only the runs that all compared methods share. Means in tables "
+        "count all runs of a method; if it has fewer than others in its column, the cell says how many.",
+    )
+
+
+def _footnote(datasets: Iterable[str]) -> list[Text]:
+    return [Text((UNPUBLISHED_DATA_NOTE,))] if any(map(unpublished, datasets)) else []
+
+
+def claims_section(verdicts: list[Verdict]) -> Section:
+    """Return the table of the paper's claims, with the protocols that each was checked on."""
+    rows, last = [], None
+    for verdict in verdicts:
+        claim = "" if verdict.claim == last else verdict.claim
+        protocol = marked_name(verdict.protocol, verdict.dataset) or "-"
+        rows.append((claim, protocol, verdict.word, verdict.figures))
+        last = verdict.claim
+    counts = ", ".join(f"{word}: {sum(verdict.word == word for verdict in verdicts)}" for word in _TONES)
+    text = Text(
+        (
+            "Claims in the experiments section of Huang et al. 2015, checked protocol by protocol; *SHL is the row "
+            f'"{title_of(CLAIMED_ENTRY)}" throughout. {counts}.',
+            'A claim "holds" only if all runs, lengths and methods that it is about are complete; until then it '
+            '"holds so far". It is "not clear" if the paired 95% interval of a difference includes zero; with fewer '
+            f"than {MIN_RUNS_FOR_INTERVAL} runs there is no interval and the sign decides.",
+            f"Figures are means over shared runs, P@10 unless stated otherwise. Flat means a loss of at most {FLAT} "
+            "from P@10 to P@50; useful means a P@10 above Euclidean search of the rows themselves and above a random "
+            "order of the database; BRE is no better if it is not above the best unsupervised method, and needs longer "
+            "codes if it gains more from them than *SHL; short is up to 10 bits.",
+            "In the paper's line-up KSH and BRE learn from 1,000 labels and *SHL from all. *SHL is therefore called "
+            "best only if it is also ahead of KSH with all labels.",
+            "Transduction is judged with both modes decoded by Hamming distance, ties at random; it has merit across a "
+            "range of lengths if it is clearly ahead at more than half of them and clearly behind at none. Accuracies "
+            "by hinge distance are given, too.",
+        )
+    )
+    table = Table("Claims", ("claim", "protocol", "verdict", "figures"), tuple(rows), n_text_columns=4, tones=_TONES)
+    footnote = _footnote(verdict.dataset for verdict in verdicts)
+    return Section("The claims of the paper", "claims", [text, table, *footnote])
+
+
+def settings_section(results: Results) -> Section:
+    """Return settings, seeds, notes, versions, machines and failures."""
+    blocks: list[Block] = [_settings_table(results), _rows_table(results), _seeds_table(results), *_places(results)]
+    if results.warnings:
+        warnings = (
+            (title_of(key), warning) for key, texts in sorted(results.warnings.items()) for warning in sorted(texts)
+        )
+        blocks.append(Table("Warnings of the methods", ("method", "warning"), tuple(warnings), n_text_columns=2))
+    if results.failures:
+        rows = tuple(
+            (f.protocol, title_of(f.method), str(f.n_bits or "-"), str(f.run), f.message) for f in results.failures
+        )
+        columns = ("protocol", "method", "bits", "run", "message")
+        blocks.append(Table("Failed runs", columns, rows, n_text_columns=5))
+    return Section("Settings, seeds, versions", "settings", blocks)
+
+
+def _settings_table(results: Results) -> Table:
+    rows = []
+    for key, by_settings in results.settings.items():
+        role, note = (LINEUP[key].role, LINEUP[key].note) if key in LINEUP else ("", "")
+        for settings, protocols in by_settings.items():
+            where = "all" if len(by_settings) == 1 else listed(protocols)
+            rows.append((title_of(key), key, role, where, settings, note))
+    columns = ("method", "key", "kind", "protocols", "settings", "note")
+    return Table("Settings other than n_bits and seed", columns, tuple(rows), n_text_columns=6)
+
+
+def _rows_table(results: Results) -> Table:
+    rows = []
+    for protocol in results.protocols:
+        keys = [run.key for run in protocol.runs if run.key is not None]
+        scaling = listed(sorted({str(key.settings.get("scaling", "-")) for key in keys}))
+        digests = sorted({(key.run, key.split_digest[:_DIGEST_LENGTH]) for key in keys})
+        rows.append((protocol.name, scaling, listed(digest for _, digest in digests)))
+    caption = f"Scaling of rows, and the first {_DIGEST_LENGTH} digits of the SHA-256 of each run's split"
+    return Table(caption, ("protocol", "scaling", "splits by run"), tuple(rows), n_text_columns=3)
+
+
+def _seeds_table(results: Results) -> Table:
+    rows = []
+    for protocol in results.protocols:
+        for method in protocol.methods:
+            seeds = {run.run: run.seed for run in protocol.runs if run.method == method}
+            rows.append((protocol.name, title_of(method), listed(seeds[run] for run in sorted(seeds))))
+    return Table("Seeds by run", ("protocol", "method", "seeds"), tuple(rows), n_text_columns=3)
+
+
+def _places(results: Results) -> list[Table]:
+    versions = tuple((name, value) for run_versions in sorted(results.versions) for name, value in run_versions)
+    machines = tuple((name, str(value)) for machine in sorted(results.machines, key=str) for name, value in machine)
+    return [
+        Table("Versions", ("software", "version"), tuple(dict.fromkeys(versions)), n_text_columns=2),
+        Table("Machines", ("part", "kind"), tuple(dict.fromkeys(machines)), n_text_columns=2),
+    ]

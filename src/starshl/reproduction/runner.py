@@ -1,0 +1,435 @@
+"""Run one method once and record what it produced, without knowing any method by name.
+
+A method that raises gives a failed record instead of an exception, so that the other runs go on.
+
+Arrays of a record, where the method can give them:
+
+====================  =================================================================================
+``database``          packed codes of the database, where labels that are known may take part
+``self_coded``        packed codes of the database from its vectors alone, if these are others
+``query``             packed codes of the queries
+``y_database``        classes, and ``y_query``, ``y_train``
+``labeled``           which database rows carried a label in training, if they are the training rows
+``predicted_query``   what ``predict`` says of the queries
+``codeword_hits``     the share of a query's nearest codewords, by Hamming distance, that stand for its class
+``hinge_query``       the class of the codeword nearest by hinge distance
+``transduced_query``  what ``transduction_`` says of queries that took part in training, unlabeled
+``transduced_train``  what ``transduction_`` says of the training rows
+``neighbor_class``    classes of the nearest database rows, nearest first
+====================  =================================================================================
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from numba.core.event import install_timer
+
+from .._common.shared_work import seconds_saved, shared
+from .._common.threads import run_all, single_threaded_blas, tiles
+from .._common.validation import check_choice, check_integer
+from .._version import __version__
+from ..codes.binary import BinaryCodes
+from ..evaluation.metrics import codeword_hits
+from ..hashers.fitting import codes_of_training_rows
+from .records import Record, RunKey
+from .splits import Split, SplitData
+
+# The codes under which rows are stored as items, with the labels that are known and without them.
+
+
+def database_codes(fitted: Any, data: SplitData, fit_on: str) -> BinaryCodes:
+    """Return the codes of the database, whose rows may be the first ones of the fit."""
+    if data.X_database is not data.X_train or fit_on == "labeled":
+        return fitted.encode_database(data.X_database, data.y_database_known)
+    return codes_of_training_rows(fitted, data.X_database, data.y_database_known)[np.arange(len(data.X_train))]
+
+
+# Measure time and peak memory of a run, and describe versions and the kind of machine, without its name.
+
+_STATUS, _CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+@dataclass(slots=True)
+class Stopwatch:
+    """Wall seconds by stage, as if each run were alone: what it shares with others counts in full.
+
+    Compiling loops happens once per machine and is counted separately, as "compile".
+    """
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Measure the block."""
+        compiling: list[float] = []
+        start = time.perf_counter() + seconds_saved()
+        try:
+            with install_timer("numba:compile", compiling.append):
+                yield
+        finally:
+            self.seconds[name] = max(0.0, time.perf_counter() - start + seconds_saved() - sum(compiling))
+            if compiling:
+                self.seconds["compile"] = self.seconds.get("compile", 0.0) + sum(compiling)
+
+
+@dataclass(slots=True)
+class PeakMemory:
+    """``peak_bytes`` is the most memory that was resident, None if the system does not report it."""
+
+    peak_bytes: int | None = None
+
+
+@contextmanager
+def peak_memory() -> Iterator[PeakMemory]:
+    """Measure the peak resident memory of this process within the block.
+
+    Linux can reset its high-water mark. Elsewhere nothing is reported: the only figure available is the peak since
+    the process started, which says nothing about this block.
+    """
+    memory = PeakMemory()
+    can_tell = _reset_high_water_mark()
+    try:
+        yield memory
+    finally:
+        if can_tell:
+            memory.peak_bytes = _high_water_mark()
+
+
+def _reset_high_water_mark() -> bool:
+    try:
+        _CLEAR_REFS.write_text("5")
+        return _high_water_mark() is not None
+    except OSError:
+        return False
+
+
+def _high_water_mark() -> int | None:
+    for line in _STATUS.read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python, this package and the libraries that decide its numbers."""
+    libraries = ("numpy", "scipy", "scikit-learn", "numba")
+    return {
+        "python": platform.python_version(),
+        "starshl": __version__,
+        **{name: version(name) for name in libraries},
+    }
+
+
+def machine() -> dict[str, str | int | None]:
+    """Return the kind of machine: system, processor, cores and memory."""
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory_bytes": _total_memory(),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or "unknown")
+
+
+def _total_memory() -> int | None:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
+
+
+Made = TypeVar("Made")
+
+
+class Classifier(Protocol):
+    """What :func:`run_classifier` asks of a method."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray | None, /) -> object: ...
+
+    def predict(self, X: np.ndarray, /) -> np.ndarray: ...
+
+
+class Encoder(Protocol):
+    """What :func:`run` asks of a method."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray | None, /) -> object: ...
+
+    def encode(self, X: np.ndarray, /) -> BinaryCodes: ...
+
+    def encode_database(self, X: np.ndarray, y: np.ndarray | None, /) -> BinaryCodes: ...
+
+
+# Called with the name of a stage, measures the block.
+Stage: TypeAlias = Callable[[str], AbstractContextManager[None]]
+TRAINING_ROWS = ("train", "labeled", "train+query")
+_QUERIES_PER_TILE = 256
+_PARAMETERS_IN_KEY = ("n_bits", "random_state")
+
+
+def planned_key(
+    split: Split,
+    scaling: str,
+    method: str,
+    n_bits: int | None = None,
+    *,
+    dtype: str = "float32",
+    fit_on: str = "train",
+    seed: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> RunKey:
+    """Return the key under which a run is recorded, to check whether it has been done already.
+
+    The seed is the split's own for the method unless one is given. ``parameters`` are those of the method, see
+    :func:`parameters_of`; other parameters make another run.
+    """
+    seed = split.seed(method) if seed is None else check_integer(seed, "seed", low=0)
+    settings = {"scaling": scaling, "dtype": dtype, "fit_on": fit_on, **(parameters or {})}
+    return RunKey(split.protocol, split.run, method, n_bits, seed, split.digest, settings)
+
+
+def run(
+    make_hasher: Callable[[int, int], Encoder],
+    data: SplitData,
+    method: str,
+    n_bits: int,
+    *,
+    fit_on: str = "train",
+    seed: int | None = None,
+) -> Record:
+    """Fit a hasher, encode database and queries, and return the record.
+
+    Parameters
+    ----------
+    make_hasher : callable (n_bits, seed) -> hasher
+    data : SplitData
+    method : str
+        Stable name under which the run is recorded: lower-case letters, digits, - and _.
+    n_bits : int
+    fit_on : {"train", "labeled", "train+query"}, default="train"
+        Rows of the fit: the training rows (unlabeled ones as -1, no y at all if none is labeled), the
+        labeled ones alone, or training rows and unlabeled queries (transduction).
+    seed : int or None, default=None
+        None: the seed of this split for this method, which no other method influences.
+
+    Examples
+    --------
+    >>> from starshl import datasets
+    >>> from starshl.baselines import LSHash
+    >>> from starshl.evaluation import protocol, run, split_data
+    >>> digits = datasets.get("digits")
+    >>> data = split_data(digits, protocol("unsupervised-digits").split(digits, 0))
+    >>> record = run(lambda n_bits, seed: LSHash(n_bits, random_state=seed), data, "lsh", 16)
+    >>> record.status, record.codes("query")
+    ('ok', BinaryCodes(497 codes of 16 bits))
+    """
+    check_choice(fit_on, "fit_on", TRAINING_ROWS)
+    n_bits = check_integer(n_bits, "n_bits", low=1)
+    seed = data.split.seed(method) if seed is None else check_integer(seed, "seed", low=0)
+    made = _made(lambda: make_hasher(n_bits, seed))
+
+    def work(stage: Stage) -> tuple[dict[str, np.ndarray], int]:
+        if isinstance(made, Exception):
+            raise made
+        X, y = _rows_to_fit(data, fit_on)
+        with stage("fit"):
+            hasher = _fitted(made, X, y)
+        with stage("encode_database"):
+            database = database_codes(hasher, data, fit_on)
+        with stage("encode_query"):
+            query = hasher.encode(data.X_query)
+        if database.n_bits != n_bits:
+            raise ValueError(f"The codes have {database.n_bits} bits; {n_bits} were requested.")
+        arrays = {"database": database.packed, "query": query.packed, "y_database": small(data.y_database)}
+        if data.y_database_known is not None:
+            self_coded = hasher.encode_database(data.X_database, None)
+            arrays |= {} if self_coded == database else {"self_coded": self_coded.packed}
+        if data.X_database is data.X_train:
+            arrays["labeled"] = data.split.labeled
+        return arrays | _predictions(hasher, data, fit_on), labels_used(hasher, y)
+
+    return _recorded(work, _key_of(data, method, n_bits, fit_on, seed, parameters_of(made)), data)
+
+
+def run_classifier(
+    make_classifier: Callable[[int], Classifier],
+    data: SplitData,
+    method: str,
+    *,
+    fit_on: str = "labeled",
+    seed: int | None = None,
+) -> Record:
+    """Fit a classifier, made by ``make_classifier(seed)``, predict the queries and return the record."""
+    check_choice(fit_on, "fit_on", TRAINING_ROWS)
+    seed = data.split.seed(method) if seed is None else check_integer(seed, "seed", low=0)
+    classifier = _made(lambda: make_classifier(seed))
+
+    def work(stage: Stage) -> tuple[dict[str, np.ndarray], int]:
+        if isinstance(classifier, Exception):
+            raise classifier
+        X, y = _rows_to_fit(data, fit_on)
+        with stage("fit"):
+            classifier.fit(X, y)
+        with stage("predict"):
+            return _predictions(classifier, data, fit_on), labels_used(classifier, y)
+
+    return _recorded(work, _key_of(data, method, None, fit_on, seed, parameters_of(classifier)), data)
+
+
+def run_float_search(data: SplitData, method: str, *, n_neighbors: int = 50, n_jobs: int | None = None) -> Record:
+    """Search the nearest database rows by Euclidean distance (ties by row) and return the record."""
+    n_neighbors = min(check_integer(n_neighbors, "n_neighbors", low=1), len(data.X_database))
+
+    def work(stage: Stage) -> tuple[dict[str, np.ndarray], int]:
+        with stage("search"):
+            nearest = _nearest_rows(data.X_query, data.X_database, n_neighbors, n_jobs)
+        return {"neighbor_class": small(data.y_database)[nearest]}, 0
+
+    return _recorded(work, _key_of(data, method, None, "none", 0, {"n_neighbors": n_neighbors}), data)
+
+
+def _fitted(hasher: Any, X: np.ndarray, y: np.ndarray | None) -> Any:
+    """Return the fitted hasher; one that can change its length takes over a fit of another length that is shared."""
+    if not hasattr(hasher, "with_bits"):
+        return hasher.fit(X, y)
+    arguments = (type(hasher), parameters_of(hasher), repr(hasher.random_state), X, y)
+    known = shared("fit", arguments, partial(hasher.fit, X, y))
+    return known if known.n_bits == hasher.n_bits else known.with_bits(hasher.n_bits)
+
+
+def _made(make: Callable[[], Made]) -> Made | Exception:
+    """Return the result of a function, or why it failed."""
+    try:
+        return make()
+    except Exception as error:
+        return error
+
+
+def _key_of(
+    data: SplitData, method: str, n_bits: int | None, fit_on: str, seed: int, parameters: Mapping[str, Any]
+) -> RunKey:
+    dtype = data.X_train.dtype.name
+    return planned_key(
+        data.split, data.scaling, method, n_bits, dtype=dtype, fit_on=fit_on, seed=seed, parameters=parameters
+    )
+
+
+def labels_used(fitted: object, y: np.ndarray | None) -> int:
+    """Return how many labels a method learned from.
+
+    A method that samples its labels says so in ``n_labeled_``; one whose ``current_facts`` say that it ignores labels
+    used none; any other used all that it was given.
+    """
+    if y is None:
+        return 0
+    if (n_labeled := getattr(fitted, "n_labeled_", None)) is not None:
+        return int(n_labeled)
+    ignores_labels = getattr(getattr(fitted, "current_facts", None), "labels", "") == "ignored"
+    return 0 if ignores_labels else int((y >= 0).sum())
+
+
+def _recorded(work: Callable[[Stage], tuple[dict[str, np.ndarray], int]], key: RunKey, data: SplitData) -> Record:
+    """Do ``work(stage)`` and record arrays, labels used, time and memory, or why it failed."""
+    stopwatch = Stopwatch()
+    status, message = "ok", ""
+    arrays: dict[str, np.ndarray] = {}
+    n_labeled: int | None = None
+    with peak_memory() as memory, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        try:
+            arrays, n_labeled = work(stopwatch.stage)
+            arrays |= {"y_query": small(data.y_query), "y_train": small(data.y_train_true)}
+        except Exception as error:
+            status, message, arrays = "failed", f"{type(error).__name__}: {error}", {}
+    return Record(
+        key=key,
+        dataset=data.split.dataset,
+        status=status,
+        message=message,
+        seconds=stopwatch.seconds,
+        peak_bytes=memory.peak_bytes,
+        n_labeled=n_labeled,
+        versions=versions(),
+        machine=machine(),
+        warnings=sorted({f"{entry.category.__name__}: {entry.message}" for entry in caught}),
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        arrays=arrays,
+    )
+
+
+def _rows_to_fit(data: SplitData, fit_on: str) -> tuple[np.ndarray, np.ndarray | None]:
+    X, y = data.X_train, data.y_train
+    if fit_on == "labeled":
+        X, y = X[data.split.labeled], y[data.split.labeled]
+    elif fit_on == "train+query":
+        X = np.concatenate([X, data.X_query])
+        y = np.concatenate([y, np.full(len(data.X_query), -1)])
+    return X, y if (y >= 0).any() else None
+
+
+def _predictions(fitted: Any, data: SplitData, fit_on: str) -> dict[str, np.ndarray]:
+    predictions = {}
+    if hasattr(fitted, "predict"):
+        predictions["predicted_query"] = small(fitted.predict(data.X_query))
+    if hasattr(fitted, "codeword_distances"):
+        nearest = fitted.codeword_distances(data.X_query, metric="hinge").argmin(axis=1)
+        predictions["hinge_query"] = small(fitted.classes_[nearest])
+        distances = fitted.codeword_distances(data.X_query)
+        predictions["codeword_hits"] = codeword_hits(distances, data.y_query, fitted.classes_)
+    if hasattr(fitted, "transduction_") and fit_on != "labeled":
+        n_train = len(data.X_train)
+        predictions["transduced_train"] = small(fitted.transduction_[:n_train])
+        if fit_on == "train+query":
+            predictions["transduced_query"] = small(fitted.transduction_[n_train:])
+    return predictions
+
+
+def small(labels: np.ndarray) -> np.ndarray:
+    """Return classes from 0 in the smallest unsigned type that holds them."""
+    labels = np.asarray(labels)
+    return labels.astype(np.min_scalar_type(int(labels.max(initial=0))))
+
+
+def parameters_of(estimator: object) -> dict[str, str]:
+    """Return all parameters of an estimator as text, defaults included, without the code length and the seed."""
+    if not hasattr(estimator, "get_params"):
+        return {}
+    parameters = estimator.get_params(deep=False)
+    return {name: repr(value) for name, value in parameters.items() if name not in _PARAMETERS_IN_KEY}
+
+
+def _nearest_rows(queries: np.ndarray, rows: np.ndarray, n_neighbors: int, n_jobs: int | None) -> np.ndarray:
+    squared = np.einsum("ij,ij->i", rows, rows)
+    nearest = np.empty((len(queries), n_neighbors), dtype=np.int64)
+
+    def search(tile: slice) -> None:
+        # Without the squared length of the query, which is the same in all its distances.
+        distances = squared[None, :] - 2.0 * (queries[tile] @ rows.T)
+        farthest = np.partition(distances, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
+        for query, row, bound in zip(range(tile.start, tile.stop), distances, farthest, strict=True):
+            near = np.flatnonzero(row <= bound)
+            nearest[query] = near[np.argsort(row[near], kind="stable")][:n_neighbors]
+
+    with single_threaded_blas():
+        run_all([partial(search, tile) for tile in tiles(len(queries), _QUERIES_PER_TILE)], n_jobs)
+    return nearest

@@ -1,0 +1,128 @@
+"""What a hasher makes of a batch of rows: codes, or predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from ..client.answers import Prediction
+from ..codes.binary import BinaryCodes
+from ..hashers.base import BaseHasher
+from ..hashers.prepared import holds_clusters, inner_hasher, kept_width, takes_cells, vector_hasher
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """What a hasher made of rows: codes, or predicted labels and perhaps probabilities."""
+
+    hasher: Any
+    codes: BinaryCodes
+    labels: Any = None
+    probabilities: Any = None
+
+    @classmethod
+    def of(cls, hasher: Any, kind: str, X: np.ndarray) -> Encoded:
+        """Encode rows as items ("database") or queries ("encode"), or predict their labels."""
+        takes_rows = hasher
+        hasher = vector_hasher(takes_rows, X)
+        if kind == "database":
+            return cls(takes_rows, hasher.encode_database(X))
+        if kind == "encode":
+            return cls(takes_rows, hasher.encode(X))
+        no_codes = BinaryCodes(np.empty((len(X), 1), np.uint8), 8)
+        probabilities = hasher.predict_proba(X) if kind == "predict_proba" else None
+        return cls(takes_rows, no_codes, np.asarray(hasher.predict(X)), probabilities)
+
+    def part(self, rows: slice) -> Encoded:
+        """Return what belongs to some of the rows."""
+        labels = None if self.labels is None else self.labels[rows]
+        probabilities = None if self.probabilities is None else self.probabilities[rows]
+        return Encoded(self.hasher, self.codes[rows], labels, probabilities)
+
+
+def can_predict(hasher: BaseHasher, method: str = "predict") -> bool:
+    """Return whether a hasher predicts labels; numbers of clusters are none."""
+    return hasattr(hasher, method) and not holds_clusters(hasher)
+
+
+def check_predicts(hasher: BaseHasher, probabilities: bool) -> None:
+    """Refuse predictions that the hasher cannot make."""
+    name = type(inner_hasher(hasher)).__name__
+    if not hasattr(hasher, "predict"):
+        raise ValueError(f"The hasher of this collection is {name}, which learns codes, not classes. Use a StarRidge.")
+    if holds_clusters(hasher):
+        raise ValueError(
+            "The codes of this collection were learned without labels: they tell clusters apart, which have no names, "
+            "so no label can be predicted. Label some items and fit again, or use a model that was fitted with labels."
+        )
+    if probabilities and not hasattr(hasher, "predict_proba"):
+        raise ValueError(
+            f"The hasher of this collection is {name}, which predicts classes without probabilities. Leave them out, "
+            "or use a StarRidge."
+        )
+
+
+def predictions(encoded: Encoded) -> Prediction:
+    """Return predicted labels as plain values."""
+    classes = None if encoded.probabilities is None else np.asarray(encoded.hasher.classes_).tolist()
+    probabilities = None if encoded.probabilities is None else encoded.probabilities.tolist()
+    return Prediction(encoded.labels.tolist(), classes, probabilities)
+
+
+# Vectors from outside: one check for all of them, before they meet vectors of other requests.
+
+# Squares of larger numbers, and their sums over many columns, might be infinite.
+LARGEST = 1e100
+_SHOWN = 20  # columns named in a message
+
+
+def n_columns(hasher: BaseHasher) -> int | None:
+    """Return how many numbers a vector has for this hasher, None if it does not take vectors."""
+    return kept_width(hasher)
+
+
+def check_vectors(vectors: Sequence[Sequence[float]] | np.ndarray, hasher: BaseHasher, name: str) -> np.ndarray:
+    """Return vectors as a matrix that this hasher can encode, or say which one it cannot; ``name`` is their name."""
+    width = n_columns(hasher)
+    if width is None:
+        raise ValueError("The hasher of this collection was not fitted on vectors, so it cannot encode these.")
+    if isinstance(vectors, np.ndarray) and vectors.dtype == object:
+        return vectors  # cells of a table, which were checked
+    for number, vector in enumerate(vectors):
+        if len(vector) != width and takes_cells(hasher):
+            example = _example(hasher)
+            sent = f"as `row` of each item: {example}" if name == "items" else f"as `rows`: [{example}]"
+            raise ValueError(
+                f"{name}[{number}] has {len(vector)} numbers. This collection takes rows of a table, {sent}. Send "
+                f"these, or prepared vectors of {width} numbers."
+            )
+        if len(vector) != width:
+            raise wrong_length(f"{name}[{number}]", len(vector), width)
+    rows = np.asarray(cast(Any, vectors), np.float64).reshape(len(vectors), width)
+    wrong = ~(np.abs(rows) <= LARGEST).all(axis=1)
+    if wrong.any():
+        raise ValueError(
+            f"{name}[{int(wrong.argmax())}] holds a number that is not finite or above {LARGEST:g} in size. Send "
+            "finite numbers of ordinary size."
+        )
+    return rows
+
+
+def _example(hasher: BaseHasher) -> str:
+    """Return how a row of a table is sent."""
+    names = [str(name) for name in getattr(hasher, "feature_names_in_", ())]
+    if not names:
+        return f"a list of {hasher.n_features_in_} values, text or numbers"
+    shown = ", ".join(f'"{each}": ...' for each in names[:_SHOWN])
+    return f"{{{shown}{', ...' if len(names) > _SHOWN else ''}}}"
+
+
+def wrong_length(name: str, length: int, width: int) -> ValueError:
+    """Return the error for a vector that has more or fewer numbers than those of a collection."""
+    return ValueError(
+        f"{name} has {length} numbers; the vectors of this collection have {width}. Send vectors made in the same way "
+        "as those it was built with."
+    )

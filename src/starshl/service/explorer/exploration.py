@@ -1,0 +1,335 @@
+"""Everything that the explore page shows about one question, gathered from the searcher."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..._common.validation import Label
+from ...client.answers import CollectionInfo
+from ...codes.binary import BinaryCodes
+from ...collection.collection import Collection
+from ...collection.explanation import Explanation
+from ...collection.items import Item
+from ...collection.search import Hit
+from ...hashers.prepared import class_names, holds_clusters, inner_hasher, without_steps
+from ..errors import UnknownError
+from ..inputs import text_vectors
+from ..requests import present_items, unknown_ids
+from ..workspace import Workshop
+from .question import Question
+from .rendering import Card, cards_of, picture_of_upload
+
+# What the hasher makes of one query: its code, the nearest codeword, likely classes, and whether it fits any.
+
+#: Of samples of known classes, about one in twenty has a novelty above it.
+STRANGE = 0.95
+_MOST_GUESSES, _LEAST_SHARE = 4, 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """A class and its probability, None if the hasher gives none."""
+
+    label: Label
+    probability: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Portrait:
+    """A query as the hasher sees it.
+
+    Attributes
+    ----------
+    bits : list of bool, the code
+    n_class_bits : int, how many of them hold the class; 0 if that is not known
+    guesses : the likeliest classes
+    novelty : float or None, the share of training rows that look more familiar; near 1, it is none of the classes
+    are_clusters : bool, whether the guesses are clusters, which no person has named
+    """
+
+    bits: list[bool]
+    n_class_bits: int
+    guesses: list[Guess]
+    novelty: float | None
+    are_clusters: bool = False
+
+
+def portrait_of(collection: Collection, vector: np.ndarray) -> Portrait:
+    """Return what the hasher of a collection makes of a vector."""
+    hasher: Any = without_steps(collection.hasher)
+    rows = np.asarray(vector)[None]
+    return Portrait(
+        bits=bits_of(hasher.encode(rows))[0],
+        n_class_bits=int(getattr(inner_hasher(hasher), "class_bits_", 0)),
+        guesses=_guesses(hasher, rows),
+        novelty=_novelty(hasher, rows),
+        are_clusters=holds_clusters(hasher),
+    )
+
+
+def bits_of(codes: BinaryCodes) -> list[list[bool]]:
+    """Return codes as booleans."""
+    return (codes.to_signs() > 0).tolist()
+
+
+def _guesses(hasher: Any, rows: np.ndarray) -> list[Guess]:
+    if hasattr(hasher, "predict_proba"):
+        shares = hasher.predict_proba(rows)[0]
+        best = [place for place in np.argsort(-shares, kind="stable")[:_MOST_GUESSES] if shares[place] >= _LEAST_SHARE]
+        classes = class_names(hasher)
+        return [Guess(classes[place], float(shares[place])) for place in best]
+    if hasattr(hasher, "predict") and len(getattr(hasher, "classes_", ())) and not holds_clusters(hasher):
+        return [Guess(np.asarray(hasher.predict(rows)).tolist()[0], None)]
+    return []
+
+
+def _novelty(hasher: Any, rows: np.ndarray) -> float | None:
+    if not hasattr(hasher, "novelty"):
+        return None
+    try:
+        return float(hasher.novelty(rows)[0])
+    except (ValueError, AttributeError):
+        return None  # a fit without labels learns nothing about strangers
+
+
+_BROWSED = 48  # items per page: a few screens on a phone
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is searched for: a stored item, an upload or a text; ``vector`` is None if vectors are not kept."""
+
+    title: str
+    picture: str | None
+    item: Item | None
+    vector: np.ndarray | None
+
+    @property
+    def label(self) -> Label | None:
+        return None if self.item is None else self.item.label
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """What one method found."""
+
+    method: str
+    about: str
+    cards: list[Card]
+    milliseconds: float
+    total: int
+
+    @property
+    def n_judged(self) -> int:
+        return sum(card.is_right is not None for card in self.cards)
+
+    @property
+    def n_right(self) -> int:
+        return sum(card.is_right is True for card in self.cards)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The codes of the query and of one hit, bit by bit, and why they match."""
+
+    card: Card
+    bits: list[bool]
+    differing: set[int]
+    explanation: Explanation | None
+
+
+@dataclass(slots=True)
+class Exploration:
+    """The contents of the page; parts that were not asked for are empty."""
+
+    info: CollectionInfo
+    question: Question
+    asked: Asked | None = None
+    rankings: list[Ranked] = field(default_factory=list)
+    portrait: Portrait | None = None
+    match: Match | None = None
+    browsed: list[Card] = field(default_factory=list)
+    next_item: int | None = None
+    preparing: Any = None
+
+    @property
+    def is_strange(self) -> bool:
+        """Whether the query looks like none of the classes."""
+        novelty = None if self.portrait is None else self.portrait.novelty
+        return novelty is not None and novelty >= STRANGE
+
+
+def browse(workshop: Workshop, question: Question) -> Exploration:
+    """List items to begin with, of those that pass the filters."""
+    info = workshop.searcher.info()
+    with workshop.searcher.opened() as collection:
+        ids = collection.find(**_filters(question, info))
+        start = 0 if question.after is None else int(np.searchsorted(ids, question.after, side="right"))
+        shown = ids[start : start + _BROWSED]
+        cards = cards_of(collection, info.name, present_items(collection, shown))
+    more = int(shown[-1]) if start + len(shown) < len(ids) else None
+    return Exploration(info, question, browsed=cards, next_item=more)
+
+
+def neighbors(workshop: Workshop, question: Question) -> Exploration:
+    """Search by the codes of the collection alone, which is fast."""
+    info = workshop.searcher.info()
+    asked = _asked(workshop, question)
+    found = _by_codes(workshop, question, info, asked)
+    return Exploration(info, question, asked, [found])
+
+
+def look_closer(workshop: Workshop, exploration: Exploration, *, again: bool = True) -> Exploration:
+    """Add the other methods, what the hasher makes of the query, and why one of the hits matches.
+
+    With ``again``, a preparation of the other methods that failed begins anew.
+    """
+    question, info, asked = exploration.question, exploration.info, exploration.asked
+    assert asked is not None
+    if asked.vector is not None:
+        with workshop.searcher.opened() as collection:
+            exploration.portrait = portrait_of(collection, asked.vector)
+        if question.radius is None:
+            exploration.rankings += _others(workshop, question, info, asked)
+            exploration.preparing = workshop.prepare_comparison(again=again)
+    exploration.match = _match(workshop, exploration)
+    return exploration
+
+
+def _asked(workshop: Workshop, question: Question) -> Asked:
+    name = workshop.searcher.name
+    if question.item is not None:
+        with workshop.searcher.opened() as collection, unknown_ids():
+            (item,) = collection.get([question.item])
+            vector = collection.vectors([item.id])[0] if collection.keeps else None
+            card = _card(collection, name, item)
+        return Asked(card.title, card.picture, item, vector)
+    if question.upload is not None:
+        upload = workshop.upload(question.upload)
+        return Asked(upload.name, picture_of_upload(upload), None, upload.vector)
+    # Not by the extractor itself, for which the text would be the path of a picture in a collection of pictures.
+    vectors = text_vectors(workshop.searcher, [question.text or ""]).result()
+    return Asked(f"“{question.text}”", None, None, vectors[0])
+
+
+def _by_codes(workshop: Workshop, question: Question, info: CollectionInfo, asked: Asked) -> Ranked:
+    about = f"{info.method}, {info.n_bits} bits"
+    return _searched(workshop, question, info, asked, "Codes", about, rescore=False if info.vectors else None)
+
+
+def _searched(
+    workshop: Workshop,
+    question: Question,
+    info: CollectionInfo,
+    asked: Asked,
+    method: str,
+    about: str,
+    *,
+    rescore: bool | None,
+) -> Ranked:
+    """Search with the collection's own hasher; a stored item is left out of its own neighbors."""
+    options = replace(question.options(info, rescore=rescore), k=question.k + (asked.item is not None))
+    started = time.perf_counter()
+    if asked.item is None:
+        assert asked.vector is not None
+        future = workshop.searcher.search(vectors=asked.vector[None].tolist(), options=options)
+    else:
+        future = workshop.searcher.search(items=[asked.item.id], options=options)
+    (found,) = future.result()
+    milliseconds = 1000 * (time.perf_counter() - started)
+    own = None if asked.item is None else asked.item.id
+    hits = [hit for hit in found.hits if hit.id != own][: question.k]
+    with workshop.searcher.opened() as collection:
+        cards = _cards(collection, info, hits, asked)
+        # It is at no distance, and so counts as near, unless a filter leaves it out.
+        counts_own = own is not None and len(collection.find(among=[own], **_filters(question, info))) > 0
+    return Ranked(method, about, cards, milliseconds, found.total - counts_own)
+
+
+def _others(workshop: Workshop, question: Question, info: CollectionInfo, asked: Asked) -> list[Ranked]:
+    """Search with rescoring, by exact distances, and by the codes of another method."""
+    about = "the codes choose candidates, their vectors decide"
+    if info.method == "HybridHasher":
+        about += "; the likely class comes first"
+    found = [_searched(workshop, question, info, asked, "Codes, then vectors", about, rescore=True)]
+    if not workshop.side_by_side.is_ready:
+        return found
+    assert asked.vector is not None
+    is_filtered = question.labels or question.fields
+    with workshop.searcher.opened() as collection:
+        among = None
+        if is_filtered:
+            among = collection.find(**_filters(question, info))
+        for ranking in workshop.side_by_side.search(asked.vector, question.k + 1, among):
+            own = None if asked.item is None else asked.item.id
+            ids = [item for item in ranking.ids if item != own][: question.k]
+            cards = _cards(collection, info, present_items(collection, ids), asked)
+            found.append(Ranked(ranking.method, ranking.about, cards, ranking.milliseconds, len(cards)))
+    return found
+
+
+def _filters(question: Question, info: CollectionInfo) -> dict[str, Any]:
+    """Return which items may be found, as a collection takes it."""
+    return {"where": question.where(info) or None, "labels": list(question.wanted_labels(info)) or None}
+
+
+def _cards(collection: Collection, info: CollectionInfo, hits: Sequence[Hit | Item], asked: Asked) -> list[Card]:
+    notes = [_distance(hit) if isinstance(hit, Hit) else "" for hit in hits]
+    return cards_of(collection, info.name, hits, asked=asked.label, notes=notes)
+
+
+def _card(collection: Collection, name: str, item: Item, asked: Label | None = None) -> Card:
+    """Return the card of one item; raise KeyError if it was removed since it was read."""
+    cards = cards_of(collection, name, [item], asked=asked)
+    if not cards:
+        raise KeyError(f"The id {item.id} is not in the collection.")
+    return cards[0]
+
+
+def _distance(hit: Hit) -> str:
+    if hit.rescored is not None:
+        return f"{hit.rescored:.3g}"
+    return f"{hit.distance:.3g}" if isinstance(hit.distance, float) else f"{hit.distance} bits"
+
+
+def _match(workshop: Workshop, exploration: Exploration) -> Match | None:
+    """Compare the query with the hit that was asked for, or with the nearest one."""
+    cards = exploration.rankings[0].cards
+    wanted = exploration.question.hit
+    if wanted is None:
+        if not cards:
+            return None
+        wanted = cards[0].id
+    try:
+        with workshop.searcher.opened() as collection:
+            return _compared(collection, exploration, wanted)
+    except KeyError as error:
+        # If nobody has asked for it, an item that was removed since it was found is left out.
+        if exploration.question.hit is None:
+            return None
+        raise UnknownError(str(error.args[0])) from error
+
+
+def _compared(collection: Collection, exploration: Exploration, wanted: int) -> Match:
+    asked = exploration.asked
+    assert asked is not None
+    card = _card(collection, exploration.info.name, collection.get([wanted])[0], asked.label)
+    (bits,) = bits_of(collection.codes([wanted]))
+    explanation = None if asked.vector is None else collection.explain(asked.vector[None], [wanted])[0]
+    own = _own_bits(collection, exploration)
+    differing = {place for place, (one, other) in enumerate(zip(own, bits, strict=True)) if one != other}
+    return Match(card, bits, differing, explanation)
+
+
+def _own_bits(collection: Collection, exploration: Exploration) -> list[bool]:
+    if exploration.portrait is not None:
+        return exploration.portrait.bits
+    asked = exploration.asked
+    assert asked is not None
+    assert asked.item is not None
+    return bits_of(collection.codes([asked.item.id]))[0]

@@ -1,0 +1,90 @@
+"""Labels, items, the model and the whole collection as files to download."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from fastapi import APIRouter
+from fastapi.responses import FileResponse, Response
+from starlette.background import BackgroundTask
+
+from ...labeling.export import export_atlas, export_labels
+from ...labeling.lesson import Lesson
+from ..errors import ConflictError, UnknownError
+from ..http.dependencies import InCollection, TheService, in_thread
+from ..snapshots import write_archive
+from ..workspace import Workshop
+
+# What can be taken away from a lesson: labels, items for other viewers, the model, the whole collection.
+
+_SECONDS_TO_FOLLOW = 60  # until the snapshot is taken with the codes as they are
+
+
+def _lesson(workshop: Workshop) -> Lesson:
+    lesson = workshop.lesson()
+    if lesson is None:
+        raise ConflictError("This file comes from a lesson, which is not prepared yet. Open the page Teach first.")
+    return lesson
+
+
+def _labels(workshop: Workshop, path: Path) -> None:
+    export_labels(_lesson(workshop), path)
+
+
+def _items(workshop: Workshop, path: Path) -> None:
+    export_atlas(_lesson(workshop), path)
+
+
+def _model(workshop: Workshop, path: Path) -> None:
+    with workshop.searcher.opened() as collection:
+        collection.hasher.save(path)
+
+
+def _collection(workshop: Workshop, path: Path) -> None:
+    lesson = workshop.lesson()
+    if lesson is not None:
+        # Before it is this one's turn to write: the codes that follow the labels wait for their turn, too.
+        lesson.wait_for_codes(_SECONDS_TO_FOLLOW)
+
+    def write() -> None:
+        with workshop.searcher.opened() as collection, path.open("xb") as file:
+            write_archive(file, collection.folder)
+
+    workshop.searcher.undisturbed(write).result()
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A kind of file: what it holds, and the function that writes it."""
+
+    title: str
+    write: Callable[[Workshop, Path], None]
+
+
+#: What can be exported, by the name of the file.
+EXPORTS = {
+    "labels.csv": Export("All labels", _labels),
+    "items.parquet": Export("Items for Embedding Atlas and others", _items),
+    "model.star": Export("Model", _model),
+    "collection.tar": Export("Whole collection, as a snapshot", _collection),
+}
+routes = APIRouter(include_in_schema=False)
+
+
+@routes.get("/explore/{name}/export/{file}")
+async def export(file: str, collection: InCollection, service: TheService) -> Response:
+    """Write a file and send it."""
+    if file not in EXPORTS:
+        raise UnknownError(f"There is no file {file[:80]!r} to export; there are: {', '.join(EXPORTS)}.")
+    folder = await in_thread(tempfile.TemporaryDirectory)
+    path = Path(folder.name) / file
+    try:
+        await in_thread(EXPORTS[file].write, service.workshop(collection.name), path)
+    except BaseException:
+        await in_thread(folder.cleanup)
+        raise
+    shown = f"{collection.name}-{file}"
+    return FileResponse(path, filename=shown, background=BackgroundTask(folder.cleanup))

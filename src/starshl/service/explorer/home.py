@@ -1,0 +1,45 @@
+"""The first page: the collections, and what to do with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from ..._version import __version__
+from ...client.answers import CollectionInfo
+from ..http.dependencies import TheService, in_thread
+from ..requests import present_items
+from ..searcher import Searcher
+from .rendering import Card, cards_of, may_write, render
+
+routes = APIRouter(include_in_schema=False)
+_SHOWN = 14  # pictures of a collection, in one or two rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    info: CollectionInfo
+    cards: list[Card]
+    n_labeled: int
+    n_classes: int
+    can_teach: bool
+
+
+@routes.get("/")
+async def home(request: Request, service: TheService) -> Response:
+    """List the collections with a few of their items."""
+    shown = await in_thread(lambda: [_shown(searcher) for searcher in service.searchers.values()])
+    return render("home.html", request, collections=shown, version=__version__, may_write=may_write(request))
+
+
+def _shown(searcher: Searcher) -> _Shown:
+    info = searcher.info()
+    with searcher.opened() as collection:
+        ids = collection.ids
+        chosen = ids[np.unique(np.linspace(0, len(ids) - 1, _SHOWN).astype(int))] if len(ids) else ids
+        cards = cards_of(collection, info.name, present_items(collection, chosen))
+        counts = collection.label_counts()
+    return _Shown(info, cards, sum(counts.values()), len(counts), info.vectors is not None and info.writable)

@@ -1,0 +1,158 @@
+"""The map: all items in the plane, to look at, to select and to label; and the codewords."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, Response
+
+from ..._common.validation import Label
+from ...collection.collection import Collection
+from ...hashers.prepared import class_hasher, class_names
+from ...labeling.lesson import Lesson
+from ...learning.graphs.layout import in_unit_square, map_codewords
+from ..errors import ConflictError
+from ..http.dependencies import InCollection, TheService, in_thread
+from ..requests import present_items
+from ..searcher import Searcher
+from ..workspace import Workshop
+from .rendering import Card, cards_of, may_write, render
+
+# A map as pages draw it: places, labels and confidences of all items in compact lists, and the codewords.
+
+# Places are whole numbers up to it: finer than any screen, and short in JSON.
+_SCALE = 10_000
+_CODE_BITS = 4  # 16 colors can be told apart
+_COINCIDE, _SPREAD = 0.04, 0.045  # shares of the width of a map: nearer names cannot be read apart
+
+
+@dataclass(frozen=True, slots=True)
+class CodewordPlace:
+    """A class, where its codeword is on the map, and the class whose codeword is nearest to it."""
+
+    label: Label
+    x: float
+    y: float
+    nearest: Label | None
+    distance: int
+
+
+def item_places(lesson: Lesson, collection: Collection) -> dict[str, Any]:
+    """Return lists with one entry per item; ``label`` numbers the entries of ``labels``, -1 for none."""
+    places, found = lesson.map(), lesson.predictions()
+    labels = [each.label for each in lesson.state().classes]
+    number = {label: place for place, label in enumerate(labels)} | {None: -1}
+    first_bits = collection.codes(places.ids).to_signs()[:, :_CODE_BITS] > 0
+    return {
+        "version": lesson.version,
+        "labels": [str(label) for label in labels],
+        "ids": list(map(str, places.ids.tolist())),  # scripts hold numbers of 53 bits
+        "x": np.round(_SCALE * places.x).astype(int).tolist(),
+        "y": np.round(_SCALE * places.y).astype(int).tolist(),
+        "label": [number[label] for label in found.labels],
+        "sure": np.round(100 * np.asarray(found.confidences)).astype(int).tolist(),
+        "given": np.asarray(found.given).astype(int).tolist(),
+        "code": (first_bits @ (1 << np.arange(first_bits.shape[1]))).tolist(),
+    }
+
+
+def codeword_places(collection: Collection) -> list[CodewordPlace]:
+    """Return the places of the codewords of all classes; none if the hasher has none."""
+    inner = class_hasher(collection.hasher)
+    words, names = getattr(inner, "codewords_", None), class_names(collection.hasher)
+    if words is None or len(names) < 2 or len(words) < len(names):
+        return []
+    words = np.asarray(words)[: len(names)]
+    distances = (words[:, None] != words[None]).sum(axis=2)
+    np.fill_diagonal(distances, words.shape[1] + 1)
+    return [
+        CodewordPlace(names[row], float(x), float(y), names[int(near.argmin())], int(near.min()))
+        for row, ((x, y), near) in enumerate(zip(_apart(map_codewords(words)), distances, strict=True))
+    ]
+
+
+def _apart(places: np.ndarray) -> np.ndarray:
+    """Return places in which those that coincide stand around their common one: short words fill a plane poorly."""
+    spread = places.astype(np.float64).copy()
+    _, groups = np.unique(np.round(places / _COINCIDE), axis=0, return_inverse=True)
+    for group in np.unique(groups):
+        members = np.flatnonzero(groups == group)
+        if len(members) > 1:
+            angles = 2 * np.pi * np.arange(len(members)) / len(members)
+            radius = min(0.3, _SPREAD * len(members))
+            spread[members] += radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    return in_unit_square(spread)
+
+
+routes = APIRouter(include_in_schema=False)
+_LISTED = 100  # items in the table below the map
+_MOST_CARDS = 60  # of selected items
+
+
+@routes.get("/explore/{name}/map")
+async def show_map(request: Request, collection: InCollection, service: TheService, part: str = "") -> Response:
+    """Show the map, or how far its preparation is."""
+    workshop = service.workshop(collection.name)
+    info = await in_thread(collection.info)
+    possible = info.vectors is not None and info.n_items > 1
+    writable = info.writable and may_write(request)
+    job = await in_thread(lambda: workshop.prepare_map(again=not part)) if possible and writable else None
+    lesson = await in_thread(workshop.lesson) if job is None and possible and writable else None
+    values: dict[str, Any] = {
+        "name": collection.name,
+        "active": "map",
+        "info": info,
+        "possible": possible,
+        "writable": writable,
+        "job": job,
+        "listed": [] if lesson is None else await in_thread(_listed, collection, lesson),
+        "codewords": await in_thread(_codewords, collection),
+        "is_ready": lesson is not None,
+    }
+    return render("map/state.html" if part else "map/page.html", request, **values)
+
+
+@routes.get("/explore/{name}/map/items")
+async def map_items(collection: InCollection, service: TheService) -> Response:
+    """Return where all items are, and what is believed of them."""
+    return JSONResponse(await in_thread(_places, collection, service.workshop(collection.name)))
+
+
+@routes.get("/explore/{name}/cards")
+async def some_cards(request: Request, collection: InCollection, ids: str = "") -> Response:
+    """Return the cards of some items, as a part of a page."""
+    try:
+        chosen = sorted({int(item) for item in ids.split(",") if item})[:_MOST_CARDS]
+    except ValueError as error:
+        raise ValueError("ids holds something that is not a number. Give numbers with commas between them.") from error
+    return render("map/cards.html", request, name=collection.name, cards=await in_thread(_cards, collection, chosen))
+
+
+def _places(collection: Searcher, workshop: Workshop) -> dict[str, Any]:
+    lesson = workshop.lesson()
+    if lesson is None or workshop.prepare_map(again=False) is not None:
+        raise ConflictError("The map is not prepared yet. Reload the page and wait until it is.")
+    with collection.opened() as opened:
+        return item_places(lesson, opened)
+
+
+def _listed(collection: Searcher, lesson: Lesson) -> list[tuple[Card, Any, float]]:
+    """Return the first items with what is believed of them, for those who cannot see a map."""
+    found = lesson.predictions(lesson.ids[:_LISTED])
+    ids = found.ids.tolist()
+    cards = {card.id: card for card in _cards(collection, ids)}
+    rows = zip(ids, found.labels, found.confidences.tolist(), strict=True)
+    return [(cards[item], label, confidence) for item, label, confidence in rows if item in cards]
+
+
+def _cards(collection: Searcher, ids: list[int]) -> list[Card]:
+    with collection.opened() as opened:
+        return cards_of(opened, collection.name, present_items(opened, ids)) if ids else []
+
+
+def _codewords(collection: Searcher) -> Any:
+    with collection.opened() as opened:
+        return codeword_places(opened)

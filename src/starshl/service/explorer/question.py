@@ -1,0 +1,146 @@
+"""What a visitor asks for, as the query of an address: every search can be shared as a link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.datastructures import QueryParams
+
+from ..._common.validation import Label
+from ...client.answers import CollectionInfo
+from ...collection.items import label_from_text
+from ..requests import SearchOptions
+
+MOST_NEIGHBORS = 100
+_USUAL_NEIGHBORS = 10
+_FIELD = "field."
+_BOUNDS = {None: "=", "min": ">=", "max": "<="}
+_READERS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "int": (int, "whole numbers"),
+    "float": (float, "numbers"),
+    "bool": ({"true": True, "false": False}.__getitem__, "true or false"),
+}
+_LARGEST_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A search: what to search for, how many neighbors or how near, and which items may be found.
+
+    ``item``, ``text`` or ``upload`` says what to search for; all are None if nothing was asked yet. ``hit`` is the item
+    to explain. ``fields`` holds pairs of a parameter, such as "field.year.min", and its text.
+    """
+
+    item: int | None = None
+    text: str | None = None
+    upload: str | None = None
+    k: int = _USUAL_NEIGHBORS
+    radius: int | None = None
+    labels: tuple[str, ...] = ()
+    fields: tuple[tuple[str, str], ...] = ()
+    hit: int | None = None
+    after: int | None = None
+
+    @classmethod
+    def of(cls, query: QueryParams) -> Question:
+        """Read a query, or say which part of it cannot be read."""
+        fields = tuple((name, value) for name, value in query.multi_items() if name.startswith(_FIELD) and value)
+        # The radius counts only while its box is checked: a slider always has a value.
+        radius = _number(query, "radius", 0, 10_000) if query.get("within") else None
+        return cls(
+            item=_number(query, "item", -_LARGEST_ID, _LARGEST_ID),
+            text=query.get("text") or None,
+            upload=query.get("upload") or None,
+            k=_number(query, "k", 1, MOST_NEIGHBORS) or _USUAL_NEIGHBORS,
+            radius=radius,
+            labels=tuple(query.getlist("label")),
+            fields=fields,
+            hit=_number(query, "hit", -_LARGEST_ID, _LARGEST_ID),
+            after=_number(query, "after", -_LARGEST_ID, _LARGEST_ID),
+        )
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether there is something to search for."""
+        return (self.item, self.text, self.upload) != (None, None, None)
+
+    def address(self, **changes: Any) -> str:
+        """Return the query of the same search with some changes; usual values are left out."""
+        new = replace(self, **changes)
+        pairs: list[tuple[str, Any]] = [
+            (name, value)
+            for name in ("item", "text", "upload", "hit", "after")
+            if (value := getattr(new, name)) is not None
+        ]
+        pairs += [("k", new.k)] if new.k != _USUAL_NEIGHBORS else []
+        pairs += [("within", "1"), ("radius", new.radius)] if new.radius is not None else []
+        pairs += [("label", label) for label in new.labels]
+        return "?" + urlencode([*pairs, *new.fields])
+
+    def options(self, info: CollectionInfo, **others: Any) -> SearchOptions:
+        """Return the search as a searcher takes it."""
+        return SearchOptions.of(
+            k=self.k,
+            radius=self.radius,
+            labels=self.wanted_labels(info) or None,
+            where=self.where(info) or None,
+            **others,
+        )
+
+    def wanted_labels(self, info: CollectionInfo) -> tuple[Label, ...]:
+        """Return the labels to filter by, of the type that this collection has."""
+        return tuple(label_from_text(text, info.label_kind) for text in self.labels)
+
+    def where(self, info: CollectionInfo) -> dict[str, Any]:
+        """Return the filter on declared fields."""
+        found: dict[str, Any] = {}
+        for parameter, text in self.fields:
+            name, bound = _split(parameter.removeprefix(_FIELD))
+            kind = info.fields.get(name)
+            if kind is None:
+                known = ", ".join(info.fields) or "none"
+                raise ValueError(f"This collection has no field {name[:80]!r} to filter by; it has: {known}.")
+            conditions = found.setdefault(name, {})
+            conditions[_BOUNDS[bound]] = _value(name, kind, text)
+            if "=" in conditions and len(conditions) > 1:
+                raise ValueError(
+                    f"The field {name[:80]!r} is to have one value and to lie in a range. Give the value, or the "
+                    "ends of the range."
+                )
+        return found
+
+    def field_value(self, parameter: str) -> str:
+        """Return the text that was given for a field, to show it again."""
+        return dict(self.fields).get(f"{_FIELD}{parameter}", "")
+
+
+def _split(name: str) -> tuple[str, str | None]:
+    stem, _, end = name.rpartition(".")
+    return (stem, end) if stem and end in ("min", "max") else (name, None)
+
+
+def _number(query: QueryParams, name: str, low: int, high: int) -> int | None:
+    text = query.get(name, "").strip()
+    if not text:
+        return None
+    try:
+        value = int(text)
+    except ValueError:
+        value = high + 1
+    if not low <= value <= high:
+        allowed = "a whole number" if high >= _LARGEST_ID else f"a whole number from {low} to {high}"
+        raise ValueError(f"{name} is {text[:40]!r}; it must be {allowed}. Correct the address or the form.")
+    return value
+
+
+def _value(name: str, kind: str, text: str) -> Any:
+    if kind == "str":
+        return text
+    read, held = _READERS[kind]
+    try:
+        return read(text)
+    except (ValueError, KeyError) as error:
+        raise ValueError(f"{name[:80]} is {text[:40]!r}; the field holds {held}. Write one of these.") from error

@@ -1,0 +1,218 @@
+"""Templates, with escaping everywhere."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from fastapi import APIRouter, Response
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..._common.validation import Label
+from ..._common.words import counted
+from ...collection.collection import Collection
+from ...collection.items import Item
+from ...collection.search import Hit
+from ..http.problems import PROBLEM_TYPE
+from ..workspace import Upload
+
+# Style sheets and scripts, kept in memory and cached by browsers for as long as they stay the same.
+
+FOREVER = "public, max-age=31536000, immutable"
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+routes = APIRouter(include_in_schema=False)
+
+
+def _read() -> dict[str, bytes]:
+    folder = files(__package__).joinpath("static")
+    return {file.name: file.read_bytes() for file in folder.iterdir() if file.name.endswith(tuple(_TYPES))}
+
+
+_CONTENTS = _read()
+# One digest for all files: scripts import each other by relative names, which then have it, too.
+_DIGEST = hashlib.sha256(b"".join(name.encode() + _CONTENTS[name] for name in sorted(_CONTENTS))).hexdigest()[:16]
+
+
+def asset_address(name: str) -> str:
+    """Return the address of a file in ``static``, which changes whenever one of the files does."""
+    if name not in _CONTENTS:
+        raise KeyError(name)
+    return f"/static/{_DIGEST}/{name}"
+
+
+@routes.get("/static/{digest}/{name}")
+async def asset(digest: str, name: str) -> Response:
+    """Return a style sheet or a script."""
+    if name not in _CONTENTS:
+        raise HTTPException(404)
+    kind = _TYPES[name[name.rindex(".") :]]
+    # A page of an older version may still ask for its files: it gets the present ones, which must not stay.
+    cache = FOREVER if digest == _DIGEST else "no-store"
+    return Response(_CONTENTS[name], media_type=kind, headers={"Cache-Control": cache})
+
+
+def _percent(share: float) -> str:
+    """Write a share with as many digits as it deserves: 7%, 99.8%."""
+    percent = 100 * share
+    return f"{percent:.1f}%" if percent > 99 and round(percent, 1) < 100 else f"{percent:.0f}%"
+
+
+def _label(label: object) -> str:
+    return "unlabeled" if label is None else str(label).lower() if isinstance(label, bool) else str(label)
+
+
+_environment = Environment(
+    loader=PackageLoader(__package__),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_environment.globals["asset"] = asset_address
+_environment.globals["counted"] = counted
+_environment.filters |= {"percent": _percent, "label": _label}
+
+
+def render(template: str, request: Request, status: int = 200, **values: Any) -> HTMLResponse:
+    """Return a page, or the part of one that a script asks for."""
+    common = {"path": request.url.path, "has_tokens": request.app.state.has_tokens}
+    return HTMLResponse(_environment.get_template(template).render(common | values), status)
+
+
+def may_write(request: Request) -> bool:
+    """Return whether the visitor may change something, as far as tokens go."""
+    token: str = request.scope["state"].get("token", "")
+    return not request.app.state.has_tokens or token.startswith("write:")
+
+
+# Items as pages show them: a picture or a title, a label, and whether a hit is right.
+
+# Small pictures are part of the page itself: a request for each would take longer than everything else.
+_LARGEST_INLINE = 3000
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One item on a page; ``is_right`` compares its label with that of the query, None if one is not known."""
+
+    id: int
+    title: str
+    picture: str | None
+    label: Label | None
+    note: str = ""
+    is_right: bool | None = None
+
+    @property
+    def name(self) -> str:
+        """What a screen reader says."""
+        label = "" if self.label is None else f", labeled {self.label}"
+        right = {True: ", same label", False: ", another label", None: ""}[self.is_right]
+        return f"{self.title}{label}{right}"
+
+
+def cards_of(
+    collection: Collection, name: str, items: Sequence[Item | Hit], *, asked: Label | None = None, notes: Any = None
+) -> list[Card]:
+    """Return cards of items that are still there; ``asked`` is the label of the query, ``notes`` a text per item."""
+    cards = []
+    for item, note in zip(items, notes or [""] * len(items), strict=True):
+        try:
+            picture = _picture(collection, name, item.id)
+        except KeyError:
+            continue  # the item was removed since it was found
+        is_right = None if asked is None or item.label is None else item.label == asked
+        cards.append(Card(item.id, collection.title_of(item), picture, item.label, note, is_right))
+    return cards
+
+
+def picture_of_upload(upload: Upload) -> str:
+    """Return an uploaded picture as an address."""
+    return _inline(upload.preview, "image/webp")
+
+
+def _picture(collection: Collection, name: str, item: int) -> str | None:
+    preview = collection.preview(item)
+    if preview is None:
+        return None
+    if len(preview.content) <= _LARGEST_INLINE:
+        return _inline(preview.content, preview.media_type)
+    return f"/explore/{name}/pictures/{item}"
+
+
+def _inline(content: bytes, media_type: str) -> str:
+    return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
+
+
+# Problems as pages for people, where a browser asks for a page.
+
+_TITLES = {
+    401: "Log in first",
+    403: "This is not allowed",
+    404: "There is nothing here",
+    408: "That took too long",
+    409: "This does not fit what is here now",
+    413: "That is too large",
+    415: "This cannot be read",
+    422: "This cannot be used as it is",
+    429: "Too many requests at once",
+    500: "Something went wrong",
+    503: "Not right now",
+}
+
+
+class ErrorPages:
+    """Turns problem details into a page, outside of the API and only for browsers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"].startswith("/api/") or not _wants_page(scope):
+            await self._app(scope, receive, send)
+            return
+        await self._app(scope, receive, _Answer(scope, send))
+
+
+class _Answer:
+    """Passes an answer on, unless it is a problem: that is collected and sent as a page."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self._scope, self._send = scope, send
+        self._start: Message | None = None
+        self._body = b""
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and _is_problem(message):
+            self._start = message
+        elif self._start is None:
+            await self._send(message)
+        else:
+            self._body += message.get("body", b"")
+            if not message.get("more_body", False):
+                await self._send_page(self._start, json.loads(self._body))
+
+    async def _send_page(self, start: Message, problem: dict[str, Any]) -> None:
+        title = _TITLES.get(start["status"], problem["title"])
+        page = render("error.html", Request(self._scope), start["status"], problem=problem, title=title)
+        replaced = {name for name, _ in page.raw_headers}
+        kept = [(name, value) for name, value in start["headers"] if name.lower() not in replaced]
+        await self._send({**start, "headers": [*kept, *page.raw_headers]})
+        await self._send({"type": "http.response.body", "body": page.body})
+
+
+def _is_problem(message: Message) -> bool:
+    return Headers(raw=message["headers"]).get("content-type", "").startswith(PROBLEM_TYPE)
+
+
+def _wants_page(scope: Scope) -> bool:
+    return "text/html" in Headers(scope=scope).get("accept", "")

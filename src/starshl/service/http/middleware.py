@@ -1,0 +1,195 @@
+"""The outermost layer: an id and a line in the log for each request, counts and times, and no error without answer."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+import uuid
+from collections.abc import Iterable
+
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..settings import Limits
+from .metrics import Metrics
+from .problems import problem
+
+_log = logging.getLogger("starshl.web.requests")
+# Pages load nothing from other sites, run no scripts but files of this service, and are shown in no frame.
+_CAREFUL = {
+    b"cache-control": b"no-store",
+    b"content-security-policy": b"default-src 'self'; img-src 'self' data: blob:; base-uri 'none'; form-action 'self'; "
+    b"frame-ancestors 'none'",
+    b"referrer-policy": b"same-origin",
+    b"x-content-type-options": b"nosniff",
+}
+_GOOD_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class RequestContext:
+    """Gives each request an id, which the answer and the log carry; a client may choose it with X-Request-Id."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = _request_id(scope)
+        scope.setdefault("state", {})["request_id"] = request_id
+        started, status = time.perf_counter(), 0
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message = {**message, "headers": _completed(message.get("headers", ()), request_id)}
+            await send(message)
+
+        # Whoever asks for the head of an answer gets that of a GET; the server leaves the body out.
+        asked = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+        with self._metrics.in_flight.track_inprogress():
+            try:
+                await self._app(asked, receive, send_with_id)
+            except Exception as error:
+                _log.error("unexpected error", exc_info=error, extra={"fields": {"request_id": request_id}})
+                if not status:
+                    detail = "Something unexpected went wrong; the log has the details under this request_id."
+                    await problem(scope, 500, detail)(scope, receive, send_with_id)
+            finally:
+                self._record({**asked, "method": scope["method"]}, request_id, status, time.perf_counter() - started)
+
+    def _record(self, scope: Scope, request_id: str, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "unknown")
+        self._metrics.answered(scope["method"], route, status, seconds)
+        fields = {
+            "request_id": request_id,
+            "method": scope["method"],
+            # Without the query, which a client may have put anything into.
+            "path": scope["path"][:500],
+            "status": status,
+            "ms": round(1000 * seconds, 3),
+            "client": (scope.get("client") or ("",))[0],
+            "token": scope["state"].get("token", ""),
+        }
+        _log.info("request", extra={"fields": fields})
+
+
+def _completed(headers: Iterable[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:
+    """Return headers with the id, and with the careful ones of which the answer says nothing itself."""
+    given = list(headers)
+    names = {name.lower() for name, _ in given}
+    defaults = [(name, value) for name, value in _CAREFUL.items() if name not in names]
+    return [*given, *defaults, (b"x-request-id", request_id.encode())]
+
+
+def _request_id(scope: Scope) -> str:
+    for name, value in scope["headers"]:
+        if name == b"x-request-id":
+            given = value.decode("latin-1")
+            return given if _GOOD_ID.fullmatch(given) else uuid.uuid4().hex
+    return uuid.uuid4().hex
+
+
+# How much a request may send and how long it may take.
+
+_UPLOADS = re.compile(r"/api/v1/collections/[^/]+/(snapshots/[^/]+|import|model)")
+
+
+class RequestLimits:
+    """Ends requests that send too much, too slowly, or take too long, and refuses those that are too many at once."""
+
+    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+        self._app = app
+        self._limits = limits
+        self._n_requests = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if self._n_requests >= self._limits.requests_at_once:
+            busy = problem(
+                scope, 503, f"{self._n_requests} requests are running. Try again.", headers={"Retry-After": "1"}
+            )
+            await busy(scope, receive, send)
+            return
+        self._n_requests += 1
+        try:
+            await _Limited(self._app, self._limits, scope, receive, send).run()
+        finally:
+            self._n_requests -= 1
+
+
+class _Limited:
+    """One request under limits."""
+
+    def __init__(self, app: ASGIApp, limits: Limits, scope: Scope, receive: Receive, send: Send) -> None:
+        self._app, self._limits = app, limits
+        self._scope, self._receive, self._send = scope, receive, send
+        self._has_started = False
+        self._n_received = 0
+        self._is_received = False
+        is_upload = scope["method"] in ("POST", "PUT") and _UPLOADS.fullmatch(scope["path"])
+        self._most_bytes = limits.upload_bytes if is_upload else limits.body_bytes
+
+    async def run(self) -> None:
+        limits = self._limits
+        if self._announced_bytes() > self._most_bytes:
+            await self._refuse(413, self._too_large())
+            return
+        try:
+            self._began = asyncio.get_running_loop().time()
+            async with asyncio.timeout(limits.request_seconds) as self._timeout:
+                await self._app(self._scope, self._receive_some, self._send_some)
+        except TimeoutError:
+            detail = (
+                f"The request took longer than {limits.request_seconds:g} seconds. If it was a write, it may still be "
+                "stored: send it again with the same Idempotency-Key."
+            )
+            await self._refuse(503, detail)
+
+    def _announced_bytes(self) -> int:
+        for name, value in self._scope["headers"]:
+            if name == b"content-length" and value.isdigit():
+                return int(value[:20])
+        return 0
+
+    def _too_large(self) -> str:
+        return f"The body has more than {self._most_bytes} bytes, which is the limit. Send it in parts."
+
+    async def _receive_some(self) -> Message:
+        """Receive a part of the body, in time and within the limit; afterwards, wait for the end without a limit."""
+        if self._is_received:
+            return await self._receive()
+        limits, now = self._limits, asyncio.get_running_loop().time()
+        allowed = limits.body_seconds + self._n_received / limits.body_bytes_per_second
+        # The time of the body has its own limit.
+        self._timeout.reschedule(None)
+        try:
+            message = await asyncio.wait_for(self._receive(), max(0.0, self._began + allowed - now))
+        except TimeoutError as error:
+            detail = f"The body took longer than {limits.body_seconds:g} seconds. Send it faster, or in parts."
+            raise HTTPException(408, detail, {"Connection": "close"}) from error
+        self._timeout.reschedule(asyncio.get_running_loop().time() + limits.request_seconds)
+        self._n_received += len(message.get("body", b""))
+        self._is_received = not message.get("more_body", False)
+        if self._n_received > self._most_bytes:
+            raise HTTPException(413, self._too_large(), {"Connection": "close"})
+        return message
+
+    async def _send_some(self, message: Message) -> None:
+        self._has_started = True
+        await self._send(message)
+        # A long answer may take long, as long as somebody reads it.
+        self._timeout.reschedule(asyncio.get_running_loop().time() + self._limits.request_seconds)
+
+    async def _refuse(self, status: int, detail: str) -> None:
+        if self._has_started:
+            raise ConnectionError("An answer could not be finished in time.")
+        headers = {"Connection": "close"} | ({"Retry-After": "1"} if status == 503 else {})
+        await problem(self._scope, status, detail, headers=headers)(self._scope, self._receive, self._send)

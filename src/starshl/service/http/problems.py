@@ -1,0 +1,213 @@
+"""Every error as problem details, RFC 9457: what is wrong, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, get_args
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import Scope
+
+from ...exceptions import CollectionError, CollectionFormatError
+from ..errors import (
+    BusyError,
+    ConflictError,
+    KeyReusedError,
+    NotInstalledError,
+    NotWritableError,
+    ServiceError,
+    TooLargeError,
+    UnknownError,
+)
+
+# What a body may hold: the fields of the model that a route reads it into, for messages about wrong ones.
+
+_KINDS_KNOWN_FIELDS = {
+    str: "text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
+}
+
+
+def known_fields(route: Any, where: Sequence[str | int]) -> list[str]:
+    """Return the names that a body has at the place of an error, which begins with "body"; none if that is unclear."""
+    body = getattr(route, "body_field", None)
+    model = None if body is None or where[:1] != ("body",) else _model_in(body.field_info.annotation)
+    for part in where[1:-1]:
+        if model is None or isinstance(part, int):
+            continue
+        field = model.model_fields.get(part)
+        model = None if field is None else _model_in(field.annotation)
+    return [] if model is None else list(model.model_fields)
+
+
+def arrived(value: Any) -> str:
+    """Return of which kind a JSON value is."""
+    return "null" if value is None else _KINDS_KNOWN_FIELDS.get(type(value), "something else")
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    return next(_models(annotation), None)
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models(part)
+
+
+PROBLEM_TYPE = "application/problem+json"
+PROBLEM_SCHEMA = {
+    "title": "Problem",
+    "description": "What is wrong with a request, as in RFC 9457.",
+    "type": "object",
+    "required": ["type", "title", "status", "detail", "request_id"],
+    "properties": {
+        "type": {"type": "string", "description": "A short name for the kind of problem, relative to this address."},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "What arrived, what is allowed, and what to do."},
+        "request_id": {"type": "string", "description": "Use it to find the request in the log."},
+        "errors": {
+            "type": "array",
+            "description": "The parts of a request that are wrong.",
+            "items": {
+                "type": "object",
+                "properties": {"where": {"type": "string"}, "message": {"type": "string"}},
+            },
+        },
+    },
+}
+_log = logging.getLogger("starshl.web")
+_MOST_ERRORS = 20  # of one request; the first ones tell what is wrong
+_KINDS: dict[type[Exception], tuple[int, str]] = {
+    UnknownError: (404, "not-found"),
+    ConflictError: (409, "conflict"),
+    KeyReusedError: (422, "idempotency-key-reused"),
+    NotWritableError: (403, "read-only"),
+    TooLargeError: (413, "too-large"),
+    NotInstalledError: (501, "not-installed"),
+    BusyError: (503, "busy"),
+}
+_NAMES = {
+    400: "bad-request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not-found",
+    405: "method-not-allowed",
+    408: "too-slow",
+    413: "too-large",
+    415: "unsupported-media-type",
+    422: "invalid-request",
+    429: "too-many-requests",
+    500: "internal-error",
+    503: "busy",
+}
+_OF_TYPES = ("_type", "_parsing")  # what pydantic calls errors about the type of a value
+_DETAILS = {
+    404: "There is nothing at this address. GET /api/v1/openapi.json lists the addresses.",
+    405: "This address does not take this method. The header Allow names those that it takes.",
+}
+
+
+def problem(
+    scope: Scope,
+    status: int,
+    detail: str,
+    *,
+    kind: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    errors: Sequence[Mapping[str, str]] | None = None,
+) -> Response:
+    """Return problem details as a response."""
+    content: dict[str, Any] = {
+        "type": f"/problems/{kind or _NAMES.get(status, 'problem')}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "request_id": scope.get("state", {}).get("request_id", ""),
+    }
+    if errors is not None:
+        content["errors"] = list(errors)
+    return Response(json.dumps(content), status, dict(headers or {}), PROBLEM_TYPE)
+
+
+def _problem_of(scope: Scope, error: Exception) -> Response:
+    """Return the problem that an error of the library or the service stands for: what is not named is a bad value."""
+    for kind, (status, name) in _KINDS.items():
+        if isinstance(error, kind):
+            headers = {"Retry-After": "1"} if status == 503 else None
+            return problem(scope, status, str(error), kind=name, headers=headers)
+    if isinstance(error, CollectionFormatError):
+        _log.error("a collection is damaged", exc_info=error)
+        return problem(scope, 500, "The collection is damaged; the log of the service has the details.", kind="damaged")
+    if isinstance(error, CollectionError):
+        _log.error("a collection cannot be used", exc_info=error)
+        return problem(
+            scope, 503, "The collection cannot be used now; the log of the service has the details.", kind="unavailable"
+        )
+    if isinstance(error, OSError):
+        _log.error("the disk or the system failed", exc_info=error)
+        return problem(
+            scope, 503, f"The service cannot do this now ({error.strerror}). Tell its operator.", kind="disk"
+        )
+    if isinstance(error, ClientDisconnect):
+        return problem(scope, 400, "The client left before it had sent everything.")
+    return problem(scope, 422, str(error))
+
+
+def add_problem_handlers(app: FastAPI) -> None:
+    """Let an app answer every error with problem details."""
+
+    async def from_http(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        plain = error.detail == HTTPStatus(error.status_code).phrase
+        detail = _DETAILS.get(error.status_code, str(error.detail)) if plain else str(error.detail)
+        return problem(request.scope, error.status_code, detail, headers=error.headers)
+
+    async def from_validation(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return _invalid(request.scope, error)
+
+    async def from_library(request: Request, error: Exception) -> Response:
+        return _problem_of(request.scope, error)
+
+    app.add_exception_handler(HTTPException, from_http)
+    app.add_exception_handler(RequestValidationError, from_validation)
+    for kind in (ValueError, ServiceError, CollectionError, OSError, ClientDisconnect):
+        app.add_exception_handler(kind, from_library)
+
+
+def _invalid(scope: Scope, error: RequestValidationError) -> Response:
+    """Say which parts of a request are wrong, without repeating what was sent."""
+    found = error.errors()
+    errors = [
+        {"where": ".".join(str(part) for part in entry["loc"])[:200], "message": _message(entry, scope)}
+        for entry in found[:_MOST_ERRORS]
+    ]
+    first = f"{errors[0]['where']}: {errors[0]['message']}" if errors else "The request is not valid"
+    more = f" ({len(found) - 1} more)" if len(found) > 1 else ""
+    return problem(
+        scope, 422, f"{first}{more}. GET /api/v1/openapi.json describes what this address takes.", errors=errors
+    )
+
+
+def _message(entry: Mapping[str, Any], scope: Scope) -> str:
+    if entry["type"] in ("extra_forbidden", "missing"):
+        names = known_fields(scope.get("route"), entry["loc"])
+        what = "there is no such field" if entry["type"] == "extra_forbidden" else "this field is required"
+        return f"{what}; the fields here are {', '.join(names)}" if names else what
+    message = str(entry["msg"]).removeprefix("Value error, ")[:500]
+    return f"{message}, and {arrived(entry['input'])} arrived" if entry["type"].endswith(_OF_TYPES) else message

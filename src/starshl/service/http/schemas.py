@@ -1,0 +1,406 @@
+"""The shapes of requests, for checks and for OpenAPI."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, model_validator
+
+from ...client import answers
+from ...client.answers import CollectionInfo, Explanation, Job, Snapshot
+from ...codes.binary import BinaryCodes
+from ...collection.explanation import Explanation as Reasons
+from ...collection.items import Item
+from ...collection.search import Hit
+from ..requests import Filters, Found, NewItems, SearchOptions
+
+# The types that requests and answers share, with their limits.
+
+_SMALLEST_ID, _LARGEST_ID = -(2**63), 2**63 - 1
+# What one request may bring or ask for. Higher limits spare clients requests; lower ones let other requests have their
+# turn sooner, and bound the memory of an answer.
+MOST_ROWS = 10_000
+MOST_QUERIES = 1_000
+MOST_HITS = 100_000
+MOST_EXPLANATIONS = 1_000
+MOST_CONDITIONS = 500
+Id = Annotated[int, Field(ge=_SMALLEST_ID, le=_LARGEST_ID)]
+# The strict types keep true and 1 apart.
+Label = (
+    StrictBool
+    | Annotated[StrictInt, Field(ge=_SMALLEST_ID, le=_LARGEST_ID)]
+    | Annotated[StrictStr, Field(max_length=10_000)]
+)
+Text = Annotated[str, Field(max_length=100_000)]
+#: A cell of a table, null where it is empty.
+Cell = Annotated[StrictStr, Field(max_length=100_000)] | StrictInt | Annotated[float, Field(allow_inf_nan=False)] | None
+TableRow = (
+    Annotated[dict[str, Cell], Field(min_length=1, max_length=10_000)]
+    | Annotated[list[Cell], Field(min_length=1, max_length=10_000)]
+)
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Vector = Annotated[list[Number], Field(min_length=1, max_length=1_000_000)]
+Vectors = Annotated[list[Vector], Field(min_length=1, max_length=MOST_ROWS)]
+Ids = Annotated[list[Id], Field(min_length=1, max_length=MOST_ROWS)]
+Metadata = dict[str, Any]
+_CONTENTS = ("vector", "text", "row")  # what an item may be
+
+
+class Strict(BaseModel):
+    """A body with exactly these fields, of exactly these types."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class NewItem(Strict):
+    """An item to store, as a vector, a text or a row of a table; without an id, it gets the next free one."""
+
+    vector: Vector | None = None
+    text: Text | None = None
+    row: TableRow | None = None
+    id: Id | None = None
+    label: Label | None = None
+    metadata: Metadata = Field(default_factory=dict)
+    reference: Annotated[str, Field(max_length=10_000)] | None = None
+
+
+class AddRequest(Strict):
+    """Items to store, all of them or none."""
+
+    items: Annotated[list[NewItem], Field(min_length=1, max_length=MOST_ROWS)]
+
+    @model_validator(mode="after")
+    def check(self) -> Self:
+        given = {tuple(name for name in _CONTENTS if getattr(item, name) is not None) for item in self.items}
+        if given not in [{(name,)} for name in _CONTENTS]:
+            raise ValueError("give every item a vector, or every item a text, or every item a row")
+        return self
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts of the items; none if they are vectors."""
+        return [item.text for item in self.items if item.text is not None]
+
+    @property
+    def rows(self) -> list[TableRow]:
+        """The rows of a table that the items are; none if they are vectors or texts."""
+        return [item.row for item in self.items if item.row is not None]
+
+    def to_items(self, *, ids_required: bool) -> NewItems:
+        ids = [item.id for item in self.items]
+        given = [number for number in ids if number is not None]
+        if len(given) < len(ids) and (ids_required or given):
+            raise ValueError(
+                "Some items have no id. "
+                + ("Replacing items needs the id of each." if ids_required else "Give all of them ids, or none.")
+            )
+        return NewItems(
+            vectors=[item.vector for item in self.items if item.vector is not None],
+            ids=given or None,
+            labels=[item.label for item in self.items],
+            metadata=[item.metadata for item in self.items],
+            references=[item.reference for item in self.items],
+        )
+
+
+class ItemUpdate(Strict):
+    id: Id
+    metadata: Metadata
+
+
+class UpdateRequest(Strict):
+    """New metadata of items."""
+
+    items: Annotated[list[ItemUpdate], Field(min_length=1, max_length=MOST_ROWS)]
+
+
+class ItemLabel(Strict):
+    id: Id
+    label: Label | None
+
+
+class LabelsRequest(Strict):
+    """New labels of items; null takes a label away."""
+
+    items: Annotated[list[ItemLabel], Field(min_length=1, max_length=MOST_ROWS)]
+
+
+class ItemsRequest(Strict):
+    """Ids of items."""
+
+    ids: Ids
+
+
+class FilterRequest(Strict):
+    """Which items are meant: those that pass all filters, or all if there is none."""
+
+    where: Metadata | None = None
+    labels: Annotated[list[Label], Field(min_length=1, max_length=1000)] | None = None
+    among: Annotated[list[Id], Field(max_length=100_000)] | None = None
+
+    @model_validator(mode="after")
+    def check_filter(self) -> Self:
+        if self.where is not None and _n_values(self.where) > MOST_CONDITIONS:
+            raise ValueError(
+                f"a filter has up to {MOST_CONDITIONS} names and values; use `among` for long lists of ids"
+            )
+        return self
+
+    def to_filters(self) -> Filters:
+        return Filters.of(**self._filters())
+
+    def _filters(self) -> dict[str, Any]:
+        return {
+            "where": self.where,
+            "labels": None if self.labels is None else tuple(self.labels),
+            "among": None if self.among is None else tuple(self.among),
+        }
+
+
+class ListRequest(FilterRequest):
+    """Which items to list: behind the id ``after``, and up to ``limit`` of them."""
+
+    after: Id | None = None
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+
+
+class RemoveRequest(Strict):
+    """The items to remove: either ids, or a filter on metadata or labels."""
+
+    ids: Ids | None = None
+    where: Metadata | None = None
+    labels: Annotated[list[Label], Field(min_length=1, max_length=1000)] | None = None
+
+    @model_validator(mode="after")
+    def check(self) -> Self:
+        if (self.ids is None) == (self.where is None and self.labels is None):
+            raise ValueError("give either ids or a filter, which is where or labels or both")
+        return self
+
+    def to_filters(self) -> Filters:
+        return FilterRequest(where=self.where, labels=self.labels).to_filters()
+
+
+class VectorsRequest(Strict):
+    """Vectors, texts or rows of a table to encode."""
+
+    vectors: Vectors | None = None
+    texts: Annotated[list[Text], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
+    rows: Annotated[list[TableRow], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
+
+    @model_validator(mode="after")
+    def check(self) -> Self:
+        if sum(given is not None for given in (self.vectors, self.texts, self.rows)) != 1:
+            raise ValueError("give either vectors, texts or rows")
+        return self
+
+
+class PredictRequest(VectorsRequest):
+    """Vectors, texts or rows of a table to classify."""
+
+    probabilities: bool = False
+
+
+class SearchSettings(FilterRequest):
+    """How to search, and among which items."""
+
+    k: Annotated[int, Field(ge=1, le=10_000)] = 10
+    rescore: bool | None = None
+    oversample: Annotated[int, Field(ge=1, le=1000)] | None = None
+    metric: Literal["euclidean", "cosine"] | None = None
+    class_first: Annotated[int, Field(ge=0, le=10_000)] | None = None
+    reject: Annotated[float, Field(ge=0, le=1)] | None = None
+    by_scores: bool = False
+    explain: bool = False
+
+    @property
+    def n_queries(self) -> int:
+        return 1
+
+    @model_validator(mode="after")
+    def check_size(self) -> Self:
+        if self.n_queries * self.k > MOST_HITS:
+            raise ValueError(f"{self.n_queries} queries with k = {self.k} ask for more than {MOST_HITS} results")
+        if self.explain and self.n_queries * self.k > MOST_EXPLANATIONS:
+            raise ValueError(f"explanations are for up to {MOST_EXPLANATIONS:,} results at a time")
+        return self
+
+    def to_options(self) -> SearchOptions:
+        names = ("k", "rescore", "oversample", "metric", "class_first", "reject", "by_scores", "explain")
+        return SearchOptions.of(**self._filters(), **{name: getattr(self, name) for name in names})
+
+
+class SearchRequest(SearchSettings):
+    """Vectors, texts or rows of a table to search for, or ids of stored items, and how to search.
+
+    With ``radius``, all items within that Hamming distance are found, and the nearest ``k`` of them returned.
+    """
+
+    vectors: Annotated[list[Vector], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
+    items: Annotated[list[Id], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
+    texts: Annotated[list[Text], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
+    rows: Annotated[list[TableRow], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
+    radius: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.vectors or self.items or self.texts or self.rows or ())
+
+    @model_validator(mode="after")
+    def check(self) -> Self:
+        if sum(given is not None for given in (self.vectors, self.items, self.texts, self.rows)) != 1:
+            raise ValueError("give either vectors, items, texts or rows")
+        return self
+
+    def to_options(self) -> SearchOptions:
+        return replace(super().to_options(), radius=self.radius)
+
+
+class SearchesRequest(Strict):
+    """Searches with different options, answered together."""
+
+    searches: Annotated[list[SearchRequest], Field(min_length=1, max_length=100)]
+
+    @model_validator(mode="after")
+    def check(self) -> Self:
+        for most, counted in ((MOST_HITS, self.searches), (MOST_EXPLANATIONS, [s for s in self.searches if s.explain])):
+            if sum(search.n_queries * search.k for search in counted) > most:
+                raise ValueError(f"the searches ask for more than {most} results together")
+        return self
+
+
+class RecommendRequest(SearchSettings):
+    """Ids of stored items: what is found is like the first ones, and unlike the others."""
+
+    like: Annotated[list[Id], Field(min_length=1, max_length=MOST_QUERIES)]
+    unlike: Annotated[list[Id], Field(max_length=MOST_QUERIES)] = Field(default_factory=list)
+
+
+class FitRequest(Strict):
+    """A hasher to fit on the kept vectors and the labels of a collection, which it then encodes again."""
+
+    method: Annotated[str, Field(max_length=100)] = "StarRidge"
+    n_bits: Annotated[int, Field(ge=1, le=4096)] = 32
+    seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 0
+    settings: Metadata = Field(default_factory=dict)
+
+
+class FieldsRequest(Strict):
+    """Metadata fields to declare, and their types."""
+
+    fields: Annotated[dict[str, Literal["int", "float", "str", "bool"]], Field(min_length=1, max_length=100)]
+
+
+class SnapshotRequest(Strict):
+    """The name of a new snapshot; the date and the time if there is none."""
+
+    name: Annotated[str, Field(max_length=100)] | None = None
+
+
+def _n_values(value: Any) -> int:
+    """Count the names and values in a filter, which is not deep: bodies are limited to 64 levels."""
+    if isinstance(value, dict):
+        return sum(1 + _n_values(inner) for inner in value.values())
+    return sum(map(_n_values, value)) if isinstance(value, list) else 1
+
+
+# Answers that have a different form in HTTP, and how to make them from what the library returns.
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Collections:
+    version: str
+    collections: list[CollectionInfo]
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many items pass the filters; ``notes`` say how to ask more efficiently."""
+
+    count: int
+    notes: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """One result per query; ``notes`` say how to ask more efficiently."""
+
+    results: list[answers.Found]
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswers:
+    """One answer per search."""
+
+    answers: list[SearchAnswer]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Codes in hexadecimal: bit j is bit j % 8, counted from the least significant, of byte j // 8.
+
+    ``notes`` name texts without a known word.
+    """
+
+    n_bits: int
+    codes: list[str]
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotList:
+    snapshots: list[Snapshot]
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    n_items: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobList:
+    jobs: list[Job]
+
+
+def encoded_answer(codes: BinaryCodes, notes: Sequence[str] = ()) -> Encoded:
+    return Encoded(n_bits=codes.n_bits, codes=[row.tobytes().hex() for row in codes.packed], notes=list(notes))
+
+
+def item_answer(item: Item, vector: list[float] | None = None) -> answers.Item:
+    return answers.Item(**item._asdict(), vector=vector)
+
+
+def search_answer(found: Sequence[Found], notes: list[str]) -> SearchAnswer:
+    return SearchAnswer([_found_answer(each) for each in found], notes)
+
+
+def explanation_answer(reasons: Reasons) -> Explanation:
+    query, item = reasons.query_class, reasons.item_class
+    return Explanation(
+        text=str(reasons),
+        agreeing=reasons.agreeing,
+        differing=reasons.differing,
+        query_class=None if query is None else query.label,
+        item_class=None if item is None else item.label,
+        kernels=reasons.kernels,
+        views=reasons.views,
+        training_rows=reasons.training_rows,
+    )
+
+
+def _found_answer(found: Found) -> answers.Found:
+    reasons = found.explanations or [None] * len(found.hits)
+    hits = [_hit_answer(*pair) for pair in zip(found.hits, reasons, strict=True)]
+    return answers.Found(hits, found.total, found.novelty)
+
+
+def _hit_answer(hit: Hit, reasons: Reasons | None) -> answers.Hit:
+    return answers.Hit(**hit._asdict(), explanation=None if reasons is None else explanation_answer(reasons))

@@ -1,0 +1,224 @@
+"""Routes that ask questions: search, recommend, encode, predict."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import Depends, HTTPException, Query, Request
+from fastapi.responses import Response
+
+from ..._common.strict_json import parse_json
+from ..._common.validation import Label
+from ...client.answers import Prediction, Written
+from ...collection.folder import unknown_texts, unknown_texts_note
+from ...collection.items import label_from_text
+from ...collection.previews import PREVIEW_TYPES, Preview
+from ...data.features.picture_files import MEDIA_TYPES
+from ..inputs import picture_and_preview, picture_vector, preview, row_vectors, text_vectors
+from ..requests import NewItems, SearchOptions
+from ..searcher import Rows, Searcher
+from .collections import ItemId
+from .dependencies import InCollection, Key, answer, in_thread, router
+from .schemas import (
+    Encoded,
+    Id,
+    Metadata,
+    PredictRequest,
+    RecommendRequest,
+    SearchAnswer,
+    SearchAnswers,
+    SearchesRequest,
+    SearchRequest,
+    SearchSettings,
+    VectorsRequest,
+    encoded_answer,
+    search_answer,
+)
+from .schemas import (
+    Label as LabelValue,
+)
+
+routes = router("search", "/collections/{name}")
+
+
+@routes.post("/search")
+async def search(body: SearchRequest, collection: InCollection) -> SearchAnswer:
+    """Find the nearest items of vectors, of texts or of stored items."""
+    return await _searched(body, collection)
+
+
+@routes.post("/search/batch")
+async def search_together(body: SearchesRequest, collection: InCollection) -> SearchAnswers:
+    """Do several searches, each with its own options; if one of them cannot be done, none is answered."""
+    return SearchAnswers(list(await asyncio.gather(*(_searched(each, collection) for each in body.searches))))
+
+
+@routes.post("/recommend")
+async def recommend(body: RecommendRequest, collection: InCollection) -> SearchAnswer:
+    """Find what is like some stored items and unlike others, by their kept vectors; these items are left out."""
+    options = body.to_options()
+    found = await answer(await in_thread(collection.recommend, body.like, body.unlike, options))
+    return search_answer(found, await notes_about(options, collection))
+
+
+@routes.post("/encode")
+async def encode(body: VectorsRequest, collection: InCollection) -> Encoded:
+    """Encode vectors or texts as queries."""
+    vectors = await _vectors(body, collection)
+    notes = _notes_about_texts(body, vectors, "the code there says nothing about it")
+    return encoded_answer(await answer(collection.encode(vectors)), notes)
+
+
+@routes.post("/predict")
+async def predict(body: PredictRequest, collection: InCollection) -> Prediction:
+    """Predict the labels of vectors or texts, perhaps with probabilities; null for a text without a known word."""
+    vectors = await _vectors(body, collection)
+    predicted = await answer(collection.predict(vectors, probabilities=body.probabilities))
+    if body.texts is None:
+        return predicted
+    outcome = "the label there is null" + (", and the probabilities mean nothing" if body.probabilities else "")
+    labels: list[Label | None] = list(predicted.labels)
+    for place in unknown_texts(np.asarray(vectors)):
+        labels[place] = None
+    return replace(predicted, labels=labels, notes=_notes_about_texts(body, vectors, outcome))
+
+
+async def notes_about(options: SearchOptions, collection: Searcher) -> list[str]:
+    """Return the notes about filters, without a thread if there are none."""
+    if options.where is None and options.labels is None:
+        return []
+    return await in_thread(collection.notes, options)
+
+
+async def _vectors(body: VectorsRequest | SearchRequest, collection: Searcher) -> Rows:
+    if body.rows is not None:
+        return await answer(row_vectors(collection, body.rows))
+    if body.texts is not None:
+        return await answer(text_vectors(collection, body.texts))
+    assert body.vectors is not None
+    return body.vectors
+
+
+def _notes_about_texts(
+    body: VectorsRequest | SearchRequest, vectors: Rows | None, outcome: str = "what is found there means nothing"
+) -> list[str]:
+    """Return a note about texts without a known word, if there are any, that says what becomes of them."""
+    note = None if body.texts is None else unknown_texts_note(body.texts, np.asarray(vectors), outcome)
+    return [] if note is None else [note]
+
+
+async def _searched(body: SearchRequest, collection: Searcher) -> SearchAnswer:
+    options = body.to_options()
+    vectors = None if body.items is not None else await _vectors(body, collection)
+    found = await answer(collection.search(vectors, body.items, options))
+    return search_answer(found, _notes_about_texts(body, vectors) + await notes_about(options, collection))
+
+
+# Routes for pictures: search by one that is sent, encode, classify or store it, and see the previews of items.
+
+raw_routes = router("pictures", "/collections/{name}")
+_FILE: dict[str, Any] = {name: {"schema": {"type": "string", "format": "binary"}} for name in MEDIA_TYPES}
+_TAKES_PICTURE: dict[str, Any] = {"requestBody": {"required": True, "content": _FILE}}
+
+
+async def _picture(request: Request) -> bytes:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in MEDIA_TYPES:
+        given = f"has the type {kind[:80]!r}" if kind else "does not say what type it has"
+        raise HTTPException(
+            415,
+            f"The body {given}. Send a picture with the header Content-Type: {', '.join(MEDIA_TYPES[:-1])} or "
+            f"{MEDIA_TYPES[-1]}.",
+        )
+    return await request.body()
+
+
+Picture = Annotated[bytes, Depends(_picture)]
+
+
+@raw_routes.post("/search/picture", openapi_extra=_TAKES_PICTURE)
+async def search_by_picture(
+    picture: Picture,
+    collection: InCollection,
+    k: Annotated[int, Query(ge=1, le=10_000, description="How many items to find.")] = 10,
+    labels: Annotated[list[str] | None, Query(max_length=1000, description="Only items with these labels.")] = None,
+    where: Annotated[str | None, Query(max_length=10_000, description="A filter on metadata, as JSON.")] = None,
+    radius: Annotated[int | None, Query(ge=0, le=1_000_000, description="Only items within this distance.")] = None,
+    rescore: Annotated[bool | None, Query(description="Compare kept vectors.")] = None,
+    explain: Annotated[bool, Query(description="Say why items match.")] = False,
+) -> SearchAnswer:
+    """Find the nearest items of a picture, which is the body: a JPEG, PNG, WebP, GIF, BMP or TIFF file."""
+    wanted = None if labels is None else await in_thread(_labels, collection, labels)
+    settings = SearchSettings(k=k, labels=wanted, where=_read_object("where", where), rescore=rescore, explain=explain)
+    options = replace(settings.to_options(), radius=radius)
+    vectors = await answer(picture_vector(collection, picture))
+    found = await answer(collection.search(vectors, options=options))
+    return search_answer(found, await notes_about(options, collection))
+
+
+@raw_routes.post("/encode/picture", openapi_extra=_TAKES_PICTURE)
+async def encode_picture(picture: Picture, collection: InCollection) -> Encoded:
+    """Encode a picture, which is the body, as a query."""
+    vectors = await answer(picture_vector(collection, picture))
+    return encoded_answer(await answer(collection.encode(vectors)))
+
+
+@raw_routes.post("/predict/picture", openapi_extra=_TAKES_PICTURE)
+async def predict_picture(
+    picture: Picture,
+    collection: InCollection,
+    probabilities: Annotated[bool, Query(description="Return the probability of every class, too.")] = False,
+) -> Prediction:
+    """Predict the label of a picture, which is the body."""
+    vectors = await answer(picture_vector(collection, picture))
+    return await answer(collection.predict(vectors, probabilities=probabilities))
+
+
+@raw_routes.post("/items/picture", status_code=201, openapi_extra=_TAKES_PICTURE)
+async def add_picture(
+    picture: Picture,
+    collection: InCollection,
+    key: Key,
+    id: Annotated[Id | None, Query(description="The id of the new item; the next free one if there is none.")] = None,
+    label: Annotated[str | None, Query(max_length=10_000, description="The label of the item.")] = None,
+    metadata: Annotated[str | None, Query(max_length=10_000, description="Metadata, as a JSON object.")] = None,
+    reference: Annotated[str | None, Query(max_length=10_000, description="Where the picture is.")] = None,
+) -> Written:
+    """Store a picture, which is the body, as a new item, together with its preview."""
+    collection.check_writable()
+    known = [None] if label is None else await in_thread(_labels, collection, [label])
+    described = _read_object("metadata", metadata) or {}
+    vectors, small = await answer(picture_and_preview(collection, picture))
+    items = NewItems(vectors, None if id is None else [id], known, [described], [reference], [small])
+    return await answer(await in_thread(collection.add, items, key))
+
+
+@raw_routes.get(
+    "/items/{item}/preview",
+    response_class=Response,
+    responses={200: {"description": "A small picture", "content": {name: _FILE[name] for name in PREVIEW_TYPES}}},
+)
+async def get_preview(item: ItemId, collection: InCollection) -> Response:
+    """Return the small picture of an item."""
+    return preview_answer(await in_thread(preview, collection, item))
+
+
+def preview_answer(found: Preview) -> Response:
+    """Return a preview as an answer; nothing in it may run, whatever a browser takes it for."""
+    headers = {"Content-Security-Policy": "default-src 'none'", "Cache-Control": "private, max-age=60"}
+    return Response(found.content, media_type=found.media_type, headers=headers)
+
+
+def _labels(collection: Searcher, texts: list[str]) -> list[LabelValue]:
+    with collection.opened() as opened:
+        return [label_from_text(text, opened.label_kind) for text in texts]
+
+
+def _read_object(name: str, text: str | None) -> Metadata | None:
+    found = None if text is None else parse_json(text)
+    if found is not None and not isinstance(found, dict):
+        raise ValueError(f"{name} is {str(text)[:80]!r}; it must be a JSON object, such as " + '{"price": {"<": 10}}.')
+    return found

@@ -1,0 +1,226 @@
+"""uvicorn with a limit on the time of a request's head, and problems instead of its own plain texts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import signal
+import socket
+import threading
+import time
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self
+
+import h11
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ..settings import Settings
+
+_GRACE_SECONDS = 30  # for the requests under way when the service stops
+# Connections may outnumber requests: many are kept open and idle.
+_CONNECTIONS_PER_REQUEST = 8
+
+
+def run(app: ASGIApp, settings: Settings, listener: socket.socket) -> None:
+    """Serve until SIGTERM or SIGINT; then finish the running requests and close the service."""
+    # uvicorn handles it, and raises it again at the end, when everything is done.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    _server(app, settings).run(sockets=[listener])
+
+
+class BackgroundServer:
+    """Serves an app from a thread of this process, for notebooks and tests.
+
+    Parameters
+    ----------
+    app : what ``create_app`` returns
+    settings : Settings, default=None
+        Those of the app; by default, and with port 0, a free port is taken.
+
+    Attributes
+    ----------
+    port : int
+    address : str, such as "http://127.0.0.1:49152"
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings | None = None) -> None:
+        settings = Settings(port=0) if settings is None else settings
+        listener = bound_socket(settings)
+        self.port: int = listener.getsockname()[1]
+        self.address = f"http://{settings.host}:{self.port}"
+        self._server = _server(app, settings)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listener]})
+        self._thread.start()
+        while not self._server.started and self._thread.is_alive():
+            time.sleep(0.01)
+        if not self._server.started:
+            raise RuntimeError("The service did not start; the log says why.")
+
+    def close(self) -> None:
+        """Finish the running requests, close the service, and stop."""
+        self._server.should_exit = True
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def bound_socket(settings: Settings) -> socket.socket:
+    """Return a socket with the address of the settings, which does not listen yet, or say why there is none."""
+    settings.check()
+    try:
+        family = socket.getaddrinfo(settings.host, settings.port, type=socket.SOCK_STREAM)[0][0]
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((settings.host, settings.port))
+        except BaseException:
+            listener.close()
+            raise
+    except OSError as error:
+        raise ValueError(
+            f"The service cannot listen on port {settings.port} of {settings.host!r} ({error.strerror}). Choose "
+            "another port, or stop the program that uses this one."
+        ) from error
+    return listener
+
+
+def _server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
+    limits = settings.limits
+
+    class Protocol(_Impatient):
+        head_seconds = limits.head_seconds
+        read_seconds = limits.request_seconds
+        most_connections = _CONNECTIONS_PER_REQUEST * limits.requests_at_once
+
+    config = uvicorn.Config(
+        app,
+        http=Protocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        # Anyone could pretend to be another client with them.
+        proxy_headers=False,
+        timeout_keep_alive=limits.idle_seconds,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    return uvicorn.Server(config)
+
+
+class _Impatient(H11Protocol):
+    """Closes connections whose client does not get on with its request, or does not take the answer."""
+
+    head_seconds: float
+    read_seconds: float
+    most_connections: int
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in its base class
+        super().connection_made(transport)
+        self._deadline: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
+        if len(self.connections) > self.most_connections:
+            transport.close()
+            return
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def pause_writing(self) -> None:
+        """Give a client that takes no more of an answer some time; closing would wait for it without end."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(self.read_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._forgive()
+        super().resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._unwatch()
+        self._forgive()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        detail = "This is not a request of HTTP/1.1, or its head is too long."
+        content = {"type": "/problems/bad-request", "title": "Bad Request", "status": 400, "detail": detail}
+        body = json.dumps(content | {"request_id": ""}).encode()
+        headers: list[tuple[bytes, bytes]] = [
+            (b"content-type", b"application/problem+json"),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+        ]
+        events: list[Any] = [
+            h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        ]
+        for event in events:
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+    def _watch(self) -> None:
+        """Wait for the head of a request, unless there is one that has not been answered yet."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._unwatch()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(self.head_seconds, self._give_up)
+
+    def _unwatch(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _forgive(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
+    def _give_up(self) -> None:
+        self._deadline = None
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
+
+
+# Logs as one JSON object per line.
+
+
+class JsonLines(logging.Formatter):
+    """Writes a record as JSON: time, level, logger, message, and the fields in ``record.fields``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        entry |= getattr(record, "fields", {})
+        if record.exc_info:
+            entry["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(entry, default=str)
+
+
+def log_as_json(level: str = "INFO") -> None:
+    """Send all logs and warnings of this process to standard error, as JSON."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines())
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(level)
+    logging.captureWarnings(True)
+    # The service writes one line per request itself.
+    logging.getLogger("uvicorn.access").disabled = True
+    for name in ("uvicorn", "uvicorn.error", "httpx", "httpcore"):
+        logging.getLogger(name).handlers = []

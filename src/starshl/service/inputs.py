@@ -1,0 +1,238 @@
+"""Pictures and texts from outside: made into vectors within limits, a few at a time, and previews of stored items."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from ..collection.previews import Preview
+from ..collection.vectors import kept_rows
+from ..data.features.picture_files import open_picture, preview_of
+from ..data.features.table import TableFeatures
+from ..data.tables.cells import is_number
+from ..exceptions import MissingExtraError
+from ..hashers.base import BaseHasher
+from ..hashers.prepared import PreparedHasher, kept_width, takes_cells
+from .batching import mapped
+from .errors import BusyError, NotInstalledError, UnknownError
+from .requests import NewItems, unknown_ids
+from .searcher import Searcher
+
+Result = TypeVar("Result")
+#: Pixels of a picture that is sent; it may take 200 MB while it is decoded.
+LARGEST = 40_000_000
+_DECODED_SIDE = 512  # enough for every extractor here: JPEG files are decoded at about twice this size
+_COMMANDS = {
+    "pictures": "starshl images FOLDER -o COLLECTION",
+    "texts": "starshl texts FILE --text COLUMN -o COLLECTION",
+}
+# Few at a time: each may take much memory, and a queue of them must not keep other requests from their threads.
+_AT_ONCE, _MOST_WAITING = 2, 64
+_pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="extract")
+_places = threading.BoundedSemaphore(_AT_ONCE + _MOST_WAITING)
+
+
+def picture_vector(searcher: Searcher, content: bytes) -> Future[np.ndarray]:
+    """Return the vector of a picture, given as the bytes of a picture file; shape (1, n_columns)."""
+    return _submitted(searcher, "pictures", lambda: _extracted(searcher, [_decoded(content)]))
+
+
+def picture_and_preview(searcher: Searcher, content: bytes) -> Future[tuple[np.ndarray, bytes]]:
+    """Return the vector of a picture, as above, and a small picture of it as the bytes of a WebP file."""
+
+    def extract() -> tuple[np.ndarray, bytes]:
+        picture = _decoded(content)
+        return _extracted(searcher, [picture]), preview_of(picture)
+
+    return _submitted(searcher, "pictures", extract)
+
+
+def text_vectors(searcher: Searcher, texts: Sequence[str]) -> Future[np.ndarray]:
+    """Return the vectors of texts."""
+    return _submitted(searcher, "texts", lambda: _extracted(searcher, list(texts)))
+
+
+def text_items(searcher: Searcher, texts: Sequence[str], items: NewItems) -> Future[NewItems]:
+    """Return items with the vectors of their texts; a text becomes the title of its item, unless it has one."""
+
+    def complete(vectors: np.ndarray) -> NewItems:
+        with searcher.opened() as collection:
+            title = collection.title
+        metadata = items.metadata or [{}] * len(texts)
+        if title is not None:
+            metadata = [{title: text, **entry} for text, entry in zip(texts, metadata, strict=True)]
+        return replace(items, vectors=vectors, metadata=metadata)
+
+    return mapped(text_vectors(searcher, texts), complete)
+
+
+def preview(searcher: Searcher, item: int) -> Preview:
+    """Return the small picture of an item."""
+    with searcher.opened() as collection, unknown_ids():
+        found = collection.preview(item)
+    if found is None:
+        raise UnknownError(f"The item {item} has no preview. Previews are stored when a picture is imported.")
+    return found
+
+
+def warm_up(searcher: Searcher) -> None:
+    """Extract the features of an example, so that no request waits for a network that is loaded on first use."""
+    with searcher.opened() as collection:
+        examples = {"pictures": np.zeros((8, 8, 3), np.uint8), "texts": "text"}
+        # A library that is missing, or a step that must be passed again, is told to whoever needs it.
+        with suppress(MissingExtraError, ValueError):
+            if collection.kind in examples and collection.extractor is not None:
+                collection.extract([examples[collection.kind]])
+
+
+def _decoded(content: bytes) -> Any:
+    return open_picture(content, side=_DECODED_SIDE, max_pixels=LARGEST)
+
+
+def _extracted(searcher: Searcher, raw: list[Any]) -> np.ndarray:
+    with searcher.opened() as collection:
+        return collection.extract(raw, warn_unknown=False)
+
+
+def _submitted(searcher: Searcher, kind: str, work: Callable[[], Result]) -> Future[Result]:
+    """Do the work in a thread if the items of the collection are of this kind."""
+
+    def check_and_work() -> Result:
+        _check_kind(searcher, kind)
+        return work()
+
+    return submitted(check_and_work)
+
+
+def submitted(work: Callable[[], Result]) -> Future[Result]:
+    """Do the work in a thread, which waits instead of the caller while a collection is swapped."""
+    if not _places.acquire(blocking=False):
+        raise BusyError(f"{_MOST_WAITING} pictures or texts are waiting already. Try again in a moment.")
+
+    future = _pool.submit(_explained, work)
+    future.add_done_callback(lambda _: _places.release())
+    return future
+
+
+def _check_kind(searcher: Searcher, kind: str) -> None:
+    with searcher.opened() as collection:
+        if collection.kind != kind:
+            raise ValueError(
+                f"The items of this collection are {collection.kind}, so it takes no {kind}. Send "
+                f"{'vectors' if collection.kind == 'vectors' else f'{collection.kind} or vectors'}, or make a "
+                f"collection of {kind} with: {_COMMANDS[kind]}."
+            )
+
+
+def _explained(work: Callable[[], Result]) -> Result:
+    """Do the work; a missing library is not the fault of the request."""
+    try:
+        return work()
+    except MissingExtraError as error:
+        raise NotInstalledError(f"The service lacks a library. {error}") from error
+
+
+# Rows of a table from outside, with text, numbers and gaps, for a collection whose hasher prepares them itself.
+
+Cell = str | int | float | None
+TableRow = Mapping[str, Cell] | Sequence[Cell]
+_SHOWN = 20  # columns named in a message
+_LONGEST = 80  # letters of a cell in a message
+
+
+def row_vectors(searcher: Searcher, rows: Sequence[TableRow], name: str = "rows[{}]") -> Future[np.ndarray]:
+    """Return what the hasher makes of rows before it encodes them, or the cells if it has nothing to make.
+
+    ``name`` is what errors call a row, with its number in place of the braces.
+    """
+
+    def prepare() -> np.ndarray:
+        with searcher.opened() as collection:
+            hasher = collection.hasher
+        cells = _cells(hasher, rows, name)
+        width = kept_width(hasher)
+        return cells if width is None or width == cells.shape[1] else kept_rows(hasher, cells, width)
+
+    return submitted(prepare)
+
+
+def row_items(searcher: Searcher, rows: Sequence[TableRow], items: NewItems) -> Future[NewItems]:
+    """Return items with what the hasher makes of their rows; columns that other items have as metadata join it."""
+
+    def complete(vectors: np.ndarray) -> NewItems:
+        with searcher.opened() as collection:
+            names = [str(name) for name in getattr(collection.hasher, "feature_names_in_", ())]
+            kept = collection.kept_features()
+        metadata = list(items.metadata or [{}] * len(rows))
+        for number, row in enumerate(rows if kept else ()):
+            cells = row if isinstance(row, Mapping) else dict(zip(names, row, strict=True))
+            metadata[number] = {name: cells[name] for name in kept} | dict(metadata[number])
+        return replace(items, vectors=vectors, metadata=metadata)
+
+    return mapped(row_vectors(searcher, rows, "items[{}].row"), complete)
+
+
+def _cells(hasher: BaseHasher, rows: Sequence[TableRow], name: str) -> np.ndarray:
+    """Return rows as a matrix of cells in the order of the columns that the hasher was fitted on."""
+    if not takes_cells(hasher):
+        raise ValueError(
+            "The hasher of this collection takes vectors, not rows of a table with text. Send vectors: lists of "
+            "numbers."
+        )
+    width = int(hasher.n_features_in_)
+    names = [str(name) for name in getattr(hasher, "feature_names_in_", ())]
+    cells = np.empty((len(rows), width), dtype=object)
+    for number, row in enumerate(rows):
+        if isinstance(row, Mapping):
+            cells[number] = _in_order(row, names, name.format(number))
+        elif len(row) != width:
+            given = f"{name.format(number)} has {len(row)} values"
+            raise ValueError(f"{given}; a row has {width}{_listed(names)}. Send all.")
+        else:
+            cells[number] = list(row)
+    _check_numbers(hasher, cells, names, name)
+    return cells
+
+
+def _check_numbers(hasher: BaseHasher, cells: np.ndarray, names: list[str], name: str) -> None:
+    """Refuse what is no number where the hasher was fitted on numbers; its steps do not know rows and names."""
+    steps = cast(PreparedHasher, hasher).steps_
+    if not isinstance(steps[0], TableFeatures):
+        return
+    fills_gaps = steps[0].impute or len(steps) > 1
+    for column in steps[0].number_columns_.tolist():
+        where = repr(names[column]) if names else f"column {column}, counted from 0"
+        for number, cell in enumerate(cells[:, column].tolist()):
+            if cell is None and not fills_gaps:
+                raise ValueError(
+                    f"{name.format(number)} has no value in {where}, and the model was not fitted to fill gaps. Send a "
+                    "number."
+                )
+            if isinstance(cell, str) and not (is_number(cell) and not math.isinf(float(cell))):
+                raise ValueError(
+                    f"{name.format(number)} has {cell[:_LONGEST]!r} in {where}; the model was fitted on numbers there. "
+                    f"Send a number{', or null if it is missing' if fills_gaps else ''}."
+                )
+
+
+def _in_order(row: Mapping[str, Cell], names: list[str], which: str) -> list[Any]:
+    if not names:
+        raise ValueError(f"{which} names columns, and those of this collection have no names. Send lists.")
+    missing, unknown = [name for name in names if name not in row], sorted(set(row) - set(names))
+    if missing or unknown:
+        what = f"lacks {missing[0]!r}" if missing else f"has {unknown[0]!r}, which is no column here"
+        raise ValueError(
+            f"{which} {what}. A row has {len(names)} values{_listed(names)}. Send these, null where a value is missing."
+        )
+    return [cast(Any, row[name]) for name in names]
+
+
+def _listed(names: list[str]) -> str:
+    return f": {', '.join(names[:_SHOWN])}{', ...' if len(names) > _SHOWN else ''}" if names else ""

@@ -1,0 +1,451 @@
+"""Searcher: one collection, asked by many at a time.
+
+All numerics of the service are here and below. Searches and encodings that arrive together run as one batch; changes
+take turns in one thread, which gets items that are encoded already.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .._common.validation import Label
+from ..client.answers import CollectionInfo, Prediction, Written
+from ..codes.binary import BinaryCodes
+from ..collection.collection import Collection
+from ..collection.explanation import Explanation
+from ..collection.filters import slow_filter_note
+from ..collection.items import Item
+from ..collection.search import Hit
+from ..hashers.base import BaseHasher
+from ..hashers.prepared import holds_clusters, inner_hasher
+from .batching import Batcher, followed, mapped
+from .encoding import Encoded, can_predict, check_predicts, check_vectors, n_columns, predictions
+from .errors import BusyError
+from .lock import Gate
+from .requests import Filters, Found, NewItems, Observer, SearchOptions, Silent, WriteKey, present_items, unknown_ids
+from .writes import Writer
+
+# Searches of a collection with the options of a request, and explanations of what they find.
+
+
+def searched(collection: Collection, X: Any, items: list[int] | None, options: SearchOptions) -> list[Found]:
+    """Search for rows, or for stored items, in one call; with ``reject``, novel rows find nothing."""
+    found = _found(collection, X, items, options)
+    if options.reject is None:
+        return found
+    if X is None:
+        raise ValueError("reject is for searches by vector. Leave it out to search for stored items.")
+    limit = 1.0 - options.reject
+    return [
+        replace(each, novelty=share) if share < limit else Found([], 0, novelty=share)
+        for each, share in zip(found, collection.novelty(X).tolist(), strict=True)
+    ]
+
+
+def _found(collection: Collection, X: Any, items: list[int] | None, options: SearchOptions) -> list[Found]:
+    if options.radius is not None:
+        near = collection.search_radius(X, options.radius, items=items, **options.filters())
+        return [Found(hits[: options.k], len(hits)) for hits in near]
+    nearest = collection.search(
+        X,
+        options.k,
+        items=items,
+        by_scores=options.by_scores,
+        rescore=options.rescore,
+        oversample=options.oversample,
+        metric=options.metric,
+        class_first=options.class_first,
+        **options.filters(),
+    )
+    return [Found(hits, len(hits)) for hits in nearest]
+
+
+def middle(collection: Collection, like: Sequence[int], unlike: Sequence[int]) -> np.ndarray:
+    """Return the mean of kept vectors, moved away from the mean of others by as much as the two differ."""
+    if collection.keeps is None:
+        raise ValueError(
+            "This collection keeps no vectors, so items cannot be combined. Search for each item by itself, or make a "
+            "collection that keeps vectors."
+        )
+    wanted = collection.vectors(sorted(set(like))).mean(axis=0)
+    return 2 * wanted - collection.vectors(sorted(set(unlike))).mean(axis=0) if unlike else wanted
+
+
+def without(found: Found, ids: set[int], k: int) -> Found:
+    """Return the first k hits besides some items."""
+    places = [place for place, hit in enumerate(found.hits) if hit.id not in ids][:k]
+    explanations = None if found.explanations is None else [found.explanations[place] for place in places]
+    return Found([found.hits[place] for place in places], len(places), explanations, found.novelty)
+
+
+def explained(
+    collection: Collection, X: Any, items: list[int] | None, found: list[Found], options: SearchOptions
+) -> list[Found]:
+    """Add explanations; stored items are explained by their kept vectors."""
+    if items is not None and collection.keeps is None:
+        raise ValueError(
+            "This collection keeps no vectors, so matches with a stored item cannot be explained. Search by vector, or "
+            "leave the explanation out."
+        )
+    if items is not None:
+        unique = sorted(set(items))
+        X = collection.vectors(unique)[np.searchsorted(unique, items)]
+    metric = options.metric or "euclidean"
+    return [
+        replace(each, explanations=_explanations(collection, row[None], each.hits, metric))
+        for row, each in zip(X, found, strict=True)
+    ]
+
+
+def _explanations(collection: Collection, X: np.ndarray, hits: list[Hit], metric: str) -> list[Explanation | None]:
+    """Explain hits together, so that the query is encoded once; None for an item that was removed since."""
+    try:
+        return [*collection.explain(X, hits, metric=metric)]
+    except KeyError:
+        if len(hits) == 1:
+            return [None]
+        return [reason for hit in hits for reason in _explanations(collection, X, [hit], metric)]
+
+
+_ROWS_AT_ONCE = 256  # in a batch: enough to share a scan, few enough to keep the wait short
+Result = TypeVar("Result")
+#: Vectors as they come: lists of numbers, or what was extracted from texts and pictures.
+Rows = Sequence[Sequence[float]] | np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    vectors: np.ndarray | None
+    items: list[int] | None
+
+    def __len__(self) -> int:
+        return len(self.items or ()) if self.vectors is None else len(self.vectors)
+
+
+class Searcher:
+    """A collection that is open for searches and changes by any number of threads.
+
+    Methods that take long return futures; the others answer at once.
+
+    Parameters
+    ----------
+    folder : path of the collection
+    name : str, default=None
+        What to call it; the name of the folder if None.
+    read_only : bool, default=False
+    n_jobs : int, default=None
+        Threads of one search.
+    observer : Observer, default=None
+        Gets told about batches and changes.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path,
+        *,
+        name: str | None = None,
+        read_only: bool = False,
+        n_jobs: int | None = None,
+        observer: Observer | None = None,
+    ) -> None:
+        self.folder = Path(folder)
+        self.name = self.folder.resolve().name if name is None else name
+        self.read_only = read_only
+        self._n_jobs = n_jobs
+        self._observer: Observer = Silent() if observer is None else observer
+        self._collection = self._open()
+        # Known without asking the collection, which may be closed for a moment while others wait.
+        self._hasher = self._collection.hasher
+        self._gate = Gate()
+        self._close_lock = threading.Lock()
+        self._is_closed = False
+        self._searches: Batcher[Any, _Query, list[Found]] = Batcher(self._search_group, largest_group=_ROWS_AT_ONCE)
+        self._encodings: Batcher[str, np.ndarray, Encoded] = Batcher(self._encode_group, largest_group=_ROWS_AT_ONCE)
+        self._writer = Writer(self.opened, self.name, self._observer, read_only=read_only)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests are answered at once: neither closed nor about to be restored."""
+        return not (self._is_closed or self._gate.is_closed)
+
+    @property
+    def n_waiting(self) -> int:
+        """How many searches wait."""
+        return self._searches.n_waiting
+
+    @contextmanager
+    def opened(self) -> Iterator[Collection]:
+        """Yield the collection, which is not replaced inside the block."""
+        with self._gate.shared():
+            if self._is_closed:
+                raise BusyError("The service is about to stop. Try again in a moment.")
+            yield self._collection
+
+    def info(self) -> CollectionInfo:
+        """Return what the collection is and can do."""
+        with self.opened() as collection:
+            hasher: Any = collection.hasher
+            classes = None if holds_clusters(hasher) else getattr(hasher, "classes_", None)
+            return CollectionInfo(
+                name=self.name,
+                n_items=len(collection),
+                n_bits=collection.n_bits,
+                method=type(inner_hasher(hasher)).__name__,
+                n_columns=n_columns(hasher),
+                vectors=collection.keeps,
+                label_kind=collection.label_kind,
+                fields=collection.fields,
+                classes=None if classes is None else np.asarray(classes).tolist(),
+                predicts=can_predict(hasher),
+                probabilities=can_predict(hasher, "predict_proba"),
+                writable=not self.read_only,
+                kind=collection.kind,
+                title=collection.title,
+            )
+
+    def __len__(self) -> int:
+        with self.opened() as collection:
+            return len(collection)
+
+    def warm_up(self) -> None:
+        """Search for, encode and classify a vector, so that no request waits for loops that compile on first use."""
+        with self.opened() as collection:
+            hasher, has_items = collection.hasher, len(collection) > 0
+        width = n_columns(hasher)
+        if width is None:
+            return
+        rows = [[0.0] * width]
+        futures: list[Future[Any]] = [self.encode(rows), self._encodings.submit("database", self._checked(rows))]
+        if has_items:
+            options = (SearchOptions(k=1), SearchOptions(k=1, rescore=False), SearchOptions(k=1, radius=0))
+            futures += [self.search(rows, options=each) for each in options]
+        if can_predict(hasher):
+            futures.append(self.predict(rows, probabilities=hasattr(hasher, "predict_proba")))
+        for future in futures:
+            future.result()
+
+    def search(
+        self,
+        vectors: Rows | None = None,
+        items: Sequence[int] | None = None,
+        options: SearchOptions | None = None,
+    ) -> Future[list[Found]]:
+        """Search for vectors, or for stored items by id: one :class:`Found` per query."""
+        options = SearchOptions() if options is None else options
+        if (vectors is None) == (items is None):
+            raise ValueError("Give either vectors or items: rows to search for, or ids of stored items.")
+        query = _Query(None if vectors is None else self._checked(vectors), None if items is None else list(items))
+        return self._searches.submit((vectors is None, options.batch_key()), query, len(query))
+
+    def recommend(
+        self, like: Sequence[int], unlike: Sequence[int] = (), options: SearchOptions | None = None
+    ) -> Future[list[Found]]:
+        """Search for what is like some stored items and unlike others, by their kept vectors; leave these items out."""
+        options = SearchOptions() if options is None else options
+        known = {*like, *unlike}
+        with self.opened() as collection, unknown_ids():
+            row = middle(collection, like, unlike)
+        found = self.search(row[None], options=replace(options, k=options.k + len(known)))
+        return mapped(found, lambda results: [without(results[0], known, options.k)])
+
+    def encode(self, vectors: Rows) -> Future[BinaryCodes]:
+        """Encode vectors as queries."""
+        rows = self._checked(vectors)
+        return mapped(self._encodings.submit("encode", rows, len(rows)), lambda encoded: encoded.codes)
+
+    def predict(self, vectors: Rows, *, probabilities: bool = False) -> Future[Prediction]:
+        """Predict the labels of vectors."""
+        rows = self._checked(vectors)
+        # A lesson replaces the hasher on its own. While the collection is swapped, nobody may wait for it here.
+        if self.is_ready:
+            self._refresh()
+        check_predicts(self._hasher, probabilities)
+        kind = "predict_proba" if probabilities else "predict"
+        return mapped(self._encodings.submit(kind, rows, len(rows)), predictions)
+
+    def get(self, ids: Sequence[int]) -> list[Item]:
+        """Return items by id."""
+        with self.opened() as collection, unknown_ids():
+            return collection.get(list(ids))
+
+    def vectors(self, ids: Sequence[int]) -> np.ndarray:
+        """Return the kept vectors of items."""
+        with self.opened() as collection, unknown_ids():
+            return collection.vectors(list(ids))
+
+    def list_items(
+        self, after: int | None = None, limit: int = 100, filters: Filters | None = None
+    ) -> tuple[list[Item], int | None]:
+        """Return the first items by id, of those whose ids are larger than ``after`` and that pass filters.
+
+        The second value is where to go on, None if no more follow.
+        """
+        with self.opened() as collection:
+            ids = collection.ids if filters is None else collection.find(**filters.filters())
+            start = 0 if after is None else int(np.searchsorted(ids, after, side="right"))
+            wanted = ids[start : start + limit]
+            # By the ids, of which all items may be gone by now.
+            more = int(wanted[-1]) if start + len(wanted) < len(ids) else None
+            return present_items(collection, wanted), more
+
+    def count(self, filters: Filters) -> int:
+        """Return how many items pass filters."""
+        with self.opened() as collection:
+            return len(collection.find(**filters.filters()))
+
+    def notes(self, filters: Filters) -> list[str]:
+        """Return what could be asked better: labels that nobody has, and fields that are not declared and so slow."""
+        if filters.where is None and filters.labels is None:
+            return []
+        with self.opened() as collection:
+            names = sorted(set(json.loads(filters.where or "{}")) - set(collection.fields))
+            n_items = len(collection)
+            labels = None if filters.labels is None else collection.unknown_labels_note(list(filters.labels))
+        notes = [] if labels is None else [labels]
+        how = "(PUT .../fields, or declare_fields of the client)"
+        return [*notes, f"{slow_filter_note(names, n_items)} {how}."] if names else notes
+
+    def add(self, items: NewItems, key: WriteKey | None = None) -> Future[Written]:
+        """Store new items."""
+        return self._put(items, key, replace=False)
+
+    def check_writable(self) -> None:
+        """Refuse a change of a collection that is served for reading only."""
+        self._writer.check_writable()
+
+    def check_hasher(self, hasher: BaseHasher) -> None:
+        """Refuse a hasher that cannot encode the kept vectors."""
+        with self.opened() as collection:
+            known, given = n_columns(collection.hasher), n_columns(hasher)
+            if collection.keeps is None:
+                raise ValueError("This collection keeps no vectors, so its items cannot be encoded again.")
+            if known != given:
+                raise ValueError(
+                    f"The vectors of this collection have {known} numbers; the hasher was fitted on rows of {given}. "
+                    "Fit it on vectors of the same kind."
+                )
+
+    def upsert(self, items: NewItems, key: WriteKey | None = None) -> Future[Written]:
+        """Store items under given ids, replacing those that exist."""
+        return self._put(items, key, replace=True)
+
+    def update(self, ids: Sequence[int], metadata: Sequence[Any], key: WriteKey | None = None) -> Future[Written]:
+        """Replace the metadata of items."""
+        return self._writer.update(list(ids), list(metadata), key)
+
+    def set_labels(
+        self, ids: Sequence[int], labels: Sequence[Label | None], key: WriteKey | None = None
+    ) -> Future[Written]:
+        """Set labels of items, or take them away where a label is None."""
+        return self._writer.set_labels(list(ids), list(labels), key)
+
+    def remove(self, ids: Sequence[int], key: WriteKey | None = None) -> Future[Written]:
+        """Remove items, all of them or none."""
+        return self._writer.remove(list(ids), key)
+
+    def remove_matching(self, filters: Filters, key: WriteKey | None = None) -> Future[Written]:
+        """Remove all items that pass filters."""
+        return self._writer.remove_matching(filters, key)
+
+    def declare_fields(self, fields: Mapping[str, str]) -> Future[None]:
+        """Declare metadata fields, so that filters on them are fast."""
+        return self._writer.declare_fields(fields)
+
+    def replace_hasher(self, hasher: BaseHasher, *, receipt: tuple[str, str] | None = None) -> Future[None]:
+        """Encode the kept vectors of all items with another hasher; store a receipt together with that."""
+        return mapped(self._writer.replace_hasher(hasher, receipt), lambda _: self._refresh())
+
+    def undisturbed(self, action: Any) -> Future[Any]:
+        """Call a function while nothing is written, in the thread that writes."""
+        return self._writer.submit(action)
+
+    def replace_folder(self, replace: Any) -> Future[None]:
+        """Call a function that replaces the folder while it is not in use, and open the collection again."""
+
+        def swap() -> None:
+            with self._gate.alone():
+                self._collection.close()
+                try:
+                    replace()
+                finally:
+                    self._collection = self._open()
+            self._refresh()
+
+        return self._writer.submit(swap)
+
+    def close(self) -> None:
+        """Answer what waits, finish the changes that were accepted, and close the collection."""
+        with self._close_lock:
+            if self._is_closed:
+                return
+            self._searches.close()
+            self._encodings.close()
+            self._writer.close()
+            with self._gate.alone():
+                self._is_closed = True
+                self._collection.close()
+
+    def _open(self) -> Collection:
+        return Collection(self.folder, read_only=self.read_only, n_jobs=self._n_jobs)
+
+    def _put(self, items: NewItems, key: WriteKey | None, *, replace: bool) -> Future[Written]:
+        self._writer.check_writable()
+        rows = self._checked(items.vectors, "items")
+        encoding = self._encodings.submit("database", rows, len(rows))
+        return followed(encoding, lambda encoded: self._writer.put(items, rows, encoded, key, replace=replace))
+
+    def _checked(self, vectors: Rows, name: str = "vectors") -> np.ndarray:
+        try:
+            return check_vectors(vectors, self._hasher, name)
+        except ValueError:
+            if not self.is_ready:
+                raise
+            # A lesson, or another process, may have replaced the hasher.
+            self._refresh()
+            return check_vectors(vectors, self._hasher, name)
+
+    def _refresh(self) -> None:
+        with self.opened() as collection:
+            self._hasher = collection.hasher
+
+    def _search_group(self, key: tuple[bool, tuple[Any, ...]], queries: list[_Query]) -> list[list[Found]]:
+        """Search for all queries of a group in one call."""
+        started = time.perf_counter()
+        options: SearchOptions = key[1][0]
+        sizes = [len(query) for query in queries]
+        X = None if key[0] else np.concatenate([query.vectors for query in queries if query.vectors is not None])
+        items = [item for query in queries for item in query.items or ()] if key[0] else None
+        with self.opened() as collection, unknown_ids():
+            # An id may be asked for by several requests, and a collection takes each only once.
+            if items is not None:
+                unique = sorted(set(items))
+                answers = dict(zip(unique, searched(collection, None, unique, options), strict=True))
+                found = [answers[item] for item in items]
+            else:
+                found = searched(collection, X, None, options)
+            if options.explain:
+                found = explained(collection, X, items, found, options)
+        self._observer.searched(self.name, len(queries), sum(sizes), time.perf_counter() - started)
+        ends = np.cumsum(sizes).tolist()
+        return [found[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+
+    def _encode_group(self, kind: str, matrices: list[np.ndarray]) -> list[Encoded]:
+        """Encode the rows of all requests in one call."""
+        started = time.perf_counter()
+        X = np.concatenate(matrices)
+        with self.opened() as collection:
+            hasher: Any = collection.hasher
+        encoded = Encoded.of(hasher, kind, X)
+        self._observer.encoded(self.name, len(matrices), len(X), time.perf_counter() - started)
+        ends = np.cumsum([len(rows) for rows in matrices]).tolist()
+        return [encoded.part(slice(end - len(rows), end)) for rows, end in zip(matrices, ends, strict=True)]

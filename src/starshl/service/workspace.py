@@ -1,0 +1,174 @@
+"""Workshop: what pages prepare for one collection in the background, and keep for everybody who looks at it."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..client.answers import Job
+from ..collection.collection import Collection
+from ..labeling.lesson import Lesson
+from .comparison import Quality, SideBySide, measure_quality
+from .errors import ConflictError, UnknownError
+from .jobs import Jobs, RunningJob
+from .searcher import Searcher
+
+_MOST_UPLOADS = 200  # pictures that are remembered, so that links to a search keep working for a while
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Upload:
+    """A picture that somebody searches with: its vector, a small picture of it as a WebP file, and its name."""
+
+    vector: np.ndarray
+    preview: bytes
+    name: str
+
+
+class Workshop:
+    """The background work of pages about one collection, and pictures that were uploaded to search with."""
+
+    def __init__(self, searcher: Searcher, jobs: Jobs) -> None:
+        self.searcher = searcher
+        self.side_by_side = SideBySide(searcher)
+        self._jobs = jobs
+        self._lock = threading.Lock()
+        self._started: dict[str, str] = {}
+        self._uploads: OrderedDict[str, Upload] = OrderedDict()
+        self._lesson: Lesson | None = None
+        self._lesson_vectors: tuple[str, int, int] | None = None
+        #: Tells browsers whether answers that they kept are about this collection, or another one of the same name.
+        self.lesson_identity = ""
+        self._mapped: Lesson | None = None
+        self.quality: Quality | None = None
+
+    def lesson(self) -> Lesson | None:
+        """Return the lesson about the collection as it is now, None if it is not prepared yet."""
+        lesson = self._lesson
+        if lesson is None:
+            return None
+        with self.searcher.opened() as collection:
+            # A restored snapshot is another collection, and new items have no neighbors yet.
+            is_current = lesson.collection is collection and self._lesson_vectors == collection.vectors_state
+        return lesson if is_current else None
+
+    def prepare_lesson(self, *, again: bool = True) -> Job | None:
+        """Begin to prepare a lesson, unless there is one; return the job."""
+        if self.lesson() is not None:
+            return None
+        return self.in_background("prepare teaching", self._prepare_lesson, again=again)
+
+    def _prepare_lesson(self, job: RunningJob) -> dict[str, Any]:
+        self.searcher.check_writable()
+        with self.searcher.opened() as collection:
+            vectors = collection.vectors_state
+            lesson = Lesson(collection, progress=job.report, changing=self._change_codes, apart=True)
+            self.lesson_identity = _identity(collection)
+        before, self._lesson, self._lesson_vectors = self._lesson, lesson, vectors
+        if before is not None:
+            before.close()
+        return {"n_items": len(lesson.ids)}
+
+    def _change_codes(self, action: Callable[[], None]) -> None:
+        """Let new codes wait for their turn among the changes, or items that are just being added would be refused."""
+        self.searcher.undisturbed(action).result()
+
+    def prepare_map(self, *, again: bool = True) -> Job | None:
+        """Begin to place the items on a map, unless that is done; return the job."""
+        if self._mapped is not None and self._mapped is self.lesson():
+            return None
+        return self.in_background("prepare map", self._prepare_map, again=again)
+
+    def _prepare_map(self, job: RunningJob) -> dict[str, Any]:
+        if self.lesson() is None:
+            self._prepare_lesson(job)
+        lesson = self.lesson()
+        if lesson is not None:
+            job.report("placing items")
+            lesson.map()
+            self._mapped = lesson
+        return {}
+
+    def prepare_quality(self) -> Job:
+        """Begin to measure how well the collection is searched; return the job."""
+        return self.in_background("measure quality", self._measure_quality)
+
+    def _measure_quality(self, job: RunningJob) -> dict[str, Any]:
+        with self.searcher.opened() as collection:
+            self.quality = measure_quality(job, collection, self.side_by_side)
+        return {"n_queries": self.quality.n_queries}
+
+    def prepare_comparison(self, *, again: bool = True) -> Job | None:
+        """Begin to prepare the other methods, unless they are ready or cannot be had; return the job if one runs."""
+        if not self.side_by_side.is_possible or self.side_by_side.is_ready:
+            return None
+        job = self.in_background("compare", self.side_by_side.prepare, again=again)
+        return job if job.ended is None else None
+
+    def in_background(self, kind: str, work: Callable[[RunningJob], dict[str, Any]], *, again: bool = True) -> Job:
+        """Return the job of this kind that waits or runs, or start one.
+
+        Without ``again``, one that failed or was canceled is returned, too: a page that asks how far it is must not
+        begin it anew.
+        """
+        with self._lock:
+            job = self.job(kind)
+            if job is None or (job.ended is not None and (again or job.state == "done")):
+                job = self._jobs.start(kind, self.searcher.name, work)
+                self._started[kind] = job.id
+            return job
+
+    def job(self, kind: str) -> Job | None:
+        """Return the last job of this kind."""
+        try:
+            return self._jobs.get(self.searcher.name, self._started.get(kind, ""))
+        except UnknownError:
+            return None
+
+    def abandon(self) -> None:
+        """Stop what is being prepared: the collection is about to be replaced, and would have to wait for it."""
+        for kind in list(self._started):
+            job = self.job(kind)
+            if job is not None:
+                # It may just have ended.
+                with suppress(ConflictError):
+                    self._jobs.cancel(self.searcher.name, job.id)
+
+    def keep(self, upload: Upload) -> str:
+        """Keep an upload for as long as it is among the last ones; return its name in addresses."""
+        digest = hashlib.sha256(upload.vector.tobytes()).hexdigest()[:20]
+        with self._lock:
+            self._uploads[digest] = upload
+            self._uploads.move_to_end(digest)
+            while len(self._uploads) > _MOST_UPLOADS:
+                self._uploads.popitem(last=False)
+        return digest
+
+    def upload(self, digest: str) -> Upload:
+        """Return an upload."""
+        with self._lock:
+            found = self._uploads.get(digest)
+        if found is None:
+            raise UnknownError(
+                "This picture is no longer here, because uploads are kept only for a while. Upload it again."
+            )
+        return found
+
+    def close(self) -> None:
+        """End what runs in the background."""
+        if self._lesson is not None:
+            self._lesson.close()
+
+
+def _identity(collection: Collection) -> str:
+    """Return what tells a collection from another one of the same name: its folder, and the first of its items."""
+    first = collection.ids[:1]
+    what = (str(collection.folder), first.tolist(), collection.vectors(first).tobytes())
+    return hashlib.sha256(repr(what).encode()).hexdigest()[:20]

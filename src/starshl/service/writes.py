@@ -1,0 +1,243 @@
+"""Changes of a collection, one after the other in one thread, each stored once however often it is sent."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from .._common.validation import Label
+from ..client.answers import Written
+from ..collection.collection import Collection
+from ..hashers.base import BaseHasher
+from .encoding import Encoded
+from .errors import BusyError, KeyReusedError, NotWritableError
+from .requests import Filters, NewItems, Observer, WriteKey, unknown_ids
+
+# Which items a write is about, and the receipts by which a second attempt is recognized.
+
+
+class Chosen(Protocol):
+    """The items of a write."""
+
+    def ids(self, collection: Collection) -> np.ndarray:
+        """Return their ids in the present state of a collection."""
+
+    def written(self, first: int, n_items: int, *, repeated: bool) -> Written:
+        """Return what to answer once they are stored; ``first`` is the first of their ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Items whose ids the sender named."""
+
+    named: Sequence[int]
+
+    def ids(self, collection: Collection) -> np.ndarray:
+        return np.asarray(list(self.named), np.int64)
+
+    def written(self, first: int, n_items: int, *, repeated: bool) -> Written:
+        return Written(list(self.named), len(self.named), repeated)
+
+
+@dataclass(frozen=True, slots=True)
+class New:
+    """Items that get the next free ids."""
+
+    n_items: int
+
+    def ids(self, collection: Collection) -> np.ndarray:
+        held = collection.ids
+        first = int(held[-1]) + 1 if len(held) else 0
+        if first + self.n_items > 2**63:
+            raise ValueError("The largest id is in use, so there are no higher ones. Give ids that are free.")
+        return np.arange(first, first + self.n_items, dtype=np.int64)
+
+    def written(self, first: int, n_items: int, *, repeated: bool) -> Written:
+        return Written(list(range(first, first + self.n_items)), self.n_items, repeated)
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Items that pass filters when it is their turn; there may be many, so the answer counts them only."""
+
+    filters: Filters
+
+    def ids(self, collection: Collection) -> np.ndarray:
+        return collection.find(**self.filters.filters())
+
+    def written(self, first: int, n_items: int, *, repeated: bool) -> Written:
+        return Written([], n_items, repeated)
+
+
+def receipting(collection: Collection, key: WriteKey | None, ids: np.ndarray) -> AbstractContextManager[None]:
+    """Store a receipt with the next change, if the write has a key."""
+    if key is None:
+        return nullcontext()
+    receipt = {"digest": key.digest, "first": int(ids[0]) if len(ids) else 0, "n": len(ids)}
+    return collection.receipting(key.key, json.dumps(receipt))
+
+
+def stored_before(collection: Collection, key: WriteKey | None, chosen: Chosen) -> Written | None:
+    """Return what an earlier write with this key was answered, None if there was none."""
+    text = None if key is None else collection.receipt(key.key)
+    if key is None or text is None:
+        return None
+    receipt = json.loads(text)
+    if receipt["digest"] != key.digest:
+        raise KeyReusedError(
+            "This idempotency key was used for another request before. Use a new key for each write; use the same key "
+            "only to send the same write again."
+        )
+    return chosen.written(receipt["first"], receipt.get("n", 0), repeated=True)
+
+
+_LONGEST_QUEUE = 1024  # beyond it, a client is told to try later instead of waiting in vain
+Result = TypeVar("Result")
+
+
+class Writer:
+    """The one thread that changes a collection.
+
+    ``opened`` gives the collection, for the length of a block. A write with a key leaves a receipt in its transaction.
+    A second write with the same key finds the receipt and changes nothing, even if the service crashed in between.
+    """
+
+    def __init__(
+        self,
+        opened: Callable[[], AbstractContextManager[Collection]],
+        name: str,
+        observer: Observer,
+        *,
+        read_only: bool,
+    ) -> None:
+        self._opened = opened
+        self._name = name
+        self._observer = observer
+        self._read_only = read_only
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"writer of {name}")
+        self._lock = threading.Lock()
+        self._n_waiting = 0
+        self._is_closed = False
+
+    def check_writable(self) -> None:
+        """Refuse a change before any work is done for it."""
+        if self._read_only:
+            raise NotWritableError(f"The collection {self._name!r} is served for reading only.")
+
+    def put(
+        self, items: NewItems, rows: np.ndarray, encoded: Encoded, key: WriteKey | None, *, replace: bool
+    ) -> Future[Written]:
+        """Store items, given as checked rows and what the hasher made of them."""
+
+        def store(collection: Collection, ids: np.ndarray) -> None:
+            # If the hasher has been replaced since, the codes are worthless; while this runs, it cannot be replaced
+            # again.
+            fresh = encoded if encoded.hasher is collection.hasher else Encoded.of(collection.hasher, "database", rows)
+            method = collection.upsert if replace else collection.add
+            method(
+                rows if collection.keeps else None,
+                codes=fresh.codes,
+                ids=ids,
+                labels=_labels(items.labels),
+                metadata=items.metadata,
+                references=items.references,
+                previews=items.previews,
+            )
+
+        return self._change(
+            "upsert" if replace else "add", New(len(rows)) if items.ids is None else Given(items.ids), store, key
+        )
+
+    def update(self, ids: list[int], metadata: list[Any], key: WriteKey | None) -> Future[Written]:
+        return self._change("update", Given(ids), lambda collection, chosen: collection.update(chosen, metadata), key)
+
+    def set_labels(self, ids: list[int], labels: list[Label | None], key: WriteKey | None) -> Future[Written]:
+        def store(collection: Collection, chosen: np.ndarray) -> None:
+            collection.set_labels(chosen, _labels(labels))
+
+        return self._change("label", Given(ids), store, key)
+
+    def remove(self, ids: list[int], key: WriteKey | None) -> Future[Written]:
+        return self._change("remove", Given(ids), lambda collection, chosen: collection.remove(chosen), key)
+
+    def remove_matching(self, filters: Filters, key: WriteKey | None) -> Future[Written]:
+        """Remove the items that pass filters when it is their turn."""
+        return self._change("remove", Matching(filters), lambda collection, chosen: collection.remove(chosen), key)
+
+    def declare_fields(self, fields: Mapping[str, str]) -> Future[None]:
+        """Declare metadata fields; those that are declared already keep their types."""
+        self.check_writable()
+
+        def declare() -> None:
+            with self._opened() as collection:
+                collection.declare_fields(fields)
+
+        return self.submit(declare)
+
+    def replace_hasher(self, hasher: BaseHasher, receipt: tuple[str, str] | None) -> Future[None]:
+        """Encode the kept vectors of all items with another hasher; store a receipt together with that."""
+        self.check_writable()
+
+        def replace() -> None:
+            started = time.perf_counter()
+            with self._opened() as collection:
+                with nullcontext() if receipt is None else collection.receipting(*receipt):
+                    collection.replace_hasher(hasher)
+                self._observer.changed(self._name, "replace hasher", len(collection), time.perf_counter() - started)
+
+        return self.submit(replace)
+
+    def submit(self, action: Callable[[], Result]) -> Future[Result]:
+        """Call a function when all earlier changes are done."""
+        with self._lock:
+            if self._is_closed:
+                raise BusyError("The service is about to stop. Try again in a moment.")
+            if self._n_waiting >= _LONGEST_QUEUE:
+                raise BusyError(f"{self._n_waiting} changes are waiting already. Try again in a moment.")
+            self._n_waiting += 1
+            future = self._thread.submit(action)
+        future.add_done_callback(self._count_down)
+        return future
+
+    def close(self) -> None:
+        """Finish all changes that were accepted."""
+        with self._lock:
+            self._is_closed = True
+        self._thread.shutdown(wait=True)
+
+    def _change(
+        self, kind: str, chosen: Chosen, store: Callable[[Collection, np.ndarray], None], key: WriteKey | None
+    ) -> Future[Written]:
+        """Change the chosen items, unless a receipt says that it was done."""
+        self.check_writable()
+
+        def run() -> Written:
+            started = time.perf_counter()
+            with self._opened() as collection:
+                before = stored_before(collection, key, chosen)
+                if before is not None:
+                    return before
+                ids = chosen.ids(collection)
+                with unknown_ids(), receipting(collection, key, ids):
+                    store(collection, ids)
+            self._observer.changed(self._name, kind, len(ids), time.perf_counter() - started)
+            return chosen.written(int(ids[0]) if len(ids) else 0, len(ids), repeated=False)
+
+        return self.submit(run)
+
+    def _count_down(self, _: Future[Any]) -> None:
+        with self._lock:
+            self._n_waiting -= 1
+
+
+def _labels(labels: Sequence[Label | None] | None) -> Any:
+    """Return labels as a collection takes them, where no label at all is None."""
+    return None if labels is None or all(label is None for label in labels) else list(labels)
