@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: browser demo explore serve test test-slow test-oldest coverage lint docs dist clean
+.PHONY: browser check demo explore serve test test-slow test-oldest coverage lint docs dist clean
 
 demo: .venv/installed
 	$(BIN)/starshl demo
@@ -13,6 +13,10 @@ explore: .venv/installed-serve
 
 serve: .venv/installed-serve
 	$(BIN)/starshl serve --demo
+
+# What needs no browser, no server and no build of the docs: a few minutes, for every commit.
+check: .venv/installed-test lint
+	$(BIN)/python -m pytest -n auto -m "not slow and not browser and not server and not docs"
 
 test: .venv/installed-test browser lint docs
 	$(BIN)/python -m pytest -n auto
