@@ -2,6 +2,118 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from string import Formatter
+from types import MappingProxyType
+from typing import Any, Self
+
+PYTHON_NAMES: Mapping[str, str] = MappingProxyType({})
+"""How Python calls parameters and operations: by their own names."""
+
+
+class _Worded(Exception):
+    """What :class:`InputError` and :class:`InputWarning` share: texts with fields, which each surface words itself."""
+
+    def __init__(
+        self,
+        arrived: str,
+        allowed: str = "",
+        advice: str = "",
+        _copied: Mapping[str, Any] = MappingProxyType({}),
+        **fields: Any,
+    ) -> None:
+        # Fields are among the arguments, because some libraries copy an exception as type(error)(*error.args).
+        self.fields = {**_copied, **fields}
+        super().__init__(arrived, allowed, advice, self.fields)
+
+    @property
+    def parameter(self) -> str | None:
+        """The name of the parameter at fault, None if it is not a single one."""
+        return self.fields.get("parameter")
+
+    @property
+    def value(self) -> Any:
+        """What arrived."""
+        return self.fields.get("value")
+
+    def texts(self, names: Mapping[str, str] = PYTHON_NAMES) -> tuple[str, str, str]:
+        """Return what arrived, what is allowed and what to do, for a surface that uses these names."""
+        wording = _Wording(self.fields, names)
+        arrived, allowed, advice = (wording.format(text) for text in self.args[:3])
+        return arrived, allowed, advice
+
+    def worded(self, names: Mapping[str, str] = PYTHON_NAMES) -> str:
+        """Return the message of a surface that calls parameters and methods by these names."""
+        arrived, allowed, advice = self.texts(names)
+        problem = f"{arrived}; {allowed}." if allowed else f"{arrived}."
+        return f"{problem} {advice}".rstrip()
+
+    def __str__(self) -> str:
+        return self.worded()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let an error that another process raised arrive with its fields."""
+        return _rebuilt, (type(self), self.args)
+
+
+def _rebuilt(kind: type[_Worded], arguments: tuple[Any, ...]) -> _Worded:
+    error = kind.__new__(kind, *arguments)
+    _Worded.__init__(error, *arguments)  # a class below may have a constructor of its own
+    return error
+
+
+class _Wording(Formatter):
+    """Fills a text with fields and with the names of a surface."""
+
+    def __init__(self, fields: Mapping[str, Any], names: Mapping[str, str]) -> None:
+        self._fields, self._names = fields, names
+
+    def get_value(self, key: int | str, args: Any, kwargs: Any) -> Any:
+        name = str(key)
+        if name == "parameter":
+            name = self._fields[name]
+        elif name in self._fields:
+            return self._fields[name]
+        return self._names.get(name, name)
+
+
+class InputError(_Worded, ValueError):
+    """Input that cannot be used: what arrived, what is allowed, and what to do.
+
+    The three texts are templates. A name in braces stands for one of the ``fields`` or, if there is none of that name,
+    for a parameter or a method of the library, which every surface calls by its own name: :meth:`worded` gets these
+    names, and ``str(error)`` uses those of Python. So no surface has to rewrite a sentence.
+
+    Parameters
+    ----------
+    arrived : str
+        What is wrong, without a period at the end.
+    allowed : str, default=""
+        What would have been right, without a period at the end.
+    advice : str, default=""
+        What to do: whole sentences.
+    **fields
+        What the texts mention. ``parameter`` is the name of the parameter at fault, ``value`` what it was set to.
+
+    Examples
+    --------
+    >>> error = InputError("{parameter} is {value!r}", "it must be at least {low}", parameter="n_bits", value=0, low=1)
+    >>> str(error)
+    'n_bits is 0; it must be at least 1.'
+    >>> error.worded({"n_bits": "--bits"})
+    '--bits is 0; it must be at least 1.'
+    >>> error.parameter, error.value
+    ('n_bits', 0)
+    """
+
+
+class MissingFunctionError(InputError):
+    """A model was fitted with functions or transformers that its file cannot hold, and they were not passed again."""
+
+
+class InputWarning(_Worded, UserWarning):
+    """Input that can be used, but probably not as it was meant; its texts are those of an :class:`InputError`."""
+
 
 class AdapterError(RuntimeError):
     """Another system (a database, a file of another program) failed or refused."""
@@ -21,6 +133,11 @@ class CollectionError(RuntimeError):
 
 class CollectionFormatError(ValueError):
     """A collection's file is damaged, of a newer format, or not a collection at all."""
+
+    @classmethod
+    def damaged(cls, finding: str) -> Self:
+        """Return the error of a finding, such as "'items.sqlite' lacks its entry 'model'", with what to do about it."""
+        return cls(f"{finding}: the collection is damaged. Restore it from a copy.")
 
 
 class IndexFormatError(ValueError):

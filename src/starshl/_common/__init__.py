@@ -1,3 +1,1 @@
-"""(empty)."""
-
-from __future__ import annotations
+"""What every other subpackage may use, and which knows nothing of hashing: files, checks, threads, progress."""

@@ -1,7 +1,7 @@
 """Model files: a JSON header and safetensors arrays in one file, checked by SHA-256, never code.
 
 The file is an ordinary safetensors file whose metadata holds the header, so any safetensors reader can
-look inside. Nothing here knows a class: :mod:`starshl.catalog` turns the header's method name into one.
+look inside. Nothing here knows a class: :mod:`starshl.hashers.catalog` turns the header's method name into one.
 """
 
 from __future__ import annotations

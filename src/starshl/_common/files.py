@@ -1,4 +1,4 @@
-"""Files that are either complete or not there."""
+"""Files and folders that are either complete or not there; what a file seems to be; checksums of arrays."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import errno
 import hashlib
 import os
 import secrets
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+
+from .platform import open_file, sync_folder
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
@@ -66,13 +69,29 @@ def _name_once(temporary: Path, path: Path) -> None:
         temporary.unlink()
 
 
-def sync_folder(folder: str | os.PathLike[str]) -> None:
-    """Flush the names in a folder to the disk: without it, a power cut may undo a renaming."""
-    handle = os.open(folder, os.O_RDONLY)
+def refuse_existing(path: str | os.PathLike[str], advice: str) -> None:
+    """Refuse to make a file or folder where there is one; ``advice`` is a sentence of what to do."""
+    if Path(path).exists():
+        raise FileExistsError(f"{os.fspath(path)!r} exists already. {advice}")
+
+
+@contextmanager
+def atomic_folder(folder: Path, advice: str) -> Iterator[Path]:
+    """Fill a folder next to the target and rename it at the end, so that it appears complete or not at all.
+
+    If there is such a folder, it stays as it is, and the error gives this ``advice``.
+    """
+    refuse_existing(folder, advice)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = draft_folder(folder)
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        yield draft
+        sync_folder(draft)
+        draft.rename(folder)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    sync_folder(folder.parent)
 
 
 def draft_folder(folder: Path) -> Path:
@@ -87,12 +106,10 @@ def draft_folder(folder: Path) -> Path:
 
 
 def _draft_file(path: Path) -> tuple[Path, int]:
-    # The kernel applies the umask to 0o666. Asking for the umask means setting it, for all threads at once.
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     while True:
         draft = _draft_name(path)
         try:
-            return draft, os.open(draft, flags, 0o666)
+            return draft, open_file(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL)
         except FileExistsError:
             continue
 

@@ -1,25 +1,13 @@
-"""Memory: how much is free, and matrices that are used again and again."""
+"""Matrices whose memory is used again and again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 
 _ROOM = 3  # times the entries of a matrix: room for others that are larger by 70%
-_MEMINFO = Path("/proc/meminfo")
-
-
-def available_bytes() -> int | None:
-    """Return the memory that can be used without swapping, or None where the system does not tell."""
-    try:
-        lines = _MEMINFO.read_text().splitlines()
-    except OSError:
-        return None
-    found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
-    return 1024 * int(found[0]) if found else None
 
 
 class Scratch:

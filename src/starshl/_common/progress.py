@@ -1,18 +1,20 @@
-"""Progress bars over sweeps and bits, or over rows, on standard error."""
+"""Progress on standard error: bars over sweeps, rows, runs and downloads, and a sign of life where there is no measure.
+
+Each is a context manager that yields the function to report to; where nothing is to be shown, that does nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress, ProgressColumn
 
-
-# Download a file over HTTP: resume broken connections, refuse damaged files, say what to do about errors.
-
-Progress = Callable[[str, int, int | None], None]
+DownloadProgress = Callable[[str, int, int | None], None]
+"""Called with the name of a file, the bytes so far, and all of them if their number is known."""
 
 
 @contextmanager
@@ -21,27 +23,29 @@ def sweep_progress(n_bits: int, max_iter: int, *, shown: bool) -> Iterator[Calla
     if not shown:
         yield lambda sweep, objective: None
         return
-    from rich.progress import TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    objective_and_time = (
+    columns = (
+        MofNCompleteColumn(),
         TextColumn("bits, objective {task.fields[objective]}"),
         TimeElapsedColumn(),
         TextColumn("at most"),
         TimeRemainingColumn(),
         TextColumn("left"),
     )
-    with _bar(*objective_and_time) as progress:
+    with _bar(*columns) as bar:
         # Sweep 0, up to max_iter sweeps and the last pass; an early stop is the usual case.
-        task = progress.add_task("sweep 0", total=n_bits * (max_iter + 2), objective="-")
+        n_steps = n_bits * (max_iter + 2)
+        task = bar.add_task("sweep 0", total=n_steps, objective="-")
 
         def report(sweep: int, objective: float | None) -> None:
             if objective is None:
-                progress.update(task, advance=1, description=f"sweep {sweep}")
+                bar.update(task, advance=1, description=f"sweep {sweep}")
             else:
-                progress.update(task, objective=f"{objective:.6g}")
+                bar.update(task, objective=f"{objective:.6g}")
 
         yield report
-        progress.update(task, completed=n_bits * (max_iter + 2), description="done")
+        bar.update(task, completed=n_steps, description="done")
 
 
 @contextmanager
@@ -50,43 +54,34 @@ def row_progress(description: str, n_rows: int, *, shown: bool) -> Iterator[Call
     if not shown:
         yield lambda n_read: None
         return
-    from rich.progress import TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    with _bar(TextColumn("rows"), TimeElapsedColumn(), TimeRemainingColumn()) as progress:
-        task = progress.add_task(description, total=n_rows)
-        yield lambda n_read: progress.update(task, advance=n_read)
-
-
-def _bar(*columns: ProgressColumn) -> Progress:
-    """Return a bar with a description, how many of all are done, and more columns."""
-    # Imported here because rich takes longer to load than a small fit takes to run.
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    first = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    return Progress(*first, *columns, console=Console(stderr=True))
-
-
-# A progress bar on stderr for downloads.
+    with _bar(MofNCompleteColumn(), TextColumn("rows"), TimeElapsedColumn(), TimeRemainingColumn()) as bar:
+        task = bar.add_task(description, total=n_rows)
+        yield lambda n_read: bar.update(task, advance=n_read)
 
 
 @contextmanager
-def progress_bar(shown: bool) -> Iterator[Progress | None]:
-    """Yield a callback (file name, bytes so far, bytes in total or None), or None if nothing is shown."""
+def run_progress() -> Iterator[Callable[[int, int, str, str], None]]:
+    """Yield a function (done, of how many, title of the last one, time left) for runs of very different lengths."""
+    from rich.progress import MofNCompleteColumn, TextColumn
+
+    with _bar(MofNCompleteColumn(), TextColumn("{task.fields[left]} left: {task.fields[title]}")) as bar:
+        task = bar.add_task("", total=None, left="?", title="starting")
+        yield lambda n_done, n_total, title, left: bar.update(
+            task, completed=n_done, total=n_total, title=title, left=left
+        )
+
+
+@contextmanager
+def download_progress(shown: bool) -> Iterator[DownloadProgress | None]:
+    """Yield a function to be called with each piece of a file that has arrived, or None if nothing is shown."""
     if not shown:
         yield None
         return
-    # Imported here because rich takes longer to load than a data set in the cache does.
-    from rich import progress as rich
-    from rich.console import Console
+    from rich.progress import DownloadColumn, TimeRemainingColumn
 
-    columns = (
-        rich.TextColumn("{task.description}"),
-        rich.BarColumn(),
-        rich.DownloadColumn(),
-        rich.TimeRemainingColumn(),
-    )
-    with rich.Progress(*columns, console=Console(stderr=True)) as bar:
+    with _bar(DownloadColumn(), TimeRemainingColumn()) as bar:
         tasks = {}
 
         def report(file: str, done: int, total: int | None) -> None:
@@ -95,3 +90,21 @@ def progress_bar(shown: bool) -> Iterator[Progress | None]:
             bar.update(tasks[file], completed=done, total=total)
 
         yield report
+
+
+def status(what: str, *, shown: bool) -> AbstractContextManager[object]:
+    """Show a sign of life during work of unknown length."""
+    return _console().status(what) if shown else nullcontext()
+
+
+def _bar(*columns: ProgressColumn) -> Progress:
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    return Progress(TextColumn("{task.description}"), BarColumn(), *columns, console=_console())
+
+
+def _console() -> Console:
+    # Here as above, rich is imported on use: it takes longer to load than a small fit takes to run.
+    from rich.console import Console
+
+    return Console(stderr=True)

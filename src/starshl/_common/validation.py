@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -15,12 +14,15 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
-# Types that signatures all over the package share.
+from ..exceptions import InputError
+from .warn import warn_caller
 
 SamplesLike: TypeAlias = ArrayLike | csr_array | Sequence[Any]
 """What users pass as X: anything NumPy reads as a matrix, a table, sparse rows, or objects that a kernel compares."""
 LabelsLike: TypeAlias = ArrayLike | None
 """What users pass as y: one label per sample, or None."""
+Label: TypeAlias = str | int | bool
+"""What users see of the label of one item."""
 Rows: TypeAlias = np.ndarray | csr_array
 """X after the checks: a matrix of numbers, dense or sparse."""
 Seed: TypeAlias = int | np.random.RandomState | None
@@ -45,9 +47,9 @@ def check_rows(estimator: BaseEstimator, X: SamplesLike, *, fitting: bool, accep
     """
     if issparse(X) and not accept_sparse:
         raise TypeError(
-            f"X is a sparse matrix, and {type(estimator).__name__} does not support sparse input here. "
-            "Reduce it first, for example with sklearn.decomposition.TruncatedSVD, or convert it with X.toarray() if "
-            "it fits in memory as a dense array."
+            f"X is a sparse matrix, and {type(estimator).__name__} does not support sparse input here. Reduce it to a "
+            "dense matrix of fewer columns first (sklearn.decomposition.TruncatedSVD), make it dense if it fits in "
+            "memory (toarray), or choose another method."
         )
     rows = validate_data(
         estimator,
@@ -74,11 +76,14 @@ def _refuse_bad_entries(estimator: BaseEstimator, X: Rows) -> None:
         return
     row, column = int(entries.row[bad[0]]), int(entries.col[bad[0]])
     names = getattr(estimator, "feature_names_in_", None)
-    where = f"column {column}" if names is None else f"column {names[column]!r}"
-    what = "NaN" if np.isnan(entries.data[bad[0]]) else "infinity (inf)"
-    raise ValueError(
-        f"Input X contains {what} in {where}, first in row {row}; every entry must be a finite number. "
-        "Fill or drop such entries first, for example with sklearn.impute.SimpleImputer."
+    raise InputError(
+        "Input X contains {what} in column {column!r}, first in row {row}",
+        "every entry must be a finite number",
+        "Fill or drop such entries first, for example with sklearn.impute.SimpleImputer.",
+        parameter="X",
+        what="NaN" if np.isnan(entries.data[bad[0]]) else "infinity (inf)",
+        column=column if names is None else str(names[column]),
+        row=row,
     )
 
 
@@ -86,9 +91,10 @@ def check_integer(value: object, name: str, *, low: int, high: int | None = None
     """Return ``value`` as int if it is one within [low, high]."""
     number = int(value) if isinstance(value, Integral) and not isinstance(value, (bool, np.bool_)) else None
     if number is None or number < low or (high is not None and number > high):
-        given = repr(value) if number is None else number
-        allowed = f"of at least {low}" if high is None else f"from {low} to {high}"
-        raise ValueError(f"{name} is {given}; it must be an integer {allowed}.")
+        allowed = "of at least {low}" if high is None else "from {low} to {high}"
+        raise _refusal(
+            f"it must be an integer {allowed}", name, value if number is None else number, low=low, high=high
+        )
     return number
 
 
@@ -96,23 +102,24 @@ def check_number(value: object, name: str, *, low: float, strict: bool = False, 
     """Return ``value`` as float if it is a number >= low (> low if strict)."""
     number = float(value) if isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) else np.nan
     if np.isnan(number) or number < low or (strict and number == low) or (finite and np.isinf(number)):
-        bound = f"{'above' if strict else 'of at least'} {low:g}"
-        raise ValueError(f"{name} is {value!r}; it must be a {'finite ' if finite else ''}number {bound}.")
+        kind, bound = "finite number" if finite else "number", "above" if strict else "of at least"
+        raise _refusal(f"it must be a {kind} {bound} {{low:g}}", name, value, low=low)
     return number
 
 
 def check_choice(value: object, name: str, choices: tuple[str, ...], *, or_else: str = "") -> str:
     """Return ``value`` if it is one of the words allowed; ``or_else`` names what else could have been given."""
     if not isinstance(value, str) or value not in choices:
-        more = f", or give {or_else}" if or_else else ""
-        raise ValueError(f"{name} is {value!r}; choose one of {', '.join(map(repr, choices))}{more}.")
+        more = ", or give {or_else}" if or_else else ""
+        words = ", ".join(map(repr, choices))
+        raise _refusal(f"choose one of {{words}}{more}", name, value, words=words, or_else=or_else)
     return value
 
 
 def check_flag(value: object, name: str) -> bool:
     """Return ``value`` as bool if it is True or False; the word "no" would count as true."""
     if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name} is {value!r}; it must be True or False.")
+        raise _refusal("it must be True or False", name, value)
     return bool(value)
 
 
@@ -121,8 +128,12 @@ def check_n_jobs(value: object) -> int | None:
     if value is None:
         return None
     if not isinstance(value, Integral) or isinstance(value, (bool, np.bool_)) or value == 0:
-        raise ValueError(f"n_jobs is {value!r}; it must be None (one thread), a number of threads or -1 (all cores).")
+        raise _refusal("it must be None (one thread), a number of threads or -1 (all cores)", "n_jobs", value)
     return int(value)
+
+
+def _refusal(allowed: str, name: str, value: object, **fields: Any) -> InputError:
+    return InputError("{parameter} is {value!r}", allowed, parameter=name, value=value, **fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +172,10 @@ def check_labels(y: LabelsLike, n_samples: int) -> PartialLabels:
         return PartialLabels(np.empty(0, np.int64), np.full(n_samples, -1), np.dtype(np.int64))
     y = as_label_array(y)
     if y.ndim == 2 and y.shape[1] == 1:
-        warnings.warn(
+        warn_caller(
             f"A column-vector y was passed when a 1d array was expected: its shape is {y.shape}. It is read as one "
             "label per row; pass y.ravel() to silence this warning.",
             DataConversionWarning,
-            stacklevel=4,
         )
         y = y[:, 0]
     if y.shape != (n_samples,):
@@ -256,7 +266,13 @@ def check_length(values: ArrayLike, name: str, n_samples: int) -> np.ndarray:
     """Return values as an array with one entry per row."""
     values = np.asarray(values)
     if values.shape != (n_samples,):
-        raise ValueError(f"{name} has shape {values.shape}; it must be ({n_samples},), one entry per row of X.")
+        raise InputError(
+            "{parameter} has shape {shape}",
+            "it must be ({n_samples},), one entry per row of X",
+            parameter=name,
+            shape=values.shape,
+            n_samples=n_samples,
+        )
     return values
 
 
@@ -272,12 +288,3 @@ def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> np.ndarray
     if not weights.any():
         raise ValueError("All entries of sample_weight are zero, so no row is left. Give some row a weight.")
     return weights
-
-
-# What the search service answers: the server fills these values, and its clients get them back.
-
-Label: TypeAlias = str | int | bool
-
-# What happened in a lesson, one event after the other: answers, skips and undone ones, as a journal keeps them.
-
-Label = str | int | bool
