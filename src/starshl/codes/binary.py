@@ -1,4 +1,4 @@
-"""BinaryCodes: packed bits, and how many there are."""
+"""Packed codes: their bits and bytes, the signs they come from, and the space they belong to."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, SupportsIndex
+from typing import Any, Literal, NoReturn, SupportsIndex, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -15,46 +15,10 @@ from .._common.files import array_digest
 from .._common.validation import check_choice, check_integer
 from ..exceptions import SpaceMismatchError
 
-# How many bytes packed codes take.
-
-
-def n_bytes(n_bits: int) -> int:
-    """Return the whole bytes that a packed code of ``n_bits`` bits fills.
-
-    >>> [n_bytes(n_bits) for n_bits in (1, 8, 9, 64)]
-    [1, 1, 2, 8]
-    """
-    return -(-n_bits // 8)
-
-
-# The identity of a code space: codes of equal identity may be compared, codes of different ones may not.
-
+Metric = Literal["hamming", "hybrid"]
 # 64 bits: among a million spaces, two share an identity with probability 3e-8.
 _N_HEX_DIGITS = 16
 _SPACE_ID = re.compile(f"[0-9a-f]{{{_N_HEX_DIGITS}}}")
-
-
-def make_space_id(head: Any, arrays: Mapping[str, np.ndarray]) -> str:
-    """Return the identity of a code space: the first digits of the SHA-256 of a JSON value and of named arrays."""
-    return array_digest(arrays, json.dumps(head, sort_keys=True))[:_N_HEX_DIGITS]
-
-
-def check_space_id(space_id: object) -> str | None:
-    """Return an identity as it is, or refuse what cannot be one; None is unknown."""
-    if space_id is None or (isinstance(space_id, str) and _SPACE_ID.fullmatch(space_id)):
-        return space_id
-    raise ValueError(
-        f"space_id is {space_id!r}; it must be None or {_N_HEX_DIGITS} hexadecimal digits. "
-        "Take it from hasher.space_id_ or codebook.space_id."
-    )
-
-
-def signs_of(scores: np.ndarray) -> np.ndarray:
-    """Return +1 where a score is >= 0 and -1 elsewhere, as int8: the one rule by which a score becomes a bit.
-
-    Zero counts as +1, so that every code has exactly n_bits signs; ``numpy.sign`` would return 0.
-    """
-    return np.where(np.asarray(scores) >= 0, np.int8(1), np.int8(-1))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -85,7 +49,7 @@ class BinaryCodes:
     packed: np.ndarray
     n_bits: int
     space_id: str | None = None
-    metric: str = "hamming"
+    metric: Metric = "hamming"
 
     def __post_init__(self) -> None:
         packed = np.asarray(self.packed)
@@ -103,7 +67,7 @@ class BinaryCodes:
                 "Check n_bits, or the bit order: bit j is bit j % 8 of byte j // 8."
             )
         check_space_id(self.space_id)
-        check_choice(self.metric, "metric", ("hamming", "hybrid"))
+        check_choice(self.metric, "metric", get_args(Metric))
         object.__setattr__(self, "packed", packed)
         object.__setattr__(self, "n_bits", n_bits)
 
@@ -171,3 +135,38 @@ class BinaryCodes:
     def nbytes(self) -> int:
         """Bytes held by the packed codes."""
         return self.packed.nbytes
+
+
+def signs_of(scores: np.ndarray) -> np.ndarray:
+    """Return +1 where a score is >= 0 and -1 elsewhere, as int8: the one rule by which a score becomes a bit.
+
+    Zero counts as +1, so that every code has exactly n_bits signs; ``numpy.sign`` would return 0.
+    """
+    return np.where(np.asarray(scores) >= 0, np.int8(1), np.int8(-1))
+
+
+def n_bytes(n_bits: int) -> int:
+    """Return the whole bytes that a packed code of ``n_bits`` bits fills.
+
+    >>> [n_bytes(n_bits) for n_bits in (1, 8, 9, 64)]
+    [1, 1, 2, 8]
+    """
+    return -(-n_bits // 8)
+
+
+def make_space_id(head: Any, arrays: Mapping[str, np.ndarray]) -> str:
+    """Return the identity of a code space: the first digits of the SHA-256 of a JSON value and of named arrays.
+
+    Codes of equal identity may be compared, codes of different ones may not.
+    """
+    return array_digest(arrays, json.dumps(head, sort_keys=True))[:_N_HEX_DIGITS]
+
+
+def check_space_id(space_id: object) -> str | None:
+    """Return an identity as it is, or refuse what cannot be one; None is unknown."""
+    if space_id is None or (isinstance(space_id, str) and _SPACE_ID.fullmatch(space_id)):
+        return space_id
+    raise ValueError(
+        f"space_id is {space_id!r}; it must be None or {_N_HEX_DIGITS} hexadecimal digits. "
+        "Take it from hasher.space_id_ or codebook.space_id."
+    )

@@ -1,4 +1,4 @@
-"""Codebook: which class has which codeword, and words kept for future classes."""
+"""Codebook: which class has which codeword, and words in reserve for future ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_random_state
 from .._common.bundle import pack_values, packable, read_bundle, unpack_values, write_bundle
 from .._common.validation import PartialLabels, Seed, as_label_array, check_integer, check_labels
 from .._common.words import counted
-from ..exceptions import BundleFormatError
+from ..exceptions import BundleFormatError, InputError
 from .binary import BinaryCodes, make_space_id
 from .codewords import binary_words, separated_codewords
 
@@ -96,7 +96,7 @@ class Codebook:
         """
         classes, n_bits = _check_classes(classes), check_integer(n_bits, "n_bits", low=1)
         n_words = len(classes) + check_integer(n_reserved, "n_reserved", low=0)
-        _check_room(n_words, n_bits, n_reserved)
+        _check_n_words(n_words, n_bits, n_reserved)
         return cls(separated_codewords(n_words, n_bits, check_random_state(random_state)), classes)
 
     @classmethod
@@ -140,7 +140,7 @@ class Codebook:
         """
         if n_bits == self.n_bits:
             return self
-        _check_room(len(self.words), check_integer(n_bits, "n_bits", low=1), self.n_reserved)
+        _check_n_words(len(self.words), check_integer(n_bits, "n_bits", low=1), self.n_reserved)
         rng = np.random.RandomState(int(self.space_id[:8], 16))
         return replace(self, words=separated_codewords(len(self.words), n_bits, rng))
 
@@ -170,8 +170,13 @@ class Codebook:
     def words_for(self, classes: np.ndarray, n_bits: int) -> np.ndarray:
         """Return the words of the classes of a fit, or say why a hasher of ``n_bits`` bits cannot be fitted to them."""
         if n_bits != self.n_bits:
-            raise ValueError(
-                f"n_bits is {n_bits}; the words of this codebook have {self.n_bits}. Set n_bits={self.n_bits}."
+            raise InputError(
+                "{parameter} is {value}",
+                "the words of this codebook have {own}",
+                "Set {parameter} to {own}.",
+                parameter="n_bits",
+                value=n_bits,
+                own=self.n_bits,
             )
         positions = self.positions(classes)
         unknown = classes[positions < 0].tolist()
@@ -272,7 +277,7 @@ def _check_classes(classes: ArrayLike) -> np.ndarray:
     return _frozen(labels.copy())
 
 
-def _check_room(n_words: int, n_bits: int, n_reserved: int) -> None:
+def _check_n_words(n_words: int, n_bits: int, n_reserved: int) -> None:
     if n_words < 1:
         raise ValueError(
             "There are no classes and no reserved words; a codebook needs at least one of either. Name the classes, or "

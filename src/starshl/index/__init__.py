@@ -6,16 +6,17 @@ from .base import CAPABILITIES, HammingIndex, Neighbors, RadiusNeighbors
 from .buckets import BucketIndex
 from .choice import load_index, make_index
 from .hybrid import HybridIndex
+from .memory import FlatIndex, MemoryIndex
 from .multi import MultiIndex
 from .residual import Reconstruction, ResidualIndex, VectorQueries
-from .scan import FlatIndex
 
 __all__ = [
-    "BucketIndex",
     "CAPABILITIES",
+    "BucketIndex",
     "FlatIndex",
     "HammingIndex",
     "HybridIndex",
+    "MemoryIndex",
     "MultiIndex",
     "Neighbors",
     "RadiusNeighbors",

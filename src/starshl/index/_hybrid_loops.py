@@ -191,7 +191,7 @@ def narrow(limits, levels, totals, k, weight, n_first):
     """Lower the limits to the largest distances at which a later row still matters.
 
     A row of the class matters if it can be among the n_first or among the k nearest, another row only in the latter
-    case. See :class:`starshl.index.class_rule.ClassRule` for the distance of other rows.
+    case. See :class:`starshl.index.hybrid.ClassRule` for the distance of other rows.
     """
     of_class, first, others = known_levels(levels, totals, k, n_first)
     limits[0] = max(first, min(of_class, max(others + weight, first + 1))) - 1

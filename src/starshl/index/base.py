@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -15,96 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.validation import check_integer
-from ..codes.binary import BinaryCodes
+from .._common.warn import warn_caller
+from .._common.words import counted
+from ..codes.binary import BinaryCodes, Metric
 from ..exceptions import SpaceMismatchError, UnknownSpaceWarning, UnsupportedOperationError
 
-# Ids: 64-bit integers, all different.
-
-_LARGEST = np.iinfo(np.int64).max
-
-
-def check_ids(ids: ArrayLike, n: int | None = None) -> np.ndarray:
-    """Return ids as int64, all different; ``n`` is how many there must be."""
-    given = np.asarray(ids)
-    if given.size == 0:
-        given = given.astype(np.int64)
-    if given.ndim != 1 or given.dtype.kind not in "iu":
-        raise ValueError(
-            f"ids has dtype {given.dtype} and shape {given.shape}; it must be a list of integers, one per item. "
-            "Keep other names in a collection's metadata."
-        )
-    if n is not None and len(given) != n:
-        raise ValueError(f"There are {len(given)} ids for {n} codes; give one id per code.")
-    if given.dtype == np.uint64 and len(given) and given.max() > _LARGEST:
-        raise ValueError(f"The id {given.max()} does not fit in 64 signed bits. Use smaller ids.")
-    given = given.astype(np.int64)
-    if not all_different(given):
-        ascending = np.sort(given)
-        repeated = ascending[1:][ascending[1:] == ascending[:-1]]
-        raise ValueError(f"The id {repeated[0]} is given more than once; ids must be unique.")
-    return given
-
-
-def all_different(ids: np.ndarray) -> bool:
-    """Return whether no id occurs twice."""
-    if len(ids) < 2 or (ids[1:] > ids[:-1]).all():
-        return True
-    lowest, span = ids.min(), int(ids.max()) - int(ids.min()) + 1
-    if span <= 8 * len(ids):
-        # Marking a place for each id takes a tenth of the time of sorting them.
-        seen = np.zeros(span, np.bool_)
-        seen[ids - lowest] = True
-        return int(np.count_nonzero(seen)) == len(ids)
-    ascending = np.sort(ids)
-    return bool((ascending[1:] > ascending[:-1]).all())
-
-
-def next_ids(n: int, last: int | None) -> np.ndarray:
-    """Return the n ids after ``last`` (from 0 if there is none)."""
-    first = 0 if last is None else max(int(last) + 1, 0)
-    if first + n - 1 > _LARGEST:
-        raise ValueError(f"Not enough ids are left above {last} for {n} new items. Give the ids yourself.")
-    return np.arange(first, first + n, dtype=np.int64)
-
-
-# Which codes may meet in an index: those of one space, compared by the distance that they are made for.
-
-_CALLER_OF_INDEX = 4  # stack level, seen from here: through _meet and the method of the index
-
-
-def check_metric(codes: BinaryCodes, name: str, metric: str) -> None:
-    """Refuse codes that an index of this metric would compare in a way they are not made for."""
-    if codes.metric not in ("hamming", metric):
-        raise ValueError(
-            f"These are hybrid codes, which begin with a class; {name} treats all bits the same and would rank them "
-            "wrongly. Make their index with hasher.make_index(codes) or make_index(codes, hasher=hasher)."
-        )
-
-
-def check_spaces(arriving: str | None, held: str | None) -> None:
-    """Refuse codes of another space than those of an index; None is unknown."""
-    if None not in (arriving, held) and arriving != held:
-        raise SpaceMismatchError(
-            f"These codes are of space {arriving}; the index holds codes of space {held}. Distances between spaces "
-            "mean nothing. Encode with the hasher of the index, or fit hashers to one Codebook."
-        )
-
-
-def warn_of_unknown_space(arriving: str | None, held: str | None) -> None:
-    """Warn that codes of an unknown space and of a known one meet."""
-    if arriving is None:
-        what = f"The space of these codes is unknown; the index holds codes of space {held}"
-        advice = "If the same hasher made them, say so: BinaryCodes(packed, n_bits, space_id=hasher.space_id_)."
-    else:
-        what = f"These codes are of space {arriving}; the index holds codes of an unknown space"
-        advice = "Make the index from codes that know theirs, such as hasher.encode(X), or set index.space_id."
-    warnings.warn(
-        f"{what}. They are compared as if both were of the same space. {advice}",
-        UnknownSpaceWarning,
-        stacklevel=_CALLER_OF_INDEX,
-    )
-
-
+_LARGEST_ID = np.iinfo(np.int64).max
 #: What an index may support besides adding codes, searching them, and filtering by ids with ``among``.
 CAPABILITIES: Mapping[str, str] = MappingProxyType(
     {
@@ -157,13 +72,16 @@ class HammingIndex(ABC):
 
     supports: ClassVar[frozenset[str]] = frozenset()
     #: The distance that answers are ordered by: that of ``BinaryCodes.metric``.
-    metric: ClassVar[str] = "hamming"
+    metric: ClassVar[Metric] = "hamming"
     #: The type of distances: numbers of bits, unless a class says otherwise.
     distance_type: ClassVar[type[np.number[Any]]] = np.int32
 
     n_bits: int
     space_id: str | None = None
     _has_warned: bool = False
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({counted(len(self), 'item')} of {counted(self.n_bits, 'bit')})"
 
     @property
     @abstractmethod
@@ -191,8 +109,8 @@ class HammingIndex(ABC):
         if metadata is not None:
             self._require("metadata")
         ids = None if ids is None else check_ids(ids, len(codes))
-        with self._changing_alone():
-            takes_space = not self._meet(codes) and len(codes) > 0
+        with self._write_lock():
+            takes_space = not self._check_space(codes) and len(codes) > 0
             added = self._add(codes, ids, metadata)
             if takes_space:
                 self._set_space(codes.space_id)
@@ -230,7 +148,7 @@ class HammingIndex(ABC):
             first, and only then by id.
         """
         self._check_codes(codes)
-        self._meet(codes)
+        self._check_space(codes)
         k = check_integer(k, "k", low=1)
         among = self._check_filters(among, where)
         if scores is not None:
@@ -248,7 +166,7 @@ class HammingIndex(ABC):
     ) -> RadiusNeighbors:
         """Return all items within ``radius`` (inclusive) of each code; filters are those of :meth:`search`."""
         self._check_codes(codes)
-        self._meet(codes)
+        self._check_space(codes)
         radius = min(check_integer(radius, "radius", low=0), self._largest_distance)
         return self._search_radius(codes, radius, among=self._check_filters(among, where), where=where)
 
@@ -292,7 +210,7 @@ class HammingIndex(ABC):
     def _save(self, path: str | os.PathLike[str]) -> None:
         raise NotImplementedError
 
-    def _changing_alone(self) -> AbstractContextManager[object]:
+    def _write_lock(self) -> AbstractContextManager[object]:
         """Keep other threads from adding: two must not both find an empty index, which takes codes of any space."""
         return nullcontext()
 
@@ -304,8 +222,8 @@ class HammingIndex(ABC):
         """Return the space of the codes, also where others may have changed it."""
         return self.space_id
 
-    def _meet(self, codes: BinaryCodes) -> bool:
-        """Return whether the index keeps its space; refuse codes of another one. An empty index takes any."""
+    def _check_space(self, codes: BinaryCodes) -> bool:
+        """Refuse codes of another space, warn once of unknown ones; return whether the index has its space."""
         if codes.space_id == self.space_id:
             return True
         if not len(self):
@@ -372,3 +290,79 @@ def _check_scores(scores: ArrayLike, codes: BinaryCodes) -> np.ndarray:
             f"({len(codes)}, {codes.n_bits}), as hasher.decision_function(X) gives it."
         )
     return scores
+
+
+def check_metric(codes: BinaryCodes, name: str, metric: Metric) -> None:
+    """Refuse codes that an index of this metric would compare in a way they are not made for."""
+    if codes.metric not in ("hamming", metric):
+        raise ValueError(
+            f"These are hybrid codes, which begin with a class; {name} treats all bits the same and would rank them "
+            "wrongly. Make their index with hasher.make_index(codes) or make_index(codes, hasher=hasher)."
+        )
+
+
+def check_spaces(arriving: str | None, held: str | None) -> None:
+    """Refuse codes of another space than those of an index; None is unknown."""
+    if None not in (arriving, held) and arriving != held:
+        raise SpaceMismatchError(
+            f"These codes are of space {arriving}; the index holds codes of space {held}. Distances between spaces "
+            "mean nothing. Encode with the hasher of the index, or fit hashers to one Codebook."
+        )
+
+
+def warn_of_unknown_space(arriving: str | None, held: str | None) -> None:
+    """Warn that codes of an unknown space and of a known one meet."""
+    if arriving is None:
+        what = f"The space of these codes is unknown; the index holds codes of space {held}"
+        advice = "If the same hasher made them, say so: BinaryCodes(packed, n_bits, space_id=hasher.space_id_)."
+    else:
+        what = f"These codes are of space {arriving}; the index holds codes of an unknown space"
+        advice = "Make the index from codes that know theirs, such as hasher.encode(X), or set index.space_id."
+    warn_caller(
+        f"{what}. They are compared as if both were of the same space. {advice}",
+        UnknownSpaceWarning,
+    )
+
+
+def check_ids(ids: ArrayLike, n: int | None = None) -> np.ndarray:
+    """Return ids as int64, all different; ``n`` is how many there must be."""
+    given = np.asarray(ids)
+    if given.size == 0:
+        given = given.astype(np.int64)
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise ValueError(
+            f"ids has dtype {given.dtype} and shape {given.shape}; it must be a list of integers, one per item. "
+            "Keep other names in a collection's metadata."
+        )
+    if n is not None and len(given) != n:
+        raise ValueError(f"There are {len(given)} ids for {n} codes; give one id per code.")
+    if given.dtype == np.uint64 and len(given) and given.max() > _LARGEST_ID:
+        raise ValueError(f"The id {given.max()} does not fit in 64 signed bits. Use smaller ids.")
+    given = given.astype(np.int64)
+    if not all_different(given):
+        ascending = np.sort(given)
+        repeated = ascending[1:][ascending[1:] == ascending[:-1]]
+        raise ValueError(f"The id {repeated[0]} is given more than once; ids must be unique.")
+    return given
+
+
+def all_different(ids: np.ndarray) -> bool:
+    """Return whether no id occurs twice."""
+    if len(ids) < 2 or (ids[1:] > ids[:-1]).all():
+        return True
+    lowest, span = ids.min(), int(ids.max()) - int(ids.min()) + 1
+    if span <= 8 * len(ids):
+        # Marking a place for each id takes a tenth of the time of sorting them.
+        seen = np.zeros(span, np.bool_)
+        seen[ids - lowest] = True
+        return int(np.count_nonzero(seen)) == len(ids)
+    ascending = np.sort(ids)
+    return bool((ascending[1:] > ascending[:-1]).all())
+
+
+def next_ids(n: int, last: int | None) -> np.ndarray:
+    """Return the n ids after ``last`` (from 0 if there is none)."""
+    first = 0 if last is None else max(int(last) + 1, 0)
+    if first + n - 1 > _LARGEST_ID:
+        raise ValueError(f"Not enough ids are left above {last} for {n} new items. Give the ids yourself.")
+    return np.arange(first, first + n, dtype=np.int64)

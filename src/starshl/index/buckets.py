@@ -16,7 +16,7 @@ from .items import (
     ID_BYTES,
     MAX_MEMORY_RATIO,
     Hits,
-    Snapshot,
+    IndexItems,
     check_buckets,
     check_columns,
     check_names,
@@ -24,9 +24,18 @@ from .items import (
     held_size,
     packed_size,
 )
-from .scan import ScanIndex
+from .memory import MemoryIndex
 
-# Buckets: equal codes grouped, and what adding, removing and filtering do to the groups.
+# Tables pay off when buckets are large, and must stay small compared with the items that they point to.
+_MIN_BUCKET_SIZE_FOR_SLOTS = 8
+_MAX_SLOTS_PER_BUCKET = 8
+_SLOT_BYTES = 4
+_START_BYTES = 4
+_QUERIES_PER_TASK = 1024  # enough work to be worth handing out
+_SAMPLE_QUERIES = 256  # that show whether most queries equal a stored code
+_MIN_DISTANCES_FOR_THREADS = 1 << 21  # below, starting threads costs more than it saves
+_EVERY_ITEM = np.empty(0, np.bool_)
+_NO_TABLE = np.empty(0, np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +121,8 @@ def _starts_of(sizes: np.ndarray) -> np.ndarray:
     return _compact(np.concatenate([[0], np.cumsum(sizes)]))
 
 
-# Tables pay off when buckets are large, and must stay small compared with the items that they point to.
-_MIN_BUCKET_SIZE_FOR_SLOTS = 8
-_MAX_SLOTS_PER_BUCKET = 8
-_SLOT_BYTES = 4
-_START_BYTES = 4
-_QUERIES_PER_TASK = 1024  # enough work to be worth handing out
-_SAMPLE_QUERIES = 256  # that show whether most queries equal a stored code
-_MIN_DISTANCES_FOR_THREADS = 1 << 21  # below, starting threads costs more than it saves
-_EVERY_ITEM = np.empty(0, np.bool_)
-_NO_TABLE = np.empty(0, np.uint8)
-
-
 @dataclass(frozen=True, eq=False)
-class BucketItems(Snapshot):
+class BucketItems(IndexItems):
     """Buckets, and the tables that find the ones nearest to a query.
 
     ``slots`` is a hash table of the codes, ``near`` holds distances to pieces of codes; both are None where they
@@ -139,7 +136,7 @@ class BucketItems(Snapshot):
 
     @classmethod
     def of(cls, n_bits: int, buckets: Buckets) -> Self:
-        """Return a snapshot of these buckets with the tables that suit them."""
+        """Return the items of these buckets with the tables that suit them."""
         slots = near = None
         if _MIN_BUCKET_SIZE_FOR_SLOTS * len(buckets) <= len(buckets.ids):
             # The more empty slots, the sooner the search for a code that is not stored ends.
@@ -191,7 +188,7 @@ class BucketItems(Snapshot):
         added, max_codes = Buckets(planes, None, ids), self._max_codes(len(self) + len(ids))
         return self.of(self.n_bits, self.buckets.joined(added, max_codes) if len(self) else added.merged(max_codes))
 
-    def kept(self, mask: np.ndarray) -> Self:
+    def selected(self, mask: np.ndarray) -> Self:
         kept, _ = self.buckets.selected(mask)
         return self.of(self.n_bits, kept.merged(self._max_codes(len(kept.ids))))
 
@@ -205,9 +202,9 @@ class BucketItems(Snapshot):
         if len(ids):
             order = np.argsort(ids, kind="stable")
             ascending = ids[order]
-            places = np.minimum(np.searchsorted(ascending, self.ids), len(ids) - 1)
-            hits = np.flatnonzero(ascending[places] == self.ids)
-            positions[order[places[hits]]] = hits
+            ranks = np.minimum(np.searchsorted(ascending, self.ids), len(ids) - 1)
+            hits = np.flatnonzero(ascending[ranks] == self.ids)
+            positions[order[ranks[hits]]] = hits
         return positions
 
     def nearest(
@@ -295,7 +292,7 @@ class BucketItems(Snapshot):
         return self.buckets.planes, np.searchsorted(self.buckets.starts, positions, side="right") - 1
 
 
-class BucketIndex(ScanIndex):
+class BucketIndex(MemoryIndex):
     """Search only among the distinct codes: the index for learned codes, of which few are distinct.
 
     A supervised hasher gives thousands of items the same code. They are kept as one bucket, so a search costs
@@ -325,7 +322,7 @@ class BucketIndex(ScanIndex):
     """
 
     kind = "buckets"
-    snapshot_type = BucketItems
+    items_type = BucketItems
     _items: BucketItems
 
     @property

@@ -17,16 +17,16 @@ from .base import check_spaces
 from .buckets import BucketIndex
 from .files import read_index_file
 from .hybrid import HybridIndex
+from .memory import FlatIndex, MemoryIndex
 from .multi import MultiIndex
 from .residual import ResidualIndex
-from .scan import FlatIndex, ScanIndex
 
 _KINDS = {index.kind: index for index in (FlatIndex, BucketIndex, MultiIndex, HybridIndex, ResidualIndex)}
 
 
 def make_index(
     codes: BinaryCodes, ids: ArrayLike | None = None, *, hasher: Any = None, n_jobs: int | None = None
-) -> ScanIndex:
+) -> MemoryIndex:
     """Return the index that suits these codes: buckets if at most half of them are different, else flat.
 
     Both are exact and give equal answers; only time and memory differ. A hasher whose codes are compared in another
@@ -62,7 +62,7 @@ def make_index(
 
 def load_index(
     path: str | os.PathLike[str], *, memory_map: bool = False, verify: bool = True, n_jobs: int | None = None
-) -> ScanIndex:
+) -> MemoryIndex:
     """Read an index written by ``save``.
 
     Parameters
@@ -80,7 +80,6 @@ def load_index(
     """
     header, arrays = read_index_file(path, memory_map=memory_map, verify=verify)
     try:
-        header.setdefault("space_id", None)
         if sorted(header) != ["format", "kind", "n_bits", "space_id"] or header["kind"] not in _KINDS:
             raise ValueError(f"its header is {header}")
         n_bits = check_integer(header["n_bits"], "its n_bits", low=1)

@@ -8,7 +8,6 @@ in private (copy on write), which safetensors does not offer.
 from __future__ import annotations
 
 import json
-import mmap
 import os
 from io import BufferedReader
 from math import prod
@@ -18,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from .._common.files import array_digest, bytes_in_pieces, replacing_file
+from .._common.platform import map_file
 from .._common.strict_json import parse_json
 from ..exceptions import IndexFormatError
 
-FORMAT = 2  # 1 had no space_id
+FORMAT = 2
 _DTYPES = {"I64": np.int64, "I32": np.int32, "U64": np.uint64, "U32": np.uint32, "U8": np.uint8, "F64": np.float64}
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 _ALIGNMENT = 64  # bytes of a cache line, so that mapped arrays are aligned
@@ -61,21 +61,22 @@ def read_index_file(
         raise FileNotFoundError(f"There is no index file at {str(path)!r}.")
     with path.open("rb") as file:
         try:
-            content = _map(file) if memory_map else _read(file)
+            content = memoryview(map_file(file.fileno(), private=True)) if memory_map else _read(file)
             layout, begin = _read_layout(content)
             text, digest = _read_metadata(layout.pop("__metadata__"))
             header = _object(text)
             number = _format_number(header)
-            if number <= FORMAT:
+            if number == FORMAT:
                 arrays = _read_arrays(content[begin:], layout)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise IndexFormatError(
                 f"{str(path)!r} is not a readable index file ({error}). It is truncated, damaged or of "
                 "another kind: save the index again or fetch a fresh copy."
             ) from error
-    if number > FORMAT:
+    if number != FORMAT:
+        advice = "Install a newer starshl." if number > FORMAT else "Save the index again."
         raise IndexFormatError(
-            f"{str(path)!r} has format {number}; this version of starshl reads up to {FORMAT}. Install a newer starshl."
+            f"{str(path)!r} has format {number}; this version of starshl reads format {FORMAT}. {advice}"
         )
     if verify and digest != array_digest(arrays, text):
         raise IndexFormatError(
@@ -83,11 +84,6 @@ def read_index_file(
             "after it was saved. Save the index again or fetch a fresh copy."
         )
     return header, arrays
-
-
-def _map(file: BufferedReader) -> memoryview:
-    # A private mapping: pages are read when they are used, and writes to them never reach the file.
-    return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
 
 
 def _read(file: BufferedReader) -> memoryview:

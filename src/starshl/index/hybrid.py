@@ -14,10 +14,13 @@ from .._common.validation import check_integer
 from ..codes.binary import BinaryCodes
 from ..codes.hamming import few_pass, scan_tasks, to_planes
 from . import _hybrid_loops as loops
-from .items import Candidates, HeldItems, Hits, RunItems, check_names
-from .scan import ScanIndex, passing_items
+from .items import Candidates, Hits, RunItems, WrappedItems, check_names
+from .memory import MemoryIndex, passing_items
 
-# ClassRule: the order of items of the query's class and of other classes.
+#: A class field lies in the first word of a code, even if words are narrow.
+MAX_CLASS_BITS = 16
+# Distances are 32-bit numbers.
+_MAX_WEIGHT = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +37,12 @@ class ClassRule(ABC):
     class_first: int
 
     @abstractmethod
-    def pushed(self, distances: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        """Return the distances of items of another class, given those of the last of the first items of the class."""
+    def pushed(self, distances: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+        """Return the distances of items of another class, given t of their queries."""
 
-    def ends(self, found: Candidates, n_queries: int) -> np.ndarray:
+    def thresholds(self, found: Candidates, n_queries: int) -> np.ndarray:
         """Return t above for each query; -1 if there is no item of its class, or none has to be first."""
-        ends = np.full(n_queries, -1, found.distances.dtype)
+        thresholds = np.full(n_queries, -1, found.distances.dtype)
         if self.class_first:
             own = found.differs == 0
             queries, distances = found.queries[own], found.distances[own]
@@ -47,24 +50,24 @@ class ClassRule(ABC):
             starts = np.searchsorted(queries[order], np.arange(n_queries + 1))
             last = np.minimum(starts[:-1] + self.class_first, starts[1:]) - 1
             some = starts[1:] > starts[:-1]
-            ends[some] = distances[order][last[some]]
-        return ends
+            thresholds[some] = distances[order][last[some]]
+        return thresholds
 
-    def distances(self, found: Candidates, ends: np.ndarray) -> np.ndarray:
+    def distances(self, found: Candidates, thresholds: np.ndarray) -> np.ndarray:
         """Return the distances of candidates with what another class costs."""
-        pushed = self.pushed(found.distances, ends[found.queries])
+        pushed = self.pushed(found.distances, thresholds[found.queries])
         return np.where(found.differs, pushed, found.distances.astype(pushed.dtype))
 
-    def ordered(self, found: Candidates, n_queries: int, ends: np.ndarray) -> Hits:
+    def ordered(self, found: Candidates, n_queries: int, thresholds: np.ndarray) -> Hits:
         """Return where each query's items start, and their positions and distances, by distance and position."""
-        distances = self.distances(found, ends)
+        distances = self.distances(found, thresholds)
         order = np.lexsort((found.positions, distances, found.queries))
         starts = np.searchsorted(found.queries[order], np.arange(n_queries + 1))
         return starts.astype(np.int64), found.positions[order], distances[order]
 
     def nearest(self, found: Candidates, n_queries: int, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Return positions and distances of the k nearest of each query, which are among the candidates."""
-        starts, positions, distances = self.ordered(found, n_queries, self.ends(found, n_queries))
+        starts, positions, distances = self.ordered(found, n_queries, self.thresholds(found, n_queries))
         first = starts[:-1, None] + np.arange(k)
         return positions[first], distances[first]
 
@@ -72,8 +75,8 @@ class ClassRule(ABC):
 class HammingRule(ClassRule):
     """Distances are numbers of bits: another class is at least one bit farther than the first items of the class."""
 
-    def pushed(self, distances: np.ndarray, ends: np.ndarray) -> np.ndarray:
-        return np.maximum(distances + int(self.class_weight), ends + 1)
+    def pushed(self, distances: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+        return np.maximum(distances + int(self.class_weight), thresholds + 1)
 
 
 class FloatRule(ClassRule):
@@ -82,27 +85,21 @@ class FloatRule(ClassRule):
     Distances are single precision, and what is computed from them here is double: different ones stay different.
     """
 
-    def pushed(self, distances: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    def pushed(self, distances: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
         exact = distances.astype(np.float64)
-        just_beyond = np.where(ends < 0, 0.0, ends + (1.0 + exact) / 1024)
+        just_beyond = np.where(thresholds < 0, 0.0, thresholds + (1.0 + exact) / 1024)
         return np.maximum(exact + self.class_weight, just_beyond)
 
 
-#: A class field lies in the first word of a code, even if words are narrow.
-MAX_CLASS_BITS = 16
-# Distances are 32-bit numbers.
-_MAX_WEIGHT = 1 << 20
-
-
 @dataclass(frozen=True, eq=False)
-class HybridItems(HeldItems):
+class HybridItems(WrappedItems):
     """Codes whose first bits are a class, by ascending id."""
 
     rule: HammingRule = field(kw_only=True)
 
     @classmethod
     def empty_with(cls, n_bits: int, rule: HammingRule) -> Self:
-        """Return a snapshot without items."""
+        """Return no items, to be ordered by this rule."""
         return cls(RunItems.empty(n_bits), rule=rule)
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -117,23 +114,23 @@ class HybridItems(HeldItems):
         return positions, distances.astype(np.int32)
 
     def within(self, queries: np.ndarray, radii: np.ndarray, mask: np.ndarray | None, n_jobs: int | None) -> Hits:
-        ends = np.full(queries.shape[1], -1)
+        thresholds = np.full(queries.shape[1], -1)
         if self.rule.class_first:
             found = self._candidates(queries, 1, self._everything(queries), mask, n_jobs)
-            ends = self.rule.ends(found, queries.shape[1])
-        of_others = np.where(radii > ends, radii - int(self.rule.class_weight), -1)
+            thresholds = self.rule.thresholds(found, queries.shape[1])
+        of_others = np.where(radii > thresholds, radii - int(self.rule.class_weight), -1)
         limits = np.maximum(np.column_stack([radii, of_others]), -1)
         found = self._candidates(queries, 0, limits, mask, n_jobs)
-        starts, positions, distances = self.rule.ordered(found, queries.shape[1], ends)
+        starts, positions, distances = self.rule.ordered(found, queries.shape[1], thresholds)
         return starts, positions, distances.astype(np.int32)
 
-    def near_anywhere(self, queries: np.ndarray, k: int, mask: np.ndarray | None, n_jobs: int | None) -> Candidates:
+    def candidates_near(self, queries: np.ndarray, k: int, mask: np.ndarray | None, n_jobs: int | None) -> Candidates:
         """Return what can be among the k nearest, however near items of the query's class are elsewhere."""
         # Such a weight keeps the items of the class from ruling out others, and the other way around.
         rule = (k, -loops.NOT_YET, max(k, self.rule.class_first))
         return self._candidates(queries, k, self._everything(queries), mask, n_jobs, rule)
 
-    def within_anywhere(
+    def candidates_within(
         self, queries: np.ndarray, radius: int, mask: np.ndarray | None, n_jobs: int | None
     ) -> Candidates:
         """Return what can be within the radius, however near items of the query's class are elsewhere."""
@@ -169,7 +166,7 @@ class HybridItems(HeldItems):
         return Candidates(*np.concatenate(parts).T)
 
 
-class HybridIndex(ScanIndex):
+class HybridIndex(MemoryIndex):
     """Search codes of a class field and neighbor bits.
 
     The distance is the Hamming distance of the neighbor bits, plus ``class_weight`` if the class fields differ in any
@@ -211,7 +208,7 @@ class HybridIndex(ScanIndex):
 
     kind = "hybrid"
     metric = "hybrid"
-    snapshot_type = HybridItems
+    items_type = HybridItems
     _items: HybridItems
 
     def __init__(
@@ -236,18 +233,17 @@ class HybridIndex(ScanIndex):
         return index
 
     def candidates(self, codes: BinaryCodes, k: int, among: np.ndarray | None) -> Candidates:
-        items, planes, mask = self._asked(codes, among)
-        return items.by_id(items.near_anywhere(planes, k, mask, self.n_jobs))
+        self._check_space(self._check_codes(codes))
+        items = self._items
+        mask, _ = passing_items(items, among, 1)
+        return items.by_id(items.candidates_near(to_planes(codes), k, mask, self.n_jobs))
 
     def candidates_within(self, codes: BinaryCodes, radius: int, among: np.ndarray | None) -> Candidates:
         radius = min(check_integer(radius, "radius", low=0), self._largest_distance)
-        items, planes, mask = self._asked(codes, among)
-        return items.by_id(items.within_anywhere(planes, radius, mask, self.n_jobs))
-
-    def _asked(self, codes: BinaryCodes, among: np.ndarray | None) -> tuple[HybridItems, np.ndarray, np.ndarray | None]:
-        self._meet(self._check_codes(codes))
+        self._check_space(self._check_codes(codes))
         items = self._items
-        return items, to_planes(codes), passing_items(items, among, 1)[0]
+        mask, _ = passing_items(items, among, 1)
+        return items.by_id(items.candidates_within(to_planes(codes), radius, mask, self.n_jobs))
 
     @property
     def _largest_distance(self) -> int:

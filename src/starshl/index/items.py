@@ -1,4 +1,4 @@
-"""Snapshot: items that never change, so that a search reads the same ones from start to end."""
+"""What an index in memory holds: codes and ids that never change, so that a search reads the same ones to its end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from ..codes.hamming import n_planes, nearest, within, word_type
 from ._bucket_loops import count_groups
 from .base import all_different
 
-# ClassRule: the order of items of the query's class and of other classes.
+# Bytes of an index over those of its packed codes and ids, padding and spare capacity included.
+MAX_MEMORY_RATIO = 1.3
+ID_BYTES = 8
+_SPARE_SHARE = 0.125  # capacity for appending, as far as MAX_MEMORY_RATIO allows
+# A run takes as much memory as two ids. With fewer ids per run, finding one costs more than it saves.
+_MIN_IDS_PER_RUN = 4
+
+#: Where each query's hits start, their positions and their distances.
+Hits = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Candidates(NamedTuple):
@@ -29,19 +37,12 @@ class Candidates(NamedTuple):
     differs: np.ndarray
 
 
-# Bytes of an index over those of its packed codes and ids, padding and spare room included.
-MAX_MEMORY_RATIO = 1.3
-ID_BYTES = 8
-#: Where each query's hits start, their positions and their distances.
-Hits = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-class Snapshot(ABC):
+class IndexItems(ABC):
     """One state of an index in memory.
 
-    A change makes a new snapshot, and the index replaces the old one in a single assignment. Searches that started
-    before go on reading the old one, so that each answer belongs to one state. Positions number the items in the
-    order of ``ids``.
+    A change makes new items, and the index replaces the old ones in a single assignment. Searches that started before
+    go on reading the old ones, so that each answer belongs to one state. Positions number the items in the order of
+    ``ids``.
     """
 
     n_bits: int
@@ -50,12 +51,12 @@ class Snapshot(ABC):
 
     @classmethod
     def empty(cls, n_bits: int) -> Self:
-        """Return a snapshot without items; kinds that need more than the length have their own constructor."""
+        """Return no items; kinds that need more than the length have their own constructor."""
         raise NotImplementedError
 
     @classmethod
     def from_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray]) -> Self:
-        """Return the snapshot that a file holds; raise ValueError for arrays that a search cannot trust."""
+        """Return what a file holds; raise ValueError for arrays that a search cannot trust."""
         raise NotImplementedError
 
     @abstractmethod
@@ -79,11 +80,11 @@ class Snapshot(ABC):
 
     @abstractmethod
     def inserted(self, planes: np.ndarray, ids: np.ndarray) -> Self:
-        """Return a snapshot with more items, whose ids are ascending and new."""
+        """Return these items and more, whose ids are ascending and new."""
 
     @abstractmethod
-    def kept(self, mask: np.ndarray) -> Self:
-        """Return a snapshot with only the positions whose mask is set."""
+    def selected(self, mask: np.ndarray) -> Self:
+        """Return the items at the positions whose mask is set."""
 
     @abstractmethod
     def find(self, ids: np.ndarray) -> np.ndarray:
@@ -120,79 +121,7 @@ class Snapshot(ABC):
         return mask
 
 
-def empty_planes(n_bits: int, n_rows: int = 0) -> np.ndarray:
-    """Return word planes with room for ``n_rows`` codes."""
-    return np.zeros((n_planes(n_bits), n_rows), word_type(n_bits))
-
-
-def packed_size(n_bits: int) -> int:
-    """Return the bytes of an id and a packed code."""
-    return ID_BYTES + n_bytes(n_bits)
-
-
-def held_size(n_bits: int) -> int:
-    """Return the bytes of an id and a code in planes."""
-    return ID_BYTES + empty_planes(n_bits, 1).nbytes
-
-
-# Checks of arrays that were read from a file, before a compiled loop trusts them.
-
-
-def check_names(arrays: dict[str, np.ndarray], expected: tuple[str, ...]) -> None:
-    """Raise ValueError unless there are exactly these arrays."""
-    if sorted(arrays) != sorted(expected):
-        raise ValueError(f"it holds the arrays {sorted(arrays)}, not {sorted(expected)}")
-
-
-def check_columns(planes: np.ndarray, n_bits: int, n_columns: int) -> None:
-    """Raise ValueError unless the planes are codes of this length: words of the right kind, padding bits zero."""
-    word, shape = np.dtype(word_type(n_bits)), (n_planes(n_bits), n_columns)
-    if planes.dtype != word or planes.shape != shape:
-        raise ValueError(f"its planes are {planes.dtype} of shape {planes.shape}, not {word} of shape {shape}")
-    n_used = n_bits - 8 * word.itemsize * (shape[0] - 1)
-    # A shift by the whole width of a word is undefined, so words without padding are left out.
-    if n_used < 8 * word.itemsize and np.any(planes[-1] >> word.type(n_used)):
-        raise ValueError("some padding bits of its codes are set")
-
-
-def check_sorted_ids(ids: np.ndarray) -> None:
-    """Raise ValueError unless the ids are int64 and ascend strictly."""
-    _check_id_type(ids)
-    if np.any(ids[1:] <= ids[:-1]):
-        raise ValueError("its ids are not in ascending order")
-
-
-def check_buckets(planes: np.ndarray, starts: np.ndarray, ids: np.ndarray) -> None:
-    """Raise ValueError unless starts cut the ids into buckets as :class:`starshl.index.grouping.Buckets` requires."""
-    _check_id_type(ids)
-    if starts.ndim != 1 or starts.dtype not in (np.int32, np.int64) or not len(starts):
-        raise ValueError(f"its starts are {starts.dtype} of shape {starts.shape}")
-    if starts[0] != 0 or starts[-1] != len(ids) or np.any(starts[1:] <= starts[:-1]):
-        raise ValueError(f"its starts do not rise from 0 to the number of ids, {len(ids)}")
-    descents = np.flatnonzero(ids[1:] <= ids[:-1]) + 1
-    if not np.isin(descents, starts).all():
-        raise ValueError("the ids of a bucket are not in ascending order")
-    lowest = ids[starts[:-1]]
-    if np.any(lowest[1:] <= lowest[:-1]):
-        raise ValueError("its buckets are not ordered by their lowest ids")
-    if not all_different(ids):
-        raise ValueError("an id occurs more than once")
-    n_buckets = len(starts) - 1
-    if n_buckets < len(ids) and count_groups(planes, n_buckets) != n_buckets:
-        raise ValueError("two buckets hold the same code")
-
-
-def _check_id_type(ids: np.ndarray) -> None:
-    if ids.dtype != np.int64 or ids.ndim != 1:
-        raise ValueError(f"its ids are {ids.dtype} of shape {ids.shape}")
-
-
-# Items whose codes are scanned as they are: planes of words, by ascending id.
-
-_SPARE_SHARE = 0.125  # room for appending, as far as MAX_MEMORY_RATIO allows
-
-
-class PlaneItems(Snapshot):
+class PlaneItems(IndexItems):
     """The first ``n_items`` columns of planes."""
 
     ascending = True
@@ -220,15 +149,15 @@ class PlaneItems(Snapshot):
 
 @dataclass(frozen=True, eq=False)
 class FlatItems(PlaneItems):
-    """The first ``n_items`` columns of the planes and entries of ``id_room``, by ascending id.
+    """The first ``n_items`` columns of the planes and entries of ``id_buffer``, by ascending id.
 
-    Everything after them is spare room. A later snapshot may fill it while this one is searched, so nothing here may
-    read it.
+    Everything after them is spare capacity. Later items may fill it while these are searched, so nothing here may read
+    it.
     """
 
     n_bits: int
     planes: np.ndarray
-    id_room: np.ndarray
+    id_buffer: np.ndarray
     n_items: int
 
     @classmethod
@@ -244,79 +173,66 @@ class FlatItems(PlaneItems):
 
     @property
     def ids(self) -> np.ndarray:
-        return self.id_room[: self.n_items]
+        return self.id_buffer[: self.n_items]
 
     @property
     def last_id(self) -> int | None:
-        return int(self.id_room[self.n_items - 1]) if self.n_items else None
+        return int(self.id_buffer[self.n_items - 1]) if self.n_items else None
 
     @property
     def nbytes(self) -> int:
-        return self.planes.nbytes + self.id_room.nbytes
+        return self.planes.nbytes + self.id_buffer.nbytes
 
     def inserted(self, planes: np.ndarray, ids: np.ndarray) -> Self:
         n_old, n_new = self.n_items, self.n_items + len(ids)
-        if n_old and ids[0] < self.id_room[n_old - 1]:
-            places = np.searchsorted(self.ids, ids)
-            joined = np.insert(self.planes[:, :n_old], places, planes, axis=1)
-            return replace(self, planes=joined, id_room=np.insert(self.ids, places, ids), n_items=n_new)
-        roomy = self._with_room(n_new)
-        roomy.planes[:, n_old:n_new] = planes
-        roomy.id_room[n_old:n_new] = ids
-        return replace(roomy, n_items=n_new)
+        if n_old and ids[0] < self.id_buffer[n_old - 1]:
+            positions = np.searchsorted(self.ids, ids)
+            joined = np.insert(self.planes[:, :n_old], positions, planes, axis=1)
+            return replace(self, planes=joined, id_buffer=np.insert(self.ids, positions, ids), n_items=n_new)
+        grown = self._with_capacity(n_new)
+        grown.planes[:, n_old:n_new] = planes
+        grown.id_buffer[n_old:n_new] = ids
+        return replace(grown, n_items=n_new)
 
-    def _with_room(self, n_items: int) -> Self:
-        """Return the same items with room for this many."""
-        if n_items <= len(self.id_room):
+    def _with_capacity(self, n_items: int) -> Self:
+        """Return the same items with capacity for this many."""
+        if n_items <= len(self.id_buffer):
             return self
-        room = n_with_room(self.n_bits, self.n_items, n_items)
-        planes, id_room = empty_planes(self.n_bits, room), np.empty(room, np.int64)
+        capacity = grown_capacity(self.n_bits, self.n_items, n_items)
+        planes, id_buffer = empty_planes(self.n_bits, capacity), np.empty(capacity, np.int64)
         planes[:, : self.n_items] = self.planes[:, : self.n_items]
-        id_room[: self.n_items] = self.ids
-        return replace(self, planes=planes, id_room=id_room)
+        id_buffer[: self.n_items] = self.ids
+        return replace(self, planes=planes, id_buffer=id_buffer)
 
-    def kept(self, mask: np.ndarray) -> Self:
+    def selected(self, mask: np.ndarray) -> Self:
         planes = np.ascontiguousarray(self.planes[:, : self.n_items][:, mask])
         ids = self.ids[mask]
-        return replace(self, planes=planes, id_room=ids, n_items=len(ids))
+        return replace(self, planes=planes, id_buffer=ids, n_items=len(ids))
 
     def find(self, ids: np.ndarray) -> np.ndarray:
         if not self.n_items:
             return np.full(len(ids), -1)
-        first, last = int(self.id_room[0]), int(self.id_room[self.n_items - 1])
+        first, last = int(self.id_buffer[0]), int(self.id_buffer[self.n_items - 1])
         if last - first + 1 == self.n_items:
             # No id is missing between the first and the last, so positions need no search.
             return np.where((ids >= first) & (ids <= last), ids - np.int64(first), -1)
         positions = np.minimum(np.searchsorted(self.ids, ids), self.n_items - 1)
-        return np.where(self.id_room[positions] == ids, positions, -1)
-
-
-def n_with_room(n_bits: int, n_items: int, n_wanted: int) -> int:
-    """Return how many items an index makes room for when it grows."""
-    # Room grows by a share each time, so copying stays linear overall. Where words pad the codes, less is spare.
-    share = min(_SPARE_SHARE, MAX_MEMORY_RATIO * packed_size(n_bits) / held_size(n_bits) - 1)
-    return max(n_wanted, int(n_items * (1 + share)))
-
-
-# Items whose ids are runs of consecutive numbers, so that the ids take no memory worth mentioning.
-
-# A run takes as much memory as two ids. With fewer ids per run, finding one costs more than it saves.
-_MIN_IDS_PER_RUN = 4
+        return np.where(self.id_buffer[positions] == ids, positions, -1)
 
 
 @dataclass(frozen=True, eq=False)
 class RunItems(PlaneItems):
-    """Items by ascending id: run r has the ids from ``starts[r]`` on, at the positions from ``places[r]`` on.
+    """Items whose ids are runs of consecutive numbers, so that ids take no memory worth mentioning; by ascending id.
 
+    Run r has the ids from ``first_ids[r]`` on, at the positions from ``first_positions[r]`` on.
     Ids that an index or a collection gave itself are one run, and each removal adds one. If they become too many, the
-    items become :class:`FlatItems`, which list all ids. As there, a later snapshot may fill the spare room of the
-    planes.
+    items become :class:`FlatItems`, which list all ids. As there, later items may fill the spare capacity of planes.
     """
 
     n_bits: int
     planes: np.ndarray
-    starts: np.ndarray
-    places: np.ndarray
+    first_ids: np.ndarray
+    first_positions: np.ndarray
     n_items: int
 
     @classmethod
@@ -332,20 +248,20 @@ class RunItems(PlaneItems):
 
     @classmethod
     def of(cls, n_bits: int, planes: np.ndarray, ids: np.ndarray) -> PlaneItems:
-        """Return items of the kind that takes less memory; the planes may have spare room."""
-        places = _run_places(ids)
-        if _MIN_IDS_PER_RUN * len(places) > len(ids) and len(places) > 1:
+        """Return items of the kind that takes less memory; the planes may have spare capacity."""
+        first_positions = _run_starts(ids)
+        if _MIN_IDS_PER_RUN * len(first_positions) > len(ids) and len(first_positions) > 1:
             return FlatItems(n_bits, planes, ids, len(ids))
-        return cls(n_bits, planes, ids[places], places, len(ids))
+        return cls(n_bits, planes, ids[first_positions], first_positions, len(ids))
 
     @property
     def ids(self) -> np.ndarray:
-        lengths = np.diff(self.places, append=self.n_items)
-        return np.repeat(self.starts - self.places, lengths) + np.arange(self.n_items)
+        lengths = np.diff(self.first_positions, append=self.n_items)
+        return np.repeat(self.first_ids - self.first_positions, lengths) + np.arange(self.n_items)
 
     def ids_at(self, positions: np.ndarray) -> np.ndarray:
-        runs = np.searchsorted(self.places, positions, side="right") - 1
-        return self.starts[runs] + (positions - self.places[runs])
+        runs = np.searchsorted(self.first_positions, positions, side="right") - 1
+        return self.first_ids[runs] + (positions - self.first_positions[runs])
 
     @property
     def last_id(self) -> int | None:
@@ -353,52 +269,52 @@ class RunItems(PlaneItems):
 
     @property
     def nbytes(self) -> int:
-        return self.planes.nbytes + self.starts.nbytes + self.places.nbytes
+        return self.planes.nbytes + self.first_ids.nbytes + self.first_positions.nbytes
 
     def inserted(self, planes: np.ndarray, ids: np.ndarray) -> PlaneItems:  # type: ignore[override]  # as above
         last = self.last_id
         if last is not None and ids[0] < last:
-            places = np.searchsorted(self.ids, ids)
-            joined = np.insert(self.planes[:, : self.n_items], places, planes, axis=1)
-            return self.of(self.n_bits, joined, np.insert(self.ids, places, ids))
+            positions = np.searchsorted(self.ids, ids)
+            joined = np.insert(self.planes[:, : self.n_items], positions, planes, axis=1)
+            return self.of(self.n_bits, joined, np.insert(self.ids, positions, ids))
         n_new = self.n_items + len(ids)
-        roomy = self.planes
-        if n_new > roomy.shape[1]:
-            roomy = empty_planes(self.n_bits, n_with_room(self.n_bits, self.n_items, n_new))
-            roomy[:, : self.n_items] = self.planes[:, : self.n_items]
-        roomy[:, self.n_items : n_new] = planes
-        return self._appended(roomy, ids, last)
+        grown = self.planes
+        if n_new > grown.shape[1]:
+            grown = empty_planes(self.n_bits, grown_capacity(self.n_bits, self.n_items, n_new))
+            grown[:, : self.n_items] = self.planes[:, : self.n_items]
+        grown[:, self.n_items : n_new] = planes
+        return self._appended(grown, ids, last)
 
     def _appended(self, planes: np.ndarray, ids: np.ndarray, last: int | None) -> PlaneItems:
         """Return these items and more, whose ids are larger and whose codes are in the planes already."""
-        added = _run_places(ids)
+        added = _run_starts(ids)
         if last is not None and ids[0] == last + 1:
             added = added[1:]
-        places = np.concatenate([self.places, self.n_items + added])
+        first_positions = np.concatenate([self.first_positions, self.n_items + added])
         n_items = self.n_items + len(ids)
-        if _MIN_IDS_PER_RUN * len(places) > n_items and len(places) > 1:
+        if _MIN_IDS_PER_RUN * len(first_positions) > n_items and len(first_positions) > 1:
             return self.of(self.n_bits, planes, np.concatenate([self.ids, ids]))
-        starts = np.concatenate([self.starts, ids[added]])
-        return replace(self, planes=planes, starts=starts, places=places, n_items=n_items)
+        first_ids = np.concatenate([self.first_ids, ids[added]])
+        return replace(self, planes=planes, first_ids=first_ids, first_positions=first_positions, n_items=n_items)
 
-    def kept(self, mask: np.ndarray) -> PlaneItems:  # type: ignore[override]  # as above
+    def selected(self, mask: np.ndarray) -> PlaneItems:  # type: ignore[override]  # as above
         if mask.all():
-            # A copy without the spare room, which belongs to the successors of this snapshot.
+            # A copy without the spare capacity, which belongs to those who add to these items.
             return replace(self, planes=np.ascontiguousarray(self.planes[:, : self.n_items]))
         return self.of(self.n_bits, np.ascontiguousarray(self.planes[:, : self.n_items][:, mask]), self.ids[mask])
 
     def find(self, ids: np.ndarray) -> np.ndarray:
         if not self.n_items:
             return np.full(len(ids), -1)
-        runs = np.maximum(np.searchsorted(self.starts, ids, side="right") - 1, 0)
-        starts, places = self.starts[runs], self.places[runs]
+        runs = np.maximum(np.searchsorted(self.first_ids, ids, side="right") - 1, 0)
+        lengths = np.diff(self.first_positions, append=self.n_items)[runs]
         # A difference that does not fit in 64 bits becomes negative, and no run is that long.
-        offsets = ids - starts
-        found = (ids >= starts) & (offsets >= 0) & (offsets < np.diff(self.places, append=self.n_items)[runs])
-        return np.where(found, places + offsets, -1)
+        offsets = ids - self.first_ids[runs]
+        found = (ids >= self.first_ids[runs]) & (offsets >= 0) & (offsets < lengths)
+        return np.where(found, self.first_positions[runs] + offsets, -1)
 
 
-def _run_places(ids: np.ndarray) -> np.ndarray:
+def _run_starts(ids: np.ndarray) -> np.ndarray:
     """Return the positions where runs begin in ascending ids."""
     if not len(ids):
         return np.empty(0, np.int64)
@@ -407,12 +323,9 @@ def _run_places(ids: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.flatnonzero(np.diff(ids) != 1) + 1])
 
 
-# Items that are held like those of a flat index, and compared in another way.
-
-
 @dataclass(frozen=True, eq=False)
-class HeldItems(PlaneItems):
-    """Codes and ids of ``plain``; subclasses say how they are compared, and may hold more about each item."""
+class WrappedItems(PlaneItems):
+    """Codes and ids of ``plain``, compared in another way, which subclasses define; they may hold more about items."""
 
     plain: PlaneItems
     n_bits: int = field(init=False)
@@ -441,8 +354,8 @@ class HeldItems(PlaneItems):
     def inserted(self, planes: np.ndarray, ids: np.ndarray) -> Self:
         return replace(self, plain=self.plain.inserted(planes, ids))
 
-    def kept(self, mask: np.ndarray) -> Self:
-        return replace(self, plain=self.plain.kept(mask))
+    def selected(self, mask: np.ndarray) -> Self:
+        return replace(self, plain=self.plain.selected(mask))
 
     def find(self, ids: np.ndarray) -> np.ndarray:
         return self.plain.find(ids)
@@ -450,3 +363,74 @@ class HeldItems(PlaneItems):
     def by_id(self, found: Candidates) -> Candidates:
         """Return candidates with ids in place of their positions."""
         return found._replace(positions=self.ids_at(found.positions))
+
+
+def empty_planes(n_bits: int, n_rows: int = 0) -> np.ndarray:
+    """Return word planes for ``n_rows`` codes."""
+    return np.zeros((n_planes(n_bits), n_rows), word_type(n_bits))
+
+
+def packed_size(n_bits: int) -> int:
+    """Return the bytes of an id and a packed code."""
+    return ID_BYTES + n_bytes(n_bits)
+
+
+def held_size(n_bits: int) -> int:
+    """Return the bytes of an id and a code in planes."""
+    return ID_BYTES + empty_planes(n_bits, 1).nbytes
+
+
+def grown_capacity(n_bits: int, n_items: int, n_wanted: int) -> int:
+    """Return for how many items an index takes memory when it grows."""
+    # Capacity grows by a share each time, so copying stays linear overall. Where words pad the codes, less is spare.
+    share = min(_SPARE_SHARE, MAX_MEMORY_RATIO * packed_size(n_bits) / held_size(n_bits) - 1)
+    return max(n_wanted, int(n_items * (1 + share)))
+
+
+def check_names(arrays: dict[str, np.ndarray], expected: tuple[str, ...]) -> None:
+    """Raise ValueError unless there are exactly these arrays."""
+    if sorted(arrays) != sorted(expected):
+        raise ValueError(f"it holds the arrays {sorted(arrays)}, not {sorted(expected)}")
+
+
+def check_columns(planes: np.ndarray, n_bits: int, n_columns: int) -> None:
+    """Raise ValueError unless the planes are codes of this length: words of the right kind, padding bits zero."""
+    word, shape = np.dtype(word_type(n_bits)), (n_planes(n_bits), n_columns)
+    if planes.dtype != word or planes.shape != shape:
+        raise ValueError(f"its planes are {planes.dtype} of shape {planes.shape}, not {word} of shape {shape}")
+    n_used = n_bits - 8 * word.itemsize * (shape[0] - 1)
+    # A shift by the whole width of a word is undefined, so words without padding are left out.
+    if n_used < 8 * word.itemsize and np.any(planes[-1] >> word.type(n_used)):
+        raise ValueError("some padding bits of its codes are set")
+
+
+def check_sorted_ids(ids: np.ndarray) -> None:
+    """Raise ValueError unless the ids are int64 and ascend strictly."""
+    _check_id_type(ids)
+    if np.any(ids[1:] <= ids[:-1]):
+        raise ValueError("its ids are not in ascending order")
+
+
+def check_buckets(planes: np.ndarray, starts: np.ndarray, ids: np.ndarray) -> None:
+    """Raise ValueError unless starts cut the ids into buckets as :class:`starshl.index.buckets.Buckets` requires."""
+    _check_id_type(ids)
+    if starts.ndim != 1 or starts.dtype not in (np.int32, np.int64) or not len(starts):
+        raise ValueError(f"its starts are {starts.dtype} of shape {starts.shape}")
+    if starts[0] != 0 or starts[-1] != len(ids) or np.any(starts[1:] <= starts[:-1]):
+        raise ValueError(f"its starts do not rise from 0 to the number of ids, {len(ids)}")
+    descents = np.flatnonzero(ids[1:] <= ids[:-1]) + 1
+    if not np.isin(descents, starts).all():
+        raise ValueError("the ids of a bucket are not in ascending order")
+    lowest = ids[starts[:-1]]
+    if np.any(lowest[1:] <= lowest[:-1]):
+        raise ValueError("its buckets are not ordered by their lowest ids")
+    if not all_different(ids):
+        raise ValueError("an id occurs more than once")
+    n_buckets = len(starts) - 1
+    if n_buckets < len(ids) and count_groups(planes, n_buckets) != n_buckets:
+        raise ValueError("two buckets hold the same code")
+
+
+def _check_id_type(ids: np.ndarray) -> None:
+    if ids.dtype != np.int64 or ids.ndim != 1:
+        raise ValueError(f"its ids are {ids.dtype} of shape {ids.shape}")

@@ -13,12 +13,12 @@ import numpy as np
 from .._common.threads import run_all, tiles
 from . import _multi_loops as loops
 from .items import FlatItems, Hits
-from .scan import ScanIndex
+from .memory import MemoryIndex
 
 _MAX_PIECE_BITS = 24  # 64 MB per table
 _QUERIES_PER_TASK = 16  # balls differ in cost: small tasks share it evenly
 # A probe or a candidate costs one or two cache misses; in that time the flat scan passes this many codes.
-_CODES_PER_PROBE = 300
+CODES_PER_PROBE = 300
 _EVERY_ROW = np.empty(0, np.bool_)
 
 
@@ -31,7 +31,7 @@ class Tables(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class MultiItems(FlatItems):
-    """Flat items with tables that the first search by radius builds, and that only this snapshot uses."""
+    """Flat items with tables that the first search by radius builds, and that belong to these items alone."""
 
     # Empty, or the tables. Threads that come first together may build them twice, with equal results.
     built: list[Tables] = field(default_factory=list, init=False, repr=False, compare=False)
@@ -42,7 +42,7 @@ class MultiItems(FlatItems):
 
     def within(self, queries: np.ndarray, radii: np.ndarray, mask: np.ndarray | None, n_jobs: int | None) -> Hits:
         radius = int(radii.max(initial=0))
-        if not self.n_items or _CODES_PER_PROBE * self._cost(radius) > self.n_items:
+        if not self.n_items or CODES_PER_PROBE * self._cost(radius) > self.n_items:
             return super().within(queries, radii, mask, n_jobs)
         probe = partial(self._probe, self._tables(n_jobs), queries, radii, mask)
         parts = run_all((partial(probe, some) for some in tiles(len(radii), _QUERIES_PER_TASK)), n_jobs)
@@ -102,7 +102,7 @@ class MultiItems(FlatItems):
         return cost
 
 
-class MultiIndex(ScanIndex):
+class MultiIndex(MemoryIndex):
     r"""A flat index with tables that find small balls without a scan.
 
     A code is cut into m pieces. If two codes differ in at most r bits, they differ in at most
@@ -131,7 +131,7 @@ class MultiIndex(ScanIndex):
     """
 
     kind = "multi"
-    snapshot_type = MultiItems
+    items_type = MultiItems
 
 
 def _piece_radii(radius: int, n_pieces: int) -> np.ndarray:

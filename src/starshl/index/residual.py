@@ -18,13 +18,13 @@ from ..codes.hamming import scan_tasks
 from . import _residual_loops as loops
 from .base import Neighbors, RadiusNeighbors
 from .hybrid import MAX_CLASS_BITS, FloatRule
-from .items import Candidates, HeldItems, Hits, PlaneItems, RunItems, check_names
-from .scan import ScanIndex, passing_items
-
-# Reconstruction: the vector that a code stands for.
+from .items import Candidates, Hits, PlaneItems, RunItems, WrappedItems, check_names
+from .memory import MemoryIndex, passing_items
 
 # Directions of single-precision rows are orthonormal up to a few millionths.
 _ORTHONORMAL = 1e-3
+_BEYOND = 1e300  # more than any distance
+_BYTE_SIGNS = 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little") - 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,12 +139,8 @@ def class_fields(codes: BinaryCodes, n_class_bits: int) -> np.ndarray:
     return bits.astype(np.int64) @ (1 << np.arange(n_class_bits))
 
 
-_BEYOND = 1e300  # more than any distance
-_BYTE_SIGNS = 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little") - 1.0
-
-
 @dataclass(frozen=True, eq=False)
-class ResidualItems(HeldItems):
+class ResidualItems(WrappedItems):
     r"""Codes, and the squared norms of the vectors they stand for, by ascending id.
 
     With the mean of the centers as the origin, the distance of a query q from an item is
@@ -155,42 +151,43 @@ class ResidualItems(HeldItems):
     """
 
     rule: FloatRule = field(kw_only=True)
-    decoder: Reconstruction = field(kw_only=True)
-    norm_room: np.ndarray = field(kw_only=True)
+    reconstruction: Reconstruction = field(kw_only=True)
+    norm_buffer: np.ndarray = field(kw_only=True)
 
     @classmethod
-    def empty_with(cls, n_bits: int, rule: FloatRule, decoder: Reconstruction) -> Self:
-        """Return a snapshot without items."""
-        return cls(RunItems.empty(n_bits), rule=rule, decoder=decoder, norm_room=np.empty(0, np.float32))
+    def empty_with(cls, n_bits: int, rule: FloatRule, reconstruction: Reconstruction) -> Self:
+        """Return no items, to be ordered by this rule and to stand for these vectors."""
+        norms = np.empty(0, np.float32)
+        return cls(RunItems.empty(n_bits), rule=rule, reconstruction=reconstruction, norm_buffer=norms)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        rule = np.array([self.rule.class_weight, self.rule.class_first, self.decoder.unit])
-        parts = {"centers": self.decoder.centers, "components": self.decoder.components, "scales": self.decoder.scales}
+        rule = np.array([self.rule.class_weight, self.rule.class_first, self.reconstruction.unit])
+        parts = {name: getattr(self.reconstruction, name) for name in ("centers", "components", "scales")}
         return super().arrays() | parts | {"rule": rule}
 
     def filled(self, plain: PlaneItems) -> Self:
-        """Return a snapshot of these codes and ids."""
-        return replace(self, plain=plain, norm_room=self._norms(plain.planes, plain.n_items))
+        """Return items with these codes and ids."""
+        return replace(self, plain=plain, norm_buffer=self._norms(plain.planes, plain.n_items))
 
     @property
     def nbytes(self) -> int:
-        return super().nbytes + self.norm_room.nbytes
+        return super().nbytes + self.norm_buffer.nbytes
 
     def inserted(self, planes: np.ndarray, ids: np.ndarray) -> Self:
         larger, added = super().inserted(planes, ids), self._norms(planes, len(ids))
         n_old, n_new, last = self.n_items, larger.n_items, self.last_id
         if last is not None and ids[0] < last:
-            places = np.searchsorted(self.ids, ids)
-            return replace(larger, norm_room=np.insert(self.norm_room[:n_old], places, added))
-        room = self.norm_room
-        if len(room) < n_new:
-            room = np.empty(larger.planes.shape[1], np.float32)
-            room[:n_old] = self.norm_room[:n_old]
-        room[n_old:n_new] = added
-        return replace(larger, norm_room=room)
+            positions = np.searchsorted(self.ids, ids)
+            return replace(larger, norm_buffer=np.insert(self.norm_buffer[:n_old], positions, added))
+        norms = self.norm_buffer
+        if len(norms) < n_new:
+            norms = np.empty(larger.planes.shape[1], np.float32)
+            norms[:n_old] = self.norm_buffer[:n_old]
+        norms[n_old:n_new] = added
+        return replace(larger, norm_buffer=norms)
 
-    def kept(self, mask: np.ndarray) -> Self:
-        return replace(super().kept(mask), norm_room=self.norm_room[: self.n_items][mask])
+    def selected(self, mask: np.ndarray) -> Self:
+        return replace(super().selected(mask), norm_buffer=self.norm_buffer[: self.n_items][mask])
 
     def nearest_to(
         self, queries: VectorQueries, k: int, mask: np.ndarray | None, n_jobs: int | None
@@ -202,23 +199,25 @@ class ResidualItems(HeldItems):
     def within_of(self, queries: VectorQueries, radius: float, mask: np.ndarray | None, n_jobs: int | None) -> Hits:
         """Return all items within the radius of each query, by distance and then by id."""
         n_queries = len(queries)
-        ends = np.full(n_queries, -1.0)
+        thresholds = np.full(n_queries, -1.0)
         if self.rule.class_first:
             found = self._candidates(queries, 1, np.full((n_queries, 2), np.inf), mask, n_jobs)
-            ends = self.rule.ends(found, n_queries)
+            thresholds = self.rule.thresholds(found, n_queries)
         limits = np.nextafter([radius, radius - self.rule.class_weight], np.inf)
         found = self._candidates(queries, 0, np.tile(limits, (n_queries, 1)), mask, n_jobs)
-        starts, positions, distances = self.rule.ordered(found, n_queries, ends)
+        starts, positions, distances = self.rule.ordered(found, n_queries, thresholds)
         inside = distances <= radius
         starts = np.concatenate([[0], np.cumsum(inside)])[starts]
         return starts.astype(np.int64), positions[inside], distances[inside]
 
-    def near_anywhere(self, queries: VectorQueries, k: int, mask: np.ndarray | None, n_jobs: int | None) -> Candidates:
+    def candidates_near(
+        self, queries: VectorQueries, k: int, mask: np.ndarray | None, n_jobs: int | None
+    ) -> Candidates:
         """Return what can be among the k nearest, however near items of the query's class are elsewhere."""
         # Such a weight keeps the items of the class from ruling out others.
         return self._candidates(queries, k, np.full((len(queries), 2), np.inf), mask, n_jobs, weight=-_BEYOND)
 
-    def within_anywhere(
+    def candidates_within(
         self, queries: VectorQueries, radius: float, mask: np.ndarray | None, n_jobs: int | None
     ) -> Candidates:
         """Return what can be within the radius, however near items of the query's class are elsewhere."""
@@ -242,7 +241,7 @@ class ResidualItems(HeldItems):
         def scan(piece: slice, some: slice) -> tuple[np.ndarray, np.ndarray]:
             heads, tables, owns = self._tables(queries[some])
             hits, distances = loops.candidates(
-                *(self.planes, piece.start, piece.stop, self.norm_room, heads, tables, field, owns),
+                *(self.planes, piece.start, piece.stop, self.norm_buffer, heads, tables, field, owns),
                 *(rule, limits[some], passing),
             )
             hits[:, 0] += some.start
@@ -255,28 +254,29 @@ class ResidualItems(HeldItems):
 
     def _tables(self, queries: VectorQueries) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return what each class adds to the distance of each query, what each byte adds, and the query's class."""
-        decoder, unit = self.decoder, self.decoder.unit
-        origin = decoder.centers.mean(axis=0)
+        centers, components = self.reconstruction.centers, self.reconstruction.components
+        scales, unit = self.reconstruction.scales, self.reconstruction.unit
+        origin = centers.mean(axis=0)
         vectors = queries.vectors.astype(np.float64) - origin
         norms = np.einsum("qd,qd->q", vectors, vectors)
-        heads = norms[:, None] - 2.0 * (vectors @ (decoder.centers - origin).T)
+        heads = norms[:, None] - 2.0 * (vectors @ (centers - origin).T)
         n_bytes = 4 * -(-self.planes.dtype.itemsize // 4) * len(self.planes)  # the loops read four at a time
         parts = np.zeros((len(queries), 8 * n_bytes))
-        parts[:, self.rule.class_bits : self.n_bits] = -2.0 * decoder.scales * (vectors @ decoder.components.T)
+        parts[:, self.rule.class_bits : self.n_bits] = -2.0 * scales * (vectors @ components.T)
         tables = parts.reshape(len(queries), n_bytes, 8) @ _BYTE_SIGNS.T
         owns = class_fields(queries.codes, self.rule.class_bits).astype(self.planes.dtype)
         return (heads / unit).astype(np.float32), (tables / unit).astype(np.float32), owns
 
     def _norms(self, planes: np.ndarray, n_rows: int) -> np.ndarray:
-        decoder, unit = self.decoder, self.decoder.unit
-        centers = decoder.centers - decoder.centers.mean(axis=0)
+        scales, unit = self.reconstruction.scales, self.reconstruction.unit
+        centers = self.reconstruction.centers - self.reconstruction.centers.mean(axis=0)
         with single_threaded_blas():
-            products = (centers @ decoder.components.T) * decoder.scales / unit
-        norms, constant = np.einsum("cd,cd->c", centers, centers) / unit, float(np.sum(decoder.scales**2)) / unit
+            products = (centers @ self.reconstruction.components.T) * scales / unit
+        norms, constant = np.einsum("cd,cd->c", centers, centers) / unit, float(np.sum(scales**2)) / unit
         return loops.squared_norms(planes, n_rows, self.rule.class_bits, norms, products, constant)
 
 
-class ResidualIndex(ScanIndex):
+class ResidualIndex(MemoryIndex):
     """Search items by the vectors that their codes stand for.
 
     The distance is the squared distance between the query's vector and an item's reconstructed one, divided by the unit
@@ -320,8 +320,8 @@ class ResidualIndex(ScanIndex):
 
     kind = "residual"
     metric = "hybrid"
-    snapshot_type = ResidualItems
-    supports = ScanIndex.supports - {"scores"}
+    items_type = ResidualItems
+    supports = MemoryIndex.supports - {"scores"}
     distance_type = np.float64
     _items: ResidualItems
 
@@ -355,11 +355,11 @@ class ResidualIndex(ScanIndex):
         rule = arrays["rule"]
         if rule.dtype != np.float64 or rule.shape != (3,) or not 0 <= rule[1] <= 2**53:
             raise ValueError(f"its rule is {rule.dtype} of shape {rule.shape}")
-        decoder = Reconstruction(arrays["centers"], arrays["components"], arrays["scales"], rule[2])
-        index = cls(n_bits, decoder, class_weight=rule[0], class_first=int(rule[1]), n_jobs=n_jobs)
+        reconstruction = Reconstruction(arrays["centers"], arrays["components"], arrays["scales"], rule[2])
+        index = cls(n_bits, reconstruction, class_weight=rule[0], class_first=int(rule[1]), n_jobs=n_jobs)
         plain = RunItems.from_arrays(n_bits, {name: arrays[name] for name in ("ids", "planes")})
         fields = plain.planes[0] & plain.planes.dtype.type((1 << index.class_bits) - 1)
-        if np.any(fields >= len(decoder.centers)):
+        if np.any(fields >= len(reconstruction.centers)):
             raise ValueError("some of its codes have a class without a center")
         index._items = index._items.filled(plain)
         return index
@@ -402,18 +402,18 @@ class ResidualIndex(ScanIndex):
 
     def candidates(self, codes: BinaryCodes | VectorQueries, k: int, among: np.ndarray | None) -> Candidates:
         items, queries = self._items, self._queries(codes)
-        return items.by_id(items.near_anywhere(queries, k, passing_items(items, among, 1)[0], self.n_jobs))
+        return items.by_id(items.candidates_near(queries, k, passing_items(items, among, 1)[0], self.n_jobs))
 
     def candidates_within(
         self, codes: BinaryCodes | VectorQueries, radius: float, among: np.ndarray | None
     ) -> Candidates:
         items, queries, radius = self._items, self._queries(codes), check_number(radius, "radius", low=0)
-        return items.by_id(items.within_anywhere(queries, radius, passing_items(items, among, 1)[0], self.n_jobs))
+        return items.by_id(items.candidates_within(queries, radius, passing_items(items, among, 1)[0], self.n_jobs))
 
     def _queries(self, codes: BinaryCodes | VectorQueries) -> VectorQueries:
         if not isinstance(codes, VectorQueries):
             codes = VectorQueries(self._check_codes(codes), self.reconstruction.vectors(self._check_codes(codes)))
-        self._meet(self._check_codes(codes.codes))
+        self._check_space(self._check_codes(codes.codes))
         n_features = self.reconstruction.centers.shape[1]
         if codes.vectors.shape[1] != n_features:
             raise ValueError(

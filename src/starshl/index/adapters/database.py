@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from ..._common.words import counted
 from ...codes.binary import BinaryCodes, n_bytes
 from ...exceptions import UnsupportedOperationError
 from ..base import HammingIndex, Neighbors, RadiusNeighbors
@@ -19,7 +20,7 @@ Ranking = list[tuple[int, int]]
 
 
 class StoredItems(Protocol):
-    """What adapters need from a :class:`starshl.collection.Collection`, which is above them and not imported here."""
+    """What adapters need from a :class:`starshl.Collection`, which is above them and not imported here."""
 
     @property
     def hasher(self) -> Any: ...
@@ -54,6 +55,9 @@ class DatabaseIndex(HammingIndex):
             index.close()
             raise
         return index
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(codes of {counted(self.n_bits, 'bit')})"  # counting items asks the database
 
     @abstractmethod
     def close(self) -> None:

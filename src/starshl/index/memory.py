@@ -1,4 +1,4 @@
-"""ScanIndex: an index in memory, which is one snapshot; every change replaces it by a new one."""
+"""Indexes in memory: what all of them share, and the plainest of them, which scans every code."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from ..codes.binary import BinaryCodes
 from ..codes.hamming import from_planes, score_penalties, to_planes
 from .base import HammingIndex, Neighbors, RadiusNeighbors, next_ids
 from .files import write_index_file
-from .items import Candidates, Hits, RunItems, Snapshot
+from .items import Candidates, Hits, IndexItems, RunItems
 
 
-class ScanIndex(HammingIndex):
-    """An index in memory. Threads may search it while others change it: every answer belongs to one state."""
+class MemoryIndex(HammingIndex):
+    """An index in memory: items that every change replaces by new ones.
+
+    Threads may search it while others change it: every answer belongs to one state.
+    """
 
     kind: ClassVar[str]
-    snapshot_type: ClassVar[type[Snapshot]]
+    items_type: ClassVar[type[IndexItems]]
     supports = frozenset({"mask", "reconstruct", "remove", "save", "scores", "threads"})
     #: How many bits at the beginning of a code hold a class, and how many items of the query's class come first.
     class_bits: int = 0
@@ -31,9 +34,9 @@ class ScanIndex(HammingIndex):
 
     def __init__(self, n_bits: int, *, n_jobs: int | None = None) -> None:
         n_bits = check_integer(n_bits, "n_bits", low=1)
-        self._set_up(n_bits, self.snapshot_type.empty(n_bits), n_jobs)
+        self._set_up(n_bits, self.items_type.empty(n_bits), n_jobs)
 
-    def _set_up(self, n_bits: int, items: Snapshot, n_jobs: int | None) -> None:
+    def _set_up(self, n_bits: int, items: IndexItems, n_jobs: int | None) -> None:
         self.n_bits = n_bits
         self.n_jobs = n_jobs
         self._items = items
@@ -53,7 +56,7 @@ class ScanIndex(HammingIndex):
     def from_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray], *, n_jobs: int | None = None) -> Self:
         """Return the index that a file holds; raise ValueError for arrays that a search cannot trust."""
         index = cls(n_bits, n_jobs=n_jobs)
-        index._items = cls.snapshot_type.from_arrays(index.n_bits, arrays)
+        index._items = cls.items_type.from_arrays(index.n_bits, arrays)
         return index
 
     @property
@@ -65,7 +68,7 @@ class ScanIndex(HammingIndex):
 
     @property
     def nbytes(self) -> int:
-        """Bytes held, spare room and tables included."""
+        """Bytes held, spare capacity and tables included."""
         return self._items.nbytes
 
     def __len__(self) -> int:
@@ -98,17 +101,17 @@ class ScanIndex(HammingIndex):
         raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the lock and the spare room: a copy must not append into room that it shares with the original."""
+        """Leave out the lock and the spare capacity, into which the original and its copy could both append."""
         with self._changing:
             items = self._items
-            exact = items.kept(np.ones(len(items), np.bool_))
+            exact = items.selected(np.ones(len(items), np.bool_))
         return {**{name: value for name, value in vars(self).items() if name != "_changing"}, "_items": exact}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._changing = Lock()
 
-    def _changing_alone(self) -> AbstractContextManager[object]:
+    def _write_lock(self) -> AbstractContextManager[object]:
         return self._changing
 
     def _add(
@@ -130,8 +133,8 @@ class ScanIndex(HammingIndex):
         with self._changing:
             items = self._items
             mask = np.ones(len(items), np.bool_)
-            mask[_known(items, ids)] = False
-            self._items = items.kept(mask)
+            mask[_positions_of(items, ids)] = False
+            self._items = items.selected(mask)
 
     def _search(
         self,
@@ -164,7 +167,7 @@ class ScanIndex(HammingIndex):
 
     def _reconstruct(self, ids: np.ndarray) -> BinaryCodes:
         items = self._items
-        planes, rows = items.rows(_known(items, ids))
+        planes, rows = items.rows(_positions_of(items, ids))
         return from_planes(planes[:, rows], self.n_bits)
 
     def _save(self, path: str | os.PathLike[str]) -> None:
@@ -173,7 +176,7 @@ class ScanIndex(HammingIndex):
         write_index_file(path, header, self._items.arrays())
 
 
-def _check_new(items: Snapshot, ids: np.ndarray) -> None:
+def _check_new(items: IndexItems, ids: np.ndarray) -> None:
     last = items.last_id
     if last is None or ids.min() > last:
         return
@@ -185,20 +188,20 @@ def _check_new(items: Snapshot, ids: np.ndarray) -> None:
         )
 
 
-def _known(items: Snapshot, ids: np.ndarray) -> np.ndarray:
+def _positions_of(items: IndexItems, ids: np.ndarray) -> np.ndarray:
     positions = items.find(ids)
     if (positions < 0).any():
         raise KeyError(f"The id {ids[positions < 0][0]} is not in the index.")
     return positions
 
 
-def passing_items(items: Snapshot, among: np.ndarray | None, k: int) -> tuple[np.ndarray | None, int]:
+def passing_items(items: IndexItems, among: np.ndarray | None, k: int) -> tuple[np.ndarray | None, int]:
     """Return a mask of the items that may be returned, None for all, and how many there are, but at most k."""
     mask = None if among is None else _mask(items, among)
     return mask, min(k, len(items)) if mask is None else _n_passing(mask, k)
 
 
-def _mask(items: Snapshot, among: np.ndarray) -> np.ndarray:
+def _mask(items: IndexItems, among: np.ndarray) -> np.ndarray:
     if among.dtype != np.bool_:
         return items.mask(among)
     if len(among) != len(items):
@@ -215,7 +218,7 @@ def _n_passing(mask: np.ndarray, k: int) -> int:
 
 
 def _best_scored(
-    items: Snapshot, hits: Hits, queries: np.ndarray, weights: np.ndarray, k: int
+    items: IndexItems, hits: Hits, queries: np.ndarray, weights: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Order each query's hits by distance, score and id; return positions and distances of the first k."""
     starts, positions, distances = hits
@@ -229,10 +232,7 @@ def _best_scored(
     return positions[best], distances[best]
 
 
-# FlatIndex: an exact scan of every code.
-
-
-class FlatIndex(ScanIndex):
+class FlatIndex(MemoryIndex):
     """Search by scanning every code: the index for codes that are mostly different.
 
     Items are kept in the order of their ids, so ties need no comparison and bisection finds an id.
@@ -260,4 +260,4 @@ class FlatIndex(ScanIndex):
     """
 
     kind = "flat"
-    snapshot_type = RunItems
+    items_type = RunItems
