@@ -1,3 +1,1 @@
-"""Room."""
-
-from __future__ import annotations
+"""Rows before they reach a hasher: tables from files, data sets by name, and features of pictures, texts and cells."""

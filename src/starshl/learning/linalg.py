@@ -16,6 +16,7 @@ from scipy.sparse import csr_array, issparse
 
 from .._common.threads import run_all, single_threaded_blas, tiles
 from .._common.validation import Rows
+from ..exceptions import InputError
 
 _TILE_ROWS = 1024  # fixed, so that sums are the same for any number of threads
 # The covariance of sparse rows is a dense square of this size: 128 MiB.
@@ -226,10 +227,16 @@ def required_directions(X: Rows, n_directions: int, name: str, *, at_most: int =
     if len(directions) == 0:
         raise ValueError(f"All {n_samples} rows are equal, so codes cannot tell them apart. Give rows that differ.")
     if len(directions) < n_directions:
-        raise ValueError(
-            f"{name} is {n_directions}; the {n_samples} rows of {n_features} feature(s) vary in "
-            f"{len(directions)} directions, so {name} can be at most {len(directions)} here. "
-            "Lower it, or use a method without this limit."
+        raise InputError(
+            "{parameter} is {value}",
+            "the {n_samples} rows of {n_features} feature(s) vary in {most} directions, so {parameter} can be at most "
+            "{most} here",
+            "Lower it, or use a method without this limit.",
+            parameter=name,
+            value=n_directions,
+            n_samples=n_samples,
+            n_features=n_features,
+            most=len(directions),
         )
     return directions, variances
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._common.progress import Progress
+from ..._common.progress import DownloadProgress
 from ..._common.strict_json import parse_json
 from ...exceptions import ChecksumError, DownloadError
 
@@ -36,7 +36,7 @@ def download(
     target: Path,
     *,
     md5: str | None = None,
-    progress: Progress | None = None,
+    progress: DownloadProgress | None = None,
     timeout: float = 30.0,
     pause: float = 1.0,
 ) -> Path:
@@ -99,7 +99,7 @@ def read_json(url: str, *, timeout: float = 30.0) -> dict[str, Any]:
     return value
 
 
-def _receive(url: str, part: Path, timeout: float, progress: Progress | None) -> None:
+def _receive(url: str, part: Path, timeout: float, progress: DownloadProgress | None) -> None:
     validator = _validator_of(part)
     stamp = _read_stamp(validator)
     have = part.stat().st_size if part.exists() and stamp else 0
@@ -213,7 +213,7 @@ class Web:
     def label(self) -> str:
         return self.urls[0].partition("//")[2].partition("/")[0]
 
-    def fetch(self, folder: Path, progress: Progress | None) -> list[Path]:
+    def fetch(self, folder: Path, progress: DownloadProgress | None) -> list[Path]:
         """Download all files into ``folder``; those that are there already are kept."""
         paths = [folder / url.rpartition("/")[2] for url in self.urls]
         for url, path, md5 in zip(self.urls, paths, self.md5 or (None,) * len(paths), strict=True):
@@ -235,7 +235,7 @@ class OpenML:
     def label(self) -> str:
         return f"openml.org, data set {self.data_id}"
 
-    def fetch(self, folder: Path, progress: Progress | None) -> list[Path]:
+    def fetch(self, folder: Path, progress: DownloadProgress | None) -> list[Path]:
         """Download the data file into ``folder``, unless it is there already."""
         path = folder / f"openml-{self.data_id}.arff"
         if not path.exists():

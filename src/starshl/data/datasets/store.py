@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from ..._common.files import array_digest, write_atomically
-from ..._common.progress import Progress, progress_bar
+from ..._common.progress import DownloadProgress, download_progress
 from ...exceptions import ChecksumError, DatasetUnavailableError, DownloadError
 from .download import Source
 from .registry import ENTRIES, Entry, entry_of
@@ -88,7 +88,7 @@ def get(name: str, *, download: bool = True, progress: bool = False) -> Dataset:
 
     Examples
     --------
-    >>> from starshl import datasets
+    >>> from starshl.data import datasets
     >>> datasets.get("digits")
     Dataset('digits', 1,797 x 64 uint8, 10 classes)
     """
@@ -126,7 +126,7 @@ def fetch(name: str, *, progress: bool = False) -> Path:
             f"Put {entry.file} into the folder that STARSHL_DATA names."
         )
     failures: list[tuple[Source, Exception]] = []
-    with progress_bar(progress) as report:
+    with download_progress(progress) as report:
         for source in entry.sources:
             try:
                 return _fetch_from(entry, source, report)
@@ -217,7 +217,7 @@ def _data_folder() -> Path | None:
     return Path(named)
 
 
-def _fetch_from(entry: Entry, source: Source, report: Progress | None) -> Path:
+def _fetch_from(entry: Entry, source: Source, report: DownloadProgress | None) -> Path:
     folder = cache_folder() / f"{entry.name}.download"
     files = source.fetch(folder, report)
     try:

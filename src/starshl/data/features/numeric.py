@@ -53,7 +53,7 @@ class Impute(Step):
 
     Examples
     --------
-    >>> from starshl.features import Impute
+    >>> from starshl.data.features import Impute
     >>> Impute().fit_transform([[1.0], [float("nan")], [5.0]]).tolist()
     [[1.0], [3.0], [5.0]]
     """
@@ -155,7 +155,7 @@ class Scale(Step):
 
     Examples
     --------
-    >>> from starshl.features import Scale
+    >>> from starshl.data.features import Scale
     >>> Scale().fit_transform([[0.0, 100.0], [2.0, 300.0]]).tolist()
     [[-1.0, -1.0], [1.0, 1.0]]
     """
@@ -244,7 +244,7 @@ class Reduce(Step):
     Examples
     --------
     >>> import numpy as np
-    >>> from starshl.features import Reduce
+    >>> from starshl.data.features import Reduce
     >>> X = np.array([[0.0, 0.0], [4.0, 0.0]])
     >>> Reduce().fit_transform(X).tolist()
     [[-1.0], [1.0]]
@@ -330,7 +330,7 @@ class UnitLength(Step):
 
     Examples
     --------
-    >>> from starshl.features import UnitLength
+    >>> from starshl.data.features import UnitLength
     >>> UnitLength().fit_transform([[3.0, 4.0], [0.0, 0.0]]).tolist()
     [[0.6, 0.8], [0.0, 0.0]]
     """

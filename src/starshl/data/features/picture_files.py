@@ -207,7 +207,7 @@ class ReadPictures(Step):
     Examples
     --------
     >>> import numpy as np
-    >>> from starshl.features import ReadPictures
+    >>> from starshl.data.features import ReadPictures
     >>> gray = np.full((30, 40), 128, dtype=np.uint8)
     >>> ReadPictures(side=8).fit().transform([gray]).shape
     (1, 8, 8, 3)

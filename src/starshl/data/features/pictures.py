@@ -178,7 +178,7 @@ class PictureFeatures(Step):
 
     Examples
     --------
-    >>> from starshl.features import PictureFeatures
+    >>> from starshl.data.features import PictureFeatures
     >>> step = PictureFeatures((28, 28))
     >>> step.views
     {'pixels': slice(0, 784, None), 'hog_4': slice(784, 2080, None), 'hog_7': slice(2080, 2728, None)}

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from ..._common.bundle import pack_values, unpack_values
-from ...exceptions import BundleFormatError
+from ...exceptions import BundleFormatError, MissingFunctionError
 from .network import NetworkFeatures
 from .numeric import Impute, Reduce, Scale, UnitLength
 from .picture_files import ReadPictures
@@ -42,9 +42,13 @@ def check_given_steps(specs: list[dict[str, Any]], steps: Sequence[Any] | None, 
     absent = [position for position, spec in enumerate(specs) if spec["name"] is None]
     if steps is None and absent:
         kinds = ", ".join(f"{specs[position]['type']} at position {position}" for position in absent)
-        raise ValueError(
-            f"This model was fitted with transformers that a file cannot hold: {kinds}. Reopen it with {reopen}: "
-            f"{len(specs)} entries, the fitted transformers at these positions and None elsewhere."
+        raise MissingFunctionError(
+            "This model was fitted with transformers that a file cannot hold: {kinds}",
+            advice="Reopen it with {reopen}: {n_steps} entries, the fitted transformers at these positions and None "
+            "elsewhere.",
+            kinds=kinds,
+            reopen=reopen,
+            n_steps=len(specs),
         )
     if steps is None:
         return [None] * len(specs)

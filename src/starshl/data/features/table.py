@@ -33,7 +33,7 @@ class OneHot(Step):
 
     Examples
     --------
-    >>> from starshl.features import OneHot
+    >>> from starshl.data.features import OneHot
     >>> step = OneHot().fit([["red"], ["blue"]])
     >>> step.transform([["red"], ["green"]]).tolist()
     [[0.0, 1.0], [0.0, 0.0]]
@@ -136,7 +136,7 @@ class TableFeatures(Step):
     Examples
     --------
     >>> import numpy as np
-    >>> from starshl.features import TableFeatures
+    >>> from starshl.data.features import TableFeatures
     >>> table = np.array([[1.0, "red"], [3.0, "blue"], [None, "red"]], dtype=object)
     >>> TableFeatures(scale=False).fit_transform(table).tolist()
     [[1.0, 0.0, 1.0], [3.0, 1.0, 0.0], [2.0, 0.0, 1.0]]

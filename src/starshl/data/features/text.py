@@ -45,7 +45,7 @@ class Text(Step):
 
     Examples
     --------
-    >>> from starshl.features import Text
+    >>> from starshl.data.features import Text
     >>> step = Text(n_components=2).fit(["a red car", "a blue car", "fresh bread"])
     >>> step.transform(["the red car", "bread"]).round(1).tolist()
     [[0.8, 0.0], [0.0, 0.7]]

@@ -10,6 +10,7 @@ from .reading import READABLE, Table, check_readable, read_labels, read_table, r
 from .row_source import ArrayRows, JoinedRows, ParquetRows, Partition, RemoteRows, RowSource, ZarrRows
 
 __all__ = [
+    "READABLE",
     "ArrayRows",
     "ColumnWarning",
     "Columns",
@@ -17,7 +18,6 @@ __all__ = [
     "Location",
     "ParquetRows",
     "Partition",
-    "READABLE",
     "RemoteRows",
     "RowSource",
     "Table",

@@ -139,7 +139,9 @@ def choose_columns(source: Source, columns: Columns) -> Choice:
     columns = _resolved(source, columns)
     problems, unknown = _unknown_names(source, columns)
     if unknown:
-        raise TableError(source.path, problems, _existing(source), unknown=unknown)
+        known = shortened([repr(name) for name in source.kinds], most=10)
+        advice = "Its columns are {known}." if known else "It holds one matrix without names of columns."
+        raise TableError(source.path, problems, advice, unknown=unknown, known=known)
     taken = {columns.labels, columns.ids, columns.references, *columns.drop} - {None}
     features, is_vectors = _features(source, columns, taken)
     both = [name for name in (columns.labels, columns.ids, columns.references) if name in features]
@@ -190,11 +192,6 @@ def _unknown_names(source: Source, columns: Columns) -> tuple[list[str], list[st
     return problems, unknown
 
 
-def _existing(source: Source) -> str:
-    names = shortened([repr(name) for name in source.kinds], most=10)
-    return f"Its columns are {names}." if names else "It holds one matrix without names of columns."
-
-
 def _features(source: Source, columns: Columns, taken: set[str | None]) -> tuple[tuple[str, ...], bool]:
     """Return the columns that make up a row, and whether they are one column of vectors."""
     if columns.vectors is not None:
@@ -203,7 +200,8 @@ def _features(source: Source, columns: Columns, taken: set[str | None]) -> tuple
             raise TableError(
                 source.path,
                 [f"has {source.describe(columns.vectors)} in {columns.vectors!r}; vectors are lists of numbers"],
-                f"Columns that hold vectors: {', '.join(fitting) or 'none'}.",
+                "Columns that hold vectors: {fitting}.",
+                fitting=", ".join(fitting) or "none",
             )
         return (columns.vectors,), True
     if columns.raw:
@@ -236,7 +234,7 @@ def _only_vectors(source: Source, taken: set[str | None]) -> str | None:
     fitting = [name for name, kind in free.items() if kind == "vectors"]
     if len(fitting) > 1:
         raise TableError(
-            source.path, [f"has several columns of vectors: {', '.join(fitting)}"], "Name one of them as `vectors`."
+            source.path, [f"has several columns of vectors: {', '.join(fitting)}"], "Name one of them as {vectors}."
         )
     if fitting:
         return fitting[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..._common.warn import warn_caller
 from .cells import is_missing_mark, is_number, is_number_with_comma, number_text, typed_cells
 from .columns import Cells, Choice, Columns, Rows, Source
 from .errors import MAX_SHOWN, ColumnWarning, TableError
@@ -192,15 +192,25 @@ def _warn_of_text(read: Mapping[str, list[Any]], source: Source) -> None:
         n_numbers = sum(not isinstance(value, str) or is_number(value) for value in present)
         n_different = len(set(texts))
         if words and n_numbers > _MOSTLY * len(present):
-            message = (
-                f"{str(source.path)!r} has numbers in {n_numbers:,} rows of {name!r}, but also {words[0]!r}, so the "
-                "column is read as categories. To have numbers, leave cells empty where there is none."
+            arrived = (
+                "{path!r} has numbers in {n_numbers:,} rows of {name!r}, but also {word!r}, so the column is read as "
+                "categories"
             )
+            advice = "To have numbers, leave cells empty where there is none."
         elif len(values) >= _FEWEST and n_different > _MOSTLY * len(present):
-            message = (
-                f"{str(source.path)!r} has {n_different:,} different texts in the {len(present):,} rows of {name!r}. "
-                "Each becomes a category of its own, which says little about new rows."
-            )
+            arrived = "{path!r} has {n_different:,} different texts in the {n_rows:,} rows of {name!r}"
+            advice = "Each becomes a category of its own, which says little about new rows."
         else:
             continue
-        warnings.warn(ColumnWarning(message, [name]), stacklevel=5)
+        warning = ColumnWarning(
+            arrived,
+            advice=advice,
+            path=str(source.path),
+            name=name,
+            columns=(name,),
+            n_numbers=n_numbers,
+            n_different=n_different,
+            n_rows=len(present),
+            word=next(iter(words), None),
+        )
+        warn_caller(warning)

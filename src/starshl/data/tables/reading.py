@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..._common.warn import warn_caller
 from .cells import as_ids, as_labels, as_metadata, as_references, labels_from_text, typed_cells
 from .columns import Cells, Choice, Columns, Rows, Source, choose_columns
 from .errors import ColumnWarning, TableError
@@ -170,13 +170,14 @@ def warn_of_identifiers(X: Rows, names: Sequence[str], source: Source) -> None:
     suspects = identifier_columns(X, names)
     if suspects and len(suspects) < len(names):
         shown = ", ".join(map(repr, suspects))
-        warnings.warn(
+        warn_caller(
             ColumnWarning(
-                f"{str(source.path)!r} has a different integer in every row of {shown}, like an id. It is used as "
-                "a feature: drop it if it is an id.",
-                suspects,
+                "{path!r} has a different integer in every row of {shown}, like an id",
+                advice="It is used as a feature: drop it if it is an id.",
+                path=str(source.path),
+                shown=shown,
+                columns=tuple(suspects),
             ),
-            stacklevel=4,
         )
 
 
@@ -216,7 +217,7 @@ def with_kept_features(table: Table, names: Sequence[str]) -> Table:
     Examples
     --------
     >>> import numpy as np
-    >>> from starshl.tables import Table, with_kept_features
+    >>> from starshl.data.tables import Table, with_kept_features
     >>> table = Table(np.array([[70.0, 1.5], [29.0, np.nan]]), feature_names=("age", "size"))
     >>> with_kept_features(table, ["age", "size"]).metadata
     [{'age': 70, 'size': 1.5}, {'age': 29, 'size': None}]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..._common.extras import require
+from ..._common.platform import is_file_map, release_pages
 from .errors import Cause, TableError
 from .locations import Location, is_url, opened
 from .typed_files import read_header
@@ -34,7 +34,7 @@ class RowSource(ABC):
     Attributes
     ----------
     stored_type : the dtype in which the rows are stored
-    precision_in_memory : the dtype in which :func:`starshl.tables.read_table` returns the rows
+    precision_in_memory : the dtype in which :func:`starshl.data.tables.read_table` returns the rows
     """
 
     def __init__(self, shape: tuple[int, int], dtype: np.dtype):
@@ -125,7 +125,7 @@ class ArrayRows(RowSource):
     def __reduce__(self) -> tuple[Any, ...]:
         """Send the name of a mapped file to other processes, not its contents."""
         array = self.array
-        if self.path is None or not isinstance(array, np.memmap) or not isinstance(array.base, mmap.mmap):
+        if self.path is None or not is_file_map(array):
             return type(self), (array,)
         where = array.dtype, "r", array.offset, array.shape, "C" if array.flags.c_contiguous else "F"
         return _mapped_again, (self.path, where)
@@ -137,7 +137,7 @@ class ArrayRows(RowSource):
             # A view where the rows follow each other, so that nothing is copied.
             follows = piece[-1] - piece[0] + 1 == len(piece)
             yield array[piece[0] : piece[-1] + 1] if follows else array[piece]
-            _release_pages(self.array)
+            release_pages(self.array)
 
 
 def _mapped_again(path: Location, where: tuple[Any, ...]) -> ArrayRows:
@@ -231,20 +231,6 @@ def regrouped(blocks: Iterable[np.ndarray], size: int) -> Iterator[np.ndarray]:
         yield np.concatenate(rest)
 
 
-def _release_pages(array: np.ndarray) -> None:
-    """Give back the memory of pages that were read through a map; they are read again when they are needed.
-
-    Without it, they count as memory of the process until other processes ask for it.
-    """
-    if getattr(array, "mode", None) != "r":  # of other maps, this might undo what was written into them
-        return
-    base: Any = array
-    while isinstance(base, np.ndarray):
-        base = base.base
-    if isinstance(base, mmap.mmap) and hasattr(base, "madvise"):
-        base.madvise(mmap.MADV_DONTNEED)
-
-
 def _is_list(kind: Any) -> bool:
     types = require("pyarrow", extra="parquet").types
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
@@ -330,7 +316,7 @@ class ZarrRows(RowSource):
         if not hasattr(found, "dtype"):
             names = ", ".join(sorted(found.array_keys())) or "none"
             problem = f"is a group of Zarr arrays: {names}"
-            raise TableError(self._location, [problem], f"Give the address of one, such as {self._location}/X.")
+            raise TableError(self._location, [problem], "Give the address of one, such as {path}/X.")
         return found
 
     def _read(self, rows: np.ndarray, size: int) -> Iterator[np.ndarray]:
@@ -374,7 +360,7 @@ class JoinedRows(RowSource):
 
     Examples
     --------
-    >>> from starshl.tables import ArrayRows
+    >>> from starshl.data.tables import ArrayRows
     >>> rows = JoinedRows([ArrayRows(np.zeros((2, 3))), ArrayRows(np.ones((2, 3)))])
     >>> rows.take(np.array([1, 2])).tolist()
     [[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from scipy import sparse
 
 from ..._common.extras import require
 from ..._common.strict_json import parse_json
+from ..._common.warn import warn_caller
 from .cells import is_missing_mark
 from .columns import Cells, Kind, Rows
 from .errors import TableError
@@ -239,9 +239,8 @@ class ArraySource:
         kept = [name for name in others if self._headers[name].shape == (n_rows,)]
         for name in set(others) - set(kept):
             shape = self._headers[name].shape
-            warnings.warn(
+            warn_caller(
                 f"{str(self.path)!r} has shape {shape} in {name!r} and {n_rows} rows; this array is left out.",
-                stacklevel=4,
             )
         return self._load(matrix), {name: self._load(name) for name in kept}
 
@@ -258,7 +257,7 @@ class ArraySource:
             raise TableError(
                 self.path,
                 [f"holds the arrays {', '.join(map(repr, self._headers)) or 'none'} and none called {matrix!r}"],
-                "Call the matrix of rows 'X', or name it as `vectors`.",
+                "Call the matrix of rows 'X', or name it as {vectors}.",
             )
         # The last two dimensions; whatever has fewer is refused once it is read.
         return next(iter(self._headers[matrix].shape[-2:]), 0)

@@ -24,9 +24,10 @@ DAMPING = 0.99  # as in label spreading (Zhou et al. 2004)
 GRAPH_RIDGE = 0.1  # the same as LABEL_RIDGE of the plain kernel
 _TOLERANCE = 1e-4  # relative residual; 1e-1 costs up to .09 of accuracy
 _MAX_ITER = 1000  # the condition is at most 199: about 70 iterations
-_MOST_COLUMNS = 1000  # labels; with more, solving once per class is cheaper than once per label
-_UNIT_COLUMNS = 200  # labels that then give the mean diagonal
-_HELD_OUT = 0.1  # share of many labels that is held out
+# Tests replace the next three, so that few labels are treated as many.
+MOST_COLUMNS = 1000  # labels; with more, solving once per class is cheaper than once per label
+UNIT_COLUMNS = 200  # labels that then give the mean diagonal
+HELD_OUT = 0.1  # share of many labels that is held out
 _CACHE = "diffusion_columns"
 
 
@@ -91,7 +92,7 @@ def ridge_scores(graph: NeighborGraph, labeled: np.ndarray, targets: np.ndarray)
     scores = K_l (K_ll + .1 I)^-1 targets with K over its mean diagonal at the labeled rows.
     """
     with single_threaded_blas():
-        if len(labeled) > _MOST_COLUMNS:
+        if len(labeled) > MOST_COLUMNS:
             return _scores_by_class(graph, labeled, targets)
         columns = diffusion_columns(graph, labeled)
         gram = diffusion_gram(graph, labeled)
@@ -123,7 +124,7 @@ def _scores_by_class(graph: NeighborGraph, labeled: np.ndarray, targets: np.ndar
     They minimize |f_l - targets|^2 / .1 + m f' (I - .99 S) f over f orthogonal to phi, m the mean diagonal: the system
     is I - .99 S + I_l / (.1 m) with the right-hand side targets / (.1 m) at the labeled rows.
     """
-    some = labeled[np.linspace(0, len(labeled) - 1, _UNIT_COLUMNS).astype(np.int64)]
+    some = labeled[np.linspace(0, len(labeled) - 1, UNIT_COLUMNS).astype(np.int64)]
     weight = 1.0 / (GRAPH_RIDGE * _mean_diagonal(diffusion_columns(graph, some)[:, some]))
     extra = np.zeros(graph.n_rows)
     extra[labeled] = weight
@@ -144,8 +145,8 @@ def scores_without_own_label(
     All labeled rows, each left out alone; of many a tenth, all left out together.
     """
     with single_threaded_blas():
-        if len(labeled) > _MOST_COLUMNS:
-            n_out = min(_MOST_COLUMNS, int(_HELD_OUT * len(labeled)))
+        if len(labeled) > MOST_COLUMNS:
+            n_out = min(MOST_COLUMNS, int(HELD_OUT * len(labeled)))
             out = np.sort(np.random.RandomState(0).permutation(len(labeled))[:n_out])
             rest = np.setdiff1d(np.arange(len(labeled)), out)
             return out, graph_scores(graph, labeled[rest], targets[rest])[labeled[out]]

@@ -27,7 +27,8 @@ LABEL_RIDGE = 0.1  # of a given label; a spread one gets 1 where the graph is tr
 _FACTOR = 0.5  # bandwidth in median distances; what it gives with this ridge is in docs/defaults.md, "Few labels"
 _FLOAT64_UP_TO = 4096  # rows; above, float32 halves memory and time and changes scores by less than 1e-3
 _MOST_UPDATED = 0.25  # share of labeled rows up to which updating a kept inverse is cheaper than a new one
-_MOST_LABELED = 3000  # rows of a ridge regression on labeled rows alone
+# Tests replace it, so that few labels are treated as many.
+MOST_LABELED = 3000  # rows of a ridge regression on labeled rows alone
 _CACHE = "plain_inverse"
 _KERNEL_CACHE = "plain_kernel"
 
@@ -130,7 +131,7 @@ def labeled_scores_without_own(
 
 
 def _some_labeled(labeled: np.ndarray) -> np.ndarray:
-    return np.linspace(0, len(labeled) - 1, min(len(labeled), _MOST_LABELED)).astype(np.int64)
+    return np.linspace(0, len(labeled) - 1, min(len(labeled), MOST_LABELED)).astype(np.int64)
 
 
 def _ridged(plain: PlainKernel, labeled: np.ndarray) -> np.ndarray:

@@ -11,7 +11,8 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from ..._common.engine import Engine, place_value
-from ..._common.memory import Scratch, available_bytes
+from ..._common.memory import Scratch
+from ..._common.platform import available_bytes
 from ..._common.threads import run_all, single_threaded_blas, tiles
 from ..._common.validation import Rows
 from .distances import DistanceTiles, PairTable
@@ -73,7 +74,7 @@ class GramBank:
         """Return K_m @ c for every kernel and every row c of coefficients, (n, n_kernels, n_rows), in float64.
 
         ``accuracy`` is for banks that can be faster where less will do. ``part`` asks for some of the rows: it begins
-        and, unless at the last row, ends at a multiple of :data:`starshl.kernels.PART_ROWS`.
+        and, unless at the last row, ends at a multiple of :data:`starshl.learning.kernels.PART_ROWS`.
         """
         begin, end = (0, self.n_rows) if part is None else (part.start, part.stop)
         columns = np.ascontiguousarray(np.asarray(coefficients, dtype=np.float64).T)
@@ -118,7 +119,7 @@ def compute_grams(kernels: Sequence[Kernel], samples: np.ndarray, n_jobs: int | 
 
 
 class ColumnBank:
-    """The kernels between all training rows; see :class:`starshl.kernels.bank.GramBank` for what solvers ask of it.
+    """The kernels between all training rows; see :class:`starshl.learning.kernels.GramBank` for what solvers ask of it.
 
     Parameters
     ----------
@@ -248,7 +249,7 @@ PART_ROWS = 1536  # a multiple of the tiles of all banks, so that parts change n
 
 
 class SpreadBank:
-    """The kernels between all training rows; see :class:`starshl.kernels.bank.GramBank` for what solvers ask of it.
+    """The kernels between all training rows; see :class:`starshl.learning.kernels.GramBank` for what solvers ask of it.
 
     Parameters
     ----------

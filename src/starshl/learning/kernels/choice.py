@@ -1,16 +1,18 @@
-"""From what the user wrote to a list of kernels that can be fitted."""
+"""Which kernels a user means: presets by name, kernel objects and functions, as a list that can be fitted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from .graph_gaussian import GraphGaussian
-from .kernel import CallableKernel, Kernel, KernelFunction, MedianKernel
+from ...exceptions import InputError
+from .graph_gaussian import FittedGraphGaussian, GraphGaussian
+from .kernel import CallableKernel, Kernel, KernelFunction, MedianKernel, SpectrumKernel
 from .vectors import (
+    Cauchy,
     Gaussian,
     NormalizedLinear,
     NormalizedPolynomial,
@@ -21,8 +23,26 @@ from .vectors import (
 )
 from .views import OnColumns, by_columns, reads_columns
 
-KernelsLike: TypeAlias = str | Kernel | KernelFunction | Sequence[Kernel | KernelFunction]
+KernelWord: TypeAlias = Literal["scaled", "rich", "paper", "graph", "precomputed"]
+KernelsLike: TypeAlias = KernelWord | Kernel | KernelFunction | Sequence[Kernel | KernelFunction]
 """What users pass as kernels: a word, one kernel, or a list; functions count as kernels."""
+BUILT_IN_KERNELS = {
+    kernel.__name__: kernel
+    for kernel in (
+        Cauchy,
+        FittedGraphGaussian,
+        Gaussian,
+        GraphGaussian,
+        NormalizedLinear,
+        NormalizedPolynomial,
+        OnColumns,
+        ScaledCauchy,
+        ScaledGaussian,
+        ShiftedCosine,
+        SpectrumKernel,
+    )
+}
+"""The kernels that a model file can hold, by name."""
 _PAPER_SIGMAS = tuple(2.0**k for k in (-7, -5, -3, -1, 0, 1, 3, 5, 7))
 # Narrower Gaussians memorize rows, wider ones repeat the linear and polynomial kernels beside them. On six data sets
 # this range stays within .01 of the best of nine other ranges and single bandwidths, in precision at 10.
@@ -79,8 +99,14 @@ def resolve_kernels(kernels: KernelsLike) -> list[Kernel]:
     if isinstance(kernels, str):
         if kernels in _PRESETS:
             return _PRESETS[kernels]()
-        words = ", ".join(map(repr, [*_PRESETS, "precomputed"]))
-        raise ValueError(f"kernels is {kernels!r}; choose one of {words}, or give a list of Kernel objects.")
+        raise InputError(
+            "{parameter} is {value!r}",
+            "choose one of {words}",
+            "In Python, this can also be a list of Kernel objects.",
+            parameter="kernels",
+            value=kernels,
+            words=", ".join(map(repr, get_args(KernelWord))),
+        )
     if isinstance(kernels, Kernel) or callable(kernels):
         kernels = [kernels]
     if not isinstance(kernels, Sequence) or len(kernels) == 0:

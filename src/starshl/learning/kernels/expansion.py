@@ -15,8 +15,9 @@ from .mixture import KernelMix, MixtureTo
 from .vectors import VectorKernel
 from .views import by_columns, reads_columns
 
-_QUERY_TILE = 256  # rows that are encoded together
-_SUPPORT_TILE = 512  # rows that they meet at a time
+# Tests replace both, so that a few rows take several tiles.
+QUERY_TILE = 256  # rows that are encoded together
+SUPPORT_TILE = 512  # rows that they meet at a time
 
 
 def expand_grams(blocks: np.ndarray, weights: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
@@ -58,7 +59,7 @@ def expand_over_rows(
     else:
         fill = _plain_expansion(kernels, samples, support, columns, scores)
     with single_threaded_blas():
-        run_all([partial(fill, rows) for rows in tiles(n_samples, _QUERY_TILE)], n_jobs)
+        run_all([partial(fill, rows) for rows in tiles(n_samples, QUERY_TILE)], n_jobs)
     return scores
 
 
@@ -87,7 +88,7 @@ def expand_mixture(
             scores[rows] += values @ columns[piece]
 
     with single_threaded_blas():
-        run_all([partial(fill, rows) for rows in tiles(samples.shape[0], _QUERY_TILE)], n_jobs)
+        run_all([partial(fill, rows) for rows in tiles(samples.shape[0], QUERY_TILE)], n_jobs)
     return scores
 
 
@@ -129,7 +130,7 @@ def _fused_expansion(
     norms = squared_norms(support)
     scales = mix.scales(support, norms)
     columns = columns[mix.order]
-    kept = KeptDistances.shared_for(samples, support, _QUERY_TILE, _SUPPORT_TILE)
+    kept = KeptDistances.shared_for(samples, support, QUERY_TILE, SUPPORT_TILE)
     places = None if kept is None else kept.find(support)
 
     def distances(rows: slice, piece: slice, own_norms: np.ndarray) -> np.ndarray:
@@ -143,8 +144,8 @@ def _fused_expansion(
         own_norms = squared_norms(block)
         own_scales = mix.scales(block, own_norms)
         n_rows = rows.stop - rows.start
-        buffer = np.empty(len(kernels) * n_rows * _SUPPORT_TILE, dtype=dtype)
-        for piece in tiles(support.shape[0], _SUPPORT_TILE):
+        buffer = np.empty(len(kernels) * n_rows * SUPPORT_TILE, dtype=dtype)
+        for piece in tiles(support.shape[0], SUPPORT_TILE):
             squared = distances(rows, piece, own_norms)
             shape = len(kernels), n_rows, piece.stop - piece.start
             values = buffer[: np.prod(shape)].reshape(shape)

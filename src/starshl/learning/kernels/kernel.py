@@ -1,4 +1,4 @@
-"""Kernel: what a Mercer kernel must offer to be used in a bank."""
+"""Mercer kernels on samples of any type: the contract, functions as kernels, strings, and checks of their values."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from ..._common.validation import check_integer
 
 KernelSamples: TypeAlias = Sequence[Any] | np.ndarray | csr_array
 """Samples that a kernel compares: rows of a matrix, or objects of any type."""
+KernelFunction: TypeAlias = Callable[[Any, Any], Any]
+"""A function of two samples, or of two blocks of them."""
+_EIGENVALUE_ROWS = 300  # of a kernel matrix whose eigenvalues are checked
 
 
 class Kernel(ABC):
@@ -66,12 +69,6 @@ class MedianKernel(Kernel):
     ) -> Kernel: ...
 
 
-# Any Python function of two samples as a kernel.
-
-KernelFunction: TypeAlias = Callable[[Any, Any], Any]
-"""A function of two samples, or of two blocks of them."""
-
-
 class CallableKernel(Kernel):
     """A kernel given as a function, on samples of any type.
 
@@ -118,9 +115,6 @@ def _takes_blocks(function: KernelFunction, samples: KernelSamples) -> bool:
         and one.shape == (1, 1)
         and bool(np.isclose(block[1, 0], one[0, 0], rtol=1e-6, equal_nan=True))
     )
-
-
-# A string kernel: shared substrings, counted.
 
 
 @dataclass(frozen=True)
@@ -179,9 +173,6 @@ def _unit_rows(counts: csr_array) -> csr_array:
     return csr_array(counts.multiply(scales[:, None]))
 
 
-# GramBank: every kernel between all training rows, stored.
-
-
 def checked_block(kernel: Kernel, block: np.ndarray, n_rows: int, n_columns: int) -> np.ndarray:
     """Return kernel values, or say what is wrong with them."""
     block = np.asarray(block)
@@ -198,11 +189,6 @@ def checked_block(kernel: Kernel, block: np.ndarray, n_rows: int, n_columns: int
 def _name(kernel: Kernel) -> str:
     function = getattr(kernel, "function", None)
     return f"The kernel {getattr(function, '__name__', type(kernel).__name__)!r}"
-
-
-# From what the user wrote to a list of kernels that can be fitted.
-
-_EIGENVALUE_ROWS = 300  # of a kernel matrix whose eigenvalues are checked
 
 
 def is_built_in(kernel: Kernel) -> bool:

@@ -25,7 +25,7 @@ _SHARE_ROWS = 512  # from which that share is estimated
 
 
 class VectorBank:
-    """The kernels between all training rows; see :class:`starshl.kernels.bank.GramBank` for what solvers ask of it."""
+    """Kernels between all training rows; see :class:`starshl.learning.kernels.GramBank` for what solvers ask of it."""
 
     def __init__(
         self,

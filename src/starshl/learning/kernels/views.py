@@ -33,7 +33,7 @@ class OnColumns(Kernel):
     Examples
     --------
     >>> import numpy as np
-    >>> from starshl.kernels import NormalizedLinear, OnColumns
+    >>> from starshl.learning.kernels import NormalizedLinear, OnColumns
     >>> rows = np.array([[1.0, 0.0, 5.0], [1.0, 0.0, -5.0]])
     >>> OnColumns(NormalizedLinear(), [0, 1])(rows, rows)[0, 1].item()
     1.0

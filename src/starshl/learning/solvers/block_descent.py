@@ -1,8 +1,8 @@
 """Algorithm 1 of the paper: block descent over assignments, SVMs, kernel weights and codewords.
 
-What never rises is the objective (:mod:`starshl.solvers.objective`), because every block minimizes it exactly or keeps
-what it had. Solvers and banks are passed in as objects, so nothing here knows how a kernel is computed or an SVM is
-solved.
+What never rises is the objective (:mod:`starshl.learning.solvers.objective`), because every block minimizes it exactly
+or keeps what it had. Solvers and banks are passed in as objects, so nothing here knows how a kernel is computed or an
+SVM is solved.
 """
 
 from __future__ import annotations

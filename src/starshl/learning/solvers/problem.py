@@ -161,7 +161,7 @@ def require_parts(bank: KernelBank, svm: SvmSolver) -> None:
         if missing:
             raise TypeError(
                 f"The {role} is a {type(part).__name__} without {', '.join(missing)}. Block descent needs "
-                f"{', '.join(_PARTS[role])}; see starshl.solvers.protocols."
+                f"{', '.join(_PARTS[role])}; see starshl.learning.solvers.problem."
             )
 
 

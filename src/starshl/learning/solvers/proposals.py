@@ -29,9 +29,10 @@ SMALLEST_TOL = 1e-8  # of an SVM; below it rounding decides, not the solver
 # What follows trades the size of an SVM for how often it is solved; the last pass holds for all rows whatever these are
 # (docs/speed.md).
 _ACTIVE_BEYOND_MARGIN = 0.05  # rows up to this far outside the margin are active
-_SAMPLE_ABOVE_ROWS = 1500  # up to this many rows, all are active at all times
-_MIN_JOINING_LIMIT = 4000  # rows that may become active in one step, even if few are
-_SAMPLE_SIZES = (750, 4000)  # smallest and largest sample on which the first kernel weights are learned
+# Tests replace the next three, so that few rows are treated as many.
+SAMPLE_ABOVE_ROWS = 1500  # up to this many rows, all are active at all times
+MIN_JOINING_LIMIT = 4000  # rows that may become active in one step, even if few are
+SAMPLE_SIZES = (750, 4000)  # smallest and largest sample on which the first kernel weights are learned
 _MAX_WEIGHT_STEPS = 6  # of the kernel weights on a sample, which are only a start for those on all rows
 
 
@@ -53,12 +54,12 @@ def active_rows(coefficients: np.ndarray, margins: np.ndarray) -> np.ndarray:
 
     The worst ones alone would not do: a function fitted to outliers costs more on all other rows than the old one.
     """
-    if len(margins) <= _SAMPLE_ABOVE_ROWS:
+    if len(margins) <= SAMPLE_ABOVE_ROWS:
         return np.ones(len(margins), dtype=bool)
     active = coefficients != 0.0
     n_supporting = int(active.sum())
     others = np.flatnonzero(~active & (margins < 1.0 + _ACTIVE_BEYOND_MARGIN))
-    n_joining = max(3 * n_supporting, _MIN_JOINING_LIMIT)
+    n_joining = max(3 * n_supporting, MIN_JOINING_LIMIT)
     if len(others) > n_joining:
         others = others[np.linspace(0, len(others) - 1, n_joining).astype(np.int64)]
     active[others] = True
@@ -67,9 +68,9 @@ def active_rows(coefficients: np.ndarray, margins: np.ndarray) -> np.ndarray:
 
 def sample_of(groups: np.ndarray) -> np.ndarray | None:
     """Mark a quarter of the rows, up to a limit, evenly in each group and one of each at least; None for few rows."""
-    if len(groups) <= _SAMPLE_ABOVE_ROWS:
+    if len(groups) <= SAMPLE_ABOVE_ROWS:
         return None
-    step = len(groups) / np.clip(len(groups) // 4, *_SAMPLE_SIZES)
+    step = len(groups) / np.clip(len(groups) // 4, *SAMPLE_SIZES)
     order = np.argsort(groups, kind="stable")
     place = np.arange(len(groups)) - np.searchsorted(groups[order], groups[order])
     chosen = np.empty(len(groups), dtype=bool)

@@ -128,7 +128,8 @@ def _ridged_factor(matrix: np.ndarray, ridge: float) -> tuple[np.ndarray, bool]:
 # RidgeFactor: solves with a kernel matrix plus a ridge, and the diagonal of its inverse.
 
 # Share of the mean diagonal. Below it, float32 factors of kernel matrices fail or lose their last digits.
-_SMALLEST_FLOAT32_RIDGE = 1e-5
+# Tests replace it to see what happens when they fail.
+SMALLEST_FLOAT32_RIDGE = 1e-5
 
 
 class RidgeFactor:
@@ -176,7 +177,7 @@ class RidgeFactor:
 
     def _factor(self, ridge: np.ndarray) -> None:
         own = np.diag(self._L).astype(np.float64)
-        if self.dtype == np.float32 and np.min(ridge) < _SMALLEST_FLOAT32_RIDGE * own.mean():
+        if self.dtype == np.float32 and np.min(ridge) < SMALLEST_FLOAT32_RIDGE * own.mean():
             self._L = self._L.astype(np.float64)
         corners = [self._L[block, block].copy() for block in self._blocks]
         np.fill_diagonal(self._L, own + ridge)

@@ -1,4 +1,4 @@
-"""Extractor: from raw pictures or texts to the vectors that a hasher takes, as a file that holds no code."""
+"""Embedder: from raw pictures or texts to the vectors that a hasher takes, as a file that holds no code."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ..._common.validation import check_choice
 from ...exceptions import BundleFormatError
 from .step_files import check_arrays_have_owners, is_built_in, pack_steps, take_probes, unpack_steps
 
-#: What an extractor takes.
+#: What an embedder takes.
 RAW_KINDS = ("pictures", "texts")
 
 
-class Extractor:
+class Embedder:
     """Fitted steps that turn raw pictures or texts into vectors, one after the other.
 
     A :class:`starshl.Collection` keeps it together with its hasher, so that you can search with a picture or a text.
@@ -29,17 +29,17 @@ class Extractor:
     kind : {"pictures", "texts"}
         What the first step takes: pictures as files, bytes or arrays, or texts as strings.
     steps : list of fitted transformers
-        Steps of :mod:`starshl.features` are saved as data. Any other object with a ``transform`` method works too, but
-        a file holds no code: pass it again to :meth:`load`.
+        Steps of :mod:`starshl.data.features` are saved as data. Any other object with a ``transform`` method works
+        too, but a file holds no code: pass it again to :meth:`load`.
     examples : list of raw pictures or texts, default=None
         A few of them identify transformers that are not in the file when they are passed again.
 
     Examples
     --------
-    >>> from starshl.features import Extractor, Text
+    >>> from starshl.data.features import Embedder, Text
     >>> texts = ["a red car", "a blue car", "fresh bread"]
-    >>> extractor = Extractor("texts", [Text(n_components=2).fit(texts)])
-    >>> extractor.transform(["the red car"]).round(1).tolist()
+    >>> embedder = Embedder("texts", [Text(n_components=2).fit(texts)])
+    >>> embedder.transform(["the red car"]).round(1).tolist()
     [[0.8, 0.0]]
     """
 
@@ -68,14 +68,14 @@ class Extractor:
         return np.asarray(rows.toarray() if sparse.issparse(rows) else rows)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the extractor to a file; equal ones make equal files."""
+        """Write the embedder to a file; equal ones make equal files."""
         arrays: dict[str, np.ndarray] = {}
         specs = pack_steps(self.steps, self._probes, arrays)
-        write_bundle(path, {"kind": "Extractor", "takes": self.kind, "steps": specs}, arrays)
+        write_bundle(path, {"kind": "Embedder", "takes": self.kind, "steps": specs}, arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], steps: Sequence[Any] | None = None) -> Extractor:
-        """Read an extractor that :meth:`save` has written.
+    def load(cls, path: str | os.PathLike[str], steps: Sequence[Any] | None = None) -> Embedder:
+        """Read an embedder that :meth:`save` has written.
 
         Parameters
         ----------
@@ -84,21 +84,21 @@ class Extractor:
             One entry per step: the transformers that the file cannot hold at their positions, None for the others.
         """
         header, arrays = read_bundle(path)
-        if header.get("kind") != "Extractor":
-            raise BundleFormatError(f"{os.fspath(path)!r} does not hold an extractor. Read a hasher with starshl.load.")
+        if header.get("kind") != "Embedder":
+            raise BundleFormatError(f"{os.fspath(path)!r} does not hold an embedder. Read a hasher with starshl.load.")
         try:
             check_arrays_have_owners(header["steps"], arrays)
             loaded, probes = unpack_steps(header["steps"], arrays, steps, "steps=[...]")
-            extractor = cls(header["takes"], loaded)
+            embedder = cls(header["takes"], loaded)
         except ValueError:
             raise
         except Exception as error:  # a header that anyone may have written can lack or misplace anything
             raise BundleFormatError(
-                f"{os.fspath(path)!r} is a starshl file, but not a complete extractor ({error!r}). Save it again or "
+                f"{os.fspath(path)!r} is a starshl file, but not a complete embedder ({error!r}). Save it again or "
                 "fetch a fresh copy."
             ) from error
-        extractor._probes = probes
-        return extractor
+        embedder._probes = probes
+        return embedder
 
 
 def _checked_steps(steps: Sequence[Any]) -> list[Any]:
