@@ -1,15 +1,64 @@
-"""The method of the paper, and its form with squared loss."""
+"""From rows to codes: *SHL, hybrid codes, 27 other methods, and what they share."""
 
 from __future__ import annotations
 
-from .hybrid import HybridHasher
-from .star.bound import GeneralizationBound
-from .star.star_ridge import StarRidge
-from .star.star_shl import StarSHL
+from typing import TYPE_CHECKING
+
+from .._common.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from .base import BaseHasher, LinearHasher, all_or_nothing
+    from .card import card_markdown, measure, model_card
+    from .catalog import Configuration, configurations, get_class, load
+    from .facts import Facts, Variant
+    from .fitting import codes_of_training_rows, encode_blocks, fit_lengths
+    from .hybrid import HybridHasher
+    from .prepared import PreparedHasher, picture_hasher
+    from .star.bound import GeneralizationBound
+    from .star.star_ridge import StarRidge
+    from .star.star_shl import StarSHL
+    from .supervision import Pairs, pairs_from_labels, triplets_from_labels
 
 __all__ = [
+    "BaseHasher",
+    "Configuration",
+    "Facts",
     "GeneralizationBound",
     "HybridHasher",
+    "LinearHasher",
+    "Pairs",
+    "PreparedHasher",
     "StarRidge",
     "StarSHL",
+    "Variant",
+    "all_or_nothing",
+    "card_markdown",
+    "codes_of_training_rows",
+    "configurations",
+    "encode_blocks",
+    "fit_lengths",
+    "get_class",
+    "load",
+    "measure",
+    "model_card",
+    "pairs_from_labels",
+    "picture_hasher",
+    "triplets_from_labels",
 ]
+
+__getattr__, __dir__ = on_first_use(
+    __name__,
+    {
+        "base": ["BaseHasher", "LinearHasher", "all_or_nothing"],
+        "catalog": ["Configuration", "configurations", "get_class", "load"],
+        "facts": ["Facts", "Variant"],
+        "fitting": ["codes_of_training_rows", "encode_blocks", "fit_lengths"],
+        "hybrid": ["HybridHasher"],
+        "card": ["card_markdown", "measure", "model_card"],
+        "prepared": ["PreparedHasher", "picture_hasher"],
+        "star.bound": ["GeneralizationBound"],
+        "star.star_ridge": ["StarRidge"],
+        "star.star_shl": ["StarSHL"],
+        "supervision": ["Pairs", "pairs_from_labels", "triplets_from_labels"],
+    },
+)

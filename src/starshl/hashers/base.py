@@ -6,9 +6,8 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -23,73 +22,8 @@ from ..codes.binary import BinaryCodes, make_space_id
 from ..codes.codebook import Codebook
 from ..exceptions import BundleFormatError
 from ..learning.linalg import project
+from .facts import Facts, Variant
 from .fit_record import describe_fit, outermost_fit
-
-# What is known about a hashing method before it is fitted: where it comes from, and what it asks for.
-
-LabelUse = Literal["ignored", "required", "some", "optional"]
-LABEL_USES: dict[LabelUse, str] = {
-    "ignored": "y is not read",
-    "required": "every row needs a label",
-    "some": "some rows need a label, the others may have one",
-    "optional": "all, some or none of the rows may have a label",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What a hasher class says about itself.
-
-    Parameters
-    ----------
-    paper : authors and title of the publication
-    year : when it was published
-    labels : what ``fit`` does with y, a word of ``LABEL_USES``
-    cost : of fitting, in the sizes of the input
-    samples : what ``fit`` takes
-    max_bits : "any", or what limits the code length
-    bits_multiple_of : n_bits must be a multiple of this
-    note : what a table adds to the name, for example that a method is a reconstruction
-    sparse : ``fit`` takes sparse rows
-    full_length : made for one bit per feature: shorter codes only keep the leading features or coordinates, so tables
-        of one code length show the method apart
-    """
-
-    paper: str
-    year: int
-    labels: LabelUse
-    cost: str
-    samples: str = "vectors"
-    max_bits: str = "any"
-    bits_multiple_of: int = 1
-    note: str = ""
-    sparse: bool = False
-    full_length: bool = False
-
-    @property
-    def needs_labels(self) -> bool:
-        return self.labels in ("required", "some")
-
-
-@dataclass(frozen=True, slots=True)
-class Variant:
-    """A setting of a method that papers list as a separate method.
-
-    Parameters
-    ----------
-    name : what tables call it
-    params : the constructor arguments that select it
-    changes : the facts in which it differs from the method
-    """
-
-    name: str
-    params: dict[str, Any]
-    changes: dict[str, Any]
-
-    def facts(self, of_method: Facts) -> Facts:
-        """Return the facts of this variant."""
-        return replace(of_method, **self.changes)
-
 
 # A sealed file may announce any number of features. Beyond this, an array of the file has to be as large.
 _MAX_UNBACKED_FEATURES = 2**24
@@ -103,8 +37,7 @@ def all_or_nothing(fit: Fit) -> Fit:
 
     The method runs on a copy without learned attributes, whose state replaces that of the hasher in one assignment at
     the end. A fit that fails or is interrupted leaves the hasher as it was; only a generator passed as
-    ``random_state`` has moved on, because it belongs to the caller. A warning raised in the body of ``fit`` reaches
-    the caller's line with ``stacklevel=3``.
+    ``random_state`` has moved on, because it belongs to the caller.
     """
 
     @wraps(fit)

@@ -13,7 +13,8 @@ import numpy as np
 
 from .._common.bundle import read_bundle
 from ..exceptions import BundleFormatError
-from .base import BaseHasher, Facts
+from .base import BaseHasher
+from .facts import Facts
 from .fit_record import check_record
 
 METHODS = {
@@ -50,7 +51,7 @@ METHODS = {
 # Hashers that hold another one: a file may name them, but they are not methods to choose from.
 WRAPPERS = {"HybridHasher": "starshl.hashers.hybrid", "PreparedHasher": "starshl.hashers.prepared"}
 # Files that hold something else than a hasher: what it is, and who reads it.
-_OTHER_KINDS = {"NeighborGraph": ("a neighbor graph", "NeighborGraph"), "Extractor": ("an extractor", "Extractor")}
+_OTHER_KINDS = {"NeighborGraph": ("a neighbor graph", "NeighborGraph"), "Embedder": ("an embedder", "Embedder")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def load(
         code, so they are not in it.
     steps : list, default=None
         For a PreparedHasher whose transformers the file cannot hold: one entry per step, the fitted transformers at
-        their positions and None for the steps of :mod:`starshl.features`, which are in the file.
+        their positions and None for the steps of :mod:`starshl.data.features`, which are in the file.
     """
     header, arrays = read_bundle(path)
     if "codebook" in header and "method" not in header:

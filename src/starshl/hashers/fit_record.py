@@ -60,7 +60,7 @@ def check_record(record: Any) -> dict[str, Any] | None:
 def data_digest(samples: Any) -> str | None:
     """Return the SHA-256 of rows, texts or labels; None of samples that stay in a file or are other objects.
 
-    Type, shape and contents count, as in :func:`starshl.datasets.array_digest`.
+    Type, shape and contents count, as in :func:`starshl._common.files.array_digest`.
     """
     if issparse(samples):
         rows = csr_array(samples)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -26,17 +25,19 @@ from .._common.validation import (
     check_number,
     check_rows,
 )
+from .._common.warn import warn_caller
 from ..codes.binary import BinaryCodes, make_space_id
 from ..codes.codebook import Codebook
 from ..codes.codewords import binary_words
-from ..exceptions import BundleFormatError
+from ..exceptions import BundleFormatError, InputError, InputWarning
 from ..index.hybrid import MAX_CLASS_BITS, HybridIndex
 from ..index.residual import Reconstruction, ResidualIndex, VectorQueries
 from ..learning.graphs.clusters import n_coherent_clusters, suggest_n_clusters
 from ..learning.graphs.neighbor_graph import NeighborGraph
-from .base import BaseHasher, Facts, all_or_nothing
+from .base import BaseHasher, all_or_nothing
 from .baselines.itq import ITQ
 from .catalog import pack_inner, unpack_inner
+from .facts import Facts
 from .hybrid_tuning import (
     TrainingRows,
     best_hamming_weight,
@@ -66,12 +67,17 @@ def n_class_bits(n_classes: int, n_bits: int) -> int:
     if needed > MAX_CLASS_BITS:
         raise ValueError(f"There are {n_classes:,} classes; a class field holds at most {1 << MAX_CLASS_BITS:,}.")
     if needed > n_bits:
-        warnings.warn(
-            f"n_bits is {n_bits}; {n_classes} classes need {needed} bits, so several share a class field. "
-            f"Use at least {needed + 1} bits.",
-            UserWarning,
-            stacklevel=5,
+        warning = InputWarning(
+            "{parameter} is {value}",
+            "{n_classes} classes need {needed} bits, so several share a class field",
+            "Use at least {least} bits.",
+            parameter="n_bits",
+            value=n_bits,
+            n_classes=n_classes,
+            needed=needed,
+            least=needed + 1,
         )
+        warn_caller(warning)
     return min(needed, n_bits)
 
 
@@ -240,8 +246,8 @@ class HybridHasher(BaseHasher):
         Fitted on a clone. None is :class:`starshl.StarRidge`. If there are no labels, the class field then holds one of
         2^f clusters, f = ceil(log2 k), where k is a suggested number of clusters, or fewer if these part near rows.
     neighbor_hasher : hasher, default=None
-        Fitted on a clone, which gets the bits that the class field leaves. None is :class:`starshl.baselines.ITQ`,
-        which then iterates until no code changes.
+        Fitted on a clone, which gets the bits that the class field leaves. None is
+        :class:`starshl.hashers.baselines.ITQ`, which then iterates until no code changes.
     n_bits : int, default=32
         Length of the codes, both fields together.
     form : {"hamming", "residual"}, default="hamming"
@@ -389,13 +395,20 @@ class HybridHasher(BaseHasher):
         template = ITQ(max_iter=_ITQ_ITERATIONS, random_state=seed) if own is None else clone(own)
         try:
             return self._with_threads(template.set_params(n_bits=n_left)).fit(rows)
-        except ValueError as error:
-            if "n_bits" not in str(error):
+        except InputError as error:
+            if error.parameter != "n_bits":
                 raise
             # What is said about n_bits there is about these bits alone.
-            reason = str(error).replace("n_bits is", "they are").replace("n_bits", "they")
-            of_class, name = f"{self.class_bits_} of them hold the class", type(template).__name__
-            raise ValueError(f"n_bits is {n_bits}; {of_class}, and {name} cannot make the others: {reason}") from error
+            reason = error.worded({"n_bits": "their number"}).rstrip(".")
+            raise InputError(
+                "{parameter} is {value}",
+                "{class_bits} of them hold the class, and {method} cannot make the others: {reason}",
+                parameter="n_bits",
+                value=n_bits,
+                class_bits=self.class_bits_,
+                method=type(template).__name__,
+                reason=reason,
+            ) from error
 
     def _with_threads(self, hasher: Any) -> Any:
         if self.n_jobs is not None:

@@ -96,7 +96,7 @@ class TuningSearches:
     nearest: np.ndarray
     relevant: np.ndarray | None
 
-    def ends(self, class_first: int) -> np.ndarray:
+    def thresholds(self, class_first: int) -> np.ndarray:
         """Return the distance of the last of the first items of each query's class, (n_queries, 1); -1 if none is."""
         of_class = np.where(self.differs, np.inf, self.distances)
         n_finite = np.isfinite(of_class).sum(axis=1)
@@ -105,27 +105,27 @@ class TuningSearches:
         nearest = np.sort(np.partition(of_class, n_sorted - 1, axis=1)[:, :n_sorted], axis=1)
         return np.where(last >= 0, nearest[np.arange(len(last)), last], -1.0)[:, None]
 
-    def first(self, rule: ClassRule, ends: np.ndarray, n: int) -> np.ndarray:
+    def first(self, rule: ClassRule, thresholds: np.ndarray, n: int) -> np.ndarray:
         """Return the first n items of each query in any order."""
         finite = np.isfinite(self.distances)
         known = np.where(finite, self.distances, 0.0)
-        pushed = np.where(self.differs, rule.pushed(known, ends), known)
+        pushed = np.where(self.differs, rule.pushed(known, thresholds), known)
         # Numbers of bits are often equal: this orders them by position, and changes no other order.
         keys = np.where(finite, pushed + np.arange(known.shape[1]) * 1e-9, np.inf)
         return np.argpartition(keys, n - 1, axis=1)[:, :n]
 
-    def recall(self, rule: ClassRule, ends: np.ndarray) -> float:
+    def recall(self, rule: ClassRule, thresholds: np.ndarray) -> float:
         """Return the share of the nearest vectors among the first items."""
         n_items = self.distances.shape[1] - 1
         n = min(n_items, max(self.nearest.shape[1], min(_SHORTLIST, int(n_items * _SHORTLIST_SHARE))))
         found = np.zeros(self.distances.shape, np.bool_)
-        np.put_along_axis(found, self.first(rule, ends, n), True, axis=1)
+        np.put_along_axis(found, self.first(rule, thresholds, n), True, axis=1)
         return float(np.take_along_axis(found, self.nearest, axis=1).mean())
 
-    def precision(self, rule: ClassRule, ends: np.ndarray) -> float:
+    def precision(self, rule: ClassRule, thresholds: np.ndarray) -> float:
         """Return the share of the first ten items with the label of the query."""
         assert self.relevant is not None
-        first = self.first(rule, ends, min(_N_NEIGHBORS_WEIGHT, self.distances.shape[1] - 1))
+        first = self.first(rule, thresholds, min(_N_NEIGHBORS_WEIGHT, self.distances.shape[1] - 1))
         return float(np.take_along_axis(self.relevant, first, axis=1).mean())
 
 
@@ -136,11 +136,11 @@ def choose_weight(searches: TuningSearches, rule_of: Callable[[float], ClassRule
     within .001 of the best. Otherwise take the smallest weight whose precision is within .003 of the best.
     """
     rules = [rule_of(weight) for weight in weights]
-    ends = searches.ends(rules[0].class_first)
+    thresholds = searches.thresholds(rules[0].class_first)
     if rules[0].class_first or searches.relevant is None:
-        recalls = np.array([searches.recall(rule, ends) for rule in rules])
+        recalls = np.array([searches.recall(rule, thresholds) for rule in rules])
         return weights[np.flatnonzero(recalls >= recalls.max() - _LOST_RECALL)[-1]]
-    precisions = np.array([searches.precision(rule, ends) for rule in rules])
+    precisions = np.array([searches.precision(rule, thresholds) for rule in rules])
     return weights[np.flatnonzero(precisions >= precisions.max() - _LOST_PRECISION)[0]]
 
 

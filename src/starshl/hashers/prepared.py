@@ -29,8 +29,9 @@ from ..data.features.step_files import (
     unpack_steps,
 )
 from ..exceptions import BundleFormatError
-from .base import BaseHasher, Facts, all_or_nothing
+from .base import BaseHasher, all_or_nothing
 from .catalog import pack_inner, unpack_inner
+from .facts import Facts
 from .star.star_ridge import StarRidge
 
 _FITTED = ("n_bits_", "n_features_in_", "feature_names_in_")
@@ -44,8 +45,8 @@ class PreparedHasher(BaseHasher):
     """Prepare rows by steps, then hash them.
 
     It takes raw rows wherever a hasher takes rows: in ``fit``, ``encode``, ``predict``, collections and commands. The
-    steps of :mod:`starshl.features` are saved with the model, as data. Any other scikit-learn transformer works too,
-    but a file holds no code: pass it again, fitted, to ``load``.
+    steps of :mod:`starshl.data.features` are saved with the model, as data. Any other scikit-learn transformer works
+    too, but a file holds no code: pass it again, fitted, to ``load``.
 
     Parameters
     ----------
@@ -65,7 +66,8 @@ class PreparedHasher(BaseHasher):
     --------
     >>> from sklearn.datasets import load_wine
     >>> from starshl import StarSHL
-    >>> from starshl.features import PreparedHasher, Scale
+    >>> from starshl.data.features import Scale
+    >>> from starshl.hashers import PreparedHasher
     >>> X, y = load_wine(return_X_y=True)
     >>> hasher = PreparedHasher([Scale()], StarSHL(8, random_state=0)).fit(X[::2], y[::2])
     >>> hasher.score(X[1::2], y[1::2]) > 0.9
@@ -364,7 +366,7 @@ def picture_hasher(
     --------
     >>> from sklearn.datasets import load_digits
     >>> from starshl import StarRidge
-    >>> from starshl.features import picture_hasher
+    >>> from starshl.hashers import picture_hasher
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = picture_hasher((8, 8), StarRidge(16, random_state=0)).fit(X[:500], y[:500])
     >>> sorted(hasher.view_weights_)

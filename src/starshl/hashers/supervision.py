@@ -18,7 +18,7 @@ from .._common.validation import LabelsLike, PartialLabels, Seed, check_integer,
 from ..learning.linalg import nearest_rows
 
 _UNLABELED = "-1 in an integer y, NaN, None or empty text in others"
-_WAY_OUT = "use a method that needs no labels (starshl.catalog lists what each method needs)"
+_WAY_OUT = "use a method that needs no labels (starshl.hashers.catalog lists what each method needs)"
 
 
 class Pairs(NamedTuple):

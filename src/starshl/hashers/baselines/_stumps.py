@@ -9,6 +9,7 @@ from numba import njit
 from numpy.typing import DTypeLike
 
 from ..._common.validation import LabelsLike, SamplesLike, check_choice, check_integer, check_rows
+from ...exceptions import InputError
 from ...learning.linalg import principal_directions, project
 from ..base import BaseHasher
 from ..supervision import Pairs, PairsLike, pairs_or_labels, require_both_kinds
@@ -76,9 +77,14 @@ class StumpHasher(BaseHasher):
         require_both_kinds(self, pairs)
         ranked = ranked_features(X, self.features, self.n_projections, rng)
         if self.n_bits > ranked.n_stumps:
-            raise ValueError(
-                f"n_bits is {self.n_bits}; the {len(ranked.values)} features of X have {ranked.n_stumps} distinct "
-                f"thresholds between training values. Use at most {ranked.n_stumps} bits, or features='random'."
+            raise InputError(
+                "{parameter} is {value}",
+                "the {n_features} features of X have {most} distinct thresholds between training values",
+                "Use at most {most} bits, or features='random'.",
+                parameter="n_bits",
+                value=self.n_bits,
+                n_features=len(ranked.values),
+                most=ranked.n_stumps,
             )
         return ranked, pairs
 
@@ -134,7 +140,9 @@ def _between(below: np.ndarray, above: np.ndarray) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
-def separated_by_cuts(ranks, first, second, weights, sums):
+def separated_by_cuts(
+    ranks: np.ndarray, first: np.ndarray, second: np.ndarray, weights: np.ndarray, sums: np.ndarray
+) -> None:
     """Fill ``sums[k]`` with the weight of the pairs that a cut just above rank k separates.
 
     ``ranks`` holds the rank of each row among the distinct values of one feature. O(n_pairs + n_values).
@@ -153,7 +161,16 @@ def separated_by_cuts(ranks, first, second, weights, sums):
 
 
 @njit(cache=True, nogil=True)
-def best_stump(ranks, n_values, first, second, weights, start, stop, taken):
+def best_stump(
+    ranks: np.ndarray,
+    n_values: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
+    weights: np.ndarray,
+    start: int,
+    stop: int,
+    taken: np.ndarray,
+) -> tuple[int, int, float]:
     """Return feature, cut and separated weight of the stump that separates the least weight.
 
     Looks at the features from ``start`` to ``stop``; ``taken`` lists (feature, cut) that are not allowed.

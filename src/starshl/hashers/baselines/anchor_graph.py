@@ -10,9 +10,11 @@ from scipy.sparse import csr_array
 from ..._common.threads import single_threaded_blas
 from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
+from ...exceptions import InputError
 from ...learning.kernels.anchors import choose_anchors
 from ...learning.linalg import fill_by_tiles, positive_peaks, smallest_columns, squared_distances
-from ..base import BaseHasher, Facts, Variant, all_or_nothing
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts, Variant
 
 
 class AnchorGraphHash(BaseHasher):
@@ -64,7 +66,7 @@ class AnchorGraphHash(BaseHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import AnchorGraphHash
+    >>> from starshl.hashers.baselines import AnchorGraphHash
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = AnchorGraphHash(16, variant="two_layers", random_state=0).fit(X[:1000])
@@ -124,9 +126,15 @@ class AnchorGraphHash(BaseHasher):
         Z = Z[:, used]
         W, self.eigenvalues_ = smooth_functions(Z, n_bits // layers, drop_tol)
         if W.shape[1] * layers < n_bits:
-            raise ValueError(
-                f"n_bits is {n_bits}; this graph of {len(used)} anchors and n_samples={len(X)} gives at most "
-                f"{W.shape[1] * layers} bits. Lower n_bits, or raise n_anchors or n_neighbors."
+            raise InputError(
+                "{parameter} is {value}",
+                "this graph of {n_used} anchors and n_samples={n_samples} gives at most {most} bits",
+                "Lower {parameter}, or raise {n_anchors} or {n_neighbors}.",
+                parameter="n_bits",
+                value=n_bits,
+                n_used=len(used),
+                n_samples=len(X),
+                most=W.shape[1] * layers,
             )
         self.projections_ = W.astype(X.dtype)
         self.variant_ = self.variant
@@ -139,9 +147,14 @@ class AnchorGraphHash(BaseHasher):
         variant = check_choice(self.variant, "variant", ("one_layer", "two_layers"))
         layers = 2 if variant == "two_layers" else 1
         if n_bits % layers:
-            raise ValueError(
-                f"n_bits is {n_bits}; two layers give an even number of bits. "
-                f"Use {n_bits + 1}" + (f" or {n_bits - 1}." if n_bits > 1 else ".")
+            raise InputError(
+                "{parameter} is {value}",
+                "two layers give an even number of bits",
+                "Use {more} or {less}." if n_bits > 1 else "Use {more}.",
+                parameter="n_bits",
+                value=n_bits,
+                more=n_bits + 1,
+                less=n_bits - 1,
             )
         return n_bits, layers
 

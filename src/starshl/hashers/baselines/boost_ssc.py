@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_random_state
 
 from ..._common.threads import run_all, tiles
 from ..._common.validation import LabelsLike, SamplesLike, Seed, check_integer, check_rows
-from ..base import Facts, all_or_nothing
+from ..base import all_or_nothing
+from ..facts import Facts
 from ..supervision import Pairs, PairsLike
 from ._shared import WeightedBits
 from ._stumps import RankedFeatures, StumpHasher, best_stump
@@ -68,7 +69,7 @@ class BoostSSC(WeightedBits, StumpHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import BoostSSC
+    >>> from starshl.hashers.baselines import BoostSSC
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = BoostSSC(16, random_state=0).fit(X[:1000], y[:1000])

@@ -11,7 +11,8 @@ from ..._common.threads import single_threaded_blas
 from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
 from ...learning.linalg import fill_by_tiles, unit_rows
-from ..base import BaseHasher, Facts, Variant, all_or_nothing
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts, Variant
 from ..supervision import PairsLike, check_pairs, require_labels
 from ._bre_loops import objective, sweep
 
@@ -65,7 +66,7 @@ class BRE(BaseHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import BRE
+    >>> from starshl.hashers.baselines import BRE
     >>> X, _ = load_digits(return_X_y=True)
     >>> history = BRE(8, n_labeled=200, random_state=0).fit(X).objective_history_
     >>> bool(history[-1] < history[0])

@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_random_state
 from ..._common.threads import single_threaded_blas
 from ..._common.validation import LabelsLike, SamplesLike, Seed, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
-from ..base import Facts, LinearHasher, all_or_nothing
+from ..base import LinearHasher, all_or_nothing
+from ..facts import Facts
 from ..supervision import triplets_or_labels
 from ._shared import WeightedBits, centered_rows
 
@@ -179,7 +180,7 @@ class CGHash(WeightedBits, LinearHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import CGHash
+    >>> from starshl.hashers.baselines import CGHash
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = CGHash(8, max_triplets=2000, random_state=0).fit(X[:1000], y[:1000])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
@@ -11,12 +9,14 @@ from sklearn.utils.validation import check_random_state
 
 from ..._common.threads import run_all
 from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
+from ..._common.warn import warn_caller
 from ...codes.codebook import Codebook
 from ...codes.codewords import random_codewords, separated_codewords
 from ...learning.kernels.anchors import gaussian_expansion, gaussian_features, gaussian_scale
 from ...learning.solvers.objective import hinge_distances, nearest_codewords
 from ...learning.solvers.svm import DualSolution, PairwiseAscent
-from ..base import BaseHasher, Facts, all_or_nothing
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts
 from ..supervision import require_labels
 
 
@@ -69,7 +69,7 @@ class CodewordSVM(BaseHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import CodewordSVM
+    >>> from starshl.hashers.baselines import CodewordSVM
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = CodewordSVM(8, random_state=0).fit(X[:500], y[:500])
     >>> bool((hasher.predict(X[500:]) == y[500:]).mean() > 0.9)
@@ -155,10 +155,9 @@ class CodewordSVM(BaseHasher):
         solutions = run_all(tasks, self.n_jobs)
         worst = max(solution.violation for solution in solutions)
         if not all(solution.converged for solution in solutions):
-            warnings.warn(
+            warn_caller(
                 f"An SVM stopped with violation {worst:.1e} > tol {self.tol:.1e}. Lower C or raise tol.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         return solutions, which.ravel()
 

@@ -12,7 +12,8 @@ from ...codes.binary import signs_of
 from ...learning.kernels.anchors import choose_anchors, gaussian_expansion, gaussian_features, gaussian_scale
 from ...learning.linalg import project
 from ...learning.solvers.ridge import FeatureRidge, share_of_diagonal
-from ..base import BaseHasher, Facts, Variant, all_or_nothing
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts, Variant
 from ..supervision import require_labels
 
 # Compiled loop of COSDISH: local search on a binary quadratic problem.
@@ -22,7 +23,7 @@ _IMPROVEMENT_TOL = 1e-9
 
 
 @njit(cache=True, nogil=True)
-def descend_by_flips(quadratic, linear, signs):
+def descend_by_flips(quadratic: np.ndarray, linear: np.ndarray, signs: np.ndarray) -> int:
     """Lower -2 h'Qh - 2 l'h by flipping signs of h in place, the best flip first; return how many.
 
     Flipping h_i changes it by 8 h_i sum_{j != i} Q_ij h_j + 4 l_i h_i; Q is symmetric.
@@ -113,7 +114,7 @@ class COSDISH(BaseHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import COSDISH
+    >>> from starshl.hashers.baselines import COSDISH
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = COSDISH(16, random_state=0).fit(X[:1000], y[:1000])

@@ -14,7 +14,8 @@ from ..._common.validation import LabelsLike, SamplesLike, Seed, check_integer, 
 from ...codes.binary import signs_of
 from ...exceptions import BundleFormatError
 from ...learning.linalg import fill_by_tiles
-from ..base import BaseHasher, Facts, all_or_nothing
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts
 from ..supervision import require_labels
 from ._forgiving_loops import boost_bit, vote
 from ._stumps import ranked_features
@@ -74,7 +75,7 @@ class ForgivingHash(BaseHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import ForgivingHash
+    >>> from starshl.hashers.baselines import ForgivingHash
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = ForgivingHash(8, max_iter=20, random_state=0).fit(X[:1000], y[:1000])

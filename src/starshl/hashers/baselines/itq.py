@@ -11,7 +11,8 @@ from ..._common.threads import single_threaded_blas
 from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
 from ...learning.linalg import column_means, gram, positive_peaks, project, random_rotation, required_directions
-from ..base import Facts, LinearHasher, Variant, all_or_nothing
+from ..base import LinearHasher, all_or_nothing
+from ..facts import Facts, Variant
 from ..supervision import require_labels
 
 
@@ -64,7 +65,7 @@ class ITQ(LinearHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import ITQ
+    >>> from starshl.hashers.baselines import ITQ
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> plain = ITQ(16, random_state=0).fit(X[:1000])
@@ -228,7 +229,7 @@ class RandomRotation(LinearHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import RandomRotation
+    >>> from starshl.hashers.baselines import RandomRotation
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = RandomRotation(16, random_state=0).fit(X[:1000])

@@ -12,7 +12,8 @@ from ..._common.threads import single_threaded_blas
 from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_rows
 from ...learning.kernels.anchors import choose_anchors, gaussian_features, gaussian_scale
 from ...learning.linalg import fill_by_tiles, project
-from ..base import BaseHasher, Facts, all_or_nothing
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts
 
 _EIGENVALUE_TOL = 1e-8  # share of the largest; below it is rounding, whose inverse root would be noise
 
@@ -58,7 +59,7 @@ class KernelLSH(BaseHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import KernelLSH
+    >>> from starshl.hashers.baselines import KernelLSH
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = KernelLSH(16, random_state=0).fit(X[:1000])

@@ -8,13 +8,16 @@ from numba import njit
 from ..._common.validation import LabelsLike, SamplesLike, check_integer, check_number, check_rows
 from ...exceptions import BundleFormatError
 from ...learning.linalg import fill_by_tiles, gram, project, required_directions, squared_distances
-from ..base import BaseHasher, Facts, all_or_nothing
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts
 
 # Compiled loop of K-means hashing: one sweep over the centers of a subspace.
 
 
 @njit(cache=True, nogil=True)
-def move_centers(centers, means, shares, targets, weight):
+def move_centers(
+    centers: np.ndarray, means: np.ndarray, shares: np.ndarray, targets: np.ndarray, weight: float
+) -> float:
     """Move each center, in place, to the minimizer of a majorizer of the objective; return the largest move.
 
     (|c - c_i| - t)^2 lies below |c - c_i - t u_i|^2, with u_i the unit vector from c_i to the present c, and
@@ -100,7 +103,7 @@ class KMeansHash(BaseHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import KMeansHash
+    >>> from starshl.hashers.baselines import KMeansHash
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = KMeansHash(8).fit(X[:1000])

@@ -15,7 +15,8 @@ from ..._common.threads import single_threaded_blas
 from ..._common.validation import LabelsLike, SamplesLike, Seed, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
 from ...learning.kernels.anchors import choose_anchors, gaussian_expansion, gaussian_features, mean_squared_distance
-from ..base import BaseHasher, Facts, all_or_nothing
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts
 from ..supervision import Pairs, PairsLike, check_pairs, require_labels
 
 _MAX_DOUBLINGS = 50  # a step 2^50 times shorter changes nothing in double precision
@@ -73,7 +74,7 @@ class KSH(BaseHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import KSH
+    >>> from starshl.hashers.baselines import KSH
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = KSH(4, n_labeled=300, random_state=0).fit(X[:1000], y[:1000])

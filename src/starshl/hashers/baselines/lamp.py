@@ -14,7 +14,8 @@ from ..._common.validation import LabelsLike, SamplesLike, Seed, check_integer, 
 from ...codes.binary import signs_of
 from ...learning.kernels.anchors import choose_anchors, gaussian_expansion, gaussian_features, mean_squared_distance
 from ...learning.linalg import project
-from ..base import BaseHasher, Facts, all_or_nothing
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts
 from ..supervision import Pairs, PairsLike, pairs_or_labels
 from ._lamp_loops import ascend_once
 
@@ -227,7 +228,7 @@ class LAMP(BaseHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import LAMP
+    >>> from starshl.hashers.baselines import LAMP
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = LAMP(8, random_state=0).fit(X[:1000], y[:1000])

@@ -9,8 +9,10 @@ from sklearn.utils.validation import check_random_state
 from ..._common.threads import single_threaded_blas
 from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
+from ...exceptions import InputError
 from ...learning.linalg import gram, positive_peaks, project
-from ..base import Facts, LinearHasher, Variant, all_or_nothing
+from ..base import LinearHasher, all_or_nothing
+from ..facts import Facts, Variant
 from ..supervision import Pairs, PairsLike, pairs_or_labels, require_both_kinds
 from ._shared import principal_rows
 from ._stumps import separated_weights
@@ -68,7 +70,7 @@ class LDAHash(LinearHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import LDAHash
+    >>> from starshl.hashers.baselines import LDAHash
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = LDAHash(8, random_state=0).fit(X[:1000], y[:1000])
@@ -142,9 +144,14 @@ class LDAHash(LinearHasher):
         reduced = principal_rows(X, min(X.shape) if self.n_components is None else max(self.n_components, n_bits))
         largest = len(reduced.axes)
         if n_bits > largest:
-            raise ValueError(
-                f"n_bits is {n_bits}; X has n_features={X.shape[1]} and varies in {largest} directions, so at most "
-                f"{largest} bits can be learned. Lower n_bits."
+            raise InputError(
+                "{parameter} is {value}",
+                "X has n_features={n_features} and varies in {most} directions, so at most {most} bits can be learned",
+                "Lower {parameter}.",
+                parameter="n_bits",
+                value=n_bits,
+                n_features=X.shape[1],
+                most=largest,
             )
         self.eigenvalues_, directions = self._directions(reduced.rows, pairs, n_bits)
         cuts = self._thresholds(project(reduced.rows, directions), pairs)

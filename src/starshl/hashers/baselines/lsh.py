@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_random_state
 from ..._common.threads import single_threaded_blas
 from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_rows
 from ...learning.linalg import column_means, project
-from ..base import BaseHasher, Facts, Variant, all_or_nothing
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts, Variant
 
 
 class LSHash(BaseHasher):
@@ -47,7 +48,7 @@ class LSHash(BaseHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import LSHash
+    >>> from starshl.hashers.baselines import LSHash
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = LSHash(16, random_state=0).fit(X[:1000])

@@ -5,7 +5,6 @@ The metric is learned by information-theoretic metric learning (ITML; Davis et a
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +15,9 @@ from sklearn.utils.validation import check_random_state
 
 from ..._common.threads import single_threaded_blas
 from ..._common.validation import LabelsLike, SamplesLike, Seed, check_integer, check_number, check_rows
-from ..base import Facts, LinearHasher, all_or_nothing
+from ..._common.warn import warn_caller
+from ..base import LinearHasher, all_or_nothing
+from ..facts import Facts
 from ..supervision import Pairs, PairsLike, pairs_or_labels, require_labels
 from ._shared import centered_rows
 
@@ -24,7 +25,9 @@ from ._shared import centered_rows
 
 
 @njit(cache=True, nogil=True)
-def project_once(metric, differences, signs, bounds, duals, gamma):
+def project_once(
+    metric: np.ndarray, differences: np.ndarray, signs: np.ndarray, bounds: np.ndarray, duals: np.ndarray, gamma: float
+) -> float:
     """Project onto every constraint once, in place; return the sum of the changes of the duals.
 
     ``bounds`` are the relaxed distances ξ, ``duals`` the multipliers λ, ``signs`` +1 for "at most" and -1
@@ -118,7 +121,7 @@ class MetricLSH(LinearHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import MetricLSH
+    >>> from starshl.hashers.baselines import MetricLSH
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = MetricLSH(16, random_state=0).fit(X[:1000], y[:1000])
@@ -191,11 +194,10 @@ class MetricLSH(LinearHasher):
             directions = directions @ _symmetric_root(learned.metric)
         self.components_, self.intercept_ = reduced.in_features(directions, 0.0, X.dtype)
         if not learned.converged:
-            warnings.warn(
+            warn_caller(
                 f"The multipliers still changed by a share of {learned.change:.2g} > tol {self.tol:g} after "
                 f"{self.max_iter} sweeps. Raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         self.metric_ = learned.metric
         self.objective_history_ = learned.objectives

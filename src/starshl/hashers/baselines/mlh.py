@@ -12,7 +12,8 @@ from ..._common.threads import single_threaded_blas
 from ..._common.validation import LabelsLike, SamplesLike, Seed, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
 from ...learning.linalg import project, unit_rows
-from ..base import BaseHasher, Facts, LinearHasher, all_or_nothing
+from ..base import BaseHasher, LinearHasher, all_or_nothing
+from ..facts import Facts
 from ..supervision import Pairs, PairsLike, check_pairs, pairs_from_labels, require_labels
 from ._mlh_loops import descend_once
 from ._shared import centered_rows
@@ -75,7 +76,7 @@ class MLH(LinearHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import MLH
+    >>> from starshl.hashers.baselines import MLH
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = MLH(16, max_iter=5, n_pairs=10_000, random_state=0).fit(X[:1000], y[:1000])

@@ -7,7 +7,8 @@ from sklearn.utils.validation import check_random_state
 
 from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_rows
 from ...learning.linalg import column_means, principal_directions, project, required_directions
-from ..base import Facts, LinearHasher, all_or_nothing
+from ..base import LinearHasher, all_or_nothing
+from ..facts import Facts
 
 
 class PCAHash(LinearHasher):
@@ -38,7 +39,7 @@ class PCAHash(LinearHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import PCAHash
+    >>> from starshl.hashers.baselines import PCAHash
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = PCAHash(16).fit(X[:1000])

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_random_state
 
 from ..._common.validation import LabelsLike, SamplesLike, Seed, check_integer, check_number, check_rows
-from ..base import Facts, all_or_nothing
+from ..base import all_or_nothing
+from ..facts import Facts
 from ..supervision import Pairs, PairsLike
 from ._stumps import RankedFeatures, StumpHasher, separated_by_cuts
 
@@ -62,7 +63,7 @@ class ParamSensitiveHash(StumpHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import ParamSensitiveHash
+    >>> from starshl.hashers.baselines import ParamSensitiveHash
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = ParamSensitiveHash(16, random_state=0).fit(X[:1000], y[:1000])

@@ -10,8 +10,10 @@ from sklearn.utils.validation import check_random_state
 from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_rows
 from ...codes.binary import BinaryCodes
 from ...codes.codewords import hadamard_matrix
+from ...exceptions import InputError
 from ...learning.linalg import fill_by_tiles, project, random_rotation
-from ..base import Facts, LinearHasher, Variant, all_or_nothing
+from ..base import LinearHasher, all_or_nothing
+from ..facts import Facts, Variant
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +72,7 @@ class RaBitQ(LinearHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import RaBitQ
+    >>> from starshl.hashers.baselines import RaBitQ
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = RaBitQ(random_state=0).fit(X[:1000])
     >>> items = hasher.sketch(X[:1000])
@@ -108,9 +110,15 @@ class RaBitQ(LinearHasher):
         n_features = X.shape[1]
         limit = n_features if variant == "dense" else 2 ** int(n_features - 1).bit_length()
         if n_bits is not None and n_bits > limit:
-            raise ValueError(
-                f"n_bits is {n_bits}; X has {n_features} feature(s), so variant={variant!r} gives at most "
-                f"{limit} bits. Lower n_bits, or use a method without this limit, such as LSHash."
+            raise InputError(
+                "{parameter} is {value}",
+                "X has {n_features} feature(s), so variant={variant!r} gives at most {most} bits",
+                "Lower {parameter}, or use a method without this limit, such as LSHash.",
+                parameter="n_bits",
+                value=n_bits,
+                n_features=n_features,
+                variant=variant,
+                most=limit,
             )
         rotation = random_rotation(n_features, rng) if variant == "dense" else _flipped_hadamard(limit, n_features, rng)
         components = rotation[:n_bits]

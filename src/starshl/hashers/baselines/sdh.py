@@ -13,7 +13,8 @@ from ...codes.codebook import Codebook
 from ...codes.codewords import random_codewords, separated_codewords
 from ...learning.kernels.anchors import choose_anchors, gaussian_expansion, gaussian_features, gaussian_scale
 from ...learning.solvers.ridge import FeatureRidge, KernelRidge, ridge_solve, share_of_diagonal
-from ..base import BaseHasher, Facts, Variant, all_or_nothing
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts, Variant
 from ..supervision import require_labels
 
 # How SDH and FSDH tie codes to classes: a loss, its best matrix W, and its best codes H.
@@ -144,7 +145,7 @@ class SDH(BaseHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import SDH
+    >>> from starshl.hashers.baselines import SDH
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = SDH(16, variant="hadamard", random_state=0).fit(X, y)
     >>> bool((hasher.transform(X) == hasher.codewords_[y]).mean() > 0.99)

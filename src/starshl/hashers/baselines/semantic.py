@@ -12,13 +12,21 @@ from sklearn.utils.validation import check_random_state
 from ..._common.threads import single_threaded_blas
 from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from ...learning.linalg import fill_by_tiles
-from ..base import BaseHasher, Facts, all_or_nothing
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts
 
 # Compiled parameter update of the autoencoder.
 
 
 @njit(cache=True, nogil=True)
-def adam_step(parameters, gradient, first_moment, second_moment, step_size, n_step):
+def adam_step(
+    parameters: np.ndarray,
+    gradient: np.ndarray,
+    first_moment: np.ndarray,
+    second_moment: np.ndarray,
+    step_size: float,
+    n_step: int,
+) -> None:
     """Move the parameters by one step of Adam (Kingma and Ba 2015, Algorithm 1), in place."""
     keep_first, keep_second = np.float32(0.9), np.float32(0.999)
     rest_first, rest_second = np.float32(0.1), np.float32(0.001)
@@ -242,7 +250,7 @@ class SemanticHashing(BaseHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import SemanticHashing
+    >>> from starshl.hashers.baselines import SemanticHashing
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = SemanticHashing(8, hidden_sizes=(50,), max_iter=5, random_state=0).fit(X[:1000])

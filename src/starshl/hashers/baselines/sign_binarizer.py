@@ -6,8 +6,10 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ..._common.validation import LabelsLike, SamplesLike, check_choice, check_integer, check_rows
+from ...exceptions import InputError
 from ...learning.linalg import column_means
-from ..base import BaseHasher, Facts, all_or_nothing
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts
 
 
 class SignBinarizer(BaseHasher):
@@ -34,7 +36,7 @@ class SignBinarizer(BaseHasher):
 
     Examples
     --------
-    >>> from starshl.baselines import SignBinarizer
+    >>> from starshl.hashers.baselines import SignBinarizer
     >>> SignBinarizer().fit_transform([[0.0, 5.0], [2.0, 1.0]]).tolist()
     [[-1, 1], [1, -1]]
     """
@@ -62,9 +64,13 @@ class SignBinarizer(BaseHasher):
         n_bits = None if everything else check_integer(self.n_bits, "n_bits", low=1)
         X = check_rows(self, X, fitting=True, accept_sparse=threshold != "median")
         if not everything and n_bits > X.shape[1]:
-            raise ValueError(
-                f"n_bits is {n_bits}; X has {X.shape[1]} feature(s), and each gives one bit, so n_bits can be at most "
-                f"{X.shape[1]} here. Lower it, or use a method without this limit, such as LSHash."
+            raise InputError(
+                "{parameter} is {value}",
+                "X has {most} feature(s), and each gives one bit, so {parameter} can be at most {most} here",
+                "Lower it, or use a method without this limit, such as LSHash.",
+                parameter="n_bits",
+                value=n_bits,
+                most=X.shape[1],
             )
         X = X[:, :n_bits]
         if threshold == "mean":

@@ -6,7 +6,8 @@ import numpy as np
 
 from ..._common.validation import LabelsLike, SamplesLike, check_choice, check_integer, check_rows
 from ...learning.linalg import principal_directions, project
-from ..base import BaseHasher, Facts, all_or_nothing
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts
 
 
 class SpectralHash(BaseHasher):
@@ -41,7 +42,7 @@ class SpectralHash(BaseHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import SpectralHash
+    >>> from starshl.hashers.baselines import SpectralHash
     >>> X, _ = load_digits(return_X_y=True)
     >>> SpectralHash(4).fit(X).modes_.tolist()
     [1, 1, 1, 1]

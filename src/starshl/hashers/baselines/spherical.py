@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_random_state
 
 from ..._common.threads import single_threaded_blas
 from ..._common.validation import LabelsLike, SamplesLike, Seed, check_integer, check_number, check_rows
+from ..._common.warn import warn_caller
 from ...codes.binary import BinaryCodes
 from ...learning.linalg import gram, project, squared_distances
-from ..base import BaseHasher, Facts, all_or_nothing
+from ..base import BaseHasher, all_or_nothing
+from ..facts import Facts
 
 _ROWS_IN_A_START = 5  # a mean of a few rows: inside the data, yet different for each bit
 
@@ -53,7 +53,7 @@ class SphericalHash(BaseHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import SphericalHash
+    >>> from starshl.hashers.baselines import SphericalHash
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = SphericalHash(16, random_state=0).fit(X[:1000])
@@ -108,12 +108,11 @@ class SphericalHash(BaseHasher):
             centers = push(centers, excess)
         else:
             radii, _ = balance(X, centers)
-            warnings.warn(
+            warn_caller(
                 f"Overlaps are off by {mean:.3f} on average (tol_mean {tol_mean:g}) with deviation "
                 f"{deviation:.3f} (tol_std {tol_std:g}) after {max_iter} iterations; codes are usable. "
                 "Raise max_iter or the tolerances.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         self.centers_ = centers.astype(X.dtype)
         self.radii_ = radii.astype(X.dtype)

@@ -9,8 +9,10 @@ from sklearn.utils.validation import check_random_state
 
 from ..._common.threads import single_threaded_blas
 from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
+from ...exceptions import InputError
 from ...learning.linalg import gram, positive_peaks, project
-from ..base import Facts, LinearHasher, Variant, all_or_nothing
+from ..base import LinearHasher, all_or_nothing
+from ..facts import Facts, Variant
 from ..supervision import Pairs, PairsLike, check_pairs, require_labels
 
 # Below this size a dense eigenproblem is faster than Lanczos iterations.
@@ -68,7 +70,7 @@ class SSH(LinearHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import SSH
+    >>> from starshl.hashers.baselines import SSH
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> few = y[:1000].copy()
@@ -122,9 +124,14 @@ class SSH(LinearHasher):
         check_choice(self.threshold, "threshold", ("zero", "median"))
         X = check_rows(self, X, fitting=True)
         if variant != "sequential" and n_bits > X.shape[1]:
-            raise ValueError(
-                f"n_bits is {n_bits}; X has {X.shape[1]} feature(s), so variant={variant!r} gives at most "
-                f"{X.shape[1]} bits. Lower n_bits or use variant='sequential'."
+            raise InputError(
+                "{parameter} is {value}",
+                "X has {most} feature(s), so variant={variant!r} gives at most {most} bits",
+                "Lower {parameter} or use variant='sequential'.",
+                parameter="n_bits",
+                value=n_bits,
+                variant=variant,
+                most=X.shape[1],
             )
         rows, S = self._similarities(X, y, pairs)
         mean = X.mean(axis=0, dtype=np.float64)

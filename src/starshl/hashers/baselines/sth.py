@@ -15,8 +15,10 @@ from sklearn.utils.validation import check_random_state
 from ..._common.threads import run_all, single_threaded_blas
 from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
+from ...exceptions import InputError
 from ...learning.linalg import nearest_rows, project, unit_rows
-from ..base import Facts, LinearHasher, all_or_nothing
+from ..base import LinearHasher, all_or_nothing
+from ..facts import Facts
 
 # Below this many rows a dense eigensolver is as fast as Lanczos and never fails to converge.
 _DENSE_ROWS = 400
@@ -70,7 +72,7 @@ class SelfTaughtHash(LinearHasher):
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import SelfTaughtHash
+    >>> from starshl.hashers.baselines import SelfTaughtHash
     >>> from starshl.evaluation import precision_at
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = SelfTaughtHash(8, random_state=0).fit(X[:1000])
@@ -115,9 +117,14 @@ class SelfTaughtHash(LinearHasher):
         C = check_number(self.C, "C", low=0, strict=True)
         X = check_rows(self, X, fitting=True)
         if n_bits > len(X) - 1:
-            raise ValueError(
-                f"n_bits is {n_bits}; {len(X)} training rows give at most {len(X) - 1} spectral bits. "
-                f"Use n_bits <= {len(X) - 1} or more rows."
+            raise InputError(
+                "{parameter} is {value}",
+                "{n_rows} training rows give at most {most} spectral bits",
+                "Use {parameter} <= {most} or more rows.",
+                parameter="n_bits",
+                value=n_bits,
+                n_rows=len(X),
+                most=len(X) - 1,
             )
         rng = check_random_state(self.random_state)
         with single_threaded_blas():

@@ -1,3 +1,1 @@
-"""StarSHL, StarRidge."""
-
-from __future__ import annotations
+"""*SHL of the paper (``StarSHL``) and its form with squared loss (``StarRidge``)."""

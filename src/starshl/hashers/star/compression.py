@@ -7,7 +7,6 @@ move: the best are chosen, one by one, and the kernels stay.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_random_state
 
 from ..._common.threads import single_threaded_blas
 from ..._common.validation import Seed, check_integer
+from ..._common.warn import warn_caller
 from ...codes.binary import BinaryCodes
 from ...learning.kernels.anchors import mean_squared_distance
 from ...learning.kernels.expansion import kernel_values
@@ -65,7 +65,8 @@ def choose_columns(values: np.ndarray, targets: np.ndarray, n_chosen: int) -> np
 
 _START_WIDTH = 0.25  # of the Gaussian, in root mean squared distances between rows; the descent learns the width
 _BATCH_ROWS = 128  # for Adam; smaller batches take longer, larger ones take fewer steps per epoch
-_MIN_EPOCHS, _MIN_STEPS = 10, 3000  # whichever takes longer: few rows have few steps per epoch
+# Tests replace both: most of what they check needs no long descent.
+MIN_EPOCHS, MIN_STEPS = 10, 3000  # whichever takes longer: few rows have few steps per epoch
 # Step sizes: a row's entries in standard deviations of their features, coefficients of scores that are cut to [-1, 1].
 _ROW_STEP, _COEFFICIENT_STEP, _RATE_STEP = 0.1, 0.03, 0.01
 # Of Adam's running averages. The .999 of its paper would look back over a third of 3,000 steps.
@@ -95,7 +96,7 @@ def move_rows(
     steps = (_ROW_STEP * points.std(axis=0), _COEFFICIENT_STEP, _COEFFICIENT_STEP, _RATE_STEP)
 
     n_batches = -(-len(points) // _BATCH_ROWS)
-    n_epochs = max(_MIN_EPOCHS, -(-_MIN_STEPS // n_batches))
+    n_epochs = max(MIN_EPOCHS, -(-MIN_STEPS // n_batches))
     adam = _Adam(variables, steps, n_epochs * n_batches)
     for _ in range(n_epochs):
         order = rng.permutation(len(points))
@@ -165,7 +166,6 @@ _ROWS_PER_HELD_OUT_ROW = 5  # in the trial from which the agreement is estimated
 _NOISY_COPIES = 3  # of each row: more take longer, and fewer leave the scores around a row to chance
 _NOISE = 0.5  # in standard deviations of the features
 _WARN_BELOW_AGREEMENT = 0.95  # one bit in twenty changes: time to keep more rows
-_CALLER_OF_COMPRESS = 3  # stack level
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,11 +237,9 @@ def compress_expansion(
         trial = fit(expansion, seen, n_support, np.random.RandomState(0))
     compressed = Compressed(small, norms, _agreement(expansion, trial, unseen.all, codes_of))
     if compressed.agreement < _WARN_BELOW_AGREEMENT:
-        warnings.warn(
+        warn_caller(
             f"With {len(small.kept)} of {len(expansion.kept)} support rows, only about {compressed.agreement:.1%} of "
             "the code bits stay the same. Keep more rows, or give compress more samples (X) to learn from.",
-            UserWarning,
-            stacklevel=_CALLER_OF_COMPRESS,
         )
     return compressed
 

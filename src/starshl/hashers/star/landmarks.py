@@ -117,7 +117,8 @@ def scores_without_themselves(
 
 _PILOT_ROWS = 20_000  # at most
 _RIDGE_ROWS = 4096  # of the pilot fit, by whose leave-one-out loss ridges are compared
-_RIDGE_STEP = 10**0.5  # half a power of ten: the loss is flat around its minimum
+# Tests replace it by infinity to keep the ridge of the search.
+RIDGE_STEP = 10**0.5  # half a power of ten: the loss is flat around its minimum
 _LEAST_GAIN = 1e-3  # share of the loss by which a lower ridge must be better: without a gain, more ridge is safer
 _POOL_ROWS = 100_000  # among which rows between classes are looked for
 # Landmarks are drawn from this share of the pool, within limits that are multiples of their number. On 60,000 rows of
@@ -220,8 +221,8 @@ def _refined_ridge(
         return _log_loss(found.leave_one_out(whitened, index, weights), index, weights), ridge, found
 
     best = attempt(problem.mixture.ridge)
-    while best[1] / _RIDGE_STEP >= SMALLEST_RIDGE:
-        tried = attempt(best[1] / _RIDGE_STEP)
+    while best[1] / RIDGE_STEP >= SMALLEST_RIDGE:
+        tried = attempt(best[1] / RIDGE_STEP)
         if tried[0] >= (1.0 - _LEAST_GAIN) * best[0]:
             break
         best = tried

@@ -356,7 +356,7 @@ class Rejection:
     Attributes
     ----------
     novelty_weight_, novelty_neighbors_, novelty_units_, novelty_calibration_ : see
-        :class:`starshl.models.novelty.NoveltyRule`
+        :class:`starshl.hashers.star.novelty.NoveltyRule`
     novelty_rows_, novelty_samples_, novelty_coef_, novelty_intercept_ : if the hasher has no class scores, further
         rows to be compared with, and class scores over the support rows and these
     """

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._common.validation import LabelsLike, PartialLabels, check_labels, check_weights
+from ...exceptions import InputError
 from ...learning.graphs.diffusion import scores_without_own_label
 from ...learning.graphs.label_spreading import spread_index
 from ...learning.graphs.neighbor_graph import NeighborGraph, check_graph
@@ -30,7 +31,7 @@ from .ridge_training import (
     stratified_rows,
 )
 from .samples import Samples
-from .star_training import warn_about_classes
+from .star_training import check_n_codewords, warn_about_classes
 from .unlabeled import graph_of_rows, guess_clusters
 
 if TYPE_CHECKING:
@@ -83,9 +84,12 @@ def read_labels(
     given, weights = check_labels(y, n_rows), check_weights(sample_weight, n_rows)
     if not given.labeled.any() and hasher.unlabeled == "graph":
         if y is not None and hasher.n_codewords is None:
-            raise ValueError(
-                f"All {n_rows} rows of y are unlabeled, and n_codewords is None. Pass y=None to let the fit suggest a "
-                "number of clusters, set n_codewords to that number, or label some rows."
+            raise InputError(
+                "All {n_rows} rows of y are unlabeled, and {parameter} is not set",
+                advice="Leave y out to let the fit suggest a number of clusters, set {parameter} to that number, or "
+                "label some rows.",
+                parameter="n_codewords",
+                n_rows=n_rows,
             )
         return PartialLabels(given.classes, given.index, np.dtype(np.int64)), weights
     given = require_labels(hasher, y, n_rows, partial=True)
@@ -95,12 +99,8 @@ def read_labels(
     renumbered = np.full(len(given.classes) + 1, -1)
     renumbered[seen] = np.arange(len(seen))
     labels = PartialLabels(given.classes[seen], renumbered[given.index], given.dtype)
-    if hasher.n_codewords not in (None, len(seen)):
-        raise ValueError(
-            f"n_codewords is {hasher.n_codewords}, but y has {len(seen)} classes, each of which gets one codeword. "
-            "Leave n_codewords out when y has labels."
-        )
-    warn_about_classes(labels, stacklevel=5)
+    check_n_codewords(hasher.n_codewords, len(seen))
+    warn_about_classes(labels)
     return labels, weights
 
 

@@ -355,7 +355,7 @@ def _refuse_texts(X: SamplesLike) -> None:
     if isinstance(first, str):
         raise ValueError(
             f"X holds texts, such as {first[:40]!r}, and these kernels compare rows of numbers. Use a kernel on texts, "
-            "for example kernels=[starshl.kernels.SpectrumKernel()], or turn texts into numbers, for example with "
+            "for example kernels=[starshl.learning.kernels.SpectrumKernel()], or turn texts into numbers, such as with "
             "sklearn.feature_extraction.text.TfidfVectorizer."
         )
 
@@ -411,7 +411,7 @@ _BLOCK_ROWS = 4096  # 32 MB if a row has 2,000 float32 numbers
 
 
 class StoredVectors(Vectors):
-    """Rows of a :class:`starshl.tables.RowSource`, or some of them; each block is checked when it is read.
+    """Rows of a :class:`starshl.data.tables.RowSource`, or some of them; each block is checked when it is read.
 
     Parameters
     ----------
@@ -470,7 +470,7 @@ def read_training_samples(
 ) -> Samples:
     """Check what a user gave to ``fit``; of more than ``max_rows`` rows no copy is made.
 
-    X may be a :class:`starshl.tables.RowSource`, too.
+    X may be a :class:`starshl.data.tables.RowSource`, too.
     """
     source = _as_source(X, kernels, max_rows)
     if source is None:
@@ -505,7 +505,7 @@ class Expansion:
     kernels : fitted kernels, none if they are precomputed
     weights : array of shape (n_bits, n_kernels), or (n_kernels,) if all functions share them
     support : array of shape (n_support,), where the support rows stand among the training rows
-    kept : what :meth:`starshl.models.samples.Samples.keep` returned for these rows
+    kept : what :meth:`starshl.hashers.star.samples.Samples.keep` returned for these rows
     coefficients : array of shape (n_bits, n_support)
     intercept : array of shape (n_bits,)
     """

@@ -18,7 +18,8 @@ from ...learning.graphs.neighbor_graph import NeighborGraph
 from ...learning.kernels.choice import KernelsLike
 from ...learning.kernels.views import ViewsLike
 from ...learning.solvers.calibration import Calibration
-from ..base import Facts, all_or_nothing
+from ..base import all_or_nothing
+from ..facts import Facts
 from .compression import compress_expansion
 from .kernel_hasher import KernelHasher, with_codewords, with_given_labels
 from .landmarks import solve_by_landmarks
@@ -62,7 +63,7 @@ class StarRidge(KernelHasher):
     kernels : {"rich", "scaled", "paper", "precomputed"} or list, default="rich"
         "rich": Gaussians of 0.35, 0.5, 0.7 and 1 median distances between training rows, a Cauchy kernel, and powers
         of the shifted cosine; "scaled" and "paper" as for :class:`starshl.StarSHL`; a list of kernel objects of
-        :mod:`starshl.kernels` or functions of two samples of any type; "precomputed": X holds kernel values,
+        :mod:`starshl.learning.kernels` or functions of two samples of any type; "precomputed": X holds kernel values,
         (n, n_train) or (n_kernels, n, n_train).
     views : mapping from names to columns, default=None
         Kinds of features that X holds side by side, for example ``{"pixels": slice(0, 784), "hog": slice(784, 2404)}``;
@@ -184,8 +185,8 @@ class StarRidge(KernelHasher):
         Parameters
         ----------
         X : array or CSR array of shape (n, n_features), list of samples, or kernel values (see ``kernels``)
-            With more than ``max_exact_rows`` rows, a memory-mapped array or a :class:`starshl.tables.RowSource` is read
-            block by block.
+            With more than ``max_exact_rows`` rows, a memory-mapped array or a :class:`starshl.data.tables.RowSource`
+            is read block by block.
         y : array of shape (n,), default=None
             Labels; unlabeled rows are marked as described above. Without any label, clusters take the place of classes.
         sample_weight : array of shape (n,), default=None
@@ -350,7 +351,7 @@ class StarRidge(KernelHasher):
 
     def _set_codewords(self, n_bits: int, codewords: str | ArrayLike | Codebook) -> None:
         """Set the codewords, and everything else that depends on them."""
-        warn_about_length(len(self.classes_), n_bits, stacklevel=5)
+        warn_about_length(len(self.classes_), n_bits)
         rng = np.random.RandomState(self.codebook_seed_)
         self.codewords_ = initial_codewords(codewords, self.classes_, n_bits, rng, distinct=True)
         self.codebook_ = self._codebook(codewords, is_named=bool(self.labeled_.any()))

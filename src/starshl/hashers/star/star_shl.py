@@ -19,7 +19,8 @@ from ...learning.kernels.choice import KernelsLike
 from ...learning.kernels.views import ViewsLike
 from ...learning.solvers.objective import hinge_distances
 from ...learning.solvers.problem import Solution
-from ..base import Facts, all_or_nothing
+from ..base import all_or_nothing
+from ..facts import Facts
 from .bound import GeneralizationBound, generalization_bound
 from .compression import Compressed, compress_expansion
 from .kernel_hasher import KernelHasher, nearest_classes, with_given_labels
@@ -82,8 +83,8 @@ class StarSHL(KernelHasher):
         "scaled": normalized linear and polynomial, and Gaussians of 0.35, 0.5, 0.7 and 1 median distances between
         training rows; "paper": the eleven kernels of the paper, whose bandwidths are absolute; "graph": one Gaussian
         bent along the neighbor graph of all rows, useful if ``unlabeled`` is "nearest"; a list of kernel objects of
-        :mod:`starshl.kernels` or functions of two samples of any type; "precomputed": X holds kernel values, (n,
-        n_train) or (n_kernels, n, n_train).
+        :mod:`starshl.learning.kernels` or functions of two samples of any type; "precomputed": X holds kernel values,
+        (n, n_train) or (n_kernels, n, n_train).
     views : mapping from names to columns, default=None
         Kinds of features that X holds side by side, for example ``{"pixels": slice(0, 784), "hog": slice(784, 2404)}``;
         columns are slices, lists of numbers, or names if X is a table. Every view gets its own kernels, scaled to its
@@ -322,7 +323,7 @@ class StarSHL(KernelHasher):
     ) -> GeneralizationBound:
         """Return every term of Theorem 1 of the paper on labeled rows, its value and a conservative one.
 
-        See :class:`starshl.models.bound.GeneralizationBound` for the terms and for the gaps of the theorem.
+        See :class:`starshl.hashers.GeneralizationBound` for the terms and for the gaps of the theorem.
         """
         return generalization_bound(self, X, y, rho=rho, delta=delta)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
@@ -26,9 +25,11 @@ from ..._common.validation import (
     check_number,
     check_weights,
 )
+from ..._common.warn import warn_caller
 from ..._common.words import counted
 from ...codes.codebook import Codebook
 from ...codes.codewords import random_codewords, separated_codewords
+from ...exceptions import InputError, InputWarning
 from ...learning.graphs.neighbor_graph import NeighborGraph
 from ...learning.kernels.banks import Bank, MemoryPlan, SpreadBank
 from ...learning.kernels.choice import KernelsLike, fit_kernels
@@ -82,11 +83,9 @@ def initial_codewords(
             f"array of -1 and +1 of shape ({n_codewords}, {n_bits}), one row per class and one column per bit."
         )
     if len(np.unique(signs, axis=0)) < n_codewords and (n_bits > 30 or 2**n_bits >= n_codewords):
-        warnings.warn(
+        warn_caller(
             "Some rows of codewords are equal: their classes share one code, and predict returns the most "
             "frequent of them. Use distinct codewords to tell them apart.",
-            UserWarning,
-            stacklevel=5,
         )
     return signs.astype(np.int8)
 
@@ -201,7 +200,6 @@ class Settings:
 
 
 _SMALLEST_FLOAT32_TOL = 1e-4  # below it the rounding of kernels, not the tolerance, would end a descent
-_CALLER_OF_FIT = 4  # stack level, seen from a function that fit calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,10 +274,11 @@ def _choose_classes(settings: Settings, labels: PartialLabels, *, is_given: bool
     if not labels.labeled.any():
         # A y without any label is more likely a mistake than a wish for clusters.
         if settings.n_codewords is None and (is_given or settings.unlabeled == "nearest"):
-            raise ValueError(
-                "y has no labels, so the number of clusters must be given: set n_codewords, for example "
-                "StarSHL(n_codewords=10). With y=None and unlabeled='graph' a number is suggested; with labels in y, "
-                "one codeword per class is learned."
+            raise InputError(
+                "No row has a label, so the number of clusters must be given",
+                advice="Set {parameter}, for example to 10. Without y and with {unlabeled} 'graph', a number is "
+                "suggested; with labels, one codeword per class is learned.",
+                parameter="n_codewords",
             )
         if settings.unlabeled_weight == 0:
             raise ValueError(
@@ -287,41 +286,53 @@ def _choose_classes(settings: Settings, labels: PartialLabels, *, is_given: bool
                 "Give some labels or a positive unlabeled_weight."
             )
         return np.arange(settings.n_codewords or 0)  # the graph may suggest a number
-    n_classes = len(labels.classes)
-    if settings.n_codewords not in (None, n_classes):
-        raise ValueError(
-            f"n_codewords is {settings.n_codewords}, but y has {n_classes} classes, each of which gets one codeword. "
-            "Leave n_codewords out when y has labels."
-        )
+    check_n_codewords(settings.n_codewords, len(labels.classes))
     warn_about_classes(labels)
     return labels.classes
 
 
-def warn_about_classes(labels: PartialLabels, stacklevel: int = _CALLER_OF_FIT + 2) -> None:
+def check_n_codewords(n_codewords: int | None, n_classes: int) -> None:
+    """Refuse a number of codewords that is not that of the classes."""
+    if n_codewords not in (None, n_classes):
+        raise InputError(
+            "{parameter} is {value}, but the labels name {n_classes} classes, each of which gets one codeword",
+            advice="Leave {parameter} out when rows have labels.",
+            parameter="n_codewords",
+            value=n_codewords,
+            n_classes=n_classes,
+        )
+
+
+def warn_about_classes(labels: PartialLabels) -> None:
     """Warn if all labeled rows are of one class."""
     if len(labels.classes) > 1:
         return
     unlabeled = int(np.sum(~labels.labeled))
     is_marked = unlabeled > 0 and labels.dtype.kind in "iu"
-    marked = f" The {unlabeled} rows of y that are -1 count as unlabeled. If -1 is a class, give it another name, for "
+    marked = " The {unlabeled} rows of y that are -1 count as unlabeled. If -1 is a class, give it another name, for "
     marked += "example 0."
-    warnings.warn(
-        f"y has only one class ({labels.classes.tolist()[0]!r}), so every code will be that class's codeword. "
-        f"Give rows of two classes or more, or no labels and n_codewords.{marked if is_marked else ''}",
-        UserWarning,
-        stacklevel=stacklevel,
+    warning = InputWarning(
+        "There is only one class ({only!r}), so every code will be that class's codeword",
+        advice=f"Give rows of two classes or more, or no labels and {{n_codewords}}.{marked if is_marked else ''}",
+        only=labels.classes.tolist()[0],
+        unlabeled=unlabeled,
     )
+    warn_caller(warning)
 
 
-def warn_about_length(n_codewords: int, n_bits: int, stacklevel: int = _CALLER_OF_FIT + 1) -> None:
+def warn_about_length(n_codewords: int, n_bits: int) -> None:
     """Warn if there are more classes than codes."""
     if n_codewords > 2**n_bits:
-        warnings.warn(
-            f"{n_codewords} codewords do not fit into {n_bits} bits, which make {2**n_bits} codes: some classes share "
-            f"one. Use n_bits >= {int(np.ceil(np.log2(n_codewords)))}.",
-            UserWarning,
-            stacklevel=stacklevel,
+        warning = InputWarning(
+            "{n_codewords} codewords do not fit into {value} bits, which make {n_codes} codes: some classes share one",
+            advice="Use {parameter} >= {least}.",
+            parameter="n_bits",
+            value=n_bits,
+            n_codewords=n_codewords,
+            n_codes=2**n_bits,
+            least=int(np.ceil(np.log2(n_codewords))),
         )
+        warn_caller(warning)
 
 
 def fit_bank(
@@ -448,28 +459,25 @@ def _describe_unlabeled(training: TrainingSet) -> str:
 def warn_about(settings: Settings, state: Solution) -> None:
     """Warn about non-convergence and collapsed codewords."""
     if not state.converged:
-        warnings.warn(
+        warn_caller(
             f"Codewords, assignments or kernel weights still changed in sweep {state.n_iter} (tol={settings.tol:g}). "
             "Increase max_iter, or accept the result: every sweep lowered the objective.",
             ConvergenceWarning,
-            stacklevel=_CALLER_OF_FIT,
         )
     n_violating = int(np.sum(state.violation > ACCEPTED_VIOLATION * settings.svm_tol))
     if n_violating:
-        warnings.warn(
+        warn_caller(
             f"The SVM of {counted(n_violating, 'bit')} stopped at a KKT violation of up to {state.violation.max():.1e} "
             f"(svm_tol={settings.svm_tol:g}). Rescale the kernels, lower C or raise svm_tol.",
             ConvergenceWarning,
-            stacklevel=_CALLER_OF_FIT,
         )
     if settings.codeword_constraint != "none" or len(state.codewords) == 1:
         return
     n_constant = int(np.sum(np.all(state.codewords == state.codewords[:1], axis=0)))
     n_distinct = len(np.unique(state.codewords, axis=0))
     if n_constant or n_distinct < len(state.codewords):
-        warnings.warn(
+        warn_caller(
             f"Unconstrained, the codewords have {n_constant} constant bits and {n_distinct} distinct rows for "
             f"{len(state.codewords)} classes. Set codeword_constraint='distinct' to keep them apart.",
             ConvergenceWarning,
-            stacklevel=_CALLER_OF_FIT,
         )

@@ -13,9 +13,8 @@ from ..._common.files import array_digest
 from ..._common.validation import Rows
 from ..._common.words import counted
 from ...codes.codebook import Codebook
-from ...exceptions import BundleFormatError
-from ...learning.kernels import BUILT_IN_KERNELS
-from ...learning.kernels.choice import KernelsLike, resolve_kernels
+from ...exceptions import BundleFormatError, MissingFunctionError
+from ...learning.kernels.choice import BUILT_IN_KERNELS, KernelsLike, resolve_kernels
 from ...learning.kernels.kernel import CallableKernel, Kernel, is_built_in
 from ...learning.kernels.views import OnColumns, view_columns
 from .samples import SAMPLE_TYPES, Precomputed, SparseVectors, take_sparse
@@ -305,9 +304,10 @@ def _unpack_kernels(
     support: Rows,
 ) -> list[Kernel]:
     if given is None and any(spec["name"] is None for spec in specs):
-        raise ValueError(
-            "This model was fitted with kernels given as functions, which a file cannot hold. Reopen it with "
-            f"load(path, kernels=[...]), a list of {counted(len(specs), 'kernel')} in the order of the fit."
+        raise MissingFunctionError(
+            "This model was fitted with kernels given as functions, which a file cannot hold",
+            advice="Reopen it with load(path, kernels=[...]), a list of {n_kernels} in the order of the fit.",
+            n_kernels=counted(len(specs), "kernel"),
         )
     if given is not None and len(given) != len(specs):
         raise ValueError(

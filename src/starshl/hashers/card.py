@@ -42,8 +42,9 @@ def column_roles(hasher: Any, missing: Mapping[str, int] | None = None) -> list[
     Examples
     --------
     >>> import numpy as np
-    >>> from starshl.baselines import LSHash
-    >>> from starshl.features import PreparedHasher, TableFeatures
+    >>> from starshl.hashers.baselines import LSHash
+    >>> from starshl.data.features import TableFeatures
+    >>> from starshl.hashers import PreparedHasher
     >>> table = np.array([[1.0, "red"], [3.0, "blue"], [None, "red"]], dtype=object)
     >>> hasher = PreparedHasher([TableFeatures()], LSHash(4, random_state=0)).fit(table)
     >>> hasher.feature_names_in_ = np.array(["size", "color"], dtype=object)
