@@ -1,10 +1,10 @@
-"""Named splits, runs and their records, and metrics; nothing here knows a method or a paper."""
+"""Measure codes: retrieval metrics in which ties have no order, and codes compared with vectors and each other."""
 
 from __future__ import annotations
 
-from .benchmark import MethodFigures
-from .comparison import Answer, Comparison, LengthComparison, Question, compare
-from .comparison_page import find_titles, guess_picture_shape, write_page
+from .benchmark import MethodResult
+from .comparison import Comparison, ExampleAnswer, ExampleQuery, LengthComparison, compare
+from .comparison_page import write_page
 from .histograms import HammingHistograms, hamming_histograms
 from .metrics import (
     Lookup,
@@ -24,21 +24,19 @@ from .metrics import (
 )
 
 __all__ = [
-    "Answer",
     "Comparison",
+    "ExampleAnswer",
+    "ExampleQuery",
     "HammingHistograms",
     "LengthComparison",
     "Lookup",
-    "MethodFigures",
+    "MethodResult",
     "Occupancy",
     "PrecisionRecall",
-    "Question",
     "average_precision",
     "codeword_accuracy",
     "compare",
     "expected_precision",
-    "find_titles",
-    "guess_picture_shape",
     "hamming_histograms",
     "knn_accuracy",
     "list_size",

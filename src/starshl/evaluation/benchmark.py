@@ -1,4 +1,4 @@
-"""Rows held out as queries, and the rows that they search."""
+"""Measure what codes keep of vectors: hold rows out as queries, and search the others by codes and by vectors."""
 
 from __future__ import annotations
 
@@ -26,13 +26,28 @@ from ..index.choice import make_index
 from ..index.residual import ResidualIndex
 from .metrics import precision_at
 
+_Result = TypeVar("_Result")
 #: Recall: how many of the 10 nearest vectors are among the first 100 found.
 N_NEAREST, N_SHORTLIST = 10, 100
 _MOST_QUERIES = 1000  # a share then has a standard error of at most .016
+# A block of distances stays below 100 MB for 100,000 items.
+_QUERIES_PER_BLOCK = 100
+FROM_VECTORS = "coded from vectors alone"
+FLOAT_QUERIES = "(float queries)"
+COLUMNS = (
+    "method",
+    "precision at 10",
+    "recall of 10 in 100",
+    "bytes per item",
+    "different codes",
+    "model, kB",
+    "fit, s",
+    "search, ms per query",
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class HeldOut:
     """Queries and items as row numbers of X; labels as given, and as indices that are -1 without a label."""
 
     X: np.ndarray
@@ -82,7 +97,7 @@ class Split:
         return float(np.mean(np.minimum(n_of_class[self.label_index[self.query][asked]], N_NEAREST) / N_NEAREST))
 
 
-def hold_out(X: ArrayLike, y: LabelsLike, n_queries: int | None, random_state: Seed) -> Split:
+def hold_out(X: ArrayLike, y: LabelsLike, n_queries: int | None, random_state: Seed) -> HeldOut:
     """Draw the queries: a tenth of the rows, at most 1,000, by default."""
     if issparse(X):
         raise TypeError(
@@ -105,7 +120,7 @@ def hold_out(X: ArrayLike, y: LabelsLike, n_queries: int | None, random_state: S
     order = check_random_state(random_state).permutation(len(rows))
     labels = None if y is None else as_label_array(y)
     label_index = np.full(len(rows), -1) if labels is None else check_labels(labels, len(rows)).index
-    return Split(rows, labels, label_index, order[:n_queries], order[n_queries:])
+    return HeldOut(rows, labels, label_index, order[:n_queries], order[n_queries:])
 
 
 def _refuse_gaps(rows: np.ndarray) -> None:
@@ -119,10 +134,39 @@ def _refuse_gaps(rows: np.ndarray) -> None:
         )
 
 
-# Ways to search the same rows: by vectors, by codes, and by distances estimated from codes and a float query.
+@dataclass(frozen=True, slots=True)
+class MethodResult:
+    """One line of the comparison.
 
-# A block of distances stays below 100 MB for 100,000 items.
-_QUERIES_PER_BLOCK = 100
+    ``precision_at_10`` is None without labels, ``recall_10_at_100`` if at most 100 rows are searched, and
+    ``n_different_codes`` for a search by float numbers. ``model_bytes`` is what a query needs in addition to the items,
+    once for all of them; it and ``fit_seconds`` are None for float search.
+    """
+
+    name: str
+    precision_at_10: float | None
+    recall_10_at_100: float | None
+    bytes_per_item: float
+    n_different_codes: int | None
+    model_bytes: int | None
+    fit_seconds: float | None
+    search_milliseconds: float
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the figures as text, one for each of ``COLUMNS``."""
+        shares = (_shown(share, ".3f") for share in (self.precision_at_10, self.recall_10_at_100))
+        sizes = (f"{self.bytes_per_item:,g}", _shown(self.n_different_codes, ",d"))
+        kilobytes = None if self.model_bytes is None else self.model_bytes / 1000
+        times = (_shown(self.fit_seconds, ".2f"), f"{self.search_milliseconds:.4f}")
+        return (self.name, *shares, *sizes, _shown(kilobytes, ",.0f"), *times)
+
+    def line(self) -> str:
+        """Return the figures as a line of a Markdown table."""
+        return f"| {' | '.join(self.cells())} |"
+
+
+def _shown(number: float | None, how: str) -> str:
+    return "-" if number is None else f"{number:{how}}"
 
 
 class Search(Protocol):
@@ -209,67 +253,11 @@ def _as_stored(numbers: np.ndarray) -> np.ndarray:
     return numbers.astype(np.float16).astype(numbers.dtype)
 
 
-# The figures of one method: a line of the comparison of codes with vectors.
-
-COLUMNS = (
-    "method",
-    "precision at 10",
-    "recall of 10 in 100",
-    "bytes per item",
-    "different codes",
-    "model, kB",
-    "fit, s",
-    "search, ms per query",
-)
-
-
-@dataclass(frozen=True, slots=True)
-class MethodFigures:
-    """One line of the comparison.
-
-    ``precision_at_10`` is None without labels, ``recall_10_at_100`` if at most 100 rows are searched, and
-    ``n_different_codes`` for a search by float numbers. ``model_bytes`` is what a query needs in addition to the items,
-    once for all of them; it and ``fit_seconds`` are None for float search.
-    """
-
-    name: str
-    precision_at_10: float | None
-    recall_10_at_100: float | None
-    bytes_per_item: float
-    n_different_codes: int | None
-    model_bytes: int | None
-    fit_seconds: float | None
-    search_milliseconds: float
-
-    def cells(self) -> tuple[str, ...]:
-        """Return the figures as text, one for each of ``COLUMNS``."""
-        shares = (_shown(share, ".3f") for share in (self.precision_at_10, self.recall_10_at_100))
-        sizes = (f"{self.bytes_per_item:,g}", _shown(self.n_different_codes, ",d"))
-        kilobytes = None if self.model_bytes is None else self.model_bytes / 1000
-        times = (_shown(self.fit_seconds, ".2f"), f"{self.search_milliseconds:.4f}")
-        return (self.name, *shares, *sizes, _shown(kilobytes, ",.0f"), *times)
-
-    def line(self) -> str:
-        """Return the figures as a line of a Markdown table."""
-        return f"| {' | '.join(self.cells())} |"
-
-
-def _shown(number: float | None, how: str) -> str:
-    return "-" if number is None else f"{number:{how}}"
-
-
-# Measure what codes keep of vectors: fit on some rows and search for the others, by codes and by vectors.
-
-_Result = TypeVar("_Result")
-FROM_VECTORS = "coded from vectors alone"
-FLOAT_QUERIES = "(float queries)"
-
-
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The figures of a method, and the positions of what it finds first for each query."""
+    """The line of a method, and the positions of what it finds first for each query."""
 
-    figures: MethodFigures
+    result: MethodResult
     found: np.ndarray
 
 
@@ -288,7 +276,7 @@ class _Origin:
 class Bench:
     """Measures one search after another with the same queries and items."""
 
-    split: Split
+    split: HeldOut
     exact: Measured = field(init=False)
     _nearest_vectors: np.ndarray = field(init=False)
 
@@ -324,7 +312,7 @@ class Bench:
     def of_products(self, n_bits: int) -> Measured:
         """Measure product quantization by FAISS in as many bytes as codes of this length take."""
         try:
-            from ..index.adapters.faiss_index import ProductQuantizer
+            from ..index.adapters.product_quantizer import ProductQuantizer
         except MissingExtraError as error:
             raise ValueError(str(error)) from error
         size = n_bytes(n_bits)
@@ -365,7 +353,7 @@ class Bench:
     def _put_together(self, search: Search, origin: _Origin, precision: float | None, milliseconds: float) -> Measured:
         """Add the recall of the nearest vectors in a longer list."""
         found = search.nearest(self.split.queries, N_SHORTLIST if self.split.has_recall else N_NEAREST)
-        figures = MethodFigures(
+        result = MethodResult(
             name=origin.name,
             precision_at_10=precision,
             recall_10_at_100=recall(self._nearest_vectors, found) if self.split.has_recall else None,
@@ -375,7 +363,7 @@ class Bench:
             fit_seconds=origin.fit_seconds,
             search_milliseconds=milliseconds,
         )
-        return Measured(figures, found[:, :N_NEAREST])
+        return Measured(result, found[:, :N_NEAREST])
 
 
 def recall(nearest: np.ndarray, found: np.ndarray) -> float:

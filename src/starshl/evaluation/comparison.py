@@ -16,72 +16,19 @@ from .._common.words import counted
 from ..hashers.base import BaseHasher
 from ..hashers.catalog import get_class
 from ..hashers.fitting import fit_lengths
-from .benchmark import COLUMNS, FLOAT_QUERIES, FROM_VECTORS, Bench, Measured, MethodFigures, Split, hold_out
+from .benchmark import COLUMNS, FLOAT_QUERIES, FROM_VECTORS, Bench, HeldOut, Measured, MethodResult, hold_out
 from .hasher_choice import Choice, choose_hasher
 from .verdict import ENOUGH_ITEMS, GOOD_RECALL, about_rivals, keeps_neighbors, verdict
 
-# Some of the held-out queries, and what each method finds for them.
-
-_N_QUESTIONS = 8  # real queries on the page; more would be too long to read
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """The rows that a method finds first, as numbers of rows of X; None where it is not known if one is right."""
-
-    method: str
-    rows: list[int]
-    right: list[bool | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A held-out row, its label, None if it has none, and the answers to it."""
-
-    row: int
-    label: Any
-    answers: list[Answer]
-
-
-def ask(split: Split, found: Mapping[str, np.ndarray]) -> list[Question]:
-    """Return up to eight queries, of as many classes as possible, each in the order in which they were drawn.
-
-    ``found`` maps a method to the positions of the items that it finds first, shape (n_queries, k).
-    """
-    return [_question(split, number, found) for number in _chosen(split.label_index[split.query])]
-
-
-def _chosen(labels: np.ndarray) -> list[int]:
-    """Return the first query of each class, then the second ones; those without a label last."""
-    seen: dict[int, int] = {}
-    places = []
-    for number, label in enumerate(labels.tolist()):
-        place = seen[label] = seen.get(label, 0) + 1
-        places.append((label < 0, place, number))
-    return [number for _, _, number in sorted(places)[:_N_QUESTIONS]]
-
-
-def _question(split: Split, number: int, found: Mapping[str, np.ndarray]) -> Question:
-    row = int(split.query[number])
-    answers = []
-    for method, positions in found.items():
-        rows = split.base[positions[number]]
-        known = (split.label_index[rows] >= 0) & (split.label_index[row] >= 0)
-        same = split.label_index[rows] == split.label_index[row]
-        right = [bool(s) if k else None for s, k in zip(same, known, strict=True)]
-        answers.append(Answer(method, rows.tolist(), right))
-    return Question(row, _label_of(split, row), answers)
-
-
-def _label_of(split: Split, row: int) -> Any:
-    if split.labels is None or split.label_index[row] < 0:
-        return None
-    label = split.labels[row]
-    return label.item() if isinstance(label, np.generic) else label
-
-
-# The comparison of codes with vectors: its figures, and the page that shows them.
-
+_OF_FLOAT_QUERIES = ("RaBitQ", "PQ")
+#: Hashers of the catalog, RaBitQ's estimates, and product quantization.
+RIVALS = ("ITQ", "SignBinarizer", "LSHash", *_OF_FLOAT_QUERIES)
+_N_EXAMPLES = 8  # real queries on the page; more would be too long to read
+# Of precision at 10: of ten lists of ten, one wrong item more.
+_SMALL_LOSS = 0.01
+# A ceiling that shows as 1.000.
+_NEARLY_ONE = 0.9995
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
 EXPLANATION = (
     "Different codes: how many different codes the searched rows have; rows with the same code are equally near. "
     "Precision at 10: the share of the 10 nearest that have the query's class, averaged over all orders of equal "
@@ -96,9 +43,24 @@ _ABOUT_VECTORS_ALONE = (
 _ABOUT_FLOAT_QUERIES = (
     "Float queries: only items become codes; a query keeps its full precision, and distances are estimated."
 )
-# A ceiling that shows as 1.000.
-_NEARLY_ONE = 0.9995
-_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleAnswer:
+    """What a method finds first for a query, as numbers of rows of X, and whether each is right, None if unknown."""
+
+    method: str
+    rows: list[int]
+    right: list[bool | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleQuery:
+    """A held-out row, its label, None if it has none, and the answers to it."""
+
+    row: int
+    label: Any
+    answers: list[ExampleAnswer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +76,7 @@ class LengthComparison:
     """
 
     n_bits: int
-    methods: list[MethodFigures]
+    methods: list[MethodResult]
     verdict: str
     left_out: dict[str, str] = field(default_factory=dict)
 
@@ -143,11 +105,11 @@ class Comparison:
     n_labeled_queries: int
     n_labeled_items: int
     precision_ceiling: float | None
-    exact: MethodFigures
+    exact: MethodResult
     lengths: list[LengthComparison]
     n_bits: int
     length_choice: str
-    questions: list[Question]
+    questions: list[ExampleQuery]
 
     @property
     def chosen(self) -> LengthComparison:
@@ -155,7 +117,7 @@ class Comparison:
         return next(length for length in self.lengths if length.n_bits == self.n_bits)
 
     @property
-    def methods(self) -> list[MethodFigures]:
+    def methods(self) -> list[MethodResult]:
         """Float search, then the hasher and the other methods at the chosen length."""
         return [self.exact, *self.chosen.methods]
 
@@ -264,53 +226,6 @@ def _amount(n_bytes: float) -> str:
     return f"{n_bytes:,.{1 if power else 0}f} {_UNITS[power]}"
 
 
-# Which of several code lengths to keep: the shortest one that is good enough.
-
-# Of ten lists of ten, one wrong item more.
-_SMALL_LOSS = 0.01
-
-
-def choose_length(lengths: Sequence[LengthComparison], n_items: int) -> tuple[int, str]:
-    """Return the length to keep, and why.
-
-    It is the shortest whose precision, where measured, is within .01 of the best and that keeps the neighbors, with a
-    recall of at least .8; the longest if there is none.
-    """
-    if len(lengths) == 1:
-        return lengths[0].n_bits, ""
-    precisions = [length.methods[0].precision_at_10 for length in lengths]
-    best = max((precision for precision in precisions if precision is not None), default=0.0)
-    by_length = sorted(lengths, key=lambda length: length.n_bits)
-    names = [str(length.n_bits) for length in by_length]
-    tried = f"Of {', '.join(names[:-1])} and {names[-1]} bits, "
-    for length in by_length:
-        own = length.methods[0]
-        precise = own.precision_at_10 is None or own.precision_at_10 >= best - _SMALL_LOSS
-        if precise and keeps_neighbors(own, n_items):
-            reason = f"recall of at least {GOOD_RECALL:g}"
-            if own.precision_at_10 is not None:
-                reason = f"precision within {_SMALL_LOSS:g} of the best and {reason}"
-            return length.n_bits, f"{tried}{length.n_bits} were chosen: the shortest codes with {reason}."
-    longest = by_length[-1].n_bits
-    why = (
-        "shorter codes lose too much" if n_items >= ENOUGH_ITEMS else "there are too few items to tell how much is lost"
-    )
-    return longest, f"{tried}{longest} were chosen: {why}."
-
-
-_OF_FLOAT_QUERIES = ("RaBitQ", "PQ")
-#: Hashers of the catalog, RaBitQ's estimates, and product quantization.
-RIVALS = ("ITQ", "SignBinarizer", "LSHash", *_OF_FLOAT_QUERIES)
-
-
-@dataclass(frozen=True, slots=True)
-class _AtLength:
-    """One length: its comparison, and what each method finds."""
-
-    comparison: LengthComparison
-    found: dict[str, np.ndarray]
-
-
 def compare(
     X: ArrayLike,
     y: LabelsLike = None,
@@ -331,7 +246,7 @@ def compare(
     return compare_choice(split, choose_hasher(split, hasher, n_bits), rivals)
 
 
-def compare_choice(split: Split, choice: Choice, rivals: Sequence[str] = RIVALS) -> Comparison:
+def compare_choice(split: HeldOut, choice: Choice, rivals: Sequence[str] = RIVALS) -> Comparison:
     """Compare a chosen hasher at all its lengths."""
     bench = Bench(split)
     n_labeled_queries = int((split.label_index[split.query] >= 0).sum())
@@ -348,15 +263,23 @@ def compare_choice(split: Split, choice: Choice, rivals: Sequence[str] = RIVALS)
         n_labeled_queries=n_labeled_queries,
         n_labeled_items=int((split.label_index[split.base] >= 0).sum()),
         precision_ceiling=split.precision_ceiling(),
-        exact=bench.exact.figures,
+        exact=bench.exact.result,
         lengths=lengths,
         n_bits=n_bits,
         length_choice=length_choice,
-        questions=ask(split, {bench.exact.figures.name: bench.exact.found, **found}),
+        questions=example_queries(split, {bench.exact.result.name: bench.exact.found, **found}),
     )
 
 
-def _fitted(choice: Choice, split: Split) -> Iterator[tuple[BaseHasher, float]]:
+@dataclass(frozen=True, slots=True)
+class _AtLength:
+    """One length: its comparison, and what each method finds."""
+
+    comparison: LengthComparison
+    found: dict[str, np.ndarray]
+
+
+def _fitted(choice: Choice, split: HeldOut) -> Iterator[tuple[BaseHasher, float]]:
     """Fit a copy of the hasher at each length; yield it with the seconds that its fit takes."""
     hasher = _seeded(clone(choice.hasher))
     shared = 0.0
@@ -389,13 +312,13 @@ def _at_length(
         except ValueError as error:
             # Only the requested hasher must fit these vectors.
             left_out[name] = " ".join(str(error).split())
-    unlabeled = own[1].figures if len(own) > 1 else None
-    told = verdict(bench.exact.figures, own[0].figures, unlabeled, len(bench.split.base), n_labeled_queries)
-    others = about_rivals(own[0].figures, [one.figures for one in measured[len(own) :]])
+    unlabeled = own[1].result if len(own) > 1 else None
+    told = verdict(bench.exact.result, own[0].result, unlabeled, len(bench.split.base), n_labeled_queries)
+    others = about_rivals(own[0].result, [one.result for one in measured[len(own) :]])
     told = f"{told} {others}".rstrip()
-    comparison = LengthComparison(n_bits, [one.figures for one in measured], told, left_out)
-    shown = [one for one in measured if not one.figures.name.endswith(FROM_VECTORS)]
-    return _AtLength(comparison, {one.figures.name: one.found for one in shown})
+    comparison = LengthComparison(n_bits, [one.result for one in measured], told, left_out)
+    shown = [one for one in measured if not one.result.name.endswith(FROM_VECTORS)]
+    return _AtLength(comparison, {one.result.name: one.found for one in shown})
 
 
 def _rival(name: str, n_bits: int, bench: Bench) -> Callable[[], Measured]:
@@ -411,3 +334,68 @@ def _measured_hasher(name: str, n_bits: int, bench: Bench) -> Measured:
     started = time.perf_counter()
     hasher.fit(bench.split.items, bench.split.item_labels)
     return bench.of_hasher(hasher, time.perf_counter() - started)[0]
+
+
+def choose_length(lengths: Sequence[LengthComparison], n_items: int) -> tuple[int, str]:
+    """Return the length to keep, and why.
+
+    It is the shortest whose precision, where measured, is within .01 of the best and that keeps the neighbors, with a
+    recall of at least .8; the longest if there is none.
+    """
+    if len(lengths) == 1:
+        return lengths[0].n_bits, ""
+    precisions = [length.methods[0].precision_at_10 for length in lengths]
+    best = max((precision for precision in precisions if precision is not None), default=0.0)
+    by_length = sorted(lengths, key=lambda length: length.n_bits)
+    names = [str(length.n_bits) for length in by_length]
+    tried = f"Of {', '.join(names[:-1])} and {names[-1]} bits, "
+    for length in by_length:
+        own = length.methods[0]
+        precise = own.precision_at_10 is None or own.precision_at_10 >= best - _SMALL_LOSS
+        if precise and keeps_neighbors(own, n_items):
+            reason = f"recall of at least {GOOD_RECALL:g}"
+            if own.precision_at_10 is not None:
+                reason = f"precision within {_SMALL_LOSS:g} of the best and {reason}"
+            return length.n_bits, f"{tried}{length.n_bits} were chosen: the shortest codes with {reason}."
+    longest = by_length[-1].n_bits
+    why = (
+        "shorter codes lose too much" if n_items >= ENOUGH_ITEMS else "there are too few items to tell how much is lost"
+    )
+    return longest, f"{tried}{longest} were chosen: {why}."
+
+
+def example_queries(split: HeldOut, found: Mapping[str, np.ndarray]) -> list[ExampleQuery]:
+    """Return up to eight queries, of as many classes as possible, each in the order in which they were drawn.
+
+    ``found`` maps a method to the positions of the items that it finds first, shape (n_queries, k).
+    """
+    return [_example(split, number, found) for number in _chosen(split.label_index[split.query])]
+
+
+def _chosen(labels: np.ndarray) -> list[int]:
+    """Return the first query of each class, then the second ones; those without a label last."""
+    seen: dict[int, int] = {}
+    places = []
+    for number, label in enumerate(labels.tolist()):
+        place = seen[label] = seen.get(label, 0) + 1
+        places.append((label < 0, place, number))
+    return [number for _, _, number in sorted(places)[:_N_EXAMPLES]]
+
+
+def _example(split: HeldOut, number: int, found: Mapping[str, np.ndarray]) -> ExampleQuery:
+    row = int(split.query[number])
+    answers = []
+    for method, positions in found.items():
+        rows = split.base[positions[number]]
+        known = (split.label_index[rows] >= 0) & (split.label_index[row] >= 0)
+        same = split.label_index[rows] == split.label_index[row]
+        right = [bool(s) if k else None for s, k in zip(same, known, strict=True)]
+        answers.append(ExampleAnswer(method, rows.tolist(), right))
+    return ExampleQuery(row, _label_of(split, row), answers)
+
+
+def _label_of(split: HeldOut, row: int) -> Any:
+    if split.labels is None or split.label_index[row] < 0:
+        return None
+    label = split.labels[row]
+    return label.item() if isinstance(label, np.generic) else label

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._common.validation import check_integer
+from ..exceptions import InputError
 from ..hashers.base import BaseHasher
 from ..hashers.baselines.itq import ITQ
 from ..hashers.fitting import at_length, fit_lengths
@@ -16,7 +17,7 @@ from ..hashers.hybrid import HybridHasher
 from ..learning.graphs.diffusion import diffusion_columns
 from ..learning.graphs.neighbor_graph import NeighborGraph
 from ..learning.linalg import principal_directions
-from .benchmark import N_NEAREST, N_SHORTLIST, ByCodes, ByVectors, Split, hold_out, recall
+from .benchmark import N_NEAREST, N_SHORTLIST, ByCodes, ByVectors, HeldOut, hold_out, recall
 from .verdict import percent
 
 _N_BITS = 32  # docs/choose.md compares lengths
@@ -43,8 +44,8 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
-    """What codes keep without a label: shares of well-connected items, for each query, and of the nearest vectors."""
+class TrialResult:
+    """What codes find without a label: shares of well-connected items, for each query, and of the nearest vectors."""
 
     shares: np.ndarray
     recall: float
@@ -53,14 +54,14 @@ class _Kept:
     def connected(self) -> float:
         return float(self.shares.mean())
 
-    def is_better_connected(self, other: _Kept) -> bool:
+    def is_better_connected(self, other: TrialResult) -> bool:
         """Tell whether more items are connected, by enough to matter and by more than chance would do."""
         gains = self.shares - other.shares
         chance = gains.std(ddof=1) / np.sqrt(len(gains))
         return bool(gains.mean() >= max(_LEAST_GAIN, _SURE * chance))
 
 
-def choose_hasher(split: Split, hasher: BaseHasher | None, n_bits: int | Sequence[int] | None) -> Choice:
+def choose_hasher(split: HeldOut, hasher: BaseHasher | None, n_bits: int | Sequence[int] | None) -> Choice:
     """Return the given hasher, or choose one: with labels HybridHasher, else what measures better without labels."""
     lengths = None if n_bits is None else _checked_lengths(n_bits)
     if hasher is not None:
@@ -81,13 +82,23 @@ def _checked_lengths(n_bits: int | Sequence[int]) -> tuple[int, ...]:
     given = n_bits if isinstance(n_bits, Sequence | np.ndarray) and not isinstance(n_bits, str) else [n_bits]
     lengths = tuple(check_integer(length, "n_bits", low=1) for length in given)
     if not lengths:
-        raise ValueError("n_bits is an empty list; give one length or several, such as [16, 32, 64].")
+        raise InputError(
+            "{parameter} is an empty list",
+            "give one length or several, such as [16, 32, 64]",
+            parameter="n_bits",
+            value=[],
+        )
     if len(set(lengths)) < len(lengths):
-        raise ValueError(f"n_bits is {list(lengths)}, which names a length twice. Name each length once.")
+        raise InputError(
+            "{parameter} is {value}, which names a length twice",
+            advice="Name each length once.",
+            parameter="n_bits",
+            value=list(lengths),
+        )
     return lengths
 
 
-def _own_length(hasher: BaseHasher, split: Split) -> int:
+def _own_length(hasher: BaseHasher, split: HeldOut) -> int:
     """Return the length of the codes of a hasher; one with "all" bits has one for each feature."""
     params = hasher.get_params()
     n_bits = params.get("hasher__n_bits", params.get("n_bits"))
@@ -98,7 +109,7 @@ def _hybrid(n_bits: int) -> HybridHasher:
     return HybridHasher(n_bits=n_bits, form="residual", random_state=0)
 
 
-def _possible_lengths(split: Split, lengths: tuple[int, ...] | None) -> tuple[int, ...]:
+def _possible_lengths(split: HeldOut, lengths: tuple[int, ...] | None) -> tuple[int, ...]:
     """Return the lengths, or the default one, cut where rows vary in fewer directions; refuse longer ones."""
     longest = _N_BITS if lengths is None else max(lengths)
     n_classes = len(np.unique(split.label_index[split.base][split.label_index[split.base] >= 0]))
@@ -108,20 +119,25 @@ def _possible_lengths(split: Split, lengths: tuple[int, ...] | None) -> tuple[in
     if lengths is None:
         return (min(_N_BITS, limit),)
     if longest > limit:
-        bits = (
-            f"{class_bits} bits of the class and {rank} of the neighbors, {limit} in all"
-            if class_bits
-            else f"{rank} bits"
-        )
-        raise ValueError(
-            f"n_bits is {longest}; the codes are fitted on {len(split.base):,} of the {len(split.X):,} rows (the "
-            f"others measure them), which vary in {rank} directions and give {bits}. "
-            f"Lower n_bits. {'StarRidge' if class_bits else 'LSHash'} alone has no such limit."
+        of_class = "{class_bits} bits of the class and {rank} of the neighbors, {limit} in all"
+        raise InputError(
+            "{parameter} is {value}",
+            "the codes are fitted on {n_base:,} of the {n_rows:,} rows (the others measure them), which vary in {rank} "
+            f"directions and give {of_class if class_bits else '{rank} bits'}",
+            "Lower {parameter}. {unlimited} alone has no such limit.",
+            parameter="n_bits",
+            value=longest,
+            n_base=len(split.base),
+            n_rows=len(split.X),
+            class_bits=class_bits,
+            rank=rank,
+            limit=limit,
+            unlimited="StarRidge" if class_bits else "LSHash",
         )
     return lengths
 
 
-def _choose_without_labels(split: Split, lengths: tuple[int, ...]) -> Choice:
+def _choose_without_labels(split: HeldOut, lengths: tuple[int, ...]) -> Choice:
     """Return HybridHasher, whose class field then holds clusters, if it measures better than ITQ on held-out rows.
 
     Better: more of the ten items that it finds are among the hundred that the neighbor graph connects best with the
@@ -135,7 +151,13 @@ def _choose_without_labels(split: Split, lengths: tuple[int, ...]) -> Choice:
     sample = split.X[split.base[:_MOST_ROWS]]
     trial = hold_out(sample, None, None, 0)
     strongest = _best_connected(trial)
-    plain, clustered = (_kept(hasher, lengths, trial, strongest) for hasher in (itq, _hybrid(lengths[0])))
+    plain, clustered = (_try(hasher, lengths, trial, strongest) for hasher in (itq, _hybrid(lengths[0])))
+    with_clusters, reason = prefer_clusters(plain, clustered, len(trial.query))
+    return Choice(_hybrid(lengths[0]) if with_clusters else itq, lengths, reason)
+
+
+def prefer_clusters(plain: TrialResult, clustered: TrialResult, n_queries: int) -> tuple[bool, str]:
+    """Return whether HybridHasher with clusters is better than ITQ on held-out rows, and the reason in plain words."""
     connected = (
         f"{percent(clustered.connected)} of the ten items that HybridHasher finds share close neighbors with the query "
         f"(ITQ: {percent(plain.connected)})"
@@ -144,18 +166,16 @@ def _choose_without_labels(split: Split, lengths: tuple[int, ...]) -> Choice:
         f"{percent(clustered.recall)} of the nearest vectors are among its 100 nearest codes "
         f"(ITQ: {percent(plain.recall)})"
     )
-    no_label = f"because there are no labels to learn from, and on {len(trial.query)} held-out rows"
+    no_label = f"because there are no labels to learn from, and on {n_queries} held-out rows"
     if clustered.recall < plain.recall - _ALLOWED_LOSS:
-        reason = f"ITQ was chosen, {no_label} HybridHasher with clusters loses too many neighbors: only {neighbors}."
-        return Choice(itq, lengths, reason)
+        loss = f"HybridHasher with clusters loses too many neighbors: only {neighbors}"
+        return False, f"ITQ was chosen, {no_label} {loss}."
     if not clustered.is_better_connected(plain):
-        reason = f"ITQ was chosen, {no_label} HybridHasher with clusters gains too little to be sure: {connected}."
-        return Choice(itq, lengths, reason)
-    reason = f"HybridHasher with clusters was chosen, {no_label} it beats ITQ: {connected}, and {neighbors}."
-    return Choice(_hybrid(lengths[0]), lengths, reason)
+        return False, f"ITQ was chosen, {no_label} HybridHasher with clusters gains too little to be sure: {connected}."
+    return True, f"HybridHasher with clusters was chosen, {no_label} it beats ITQ: {connected}, and {neighbors}."
 
 
-def _best_connected(trial: Split) -> np.ndarray:
+def _best_connected(trial: HeldOut) -> np.ndarray:
     """Return for each query which items are the hundred of the largest diffusion from it, as booleans."""
     graph = NeighborGraph.of_rows(trial.X)
     strength = diffusion_columns(graph, trial.query)[:, trial.base]
@@ -165,7 +185,7 @@ def _best_connected(trial: Split) -> np.ndarray:
     return chosen
 
 
-def _kept(hasher: BaseHasher, lengths: tuple[int, ...], trial: Split, strongest: np.ndarray) -> _Kept:
+def _try(hasher: BaseHasher, lengths: tuple[int, ...], trial: HeldOut, strongest: np.ndarray) -> TrialResult:
     nearest = ByVectors(trial.items).nearest(trial.queries, N_NEAREST)
     connected, recalls = [], []
     with warnings.catch_warnings():
@@ -175,4 +195,4 @@ def _kept(hasher: BaseHasher, lengths: tuple[int, ...], trial: Split, strongest:
             found = ByCodes(fitted, fitted.encode_database(trial.items)).nearest(trial.queries, N_SHORTLIST)
             connected.append(np.take_along_axis(strongest, found[:, :N_NEAREST], axis=1).mean(axis=1))
             recalls.append(recall(nearest, found))
-    return _Kept(np.mean(connected, axis=0), float(np.mean(recalls)))
+    return TrialResult(np.mean(connected, axis=0), float(np.mean(recalls)))

@@ -1,7 +1,8 @@
 """Retrieval metrics as expectations over the order of ties, so that storage order never matters.
 
-Many items lie at the same Hamming distance. Each metric here is a function of :class:`HammingHistograms` alone: the
-exact mean over all orders of items at equal distance.
+Many items lie at the same Hamming distance. Each retrieval metric is a function of :class:`HammingHistograms` alone:
+the exact mean over all orders of items at equal distance. Accuracies by the nearest codeword or items count ties in
+part, and :func:`occupancy` says how codes fill buckets of equal codes.
 """
 
 from __future__ import annotations
@@ -108,6 +109,12 @@ def mean_average_precision(
     return mean_of_known(average_precision(histograms, k))
 
 
+def mean_of_known(values: np.ndarray) -> float:
+    """Return the mean of the values that are not NaN; NaN if there are none."""
+    known = ~np.isnan(values)
+    return float(values[known].mean()) if known.any() else float("nan")
+
+
 def expected_precision(histograms: HammingHistograms, s: int | Sequence[int]) -> np.ndarray:
     r"""Return each query's expected share of relevant items among its s nearest.
 
@@ -173,6 +180,21 @@ def average_precision(histograms: HammingHistograms, k: int | None = None) -> np
     return np.divide(total, wanted, out=np.full(len(total), np.nan), where=wanted > 0)
 
 
+def _check_lengths(s: int | Sequence[int]) -> list[int]:
+    lengths = [check_integer(length, "s", low=1) for length in np.atleast_1d(np.asarray(s)).tolist()]
+    if not lengths:
+        raise ValueError("s is empty; give at least one list length.")
+    return lengths
+
+
+def _items_before(histograms: HammingHistograms) -> np.ndarray:
+    return histograms.count.cumsum(axis=1) - histograms.count
+
+
+def _share_relevant(histograms: HammingHistograms) -> np.ndarray:
+    return histograms.relevant / np.maximum(histograms.count, 1)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PrecisionRecall:
     """Precision and recall of the ball of each radius 0 ... n_bits around a query.
@@ -225,6 +247,19 @@ def precision_recall(histograms: HammingHistograms, average: str = "micro", *, e
         empty_share=(ball == 0).mean(axis=0),
         n_without_relevant=int((~known).sum()),
     )
+
+
+def _macro_precision(hit: np.ndarray, ball: np.ndarray, empty: str) -> np.ndarray:
+    precision = hit / np.maximum(ball, 1)
+    if empty == "zero":
+        return precision.mean(axis=0)
+    if empty == "skip":
+        return _ratio(precision.sum(axis=0), (ball > 0).sum(axis=0))
+    return np.where((ball > 0).all(axis=0), precision.mean(axis=0), np.nan)
+
+
+def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
 
 
 def pr_area(curve: PrecisionRecall, rule: str = "trapezoid") -> float:
@@ -281,43 +316,6 @@ def lookup(histograms: HammingHistograms, radius: int = 2) -> Lookup:
         empty_share=float((ball == 0).mean()),
         mean_candidates=float(ball.mean()),
     )
-
-
-def _check_lengths(s: int | Sequence[int]) -> list[int]:
-    lengths = [check_integer(length, "s", low=1) for length in np.atleast_1d(np.asarray(s)).tolist()]
-    if not lengths:
-        raise ValueError("s is empty; give at least one list length.")
-    return lengths
-
-
-def _items_before(histograms: HammingHistograms) -> np.ndarray:
-    return histograms.count.cumsum(axis=1) - histograms.count
-
-
-def _share_relevant(histograms: HammingHistograms) -> np.ndarray:
-    return histograms.relevant / np.maximum(histograms.count, 1)
-
-
-def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
-
-
-def _macro_precision(hit: np.ndarray, ball: np.ndarray, empty: str) -> np.ndarray:
-    precision = hit / np.maximum(ball, 1)
-    if empty == "zero":
-        return precision.mean(axis=0)
-    if empty == "skip":
-        return _ratio(precision.sum(axis=0), (ball > 0).sum(axis=0))
-    return np.where((ball > 0).all(axis=0), precision.mean(axis=0), np.nan)
-
-
-def mean_of_known(values: np.ndarray) -> float:
-    """Return the mean of the values that are not NaN; NaN if there are none."""
-    known = ~np.isnan(values)
-    return float(values[known].mean()) if known.any() else float("nan")
-
-
-# How well the nearest codeword, or the nearest items, predict the class of a code.
 
 
 def codeword_accuracy(
@@ -407,9 +405,6 @@ def knn_accuracy(
     shares = np.empty(len(votes))
     shares[order] = right / winners.sum(axis=1)
     return float(shares.mean())
-
-
-# How codes spread over buckets of equal codes.
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .benchmark import MethodFigures
+from .benchmark import MethodResult
 
 # A loss of precision that a user of the search would hardly notice: one wrong item in five lists of ten.
 _SMALL_LOSS = 0.02
@@ -23,7 +23,7 @@ _MUCH_MORE = 0.05
 
 
 def verdict(
-    exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures | None, n_items: int, n_labeled_queries: int
+    exact: MethodResult, own: MethodResult, unlabeled: MethodResult | None, n_items: int, n_labeled_queries: int
 ) -> str:
     """Return two or three sentences about the codes of a hasher.
 
@@ -42,7 +42,7 @@ def verdict(
     return f"{judgment} Only {n_labeled_queries} {queries}, so the figures about classes are rough."
 
 
-def about_rivals(own: MethodFigures, rivals: Sequence[MethodFigures]) -> str:
+def about_rivals(own: MethodResult, rivals: Sequence[MethodResult]) -> str:
     """Return a sentence about a method that finds many more of the nearest vectors in as many bytes, empty if none."""
     small = [rival for rival in rivals if rival.bytes_per_item <= own.bytes_per_item]
     best = max(small, key=lambda rival: rival.recall_10_at_100 or 0.0, default=None)
@@ -54,20 +54,20 @@ def about_rivals(own: MethodFigures, rivals: Sequence[MethodFigures]) -> str:
     return f"{told}, in as many bytes per item."
 
 
-def keeps_neighbors(own: MethodFigures, n_items: int) -> bool:
+def keeps_neighbors(own: MethodResult, n_items: int) -> bool:
     """Tell whether codes find most of the nearest vectors, among enough items and with enough different codes."""
     return n_items >= ENOUGH_ITEMS and _recalls(own, n_items)
 
 
-def _recalls(own: MethodFigures, n_items: int) -> bool:
+def _recalls(own: MethodResult, n_items: int) -> bool:
     return own.recall_10_at_100 is not None and own.recall_10_at_100 >= GOOD_RECALL and not _is_crowded(own, n_items)
 
 
-def _is_crowded(own: MethodFigures, n_items: int) -> bool:
+def _is_crowded(own: MethodResult, n_items: int) -> bool:
     return (own.n_different_codes or 0) * _CROWDED < n_items
 
 
-def _judgment(exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures | None, n_items: int) -> str:
+def _judgment(exact: MethodResult, own: MethodResult, unlabeled: MethodResult | None, n_items: int) -> str:
     shares = [share for share in (_class_share(exact, own), _neighbor_share(own)) if share]
     if not shares:
         return f"There are too few rows to judge these codes: {_different(own, n_items)}."
@@ -87,17 +87,17 @@ def _judgment(exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures
     return " ".join([opening, f"{_capitalized(_different(own, n_items))}.", *_advice(own, unlabeled)])
 
 
-def _keeps_precision(exact: MethodFigures, own: MethodFigures) -> bool:
+def _keeps_precision(exact: MethodResult, own: MethodResult) -> bool:
     if own.precision_at_10 is None or exact.precision_at_10 is None:
         return False
     return own.precision_at_10 >= exact.precision_at_10 - _SMALL_LOSS
 
 
-def _loses_neighbors(own: MethodFigures) -> bool:
+def _loses_neighbors(own: MethodResult) -> bool:
     return own.recall_10_at_100 is not None and own.recall_10_at_100 < GOOD_RECALL
 
 
-def _of_classes(exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigures | None, n_items: int) -> str:
+def _of_classes(exact: MethodResult, own: MethodResult, unlabeled: MethodResult | None, n_items: int) -> str:
     """Return the verdict on codes that know the class better than the neighbors."""
     if _is_crowded(own, n_items):
         lost = f", and only {_neighbor_share(own)}" if _loses_neighbors(own) else ", and equal codes are equally near"
@@ -108,7 +108,7 @@ def _of_classes(exact: MethodFigures, own: MethodFigures, unlabeled: MethodFigur
     return " ".join([opening, loss, *_advice(own, unlabeled)])
 
 
-def _class_share(exact: MethodFigures, own: MethodFigures) -> str:
+def _class_share(exact: MethodResult, own: MethodResult) -> str:
     if own.precision_at_10 is None or exact.precision_at_10 is None:
         return ""
     return (
@@ -117,17 +117,17 @@ def _class_share(exact: MethodFigures, own: MethodFigures) -> str:
     )
 
 
-def _neighbor_share(own: MethodFigures) -> str:
+def _neighbor_share(own: MethodResult) -> str:
     if own.recall_10_at_100 is None:
         return ""
     return f"{percent(own.recall_10_at_100)} of the ten nearest vectors are among the 100 nearest codes"
 
 
-def _different(own: MethodFigures, n_items: int) -> str:
+def _different(own: MethodResult, n_items: int) -> str:
     return f"{n_items:,} items have {own.n_different_codes:,} different codes"
 
 
-def _advice(own: MethodFigures, unlabeled: MethodFigures | None) -> list[str]:
+def _advice(own: MethodResult, unlabeled: MethodResult | None) -> list[str]:
     if unlabeled is None or own.precision_at_10 is None or unlabeled.precision_at_10 is None:
         return []
     if own.precision_at_10 - unlabeled.precision_at_10 < _WORTH_TELLING:

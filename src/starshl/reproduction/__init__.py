@@ -1,36 +1,47 @@
-"""The reproduction of one paper: its protocols, figures, line-up, claims and report.
+"""Run experiments by named protocols, store and score them, and reproduce those of one paper.
 
-Huang et al. 2015, "Hash function learning via codewords". Everything that is about this paper alone is here; running,
-recording, scoring and rendering are in :mod:`starshl.evaluation` and :mod:`starshl.reports`.
+The paper is Huang et al. 2015, "Hash function learning via codewords".
 """
 
 from __future__ import annotations
 
-from .claims import Verdict, check_claims
-from .figures import FIGURES, Figure, figure, figures_named
-from .lineup import LINEUP, Entry, entry, title_of
-from .plan import Plan, PlannedRun, make_plan
-from .protocols import ALL_PROTOCOLS as PROTOCOLS
-from .protocols import PAPER_PROTOCOLS
-from .report import default_summaries, write_pages, write_report
+from .claims import check_claims
+from .executor import execute
+from .figures import figure
+from .label_efficiency import LabelEfficiency, measure_label_efficiency
+from .plan import make_plan
+from .protocols import PROTOCOLS, Protocol, protocol
+from .records import Record, RecordFolder, RunKey
+from .report import write_report
+from .runner import run, run_classifier, run_float_search
+from .scores import score
+from .splits import Rows, SplitData, draw_rows, split_data
+from .summaries import RunSummary, SummaryFolder, compare_rerun, summarize_record
 
 __all__ = [
-    "Entry",
-    "FIGURES",
-    "Figure",
-    "LINEUP",
-    "PAPER_PROTOCOLS",
     "PROTOCOLS",
-    "Plan",
-    "PlannedRun",
-    "Verdict",
+    "LabelEfficiency",
+    "Protocol",
+    "Record",
+    "RecordFolder",
+    "Rows",
+    "RunKey",
+    "RunSummary",
+    "SplitData",
+    "SummaryFolder",
     "check_claims",
-    "default_summaries",
-    "entry",
+    "compare_rerun",
+    "draw_rows",
+    "execute",
     "figure",
-    "figures_named",
     "make_plan",
-    "title_of",
-    "write_pages",
+    "measure_label_efficiency",
+    "protocol",
+    "run",
+    "run_classifier",
+    "run_float_search",
+    "score",
+    "split_data",
+    "summarize_record",
     "write_report",
 ]

@@ -1,4 +1,7 @@
-"""The demonstration: hash the digits inside scikit-learn with all labels, with five per class and with none."""
+"""The demonstration: hash the digits inside scikit-learn with all labels, with five per class and with none.
+
+Its page shows retrieved images first, then what a few labels are worth, then curves.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,7 @@ from ..hashers.star.star_shl import StarSHL
 from .executor import Clock
 from .lineup import LINEUP, Sizes
 
+Announce = Callable[[str], None]
 N_IMAGES, N_QUERIES = 1797, 597
 LABELS_PER_CLASS = 5
 N_NEIGHBORS = 10
@@ -53,8 +57,18 @@ _CURVES: dict[tuple[str, str], float] = {
 }
 # Whose retrieved images are shown, in this order.
 _SHOWN = (("all", "starridge"), (SOME_LABELS, "starridge"), ("none", "itq"), ("none", "lsh"))
+_SHOWN_ORDER = {(known, LINEUP[key].title): place for place, (known, key) in enumerate(_SHOWN)}
 _EFFORT_OF_GUESS = 0.5  # less than that of a task that tells something
-Announce = Callable[[str], None]
+_N_PICTURED_QUERIES = 4
+# Commands for a reader's own data, and what each does.
+NEXT_STEPS = (
+    ("starshl fit table.csv --labels COLUMN -o model.star", "a model; leave unknown labels empty"),
+    ("starshl vectors embeddings.npy -o items", "a collection to search; --labels FILE if you have some"),
+    ("starshl images FOLDER -o album", "the same for pictures"),
+    ("starshl explore album", "look at it, and teach it, in a browser"),
+)
+_TITLE = "Handwritten digits as short codes"
+_LABELS = {"all": "all labels", SOME_LABELS: f"{LABELS_PER_CLASS} labels per class", "none": "no labels"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +132,6 @@ def demonstrate(
         task = _task(X, y, found, labels[known], key)
         found.curves[known, LINEUP[key].title] = task.curve(_build(key, CURVE_LENGTHS[0], seed, jobs), CURVE_LENGTHS)
     return found
-
-
-_SHOWN_ORDER = {(known, LINEUP[key].title): place for place, (known, key) in enumerate(_SHOWN)}
 
 
 class _Progress:
@@ -247,20 +258,6 @@ class _Task:
         hidden = self.known < 0
         predicted = hasher.predict(self.X) if self.fit_on == "labeled" else hasher.transduction_
         return float((predicted[hidden] == self.y[hidden]).mean())
-
-
-# The page of the demonstration: retrieved images first, then what a few labels are worth, then curves.
-
-_N_PICTURED_QUERIES = 4
-# Commands for a reader's own data, and what each does.
-NEXT_STEPS = (
-    ("starshl fit table.csv --labels COLUMN -o model.star", "a model; leave unknown labels empty"),
-    ("starshl vectors embeddings.npy -o items", "a collection to search; --labels FILE if you have some"),
-    ("starshl images FOLDER -o album", "the same for pictures"),
-    ("starshl explore album", "look at it, and teach it, in a browser"),
-)
-_TITLE = "Handwritten digits as short codes"
-_LABELS = {"all": "all labels", SOME_LABELS: f"{LABELS_PER_CLASS} labels per class", "none": "no labels"}
 
 
 def write_demo_page(found: Demonstration, output: str | os.PathLike[str]) -> Path:

@@ -12,24 +12,21 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from multiprocessing import get_context
-from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from typing import Protocol
 
 from joblib import effective_n_jobs
 
-from .._common.memory import available_bytes
+from .._common.platform import available_bytes
 from .._common.shared_work import SharedWork, sharing_work
 from .._common.threads import single_threaded_blas
+from .._common.worker import Worker, WorkerDiedError
 from ..exceptions import RecordFormatError
 from .records import Record, RecordFolder, RunKey
 from .summaries import RunSummary, SummaryFolder, summarize_record
-
-# Estimate the time left from what was done so far and how much work each task is expected to be.
 
 Kind = tuple[Hashable, ...]
 
@@ -124,7 +121,7 @@ class Job(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The state after a run; ``seconds_left`` is an estimate, see :class:`starshl.evaluation.clock.Clock`."""
+    """The state after a run; ``seconds_left`` is an estimate, see :class:`starshl.reproduction.executor.Clock`."""
 
     n_done: int
     n_total: int
@@ -189,14 +186,16 @@ def execute(
     n_workers = min(effective_n_jobs(n_jobs), len(pending))
     clock = Clock(_efforts(pending), max(1, n_workers))
     run_pending = _run_here if n_workers <= 1 else _run_in_workers
-    for job, summary, seconds in run_pending(pending, folder, n_workers):
-        summaries.add(summary)
-        outcome.n_done += 1
-        if not summary.record.ok:
-            outcome.failed[job.title] = summary.record.message
-        # Loops are compiled once, so that says nothing about other runs.
-        clock.note(job.key.text, max(0.0, seconds - summary.record.seconds.get("compile", 0.0)))
-        report(Progress(outcome.n_done, len(pending), len(outcome.failed), job.title, clock.seconds_left()))
+    # Closed whatever happens: workers end with it.
+    with closing(run_pending(pending, folder, n_workers)) as runs:
+        for job, summary, seconds in runs:
+            summaries.add(summary)
+            outcome.n_done += 1
+            if not summary.record.ok:
+                outcome.failed[job.title] = summary.record.message
+            # Loops are compiled once, so that says nothing about other runs.
+            clock.note(job.key.text, max(0.0, seconds - summary.record.seconds.get("compile", 0.0)))
+            report(Progress(outcome.n_done, len(pending), len(outcome.failed), job.title, clock.seconds_left()))
     return outcome
 
 
@@ -217,7 +216,9 @@ def _earlier(job: Job, folder: RecordFolder, summaries: SummaryFolder, outcome: 
     return summary
 
 
-def _run_here(pending: Sequence[Job], folder: RecordFolder, n_workers: int) -> Iterator[tuple[Job, RunSummary, float]]:
+def _run_here(
+    pending: Sequence[Job], folder: RecordFolder, n_workers: int
+) -> Generator[tuple[Job, RunSummary, float], None, None]:
     performer = _Performer(folder, _bytes_to_share(n_workers))
     for job in itertools.chain.from_iterable(_grouped(pending)):
         start = time.perf_counter()
@@ -268,92 +269,60 @@ class _Performer:
 
 def _run_in_workers(
     pending: Sequence[Job], folder: RecordFolder, n_workers: int
-) -> Iterator[tuple[Job, RunSummary, float]]:
-    queue = _grouped(pending)
-    max_bytes = _bytes_to_share(n_workers)
-    workers = [_Worker(folder, max_bytes) for _ in range(n_workers)]
-    try:
-        for worker in workers:
-            worker.give(queue)
-        while busy := [worker for worker in workers if worker.job is not None]:
-            for connection in wait([worker.connection for worker in busy]):
-                worker = next(worker for worker in busy if worker.connection is connection)
-                yield worker.take()
-                worker.give(queue)
-    finally:
-        for worker in workers:
-            worker.end()
-
-
-class _Worker:
-    """A process that does one run after another and is replaced if it dies."""
-
-    def __init__(self, folder: RecordFolder, max_bytes: int):
-        self.folder, self.max_bytes, self.started = folder, max_bytes, 0.0
-        self.job: Job | None = None
-        self.rest_of_group: list[Job] = []
-        self._start()
-
-    def _start(self) -> None:
-        # Forking a process whose libraries have threads may deadlock.
-        context = get_context("spawn")
-        self.connection, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, self.folder.path, self.max_bytes), daemon=True)
-        self.process.start()
-        # Only the worker may hold its end, so that its death shows as the end of the pipe.
-        theirs.close()
-
-    def give(self, queue: list[list[Job]]) -> None:
-        """Start the next run of its group or else of the next group in the queue, if there is one."""
-        if not self.rest_of_group and queue:
-            self.rest_of_group = queue.pop(0)
-        self.job = self.rest_of_group.pop(0) if self.rest_of_group else None
-        self.started = time.perf_counter()
-        if self.job is None:
-            return
+) -> Generator[tuple[Job, RunSummary, float], None, None]:
+    queue, max_bytes = _grouped(pending), _bytes_to_share(n_workers)
+    workers = [_RunWorker(folder, max_bytes, queue) for _ in range(n_workers)]
+    # Each thread waits for one process.
+    with ThreadPoolExecutor(n_workers, thread_name_prefix="runs") as threads:
         try:
-            self.connection.send(self.job)
-        except OSError:  # it died between two runs
-            self._replace()
-            self.connection.send(self.job)
+            running = {threads.submit(worker.run, job): worker for worker in workers for job in worker.next_job()}
+            while running:
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    worker = running.pop(future)
+                    yield future.result()
+                    running |= {threads.submit(worker.run, job): worker for job in worker.next_job()}
+        finally:
+            for worker in workers:
+                worker.stop()
 
-    def take(self) -> tuple[Job, RunSummary, float]:
-        """Return the run that has ended, its summary and how long it took."""
-        job = self.job
-        if job is None:
-            raise RuntimeError("This worker has no run; give it one first.")
+
+class _RunWorker:
+    """A process that does one run after another, all of a group before the next one, and is replaced if it dies."""
+
+    def __init__(self, folder: RecordFolder, max_bytes: int, queue: list[list[Job]]):
+        self._folder, self._queue = folder, queue
+        self._rest_of_group: list[Job] = []
+        self._worker = Worker(_Performer(folder, max_bytes).run_and_save)
+        self._is_stopped = False
+
+    def next_job(self) -> list[Job]:
+        """Return the next run of its group or else of the next group in the queue, if there is one."""
+        if not self._rest_of_group and self._queue:
+            self._rest_of_group = self._queue.pop(0)
+        return [self._rest_of_group.pop(0)] if self._rest_of_group else []
+
+    def run(self, job: Job) -> tuple[Job, RunSummary, float]:
+        """Do a run; return its summary and how long it took."""
+        started = time.perf_counter()
         try:
-            summary = self.connection.recv()
-        except (EOFError, ConnectionResetError):
-            summary = self._failure(job)
-        return job, summary, time.perf_counter() - self.started
+            summary = self._worker.call(job)
+        except WorkerDiedError as error:
+            if self._is_stopped:
+                raise
+            summary = self._failure(job, error.exit_code)
+        return job, summary, time.perf_counter() - started
 
-    def _failure(self, job: Job) -> RunSummary:
-        self.process.join()
-        message = f"The process of this run ended with code {self.process.exitcode}; memory may have run out."
-        self._replace()
+    def stop(self) -> None:
+        """End the process, whatever it is doing."""
+        self._is_stopped = True
+        self._worker.stop()
+
+    def _failure(self, job: Job, exit_code: int) -> RunSummary:
         with suppress(FileNotFoundError, RecordFormatError):
             # It may have died after the run was saved.
-            if (saved := self.folder.load(job.key)).ok:
+            if (saved := self._folder.load(job.key)).ok:
                 return summarize_record(saved)
+        message = f"The process of this run ended with code {exit_code}; memory may have run out."
         record = Record(job.key, job.dataset, "failed", message)
-        self.folder.save(record)
+        self._folder.save(record)
         return RunSummary(record)
-
-    def _replace(self) -> None:
-        self.connection.close()
-        self._start()
-
-    def end(self) -> None:
-        """End the process, whatever it is doing."""
-        self.connection.close()
-        self.process.terminate()
-        self.process.join()
-
-
-def _serve(connection: Connection, path: Path, max_bytes: int) -> None:
-    performer = _Performer(RecordFolder(path), max_bytes)
-    # The pipe closes when the process that hands out the runs ends or is killed.
-    with suppress(EOFError, ConnectionError, KeyboardInterrupt):
-        while True:
-            connection.send(performer.run_and_save(connection.recv()))

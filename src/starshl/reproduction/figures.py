@@ -6,12 +6,8 @@ import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from .._common.words import counted
-from ..evaluation.reports.document import listed
-from .lineup import LINEUP, Entry, title_of
-from .protocols import ALL_PROTOCOLS as PROTOCOLS
+from .lineup import LINEUP, Entry
 from .protocols import Protocol, protocol
-from .results import ProtocolResults
 
 _RETRIEVAL = (
     *("starshl-paper", "starshl", "ksh", "bre", "1-agh", "2-agh", "sph", "lsh"),
@@ -32,6 +28,7 @@ _UNSUPERVISED = (
 _PARTLY_LABELED_DATA = ("digits", "pendigits", "usps", "mnist", "agnews")
 # (data set, entry): ITQ makes at most as many bits as there are features, and Pendigits has 16.
 _IMPOSSIBLE_WITHOUT_LABELS = frozenset({("pendigits", "itq")})
+_PRINTED_RETRIEVAL = ("pendigits", "usps", "mnist", "cifar10", "pascal07")
 _QUICK_ROWS = {"n_train": 300, "n_query": 300, "n_runs": 2}
 
 
@@ -86,20 +83,20 @@ class Figure:
 
 
 def _retrieval(dataset: str, name: str, printed: int | None = None) -> Figure:
-    full = protocol(name, PROTOCOLS)
+    full = protocol(name)
     small = (full.reduced(**_QUICK_ROWS),)
     return Figure(dataset, f"retrieval on {dataset}", (full,), _RETRIEVAL, quick_protocols=small, printed=printed)
 
 
 def _pictures() -> Figure:
-    full = protocol("paper-cifar10", PROTOCOLS)
+    full = protocol("paper-cifar10")
     hashers = tuple(key for key in _RETRIEVAL if LINEUP[key].kind == "hasher")
     small = (full.reduced(**_QUICK_ROWS),)
     return Figure("pictures", "retrieved pictures", (full,), hashers, (45,), 1, small, (45,), 6, needs_codes=True)
 
 
 def _transductive() -> Figure:
-    full = tuple(protocol(f"transductive-{dataset}", PROTOCOLS) for dataset in ("vowel", "letter"))
+    full = tuple(protocol(f"transductive-{dataset}") for dataset in ("vowel", "letter"))
     title = "accuracy over code length, inductive and transductive"
     return Figure("transductive", title, full, _TRANSDUCTIVE, quick_protocols=full, quick_bits=(5, 10, 15), printed=7)
 
@@ -122,7 +119,6 @@ def _unsupervised() -> Figure:
     )
 
 
-_PRINTED_RETRIEVAL = ("pendigits", "usps", "mnist", "cifar10", "pascal07")
 FIGURES: dict[str, Figure] = {
     figure.name: figure
     for figure in (
@@ -161,69 +157,3 @@ def figures_named(names: list[str]) -> list[Figure]:
     """Return figures by name, each once; "all" means every figure."""
     wanted = list(FIGURES) if "all" in names else names
     return list({chosen.name: chosen for chosen in map(figure, wanted)}.values())
-
-
-# Compare what was run with what the figures plan.
-
-Place = tuple[str, int | None, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """Fits as (method, bits, run): those that the figures plan for a protocol, and those of them that were done.
-
-    ``failed`` holds the methods that have a failed run.
-    """
-
-    planned: frozenset[Place]
-    done: frozenset[Place]
-    failed: frozenset[str] = frozenset()
-
-    @property
-    def missing(self) -> list[str]:
-        """Say in words what is missing: whole runs, lengths and methods first, then single fits."""
-        if not self.planned:
-            return []
-        methods = dict.fromkeys(method for method, _, _ in self._ordered)
-        lengths = dict.fromkeys(n_bits for _, n_bits, _ in self._ordered)
-        runs = {run for _, _, run in self.planned}
-        done_methods = {method for method, _, _ in self.done}
-        done_lengths = {n_bits for _, n_bits, _ in self.done}
-        done_runs = {run for _, _, run in self.done}
-        words = []
-        if len(done_runs) < len(runs):
-            words.append(f"{len(done_runs)} of {counted(len(runs), 'run')}")
-        if lacking := [n_bits for n_bits in lengths if n_bits is not None and n_bits not in done_lengths]:
-            words.append(f"no codes of {listed(lacking)} bits")
-        lost = [method for method in methods if method not in done_methods]
-        if absent := [title_of(method) for method in lost if method not in self.failed]:
-            words.append(f"{listed(absent)} {'was' if len(absent) == 1 else 'were'} not run")
-        if broken := [title_of(method) for method in lost if method in self.failed]:
-            words.append(f"{listed(broken)} failed")
-        rest = [p for p in self._ordered if p not in self.done and p[0] in done_methods]
-        rest = [p for p in rest if p[2] in done_runs and (p[1] in done_lengths or p[1] is None)]
-        if rest:
-            lacks = {method: sum(place[0] == method for place in rest) for method, *_ in rest}
-            singles = listed(f"{n} of {title_of(method)}" for method, n in lacks.items())
-            words.append(f"single fits missing: {singles}")
-        return words
-
-    @property
-    def _ordered(self) -> list[Place]:
-        order = {key: place for place, key in enumerate(LINEUP)}
-        return sorted(self.planned, key=lambda place: (order[place[0]], place[1] or 0, place[2]))
-
-
-def extent_of(protocol: ProtocolResults) -> Extent:
-    """Compare a protocol with all figures that use it; if none does, nothing is planned."""
-    planned = frozenset(place for figure in FIGURES.values() for place in planned_cells(figure, protocol.name))
-    done = frozenset((run.method, run.n_bits, run.run) for run in protocol.runs)
-    return Extent(planned, planned & done, frozenset(protocol.failed))
-
-
-def planned_cells(figure: Figure, name: str) -> set[Place]:
-    """Return the fits of one figure, in full or quick, on the protocol of a name."""
-    full = any(protocol.name == name for protocol in figure.protocols)
-    figure = figure if full else figure.quick()
-    cells = (cell for protocol in figure.protocols if protocol.name == name for cell in figure.cells(protocol))
-    return {(chosen.key, n_bits, run) for run, chosen, n_bits in cells}

@@ -24,7 +24,7 @@ Runs: TypeAlias = dict[str, dict[int, float]]
 # Of one protocol: the word of a verdict, and figures in words.
 Check: TypeAlias = Callable[[ProtocolResults], tuple[str, str]]
 # The gap that is claimed to be above zero (None if it is unknown), figures in words, and methods that are missing.
-Comparison: TypeAlias = tuple[Paired | None, str, list[str]]
+ClaimedGap: TypeAlias = tuple[Paired | None, str, list[str]]
 # Judgments, and figures in words.
 Judged: TypeAlias = tuple[list[str], str]
 
@@ -80,14 +80,14 @@ def _most(judgments: Iterable[str], complete: bool) -> str:
 
 def at_lengths(
     *, longest: int | None = None, of_a_range: bool = False
-) -> Callable[[Callable[[ProtocolResults, int], Comparison]], Check]:
+) -> Callable[[Callable[[ProtocolResults, int], ClaimedGap]], Check]:
     """Return a decorator for the check of a claim about every length of a protocol.
 
     The decorated function, of protocol and n_bits, compares the methods at one length. ``longest`` limits the lengths.
     With ``of_a_range`` more than half of the lengths are enough, if no other shows the contrary.
     """
 
-    def decorate(compare: Callable[[ProtocolResults, int], Comparison]) -> Check:
+    def decorate(compare: Callable[[ProtocolResults, int], ClaimedGap]) -> Check:
         def check(protocol: ProtocolResults) -> tuple[str, str]:
             planned = protocol.base.bits if protocol.base else tuple(protocol.lengths)
             planned, lengths = (_up_to(known, longest) for known in (planned, protocol.lengths))

@@ -20,6 +20,12 @@ from ..evaluation.reports.document import Chart, Runs, Section, Table, Text, lin
 
 # Gets rows, labels (-1 where unknown) and a seed; returns the class of every row.
 Learner: TypeAlias = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
+#: The line of interest in the curves of every report.
+EMPHASIZED = "StarRidge"
+_READING = (
+    "Only a few rows of every class have a label, drawn at random. Each method sees all rows and those labels, and is "
+    "scored on the rows whose labels it did not see. Further left means less labeling work."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +43,7 @@ class LabelEfficiency:
     accuracies: Mapping[str, tuple[tuple[float, ...], ...]]
 
 
-def label_efficiency(
+def measure_label_efficiency(
     X: ArrayLike,
     y: ArrayLike,
     learners: Mapping[str, Learner],
@@ -58,7 +64,7 @@ def label_efficiency(
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
     >>> always_zero = lambda X, y, seed: np.zeros(len(X), dtype=int)
-    >>> curve = label_efficiency(X, y, {"always zero": always_zero}, title="digits", n_draws=1)
+    >>> curve = measure_label_efficiency(X, y, {"always zero": always_zero}, title="digits", n_draws=1)
     >>> [round(values[0], 2) for values in curve.accuracies["always zero"]]
     [0.1, 0.1, 0.1]
     """
@@ -92,6 +98,45 @@ def draw_labels(y: np.ndarray, n_per_class: int, rng: np.random.Generator) -> np
             )
         known[order[y[order] == label][:n_per_class]] = label
     return known
+
+
+def label_efficiency_section(curves: Sequence[LabelEfficiency], emphasized: str = "") -> Section:
+    """Return charts and tables of accuracy over labels per class; one line may be emphasized."""
+    origins = dict.fromkeys(curve.origin for curve in curves if curve.origin)
+    section = Section("How many labels are needed", "label-efficiency", [Text((_READING, *origins))])
+    section.blocks += [label_efficiency_chart(curve, emphasized) for curve in curves]
+    section.blocks += [_table(curve) for curve in curves]
+    return section
+
+
+def label_efficiency_chart(curve: LabelEfficiency, emphasized: str = "") -> Chart:
+    """Return accuracy on the unlabeled rows over labels per class."""
+    ticks = tuple(float(n) for n in curve.labels_per_class)
+    lines = (
+        line_over(name, zip(ticks, draws, strict=True), emphasized=name == emphasized)
+        for name, draws in _by_draw(curve).items()
+    )
+    series = tuple(line for line in lines if line is not None)
+    return Chart(
+        curve.title, "labels per class", "accuracy on unlabeled rows", series, ticks=ticks, log_x=len(ticks) > 1
+    )
+
+
+def _table(curve: LabelEfficiency) -> Table:
+    columns = ("method", *(f"{n} per class" for n in curve.labels_per_class))
+    caption = f"{curve.title}: accuracy on the unlabeled rows, mean and deviation over draws; best in bold"
+    return table_of_means(caption, columns, _by_draw(curve))
+
+
+def _by_draw(curve: LabelEfficiency) -> dict[str, list[Runs]]:
+    """Return draw -> accuracy of each learner, for each number of labels."""
+    return {name: [dict(enumerate(draws)) for draws in lists] for name, lists in curve.accuracies.items()}
+
+
+def shipped_curves() -> list[LabelEfficiency]:
+    """Return the curves that come with the package; ``python benchmarks/defaults page`` writes their file."""
+    with as_file(files(__package__).joinpath("label_efficiency.json")) as path:
+        return read_curves(path)
 
 
 def write_curves(path: str | os.PathLike[str], curves: Sequence[LabelEfficiency]) -> None:
@@ -128,55 +173,3 @@ def _list(value: object) -> list[float]:
     if not isinstance(value, list):
         raise TypeError(f"{value!r} is not a list")
     return value
-
-
-# Label-efficiency curves as a section of a report, and as a separate picture.
-
-_READING = (
-    "Only a few rows of every class have a label, drawn at random. Each method sees all rows and those labels, and is "
-    "scored on the rows whose labels it did not see. Further left means less labeling work."
-)
-
-
-def label_efficiency_section(curves: Sequence[LabelEfficiency], emphasized: str = "") -> Section:
-    """Return charts and tables of accuracy over labels per class; one line may be emphasized."""
-    origins = dict.fromkeys(curve.origin for curve in curves if curve.origin)
-    section = Section("How many labels are needed", "label-efficiency", [Text((_READING, *origins))])
-    section.blocks += [label_efficiency_chart(curve, emphasized) for curve in curves]
-    section.blocks += [_table(curve) for curve in curves]
-    return section
-
-
-def label_efficiency_chart(curve: LabelEfficiency, emphasized: str = "") -> Chart:
-    """Return accuracy on the unlabeled rows over labels per class."""
-    ticks = tuple(float(n) for n in curve.labels_per_class)
-    lines = (
-        line_over(name, zip(ticks, draws, strict=True), emphasized=name == emphasized)
-        for name, draws in _by_draw(curve).items()
-    )
-    series = tuple(line for line in lines if line is not None)
-    return Chart(
-        curve.title, "labels per class", "accuracy on unlabeled rows", series, ticks=ticks, log_x=len(ticks) > 1
-    )
-
-
-def _table(curve: LabelEfficiency) -> Table:
-    columns = ("method", *(f"{n} per class" for n in curve.labels_per_class))
-    caption = f"{curve.title}: accuracy on the unlabeled rows, mean and deviation over draws; best in bold"
-    return table_of_means(caption, columns, _by_draw(curve))
-
-
-def _by_draw(curve: LabelEfficiency) -> dict[str, list[Runs]]:
-    """Return draw -> accuracy of each learner, for each number of labels."""
-    return {name: [dict(enumerate(draws)) for draws in lists] for name, lists in curve.accuracies.items()}
-
-
-# The label-efficiency curves of every report: StarRidge against other ways to use a few labels.
-
-EMPHASIZED = "StarRidge"
-
-
-def shipped_curves() -> list[LabelEfficiency]:
-    """Return the curves that come with the package; ``python benchmarks/defaults page`` writes their file."""
-    with as_file(files(__package__).joinpath("label_efficiency.json")) as path:
-        return read_curves(path)

@@ -1,4 +1,4 @@
-"""The line-up: every row of every table, with the settings it runs under."""
+"""The line-up: every row of every table, with the settings it runs under, and the estimators that only it needs."""
 
 from __future__ import annotations
 
@@ -20,15 +20,19 @@ from .._common.threads import single_threaded_blas, tiles
 from .._common.validation import LabelsLike
 from ..codes.binary import BinaryCodes
 from ..codes.codewords import separated_codewords
-from ..hashers.base import BaseHasher, Facts
+from ..hashers.base import BaseHasher
 from ..hashers.catalog import get_class
+from ..hashers.facts import Facts
 from ..learning.kernels.graph_gaussian import GraphGaussian
-from .runner import Classifier, Encoder
+from .runner import Classifier, HasherLike
 
-# Classifiers and clusterings to compare hashers with, and a small adapter around one hasher.
-
+ROLES = ("*SHL", "squared loss", "supervised", "unsupervised", "partly labeled", "yardstick")
 _SVC_COST = 10.0
-_ROWS_AT_ONCE = 1024  # their kernel values with 10,000 support rows take 80 MB
+# Tests replace it, so that a few rows take several rounds.
+ROWS_AT_ONCE = 1024  # their kernel values with 10,000 support rows take 80 MB
+# Kernel ridge regression on all rows takes 8 n^2 bytes and time O(n^3). The paper has at most 10,000 rows.
+_MAX_KERNEL_RIDGE_ROWS = 10_000
+_ANCHORS_FOR_MORE_ROWS = 5_000
 
 
 class TiledSVC(SVC):
@@ -45,7 +49,7 @@ class TiledSVC(SVC):
         first, second = np.triu_indices(len(self.classes_), k=1)
         weights = self._duel_weights(first, second)
         winners = np.empty(len(X), dtype=np.int64)
-        for tile in tiles(len(X), _ROWS_AT_ONCE):
+        for tile in tiles(len(X), ROWS_AT_ONCE):
             kernel = rbf_kernel(X[tile].astype(np.float64), self.support_vectors_, gamma=self._gamma)
             won = kernel @ weights + self.intercept_ > 0
             votes = np.zeros((len(won), len(self.classes_)), dtype=np.int64)
@@ -182,12 +186,6 @@ class FirstBits:
         return self.hasher.get_params(deep)
 
 
-ROLES = ("*SHL", "squared loss", "supervised", "unsupervised", "partly labeled", "yardstick")
-# Kernel ridge regression on all rows takes 8 n^2 bytes and time O(n^3). The paper has at most 10,000 rows.
-_MAX_KERNEL_RIDGE_ROWS = 10_000
-_ANCHORS_FOR_MORE_ROWS = 5_000
-
-
 @dataclass(frozen=True, slots=True)
 class Sizes:
     """What a setting may depend on."""
@@ -219,7 +217,7 @@ class Entry:
     make : callable of the seed
         Makes a classifier; only without ``method``.
     fit_on : str
-        See :func:`starshl.evaluation.run`.
+        See :func:`starshl.reproduction.run`.
     even_bits : bool
         The method only has even lengths; at an odd length its last bit is dropped.
     note : str
@@ -253,7 +251,7 @@ class Entry:
         """Return the settings for data of these sizes."""
         return {name: value(sizes) if callable(value) else value for name, value in self.params.items()}
 
-    def build(self, n_bits: int, seed: int, sizes: Sizes) -> Encoder:
+    def build(self, n_bits: int, seed: int, sizes: Sizes) -> HasherLike:
         """Return the hasher, not fitted."""
         settings = self.settings(sizes)
         if self.method == "KMeansCodes":

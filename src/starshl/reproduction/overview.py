@@ -1,4 +1,4 @@
-"""The answer on one page: who wins where and by how much, one chart, and the claims in one table."""
+"""The answer on one page: who wins where and by how much, one chart, and how much was run."""
 
 from __future__ import annotations
 
@@ -8,16 +8,39 @@ from dataclasses import dataclass
 from .._common.words import counted
 from ..evaluation.reports.document import Block, Chart, Links, Section, Series, Table, Text, listed, with_interval
 from ..evaluation.reports.statistics import Paired, means_of, paired, require_paired, shared_runs, summarize
-from .claims import CLAIMED_ENTRY, CLAIMS, RIVALS, Verdict, against_best_other
-from .figures import FIGURES, PRINTED_DATA_SETS, extent_of, planned_cells
+from .claims import CLAIMS, RIVALS, STAR_PAPER, Verdict, against_best_other
+from .extent import extent_of, planned_cells, unpublished
+from .figures import FIGURES, PRINTED_DATA_SETS
 from .judging import DOES_NOT_HOLD, HOLDS, HOLDS_SO_FAR, values_at
 from .lineup import hashers_among, title_of
-from .notes import unpublished
 from .results import CLASS_MEAN, ProtocolResults, Results
-from .studies import told_of_few_labels, told_of_no_labels
+from .studies import describe_few_labels, describe_no_labels
 from .transduction import DECODINGS
 
-# Who retrieves best on each data set: the paper's *SHL against the paper's other methods, and the best of all rows.
+_TERMS = (
+    "P@10 is the share of the ten nearest codes that have the query's label; PR area is the area under precision over "
+    "recall. Every method learns from the same rows, which are also the database, and is asked with other rows."
+)
+_CHARTED = ("starridge", "starshl", "hc-sdh", "codeword-svm", "ksh-all", "ksh", "float")
+_CHARTED_LENGTHS = (15, 45)
+
+
+def answer_section(results: Results, verdicts: Sequence[Verdict]) -> Section:
+    """Return the answer in ten lines, one chart of differences and the tables behind it."""
+    retrieval = [p for p in results.of_task("retrieval") if p.lengths and not p.reduced]
+    contests = [contest for protocol in retrieval if (contest := _contest_of(protocol)) is not None]
+    lines = [_TERMS, *_describe_contests(contests), *_transduction(results)]
+    lines += [*describe_few_labels(results), *describe_no_labels(results), _claims_line(verdicts)]
+    blocks: list[Block] = [Text(tuple(lines))]
+    charts = [_differences(retrieval, n_bits) for n_bits in _CHARTED_LENGTHS]
+    blocks += [chart for chart in charts if chart.series]
+    if blocks[1:]:
+        reading = (
+            "In the drawing, zero is *SHL with the paper's settings: what lies above retrieves better, on the same "
+            "rows in the same runs. Bars are 95% intervals of the paired difference; fewer than three runs have none."
+        )
+        blocks.append(Text((reading,)))
+    return Section("The answer", "answer", blocks + (list(_tables_of_winners(contests)) if contests else []))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +66,7 @@ class Contest:
     first_by_area: str
 
 
-def contest_of(protocol: ProtocolResults) -> Contest | None:
+def _contest_of(protocol: ProtocolResults) -> Contest | None:
     """Return who wins on a data set; None if there is nothing to compare the paper's *SHL with."""
     found = []
     for n_bits in protocol.lengths:
@@ -52,9 +75,9 @@ def contest_of(protocol: ProtocolResults) -> Contest | None:
     _, n_runs, n_bits, common = max(found, key=lambda entry: entry[:3])
     means = means_of(common)
     rivals = [method for method in RIVALS if method in means]
-    if CLAIMED_ENTRY not in means or not rivals:
+    if STAR_PAPER not in means or not rivals:
         return None
-    candidates, rival = (CLAIMED_ENTRY, *rivals), max(rivals, key=means.__getitem__)
+    candidates, rival = (STAR_PAPER, *rivals), max(rivals, key=means.__getitem__)
     best, second, *_ = sorted(means, key=means.__getitem__, reverse=True)
     area = means_of(shared_runs({method: protocol.values(method, n_bits, "PR area") for method in means}))
     largest = summarize(protocol.majority_accuracy.values())
@@ -64,7 +87,7 @@ def contest_of(protocol: ProtocolResults) -> Contest | None:
         n_runs,
         means,
         rival,
-        require_paired(common[CLAIMED_ENTRY], common[rival]),
+        require_paired(common[STAR_PAPER], common[rival]),
         against_best_other(values_at(protocol, candidates, n_bits, CLASS_MEAN))[0] if protocol.unequal else None,
         largest.mean if largest else 0.0,
         best,
@@ -74,7 +97,7 @@ def contest_of(protocol: ProtocolResults) -> Contest | None:
     )
 
 
-def told(contests: Sequence[Contest]) -> list[str]:
+def _describe_contests(contests: Sequence[Contest]) -> list[str]:
     """Say in a few sentences who is ahead of whom, and where that is not sure."""
     if not contests:
         return []
@@ -88,10 +111,10 @@ def told(contests: Sequence[Contest]) -> list[str]:
     )
     line += f"; not clear on {listed(not_clear)}" if not_clear else ""
     line += f"; behind on {listed(behind)}." if behind else "."
-    return [line, *_unequal(contests), _best_of_all(contests)]
+    return [line, *_leads_of_the_largest_class(contests), _best_of_all(contests)]
 
 
-def _unequal(contests: Sequence[Contest]) -> list[str]:
+def _leads_of_the_largest_class(contests: Sequence[Contest]) -> list[str]:
     """Say where the lead is one of the largest class only."""
     return [
         f"The lead on {contest.dataset} comes from its largest class, {contest.largest_class:.0%} of the queries: if "
@@ -119,12 +142,12 @@ def _best_of_all(contests: Sequence[Contest]) -> str:
     return line
 
 
-def winners(contests: Sequence[Contest]) -> list[Table]:
+def _tables_of_winners(contests: Sequence[Contest]) -> list[Table]:
     """Return one table for the methods of the paper and one for all rows."""
     n_bits, n_runs = ({getattr(contest, name) for contest in contests} for name in ("n_bits", "n_runs"))
     where = f"at {listed(sorted(n_bits))} bits over {listed(sorted(n_runs))} runs, with 95% intervals of the difference"
     among_paper = tuple(
-        (_name(c), f"{c.means[CLAIMED_ENTRY]:.3f}", _measured(c, c.rival), with_interval(c.lead)) for c in contests
+        (_name(c), f"{c.means[STAR_PAPER]:.3f}", _measured(c, c.rival), with_interval(c.lead)) for c in contests
     )
     among_all = tuple(
         (_name(c), _measured(c, c.best), _measured(c, c.second), with_interval(c.margin)) for c in contests
@@ -148,33 +171,6 @@ def _name(contest: Contest) -> str:
     return contest.dataset if contest.dataset in PRINTED_DATA_SETS else f"{contest.dataset} (not in the paper)"
 
 
-_TERMS = (
-    "P@10 is the share of the ten nearest codes that have the query's label; PR area is the area under precision over "
-    "recall. Every method learns from the same rows, which are also the database, and is asked with other rows."
-)
-_CHARTED = ("starridge", "starshl", "hc-sdh", "codeword-svm", "ksh-all", "ksh", "float")
-_CHARTED_LENGTHS = (15, 45)
-_WORDS = ("holds", "holds so far", "not clear", "does not hold", "not measured")
-
-
-def answer_section(results: Results, verdicts: Sequence[Verdict]) -> Section:
-    """Return the answer in ten lines, one chart of differences and the tables behind it."""
-    retrieval = [p for p in results.of_task("retrieval") if p.lengths and not p.reduced]
-    contests = [contest for protocol in retrieval if (contest := contest_of(protocol)) is not None]
-    lines = [_TERMS, *told(contests), *_transduction(results)]
-    lines += [*told_of_few_labels(results), *told_of_no_labels(results), _claims_line(verdicts)]
-    blocks: list[Block] = [Text(tuple(lines))]
-    charts = [_differences(retrieval, n_bits) for n_bits in _CHARTED_LENGTHS]
-    blocks += [chart for chart in charts if chart.series]
-    if blocks[1:]:
-        reading = (
-            "In the drawing, zero is *SHL with the paper's settings: what lies above retrieves better, on the same "
-            "rows in the same runs. Bars are 95% intervals of the paired difference; fewer than three runs have none."
-        )
-        blocks.append(Text((reading,)))
-    return Section("The answer", "answer", blocks + (list(winners(contests)) if contests else []))
-
-
 def _differences(protocols: Sequence[ProtocolResults], n_bits: int) -> Chart:
     """Return P@10 minus that of the paper's *SHL, data set by data set."""
     here = [protocol for protocol in protocols if n_bits in protocol.lengths]
@@ -182,7 +178,7 @@ def _differences(protocols: Sequence[ProtocolResults], n_bits: int) -> Chart:
     for method in _CHARTED:
         points = []
         for place, protocol in enumerate(here):
-            own, star = (protocol.values(key, n_bits, "P@10") for key in (method, CLAIMED_ENTRY))
+            own, star = (protocol.values(key, n_bits, "P@10") for key in (method, STAR_PAPER))
             if (gap := paired(own, star)) is not None:
                 half = None if gap.high is None else gap.high - gap.difference
                 points.append((float(place), gap.difference, half))
@@ -190,7 +186,7 @@ def _differences(protocols: Sequence[ProtocolResults], n_bits: int) -> Chart:
             x, y, spread = zip(*points, strict=True)
             series.append(Series(title_of(method), x, y, spread, emphasized=method == "starridge"))
     names = tuple(protocol.dataset for protocol in here)
-    zero, ticks = title_of(CLAIMED_ENTRY), tuple(map(float, range(len(here))))
+    zero, ticks = title_of(STAR_PAPER), tuple(map(float, range(len(here))))
     title = f"{n_bits} bits: P@10 minus that of {zero}"
     return Chart(title, "data set", "difference in P@10", tuple(series), ticks, tick_names=names, zero=zero)
 
@@ -198,7 +194,7 @@ def _differences(protocols: Sequence[ProtocolResults], n_bits: int) -> Chart:
 def _transduction(results: Results) -> list[str]:
     parts, lengths = [], set()
     for protocol in results.of_task("transductive"):
-        star, after = CLAIMED_ENTRY, f"{CLAIMED_ENTRY}-transductive"
+        star, after = STAR_PAPER, f"{STAR_PAPER}-transductive"
         n_bits = max(protocol.lengths, key=lambda n: (len(protocol.values(after, n, "accuracy")), n), default=0)
         for decoding, (metric_before, metric_after) in DECODINGS.items():
             gap = paired(protocol.values(after, n_bits, metric_after), protocol.values(star, n_bits, metric_before))
@@ -222,28 +218,6 @@ def _claims_line(verdicts: Sequence[Verdict]) -> str:
         f"{n_refuted} fail on at least one, and {len(CLAIMS) - n_holding - n_refuted} are not clear on some. PASCAL07 "
         "does not count here, because the paper's rows of it were never published."
     )
-
-
-def claims_in_short(verdicts: Sequence[Verdict]) -> Section:
-    """Return one row per claim: on which data sets it holds, and why."""
-    rows = []
-    for claim in CLAIMS:
-        own = [verdict for verdict in verdicts if verdict.claim == claim.text]
-        groups = ((word, [v.dataset for v in own if v.word == word and v.dataset]) for word in _WORDS)
-        verdict = "; ".join(f"{word}: {listed(datasets)}" for word, datasets in groups if datasets)
-        rows.append((claim.text, verdict or "not measured", claim.cause))
-    columns = ("claim", "verdict", "cause")
-    table = Table(
-        "The paper's claims about *SHL are judged on its own settings", columns, tuple(rows), n_text_columns=3
-    )
-    note = (
-        '"Holds" means that every run, length and method that the claim is about is there; "so far", that the finished '
-        'ones agree; "not clear", that a paired 95% interval includes zero. Claims that name no length are judged at '
-        'the longest; "strong at short lengths" is judged as "best" is, at 5 and 10 bits; s is the number of items '
-        "retrieved. KSH and BRE learn from 1,000 labels, as their authors recommend; to be called best, *SHL must also "
-        "be ahead of KSH with all labels. The digits are not in the paper; of PASCAL07 the paper had other rows."
-    )
-    return Section("The claims of the paper", "claims", [table, Text((note,))])
 
 
 def extent_section(results: Results, pages: Sequence[tuple[str, str]]) -> Section:

@@ -13,7 +13,8 @@ from ..data import datasets
 from ..data.datasets.store import Dataset
 from ..evaluation.reports.document import Pictures, Section, Table, Text, listed
 from ..exceptions import RecordFormatError
-from .figures import extent_of
+from .extent import extent_of
+from .figures import FIGURES
 from .lineup import LINEUP, title_of
 from .protocols import Protocol
 from .records import Record, RecordFolder, RunKey
@@ -22,7 +23,6 @@ from .results import ProtocolResults
 N_RETRIEVED = 15
 # The class of the query in the paper's figure; other data sets show their second class too.
 QUERY_CLASS = 1
-PAPERS_LENGTH = 45
 _QUERIES_AT_ONCE = 256
 _DATA_SETS_WITH_PICTURES = ("cifar10", "digits")
 QUERY_RULE = (
@@ -44,7 +44,7 @@ def pictures_section(folder: RecordFolder | None, protocol: ProtocolResults) -> 
     """
     if protocol.dataset not in _DATA_SETS_WITH_PICTURES or protocol.base is None or not protocol.lengths:
         return None
-    n_bits = PAPERS_LENGTH if PAPERS_LENGTH in protocol.lengths else protocol.lengths[-1]
+    n_bits = length if (length := pictured_length()) in protocol.lengths else protocol.lengths[-1]
     section = Section(f"{protocol.dataset}: pictures retrieved at {n_bits} bits", f"pictures-{protocol.name}")
     keys = {run.method: run.key for run in protocol.runs if (run.run, run.n_bits) == (0, n_bits)}
     records = _records(folder, [keys[method] for method in protocol.methods if method in keys])
@@ -74,6 +74,11 @@ def pictures_section(folder: RecordFolder | None, protocol: ProtocolResults) -> 
         _means_table(records, hits, place),
     ]
     return section
+
+
+def pictured_length() -> int:
+    """Return the length of the codes whose pictures the paper prints."""
+    return max(FIGURES["pictures"].bits or ())
 
 
 def typical_query(hits: np.ndarray) -> int:

@@ -107,7 +107,7 @@ def make_plan(
 
     Examples
     --------
-    >>> from starshl.paper import figure, make_plan
+    >>> from starshl.reproduction import figure, make_plan
     >>> plan = make_plan([figure("digits")], bits=[8], methods=["lsh", "float"], n_runs=1)
     >>> [planned.title for planned in plan.runs]
     ['LSH, 8 bits, retrieval-digits run 0', 'float search, retrieval-digits run 0']

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from .._common.words import counted
 from ..evaluation.reports.document import Block, Drawing, Runs, Section, Table, Text, listed, table_of_means
 from .claims import ABOUT_PICTURES, CLAIMS, Verdict
+from .extent import UNPUBLISHED_DATA_NOTE, unpublished
 from .figures import FIGURES, Figure
+from .findings import BALANCED, MAJORITY, RANDOM, rows_without_learning
 from .lineup import title_of
-from .notes import UNPUBLISHED_DATA_NOTE, unpublished
-from .pictures import N_RETRIEVED, PAPERS_LENGTH, QUERY_CLASS, QUERY_RULE
+from .pictures import N_RETRIEVED, QUERY_CLASS, QUERY_RULE, pictured_length
 from .results import CLASS_MEAN, ProtocolResults, Results
-from .retrieval import BALANCED, MAJORITY, RANDOM, rows_without_learning
 
 SHOWN = (
     *("starshl-paper", "ksh", "bre", "1-agh", "2-agh", "sph", "lsh"),
@@ -140,14 +140,14 @@ def _measured(protocol: ProtocolResults, caption: str, columns: Sequence[tuple[s
 
 def _class_table(protocol: ProtocolResults) -> Table | None:
     """Return P@15 over all queries of the class that the paper's picture shows."""
-    if PAPERS_LENGTH not in protocol.lengths:
+    n_bits = pictured_length()
+    if n_bits not in protocol.lengths:
         return None
     cells: dict[str, Sequence[Runs]] = {
-        title_of(method): [protocol.values_of_class(method, PAPERS_LENGTH, N_RETRIEVED, QUERY_CLASS)]
-        for method in SHOWN
+        title_of(method): [protocol.values_of_class(method, n_bits, N_RETRIEVED, QUERY_CLASS)] for method in SHOWN
     }
     caption = f"Share of the query's class among {N_RETRIEVED} retrieved, mean over all queries of the class automobile"
-    columns = ("method", f"P@{N_RETRIEVED}, {PAPERS_LENGTH} bits")
+    columns = ("method", f"P@{N_RETRIEVED}, {n_bits} bits")
     table = table_of_means(caption, columns, cells, skip=(title_of("float"),))
     return _without_empty(table)
 

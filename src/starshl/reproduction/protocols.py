@@ -9,7 +9,6 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 
@@ -20,6 +19,17 @@ from .records import check_file_stem
 from .splits import Rows, Split, draw_rows
 
 TASKS = ("retrieval", "transductive", "labels", "unsupervised")
+# The paper prints no table of code lengths; these are our reading of the ticks of its plots.
+_RETRIEVAL_BITS = tuple(range(5, 50, 5))
+_TRANSDUCTIVE_BITS = tuple(range(4, 16))
+_FEW_LABELS = (1, 5, 20, 100)
+_SEMI_SUPERVISED = {
+    "digits": (1_300, 497),
+    "pendigits": (3_000, 2_000),
+    "usps": (3_000, 2_000),
+    "mnist": (3_000, 2_000),
+    "agnews": (3_000, 2_000),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +44,7 @@ class Protocol:
         How many rows train, query and carry labels, and how they are drawn.
     n_runs : int
     scaling : str
-        See :func:`starshl.evaluation.split_data`.
+        See :func:`starshl.reproduction.split_data`.
     bits : tuple of int
         Code lengths at which methods are compared.
     about : str
@@ -80,37 +90,64 @@ class Protocol:
         return replace(self, name=name, rows=rows, n_runs=n_runs, digests=())
 
 
-def protocol(name: str, known: Mapping[str, Protocol] | None = None) -> Protocol:
+def protocol(name: str) -> Protocol:
     """Return a protocol by name; the error for an unknown name lists the closest ones.
-
-    Parameters
-    ----------
-    name : str
-    known : mapping of names to protocols, default=PROTOCOLS
 
     Examples
     --------
     >>> protocol("labels-digits-5").rows.n_train
     1300
     """
-    known = PROTOCOLS if known is None else known
-    if name in known:
-        return known[name]
-    close = difflib.get_close_matches(str(name).lower(), known, n=3, cutoff=0.4)
-    advice = f"The closest are {', '.join(map(repr, close))}." if close else f"Known are {', '.join(known)}."
+    if name in PROTOCOLS:
+        return PROTOCOLS[name]
+    close = difflib.get_close_matches(str(name).lower(), PROTOCOLS, n=3, cutoff=0.4)
+    advice = f"The closest are {', '.join(map(repr, close))}." if close else f"Known are {', '.join(PROTOCOLS)}."
     raise ValueError(f"There is no protocol {name!r}. {advice}")
 
 
-def base_protocol(name: str, known: Mapping[str, Protocol]) -> Protocol | None:
+def base_protocol(name: str) -> Protocol | None:
     """Return the protocol with this name, or the one it is a reduced form of; None if there is neither."""
-    return known.get(name) or known.get(re.sub(r"-\d+-\d+$", "", name))
+    return PROTOCOLS.get(name) or PROTOCOLS.get(re.sub(r"-\d+-\d+$", "", name))
 
 
-def frozen_protocols(protocols: Iterable[Protocol], package: str) -> dict[str, Protocol]:
-    """Return protocols by name, with the digests of their splits from ``split_digests.json`` of a package."""
-    digests = json.loads(files(package).joinpath("split_digests.json").read_text())
-    # A protocol without digests yet can be used to compute them: see scripts/freeze_splits.py.
-    return {p.name: replace(p, digests=tuple(digests.get(p.name, ()))) for p in protocols}
+def _paper_retrieval() -> list[Protocol]:
+    sizes = {
+        "pendigits": (3_000, None, "16 features, not the 256 that the paper states"),
+        "usps": (3_000, None, "gray values from -1 to 1"),
+        "mnist": (10_000, None, ""),
+        "cifar10": (10_000, None, "gray by ITU-R 601 luma; the paper does not say how"),
+        "pascal07": (3_000, 710, "the paper's 6,878 samples were never published; ten largest classes here"),
+    }
+    source = "Huang et al. 2015, supervised comparison: random split, the training rows are the database"
+    return [
+        Protocol(
+            f"paper-{dataset}",
+            dataset,
+            "retrieval",
+            Rows(n_train, n_query, every_class=True),
+            bits=_RETRIEVAL_BITS,
+            about="; ".join(filter(None, (source, remark))),
+        )
+        for dataset, (n_train, n_query, remark) in sizes.items()
+    ]
+
+
+def _paper_transductive() -> list[Protocol]:
+    source = "Huang et al. 2015, transductive study: labeled rows train, queries are the unlabeled rows"
+    sizes = {"vowel": (330, 220), "letter": (300, 200)}
+    return [
+        Protocol(
+            f"transductive-{dataset}",
+            dataset,
+            "transductive",
+            Rows(n_train, n_query),
+            n_runs=20,
+            scaling="range",
+            bits=_TRANSDUCTIVE_BITS,
+            about=f"{source}; a class may be absent from the training rows",
+        )
+        for dataset, (n_train, n_query) in sizes.items()
+    ]
 
 
 def _digits_retrieval() -> list[Protocol]:
@@ -120,20 +157,10 @@ def _digits_retrieval() -> list[Protocol]:
             "digits",
             "retrieval",
             Rows(1_000, None, every_class=True),
-            bits=tuple(range(5, 50, 5)),
+            bits=_RETRIEVAL_BITS,
             about="Random rows of scikit-learn's digits, which need no download; the training rows are the database",
         )
     ]
-
-
-_FEW_LABELS = (1, 5, 20, 100)
-_SEMI_SUPERVISED = {
-    "digits": (1_300, 497),
-    "pendigits": (3_000, 2_000),
-    "usps": (3_000, 2_000),
-    "mnist": (3_000, 2_000),
-    "agnews": (3_000, 2_000),
-}
 
 
 def _label_efficiency() -> list[Protocol]:
@@ -194,57 +221,19 @@ def _cifar10_of_the_literature() -> list[Protocol]:
     ]
 
 
-PROTOCOLS = frozen_protocols(
-    (*_digits_retrieval(), *_label_efficiency(), *_unsupervised(), *_cifar10_of_the_literature()), __package__
-)
-
-# The protocols of the paper's experiments, and all protocols that its reproduction uses.
-
-GENERIC_PROTOCOLS = PROTOCOLS
-# The paper prints no table of code lengths; these are our reading of the ticks of its plots.
-_RETRIEVAL_BITS = tuple(range(5, 50, 5))
-_TRANSDUCTIVE_BITS = tuple(range(4, 16))
-
-
-def _paper_retrieval() -> list[Protocol]:
-    sizes = {
-        "pendigits": (3_000, None, "16 features, not the 256 that the paper states"),
-        "usps": (3_000, None, "gray values from -1 to 1"),
-        "mnist": (10_000, None, ""),
-        "cifar10": (10_000, None, "gray by ITU-R 601 luma; the paper does not say how"),
-        "pascal07": (3_000, 710, "the paper's 6,878 samples were never published; ten largest classes here"),
-    }
-    source = "Huang et al. 2015, supervised comparison: random split, the training rows are the database"
-    return [
-        Protocol(
-            f"paper-{dataset}",
-            dataset,
-            "retrieval",
-            Rows(n_train, n_query, every_class=True),
-            bits=_RETRIEVAL_BITS,
-            about="; ".join(filter(None, (source, remark))),
-        )
-        for dataset, (n_train, n_query, remark) in sizes.items()
-    ]
+def _frozen_protocols() -> dict[str, Protocol]:
+    """Return all protocols by name, those of the paper first, with the digests of their splits."""
+    digests = json.loads(files(__package__).joinpath("split_digests.json").read_text())
+    protocols = (
+        *_paper_retrieval(),
+        *_paper_transductive(),
+        *_digits_retrieval(),
+        *_label_efficiency(),
+        *_unsupervised(),
+        *_cifar10_of_the_literature(),
+    )
+    # A protocol without digests yet can be used to compute them: see scripts/freeze_splits.py.
+    return {p.name: replace(p, digests=tuple(digests.get(p.name, ()))) for p in protocols}
 
 
-def _paper_transductive() -> list[Protocol]:
-    source = "Huang et al. 2015, transductive study: labeled rows train, queries are the unlabeled rows"
-    sizes = {"vowel": (330, 220), "letter": (300, 200)}
-    return [
-        Protocol(
-            f"transductive-{dataset}",
-            dataset,
-            "transductive",
-            Rows(n_train, n_query),
-            n_runs=20,
-            scaling="range",
-            bits=_TRANSDUCTIVE_BITS,
-            about=f"{source}; a class may be absent from the training rows",
-        )
-        for dataset, (n_train, n_query) in sizes.items()
-    ]
-
-
-PAPER_PROTOCOLS = frozen_protocols((*_paper_retrieval(), *_paper_transductive()), __package__)
-ALL_PROTOCOLS: dict[str, Protocol] = PAPER_PROTOCOLS | GENERIC_PROTOCOLS
+PROTOCOLS = _frozen_protocols()

@@ -79,7 +79,7 @@ class RunKey:
         return json.dumps({name: getattr(self, name) for name in _KEY_FIELDS}, sort_keys=True)
 
     @property
-    def place(self) -> tuple[str, str, int | None, int]:
+    def cell(self) -> tuple[str, str, int | None, int]:
         """Protocol, method, bits and run: the cell of a table that this run fills, whatever its settings."""
         return self.protocol, self.method, self.n_bits, self.run
 
@@ -129,7 +129,7 @@ class Record:
         UTC time.
     arrays : dict of arrays
         "database" and "query" are packed codes, "y_database" and "y_query" classes; predictions are named
-        in :mod:`starshl.evaluation.runner`.
+        in :mod:`starshl.reproduction.runner`.
     """
 
     key: RunKey

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from ..evaluation.reports.statistics import summarize
 from ..exceptions import RecordFormatError
+from .lineup import LINEUP
 from .protocols import PROTOCOLS, Protocol, base_protocol
 from .records import Record, RecordFolder, RunKey, read_record
 from .summaries import RunSummary, SummaryFolder, summarize_record
@@ -61,9 +62,9 @@ class Failure:
 class ProtocolResults:
     """All finished runs of one protocol.
 
-    ``base`` is the named protocol, of which this one may be a reduced form; None if it is neither. ``order`` lists
-    methods in the order of tables. ``failed`` holds the methods that have a failed run. ``random_precision`` and
-    ``majority_accuracy`` have, by run, what a random order of the database and the largest class would score.
+    ``base`` is the named protocol, of which this one may be a reduced form; None if it is neither. ``failed`` holds the
+    methods that have a failed run. ``random_precision`` and ``majority_accuracy`` have, by run, what a random order of
+    the database and the largest class would score.
     """
 
     name: str
@@ -73,7 +74,6 @@ class ProtocolResults:
     n_query: int
     n_classes: int
     smallest_class: int
-    order: Sequence[str] = ()
     runs: list[MethodRun] = field(default_factory=list)
     failed: set[str] = field(default_factory=set)
     random_precision: dict[int, float] = field(default_factory=dict)
@@ -90,8 +90,8 @@ class ProtocolResults:
 
     @property
     def methods(self) -> list[str]:
-        """Methods that have runs, in the order of tables, others last."""
-        place = {method: number for number, method in enumerate(self.order)}
+        """Methods that have runs, in the order of the line-up, others last."""
+        place = {method: number for number, method in enumerate(LINEUP)}
         return sorted({run.method for run in self.runs}, key=lambda method: (place.get(method, len(place)), method))
 
     @property
@@ -155,8 +155,6 @@ def read_results(
     folder: RecordFolder | None,
     summaries: SummaryFolder,
     *,
-    protocols: Mapping[str, Protocol] = PROTOCOLS,
-    order: Sequence[str] = (),
     n_jobs: int | None = None,
     report: Callable[[int, int], None] = lambda done, total: None,
 ) -> Results:
@@ -170,10 +168,6 @@ def read_results(
     folder : RecordFolder or None
     summaries : SummaryFolder
         Summaries of records that had none are added if the folder can be written to.
-    protocols : mapping of names to protocols
-        The named protocols; their order is the order of the results.
-    order : sequence of str
-        Keys of methods in the order of tables.
     n_jobs : int, default=None
         Threads for scoring.
     report : callable, default does nothing
@@ -184,11 +178,11 @@ def read_results(
         _summarize_new(folder, summaries, results, n_jobs, report)
     latest: dict[tuple[str, str, int | None, int], RunSummary] = {}
     for summary in summaries:
-        known = latest.get(summary.key.place)
+        known = latest.get(summary.key.cell)
         results.n_replaced += known is not None
         if known is None or summary.record.finished >= known.record.finished:
-            latest[summary.key.place] = summary
-    results.protocols = _by_protocol(latest.values(), protocols, order)
+            latest[summary.key.cell] = summary
+    results.protocols = _by_protocol(latest.values())
     for summary in latest.values():
         _note_circumstances(results, summary.record)
     for protocol in results.protocols:
@@ -218,9 +212,8 @@ def _summarize_new(
         report(done, len(paths))
 
 
-def _by_protocol(
-    summaries: Iterable[RunSummary], protocols: Mapping[str, Protocol], order: Sequence[str]
-) -> list[ProtocolResults]:
+def _by_protocol(summaries: Iterable[RunSummary]) -> list[ProtocolResults]:
+    """Gather the runs of each protocol, in the order of the named protocols."""
     by_name: dict[str, ProtocolResults] = {}
     for summary in summaries:
         key, rows = summary.key, summary.rows
@@ -230,12 +223,11 @@ def _by_protocol(
             by_name[key.protocol] = ProtocolResults(
                 key.protocol,
                 summary.record.dataset,
-                base_protocol(key.protocol, protocols),
+                base_protocol(key.protocol),
                 n_train=int(rows["train"]),
                 n_query=int(rows["query"]),
                 n_classes=int(rows["classes"]),
                 smallest_class=int(rows["smallest_class"]),
-                order=order,
             )
         values = {name: value for name, value in _values(summary) if value is not None}
         curve, by_class = summary.scores.get("curve"), summary.scores.get("precision_by_class", {})
@@ -244,7 +236,7 @@ def _by_protocol(
         for name in ("random_precision", "majority_accuracy"):
             if name in rows:
                 getattr(by_name[key.protocol], name)[key.run] = rows[name]
-    place = {name: number for number, name in enumerate(protocols)}
+    place = {name: number for number, name in enumerate(PROTOCOLS)}
     return sorted(by_name.values(), key=lambda p: (place.get(p.base.name, -1) if p.base else -1, p.reduced, p.name))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 import numpy as np
@@ -17,51 +17,54 @@ from ..evaluation.reports.document import (
     Table,
     Text,
     difference,
-    digits_apart,
     interval,
     line_over,
     listed,
     plus_minus,
-    signed,
     table_of_means,
 )
-from ..evaluation.reports.statistics import Paired, means_of, paired, require_paired, shared_runs, summarize
+from ..evaluation.reports.statistics import paired, shared_runs, summarize
+from .extent import introduction, section_title
+from .findings import (
+    BALANCED,
+    describe_class_sizes,
+    describe_ranking,
+    format_labels_used,
+    ranking_of,
+    warn_of_few_runs,
+)
 from .lineup import hashers_among, is_star, title_of
-from .notes import introduction, section_title
-from .results import CLASS_MEAN, ProtocolResults
+from .results import ProtocolResults
 from .scores import LIST_LENGTHS
 
-# What the sizes of classes alone score, wherever some classes are much larger than others.
-
-BALANCED = "accuracy, balanced"
-RANDOM, MAJORITY = "random order", "largest class"
-
-
-def rows_without_learning(protocol: ProtocolResults, metrics: Sequence[str]) -> dict[str, list[Runs]]:
-    """Return what a random order of the database scores, and what naming or retrieving only the largest class does."""
-    even = dict.fromkeys(protocol.majority_accuracy, 1 / protocol.n_classes)
-    chance, always = protocol.random_precision, protocol.majority_accuracy
-    random = {"P@10": chance, "P@50": chance, CLASS_MEAN: even}
-    largest = {"P@10": always, "P@50": always, CLASS_MEAN: even, "accuracy": always, BALANCED: even}
-    return {name: [own.get(metric, {}) for metric in metrics] for name, own in ((RANDOM, random), (MAJORITY, largest))}
-
-
-def told_if_unequal(protocol: ProtocolResults) -> list[str]:
-    """Say in one sentence what needs no learning; nothing where classes are equally large."""
-    chance, largest = (summarize(own.values()) for own in (protocol.random_precision, protocol.majority_accuracy))
-    if not protocol.unequal or chance is None or largest is None:
-        return []
-    return [
-        f"Classes are unequal: a random order of the database has a P@10 of {chance.mean:.3f}, and naming the "
-        f"largest class an accuracy of {largest.mean:.3f} (balanced: {1 / protocol.n_classes:.3f})."
-    ]
-
-
-# Say in plain words who wins, by how much, and where *SHL does not win.
-
+# The points of a method's line: x, and run -> value.
+Points: TypeAlias = Callable[[str], Iterable[tuple[float, Runs]]]
 STAR_KEYS = ("starshl-paper", "starshl")
+_OURS = (*STAR_KEYS, "starridge")
+SELF_CODED = "P@10, self-coded"
 _LENGTHS_OF_THE_PAPERS_CURVES = (45, 15)
-_WARN_BELOW_RUNS = 5
+_DETAILS = (
+    *(("labels used", 0), ("P@10", 3), (SELF_CODED, 3)),
+    *(("P@50", 3), ("mAP", 3), ("PR area", 3), ("P(r<=2)", 3), ("empty balls", 2)),
+    *(("accuracy", 3), (BALANCED, 3), ("distinct codes", 0), ("fit s", 1), ("encode s", 2), ("peak MB", 0)),
+)
+_METRICS_WITH_DEVIATION = ("P@10", SELF_CODED, "P@50", "mAP", "PR area", "P(r<=2)")
+
+
+def retrieval_section(protocol: ProtocolResults) -> Section:
+    """Return everything about one retrieval protocol."""
+    blocks: list[Block | None] = [
+        introduction(protocol),
+        Text(tuple(retrieval_findings(protocol))),
+        _precision_over_bits(protocol),
+    ]
+    for n_bits in shown_lengths(protocol):
+        blocks += [_precision_over_list(protocol, n_bits), _precision_over_recall(protocol, n_bits)]
+    blocks.append(_precision_table(protocol))
+    for n_bits in shown_lengths(protocol):
+        blocks += [_details_table(protocol, n_bits), _list_table(protocol, n_bits)]
+        blocks += [_paired_table(protocol, star, n_bits) for star in _OURS if star in protocol.methods]
+    return Section(section_title(protocol), protocol.name, [block for block in blocks if block is not None])
 
 
 def shown_lengths(protocol: ProtocolResults) -> list[int]:
@@ -74,93 +77,12 @@ def retrieval_findings(protocol: ProtocolResults) -> list[str]:
     sentences = []
     for n_bits in shown_lengths(protocol):
         values = _hashers_at(protocol, n_bits)
-        sentences += contest(f"At {n_bits} bits", "P@10", values)
+        sentences += describe_ranking(f"At {n_bits} bits", "P@10", values)
         absent = [star for star in map(title_of, STAR_KEYS) if not values.get(star)]
         sentences += [f"At {n_bits} bits {' and '.join(absent)} was not run."] if absent else []
     sentences += _lengths_lost(protocol)
     sentences += _yardsticks(protocol)
-    return sentences + few_runs(protocol.n_runs)
-
-
-def few_runs(n_runs: int) -> list[str]:
-    """Warn about figures from few runs."""
-    if n_runs >= _WARN_BELOW_RUNS:
-        return []
-    if n_runs == 1:
-        return ["ONE RUN ONLY: how much figures change from run to run is not known yet, so this is not a ranking."]
-    return [f"{n_runs} runs support no strong claim: read differences of a few thousandths as ties."]
-
-
-def contest(where: str, metric: str, values: Mapping[str, Mapping[int, float]]) -> list[str]:
-    """Say who is best, ahead of whom, and how far each row of *SHL is behind; ``values`` maps title to run -> value.
-
-    Only runs that all rows have are counted. Rows of *SHL compete with the others, not with each other.
-
-    Examples
-    --------
-    >>> contest("At 8 bits", "P@10", {"LSH": {0: 0.5}, "*SHL": {0: 0.4}})
-    ['At 8 bits LSH is best with P@10 0.500, 0.100 ahead of *SHL (one run, no interval).',
-     'At 8 bits *SHL does not win: place 2 of 2, 0.100 behind LSH (one run, no interval).']
-    """
-    common = shared_runs(values)
-    rivals = [name for name in common if not is_star(name)]
-    if len(common) < 2 or not rivals:
-        return []
-    ranking = _ranking(common)
-    if not ranking:
-        return [f"{where} all methods have no run in common, so none is called best."]
-    best = ranking[0]
-    second = next(name for name in ranking[1:] if not is_star(best) or not is_star(name))
-    all_means = means_of(common)
-    means = [all_means[name] for name in (best, second)]
-    gap = describe_gap(common[best], common[second], second)
-    sentences = [f"{where} {best} is best with {metric} {means[0]:.{digits_apart(*means)}f}, {gap}."]
-    rivals = [name for name in ranking if name in rivals]
-    alone = ", other rows of *SHL not counted" if len(ranking) - len(rivals) > 1 else ""
-    for star in filter(is_star, ranking):
-        above = rivals[: sum(ranking.index(rival) < ranking.index(star) for rival in rivals)]
-        if above:
-            gap = describe_gap(common[star], common[above[0]], above[0])
-            place = f"place {len(above) + 1} of {len(rivals) + 1}" + alone
-            sentences.append(f"{where} {star} does not win: {place}, {gap}.")
-    return sentences
-
-
-def describe_gap(first: Mapping[int, float], second: Mapping[int, float], name: str) -> str:
-    """Write how far the first is ahead of, or behind, the second, which is called ``name``, and how sure that is."""
-    gap = require_paired(first, second)
-    if not any(gap.differences):
-        return f"equal to {name} in {'the only run' if gap.n == 1 else f'all {gap.n} runs'}"
-    size = signed(gap.difference).lstrip("+-")
-    return f"{size} {'ahead of' if gap.difference >= 0 else 'behind'} {name} ({_with_interval(gap)})"
-
-
-def _ranking(common: Mapping[str, Mapping[int, float]]) -> list[str]:
-    """Return names by their mean over the same runs, best first; nothing if there is no such run."""
-    means = means_of(common)
-    return sorted(means, key=lambda name: -means[name])
-
-
-def _with_interval(gap: Paired) -> str:
-    if gap.n == 1:
-        return "one run, no interval"
-    if gap.low is None:
-        return f"{gap.n} paired runs, too few for an interval: {listed(map(signed, gap.differences))}"
-    verdict = "clear" if gap.clear else "not clear"
-    return f"95% interval {interval(gap)} over {gap.n} paired runs, {verdict}"
-
-
-def transduction_findings(
-    n_bits: int, before: Mapping[int, float], after: Mapping[int, float], decoding: str, setting: str
-) -> list[str]:
-    """Say what transduction gains if both modes are decoded the same way, from run -> accuracy of each."""
-    gain = paired(after, before)
-    if gain is None:
-        return []
-    return [
-        f"At {n_bits} bits with {setting}, both decoded by {decoding} distance, transduction changes the accuracy by "
-        f"{difference(gain)} ({_with_interval(gain)})."
-    ]
+    return sentences + warn_of_few_runs(protocol.n_runs)
 
 
 def _hashers_at(protocol: ProtocolResults, n_bits: int) -> dict[str, dict[int, float]]:
@@ -168,7 +90,7 @@ def _hashers_at(protocol: ProtocolResults, n_bits: int) -> dict[str, dict[int, f
 
 
 def _lengths_lost(protocol: ProtocolResults) -> list[str]:
-    rankings = [(n_bits, _ranking(shared_runs(_hashers_at(protocol, n_bits)))) for n_bits in protocol.lengths]
+    rankings = [(n_bits, ranking_of(shared_runs(_hashers_at(protocol, n_bits)))) for n_bits in protocol.lengths]
     winners = {
         n_bits: methods[0] for n_bits, methods in rankings if {is_star(name) for name in methods} == {True, False}
     }
@@ -191,62 +113,7 @@ def _yardsticks(protocol: ProtocolResults) -> list[str]:
         sentences.append(f"A plain one-vs-one SVC has an accuracy of {svc.mean:.3f} on the queries.")
     if rows is not None:
         sentences.append(f"Euclidean search of the rows themselves has a P@10 of {rows.mean:.3f}.")
-    return sentences + told_if_unequal(protocol)
-
-
-# The points of a method's line: x, and run -> value.
-Points: TypeAlias = Callable[[str], Iterable[tuple[float, Runs]]]
-_OURS = (*STAR_KEYS, "starridge")
-SELF_CODED = "P@10, self-coded"
-_DETAILS = (
-    *(("labels used", 0), ("P@10", 3), (SELF_CODED, 3)),
-    *(("P@50", 3), ("mAP", 3), ("PR area", 3), ("P(r<=2)", 3), ("empty balls", 2)),
-    *(("accuracy", 3), (BALANCED, 3), ("distinct codes", 0), ("fit s", 1), ("encode s", 2), ("peak MB", 0)),
-)
-_METRICS_WITH_DEVIATION = ("P@10", SELF_CODED, "P@50", "mAP", "PR area", "P(r<=2)")
-
-
-def reading_notes() -> Section:
-    """Return the notes that apply to the tables of all retrieval sections."""
-    lines = (
-        "Labels used: how many labels a method learned from. KSH and BRE sample 1,000 labeled rows by default, as "
-        "their authors recommend; every training row is labeled in these protocols. Where there are no more rows than "
-        "that, as with the digits, KSH and KSH with all labels differ by their seeds only.",
-        "P@10, self-coded: a method that gives labeled items the codeword of their label has a second figure, for the "
-        "same items coded from their vectors alone. They are rows of the fit; new items may lose more.",
-        "Empty balls: share of queries with no item within radius 2; they count as precision 0.",
-        "PR area: the area under precision over recall as a step function, with one step per radius: each gain in "
-        "recall, the one from 0 to radius 0 included, counts with the precision reached there.",
-        "Fit or search s: seconds to fit, without compiling; for float search, seconds of the whole search. "
-        "Encode or predict s: seconds to encode the queries; for the SVC, which has no codes, to predict them.",
-        "Code lengths of 5, 10, ..., 45 bits are our reading of the paper's plots; it lists no lengths.",
-        "On pixels of USPS, MNIST, CIFAR-10 and PASCAL07 five of the paper's nine Gaussian kernels are nearly the "
-        "identity matrix, on those of the smaller digits three: their bandwidths are far below the distances between "
-        "pictures.",
-    )
-    return Section("How to read the retrieval tables", "reading", [Text(lines)])
-
-
-def labels_used(protocol: ProtocolResults, method: str, n_bits: int | None) -> str:
-    """Write how many labels a method learned from: a number, or a range if runs differ; "-" if it is not known."""
-    numbers = sorted({int(number) for number in protocol.values(method, n_bits, "labels used").values()})
-    return " to ".join(f"{number:,}" for number in dict.fromkeys([numbers[0], numbers[-1]])) if numbers else "-"
-
-
-def retrieval_section(protocol: ProtocolResults) -> Section:
-    """Return everything about one retrieval protocol."""
-    blocks: list[Block | None] = [
-        introduction(protocol),
-        Text(tuple(retrieval_findings(protocol))),
-        _precision_over_bits(protocol),
-    ]
-    for n_bits in shown_lengths(protocol):
-        blocks += [_precision_over_list(protocol, n_bits), _precision_over_recall(protocol, n_bits)]
-    blocks.append(_precision_table(protocol))
-    for n_bits in shown_lengths(protocol):
-        blocks += [_details_table(protocol, n_bits), _list_table(protocol, n_bits)]
-        blocks += [_paired_table(protocol, star, n_bits) for star in _OURS if star in protocol.methods]
-    return Section(section_title(protocol), protocol.name, [block for block in blocks if block is not None])
+    return sentences + describe_class_sizes(protocol)
 
 
 def _series(protocol: ProtocolResults, points: Points) -> tuple[Series, ...]:
@@ -297,7 +164,7 @@ def _precision_table(protocol: ProtocolResults) -> Table:
         row = [protocol.values(method, n_bits, "P@10") for n_bits in protocol.lengths]
         if any(row):
             cells[title_of(method)] = row
-            notes[title_of(method)] = labels_used(protocol, method, protocol.lengths[-1])
+            notes[title_of(method)] = format_labels_used(protocol, method, protocol.lengths[-1])
     columns = ("method", "labels used", *(f"{n_bits} bits" for n_bits in protocol.lengths))
     caption = "P@10, mean and deviation over runs; best code in bold"
     return table_of_means(caption, columns, cells, skip=(title_of("float"),), notes=notes)
@@ -350,3 +217,24 @@ def _paired_table(protocol: ProtocolResults, star: str, n_bits: int) -> Table | 
         return None
     caption = f"Paired differences in P@10 at {n_bits} bits, {title_of(star)} minus each other row, on the same runs"
     return Table(caption, ("difference", "mean", "95% interval", "runs won"), tuple(rows))
+
+
+def reading_notes() -> Section:
+    """Return the notes that apply to the tables of all retrieval sections."""
+    lines = (
+        "Labels used: how many labels a method learned from. KSH and BRE sample 1,000 labeled rows by default, as "
+        "their authors recommend; every training row is labeled in these protocols. Where there are no more rows than "
+        "that, as with the digits, KSH and KSH with all labels differ by their seeds only.",
+        "P@10, self-coded: a method that gives labeled items the codeword of their label has a second figure, for the "
+        "same items coded from their vectors alone. They are rows of the fit; new items may lose more.",
+        "Empty balls: share of queries with no item within radius 2; they count as precision 0.",
+        "PR area: the area under precision over recall as a step function, with one step per radius: each gain in "
+        "recall, the one from 0 to radius 0 included, counts with the precision reached there.",
+        "Fit or search s: seconds to fit, without compiling; for float search, seconds of the whole search. "
+        "Encode or predict s: seconds to encode the queries; for the SVC, which has no codes, to predict them.",
+        "Code lengths of 5, 10, ..., 45 bits are our reading of the paper's plots; it lists no lengths.",
+        "On pixels of USPS, MNIST, CIFAR-10 and PASCAL07 five of the paper's nine Gaussian kernels are nearly the "
+        "identity matrix, on those of the smaller digits three: their bandwidths are far below the distances between "
+        "pictures.",
+    )
+    return Section("How to read the retrieval tables", "reading", [Text(lines)])

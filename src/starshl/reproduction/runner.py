@@ -21,7 +21,6 @@ Arrays of a record, where the method can give them:
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 import warnings
@@ -31,12 +30,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numba.core.event import install_timer
 
+from .._common.platform import machine, peak_memory
 from .._common.shared_work import seconds_saved, shared
 from .._common.threads import run_all, single_threaded_blas, tiles
 from .._common.validation import check_choice, check_integer
@@ -47,119 +46,22 @@ from ..hashers.fitting import codes_of_training_rows
 from .records import Record, RunKey
 from .splits import Split, SplitData
 
-# The codes under which rows are stored as items, with the labels that are known and without them.
-
-
-def database_codes(fitted: Any, data: SplitData, fit_on: str) -> BinaryCodes:
-    """Return the codes of the database, whose rows may be the first ones of the fit."""
-    if data.X_database is not data.X_train or fit_on == "labeled":
-        return fitted.encode_database(data.X_database, data.y_database_known)
-    return codes_of_training_rows(fitted, data.X_database, data.y_database_known)[np.arange(len(data.X_train))]
-
-
-# Measure time and peak memory of a run, and describe versions and the kind of machine, without its name.
-
-_STATUS, _CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-
-
-@dataclass(slots=True)
-class Stopwatch:
-    """Wall seconds by stage, as if each run were alone: what it shares with others counts in full.
-
-    Compiling loops happens once per machine and is counted separately, as "compile".
-    """
-
-    seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Measure the block."""
-        compiling: list[float] = []
-        start = time.perf_counter() + seconds_saved()
-        try:
-            with install_timer("numba:compile", compiling.append):
-                yield
-        finally:
-            self.seconds[name] = max(0.0, time.perf_counter() - start + seconds_saved() - sum(compiling))
-            if compiling:
-                self.seconds["compile"] = self.seconds.get("compile", 0.0) + sum(compiling)
-
-
-@dataclass(slots=True)
-class PeakMemory:
-    """``peak_bytes`` is the most memory that was resident, None if the system does not report it."""
-
-    peak_bytes: int | None = None
-
-
-@contextmanager
-def peak_memory() -> Iterator[PeakMemory]:
-    """Measure the peak resident memory of this process within the block.
-
-    Linux can reset its high-water mark. Elsewhere nothing is reported: the only figure available is the peak since
-    the process started, which says nothing about this block.
-    """
-    memory = PeakMemory()
-    can_tell = _reset_high_water_mark()
-    try:
-        yield memory
-    finally:
-        if can_tell:
-            memory.peak_bytes = _high_water_mark()
-
-
-def _reset_high_water_mark() -> bool:
-    try:
-        _CLEAR_REFS.write_text("5")
-        return _high_water_mark() is not None
-    except OSError:
-        return False
-
-
-def _high_water_mark() -> int | None:
-    for line in _STATUS.read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return None
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of Python, this package and the libraries that decide its numbers."""
-    libraries = ("numpy", "scipy", "scikit-learn", "numba")
-    return {
-        "python": platform.python_version(),
-        "starshl": __version__,
-        **{name: version(name) for name in libraries},
-    }
-
-
-def machine() -> dict[str, str | int | None]:
-    """Return the kind of machine: system, processor, cores and memory."""
-    return {
-        "system": f"{platform.system()} {platform.machine()}",
-        "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "memory_bytes": _total_memory(),
-    }
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(named, platform.processor() or "unknown")
-
-
-def _total_memory() -> int | None:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
-
-
+# Called with the name of a stage, measures the block.
+Stage: TypeAlias = Callable[[str], AbstractContextManager[None]]
 Made = TypeVar("Made")
+TRAINING_ROWS = ("train", "labeled", "train+query")
+_QUERIES_PER_TILE = 256
+_PARAMETERS_IN_KEY = ("n_bits", "random_state")
+
+
+class HasherLike(Protocol):
+    """What :func:`run` asks of a method."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray | None, /) -> object: ...
+
+    def encode(self, X: np.ndarray, /) -> BinaryCodes: ...
+
+    def encode_database(self, X: np.ndarray, y: np.ndarray | None, /) -> BinaryCodes: ...
 
 
 class Classifier(Protocol):
@@ -170,46 +72,8 @@ class Classifier(Protocol):
     def predict(self, X: np.ndarray, /) -> np.ndarray: ...
 
 
-class Encoder(Protocol):
-    """What :func:`run` asks of a method."""
-
-    def fit(self, X: np.ndarray, y: np.ndarray | None, /) -> object: ...
-
-    def encode(self, X: np.ndarray, /) -> BinaryCodes: ...
-
-    def encode_database(self, X: np.ndarray, y: np.ndarray | None, /) -> BinaryCodes: ...
-
-
-# Called with the name of a stage, measures the block.
-Stage: TypeAlias = Callable[[str], AbstractContextManager[None]]
-TRAINING_ROWS = ("train", "labeled", "train+query")
-_QUERIES_PER_TILE = 256
-_PARAMETERS_IN_KEY = ("n_bits", "random_state")
-
-
-def planned_key(
-    split: Split,
-    scaling: str,
-    method: str,
-    n_bits: int | None = None,
-    *,
-    dtype: str = "float32",
-    fit_on: str = "train",
-    seed: int | None = None,
-    parameters: Mapping[str, Any] | None = None,
-) -> RunKey:
-    """Return the key under which a run is recorded, to check whether it has been done already.
-
-    The seed is the split's own for the method unless one is given. ``parameters`` are those of the method, see
-    :func:`parameters_of`; other parameters make another run.
-    """
-    seed = split.seed(method) if seed is None else check_integer(seed, "seed", low=0)
-    settings = {"scaling": scaling, "dtype": dtype, "fit_on": fit_on, **(parameters or {})}
-    return RunKey(split.protocol, split.run, method, n_bits, seed, split.digest, settings)
-
-
 def run(
-    make_hasher: Callable[[int, int], Encoder],
+    make_hasher: Callable[[int, int], HasherLike],
     data: SplitData,
     method: str,
     n_bits: int,
@@ -234,9 +98,9 @@ def run(
 
     Examples
     --------
-    >>> from starshl import datasets
-    >>> from starshl.baselines import LSHash
-    >>> from starshl.evaluation import protocol, run, split_data
+    >>> from starshl.data import datasets
+    >>> from starshl.hashers.baselines import LSHash
+    >>> from starshl.reproduction import protocol, run, split_data
     >>> digits = datasets.get("digits")
     >>> data = split_data(digits, protocol("unsupervised-digits").split(digits, 0))
     >>> record = run(lambda n_bits, seed: LSHash(n_bits, random_state=seed), data, "lsh", 16)
@@ -255,7 +119,7 @@ def run(
         with stage("fit"):
             hasher = _fitted(made, X, y)
         with stage("encode_database"):
-            database = database_codes(hasher, data, fit_on)
+            database = _database_codes(hasher, data, fit_on)
         with stage("encode_query"):
             query = hasher.encode(data.X_query)
         if database.n_bits != n_bits:
@@ -308,21 +172,25 @@ def run_float_search(data: SplitData, method: str, *, n_neighbors: int = 50, n_j
     return _recorded(work, _key_of(data, method, None, "none", 0, {"n_neighbors": n_neighbors}), data)
 
 
-def _fitted(hasher: Any, X: np.ndarray, y: np.ndarray | None) -> Any:
-    """Return the fitted hasher; one that can change its length takes over a fit of another length that is shared."""
-    if not hasattr(hasher, "with_bits"):
-        return hasher.fit(X, y)
-    arguments = (type(hasher), parameters_of(hasher), repr(hasher.random_state), X, y)
-    known = shared("fit", arguments, partial(hasher.fit, X, y))
-    return known if known.n_bits == hasher.n_bits else known.with_bits(hasher.n_bits)
+def planned_key(
+    split: Split,
+    scaling: str,
+    method: str,
+    n_bits: int | None = None,
+    *,
+    dtype: str = "float32",
+    fit_on: str = "train",
+    seed: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> RunKey:
+    """Return the key under which a run is recorded, to check whether it has been done already.
 
-
-def _made(make: Callable[[], Made]) -> Made | Exception:
-    """Return the result of a function, or why it failed."""
-    try:
-        return make()
-    except Exception as error:
-        return error
+    The seed is the split's own for the method unless one is given. ``parameters`` are those of the method, see
+    :func:`parameters_of`; other parameters make another run.
+    """
+    seed = split.seed(method) if seed is None else check_integer(seed, "seed", low=0)
+    settings = {"scaling": scaling, "dtype": dtype, "fit_on": fit_on, **(parameters or {})}
+    return RunKey(split.protocol, split.run, method, n_bits, seed, split.digest, settings)
 
 
 def _key_of(
@@ -332,6 +200,14 @@ def _key_of(
     return planned_key(
         data.split, data.scaling, method, n_bits, dtype=dtype, fit_on=fit_on, seed=seed, parameters=parameters
     )
+
+
+def parameters_of(estimator: object) -> dict[str, str]:
+    """Return all parameters of an estimator as text, defaults included, without the code length and the seed."""
+    if not hasattr(estimator, "get_params"):
+        return {}
+    parameters = estimator.get_params(deep=False)
+    return {name: repr(value) for name, value in parameters.items() if name not in _PARAMETERS_IN_KEY}
 
 
 def labels_used(fitted: object, y: np.ndarray | None) -> int:
@@ -346,6 +222,80 @@ def labels_used(fitted: object, y: np.ndarray | None) -> int:
         return int(n_labeled)
     ignores_labels = getattr(getattr(fitted, "current_facts", None), "labels", "") == "ignored"
     return 0 if ignores_labels else int((y >= 0).sum())
+
+
+def _made(make: Callable[[], Made]) -> Made | Exception:
+    """Return the result of a function, or why it failed."""
+    try:
+        return make()
+    except Exception as error:
+        return error
+
+
+def _rows_to_fit(data: SplitData, fit_on: str) -> tuple[np.ndarray, np.ndarray | None]:
+    X, y = data.X_train, data.y_train
+    if fit_on == "labeled":
+        X, y = X[data.split.labeled], y[data.split.labeled]
+    elif fit_on == "train+query":
+        X = np.concatenate([X, data.X_query])
+        y = np.concatenate([y, np.full(len(data.X_query), -1)])
+    return X, y if (y >= 0).any() else None
+
+
+def _fitted(hasher: Any, X: np.ndarray, y: np.ndarray | None) -> Any:
+    """Return the fitted hasher; one that can change its length takes over a fit of another length that is shared."""
+    if not hasattr(hasher, "with_bits"):
+        return hasher.fit(X, y)
+    arguments = (type(hasher), parameters_of(hasher), repr(hasher.random_state), X, y)
+    known = shared("fit", arguments, partial(hasher.fit, X, y))
+    return known if known.n_bits == hasher.n_bits else known.with_bits(hasher.n_bits)
+
+
+def _database_codes(fitted: Any, data: SplitData, fit_on: str) -> BinaryCodes:
+    """Return the codes of the database, whose rows may be the first ones of the fit."""
+    if data.X_database is not data.X_train or fit_on == "labeled":
+        return fitted.encode_database(data.X_database, data.y_database_known)
+    return codes_of_training_rows(fitted, data.X_database, data.y_database_known)[np.arange(len(data.X_train))]
+
+
+def _predictions(fitted: Any, data: SplitData, fit_on: str) -> dict[str, np.ndarray]:
+    predictions = {}
+    if hasattr(fitted, "predict"):
+        predictions["predicted_query"] = small(fitted.predict(data.X_query))
+    if hasattr(fitted, "codeword_distances"):
+        nearest = fitted.codeword_distances(data.X_query, metric="hinge").argmin(axis=1)
+        predictions["hinge_query"] = small(fitted.classes_[nearest])
+        distances = fitted.codeword_distances(data.X_query)
+        predictions["codeword_hits"] = codeword_hits(distances, data.y_query, fitted.classes_)
+    if hasattr(fitted, "transduction_") and fit_on != "labeled":
+        n_train = len(data.X_train)
+        predictions["transduced_train"] = small(fitted.transduction_[:n_train])
+        if fit_on == "train+query":
+            predictions["transduced_query"] = small(fitted.transduction_[n_train:])
+    return predictions
+
+
+def _nearest_rows(queries: np.ndarray, rows: np.ndarray, n_neighbors: int, n_jobs: int | None) -> np.ndarray:
+    squared = np.einsum("ij,ij->i", rows, rows)
+    nearest = np.empty((len(queries), n_neighbors), dtype=np.int64)
+
+    def search(tile: slice) -> None:
+        # Without the squared length of the query, which is the same in all its distances.
+        distances = squared[None, :] - 2.0 * (queries[tile] @ rows.T)
+        farthest = np.partition(distances, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
+        for query, row, bound in zip(range(tile.start, tile.stop), distances, farthest, strict=True):
+            near = np.flatnonzero(row <= bound)
+            nearest[query] = near[np.argsort(row[near], kind="stable")][:n_neighbors]
+
+    with single_threaded_blas():
+        run_all([partial(search, tile) for tile in tiles(len(queries), _QUERIES_PER_TILE)], n_jobs)
+    return nearest
+
+
+def small(labels: np.ndarray) -> np.ndarray:
+    """Return classes from 0 in the smallest unsigned type that holds them."""
+    labels = np.asarray(labels)
+    return labels.astype(np.min_scalar_type(int(labels.max(initial=0))))
 
 
 def _recorded(work: Callable[[Stage], tuple[dict[str, np.ndarray], int]], key: RunKey, data: SplitData) -> Record:
@@ -377,59 +327,34 @@ def _recorded(work: Callable[[Stage], tuple[dict[str, np.ndarray], int]], key: R
     )
 
 
-def _rows_to_fit(data: SplitData, fit_on: str) -> tuple[np.ndarray, np.ndarray | None]:
-    X, y = data.X_train, data.y_train
-    if fit_on == "labeled":
-        X, y = X[data.split.labeled], y[data.split.labeled]
-    elif fit_on == "train+query":
-        X = np.concatenate([X, data.X_query])
-        y = np.concatenate([y, np.full(len(data.X_query), -1)])
-    return X, y if (y >= 0).any() else None
+@dataclass(slots=True)
+class Stopwatch:
+    """Wall seconds by stage, as if each run were alone: what it shares with others counts in full.
+
+    Compiling loops happens once per machine and is counted separately, as "compile".
+    """
+
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Measure the block."""
+        compiling: list[float] = []
+        start = time.perf_counter() + seconds_saved()
+        try:
+            with install_timer("numba:compile", compiling.append):
+                yield
+        finally:
+            self.seconds[name] = max(0.0, time.perf_counter() - start + seconds_saved() - sum(compiling))
+            if compiling:
+                self.seconds["compile"] = self.seconds.get("compile", 0.0) + sum(compiling)
 
 
-def _predictions(fitted: Any, data: SplitData, fit_on: str) -> dict[str, np.ndarray]:
-    predictions = {}
-    if hasattr(fitted, "predict"):
-        predictions["predicted_query"] = small(fitted.predict(data.X_query))
-    if hasattr(fitted, "codeword_distances"):
-        nearest = fitted.codeword_distances(data.X_query, metric="hinge").argmin(axis=1)
-        predictions["hinge_query"] = small(fitted.classes_[nearest])
-        distances = fitted.codeword_distances(data.X_query)
-        predictions["codeword_hits"] = codeword_hits(distances, data.y_query, fitted.classes_)
-    if hasattr(fitted, "transduction_") and fit_on != "labeled":
-        n_train = len(data.X_train)
-        predictions["transduced_train"] = small(fitted.transduction_[:n_train])
-        if fit_on == "train+query":
-            predictions["transduced_query"] = small(fitted.transduction_[n_train:])
-    return predictions
-
-
-def small(labels: np.ndarray) -> np.ndarray:
-    """Return classes from 0 in the smallest unsigned type that holds them."""
-    labels = np.asarray(labels)
-    return labels.astype(np.min_scalar_type(int(labels.max(initial=0))))
-
-
-def parameters_of(estimator: object) -> dict[str, str]:
-    """Return all parameters of an estimator as text, defaults included, without the code length and the seed."""
-    if not hasattr(estimator, "get_params"):
-        return {}
-    parameters = estimator.get_params(deep=False)
-    return {name: repr(value) for name, value in parameters.items() if name not in _PARAMETERS_IN_KEY}
-
-
-def _nearest_rows(queries: np.ndarray, rows: np.ndarray, n_neighbors: int, n_jobs: int | None) -> np.ndarray:
-    squared = np.einsum("ij,ij->i", rows, rows)
-    nearest = np.empty((len(queries), n_neighbors), dtype=np.int64)
-
-    def search(tile: slice) -> None:
-        # Without the squared length of the query, which is the same in all its distances.
-        distances = squared[None, :] - 2.0 * (queries[tile] @ rows.T)
-        farthest = np.partition(distances, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
-        for query, row, bound in zip(range(tile.start, tile.stop), distances, farthest, strict=True):
-            near = np.flatnonzero(row <= bound)
-            nearest[query] = near[np.argsort(row[near], kind="stable")][:n_neighbors]
-
-    with single_threaded_blas():
-        run_all([partial(search, tile) for tile in tiles(len(queries), _QUERIES_PER_TILE)], n_jobs)
-    return nearest
+def versions() -> dict[str, str]:
+    """Return the versions of Python, this package and the libraries that decide its numbers."""
+    libraries = ("numpy", "scipy", "scikit-learn", "numba")
+    return {
+        "python": platform.python_version(),
+        "starshl": __version__,
+        **{name: version(name) for name in libraries},
+    }

@@ -1,4 +1,4 @@
-"""The sections of the other studies: few labels, no labels."""
+"""The studies that the paper does not have, codes from few labels and from none: their sections, and both in short."""
 
 from __future__ import annotations
 
@@ -21,50 +21,26 @@ from ..evaluation.reports.document import (
     with_interval,
 )
 from ..evaluation.reports.statistics import means_of, paired, require_paired, shared_runs
+from .extent import extent_line, introduction, section_title
 from .figures import FIGURES
-from .lineup import LINEUP, is_star, title_of
-from .notes import extent_line, introduction, section_title
-from .results import CLASS_MEAN, ProtocolResults, Results
-from .retrieval import (
+from .findings import (
     BALANCED,
     MAJORITY,
     RANDOM,
-    contest,
-    few_runs,
-    labels_used,
+    describe_class_sizes,
+    describe_ranking,
+    format_labels_used,
     rows_without_learning,
-    told_if_unequal,
+    warn_of_few_runs,
 )
+from .lineup import LINEUP, is_star, title_of
+from .results import CLASS_MEAN, ProtocolResults, Results
 
 _GRAY_PIXELS = (
     "On the gray pixels of CIFAR-10 and PASCAL07, neighbors seldom share a class (see float search on their pages)"
 )
-
-
-def labels_scope() -> Section:
-    """Return which of the paper's data sets have no study of few labels, and why."""
-    lines = (
-        f"{_GRAY_PIXELS}, so rows without labels hardly help, and these two are not in this study; defaults.md has "
-        "figures of CIFAR-10.",
-        "Letter and Vowel are not in it either: 3,000 rows of Letter do not hold 100 labels of each of 26 classes, and "
-        "Vowel has only 90 rows of each class. For Letter, defaults.md has figures with up to 20 labels per class.",
-    )
-    return Section("Which data sets", "labels-scope", [Text(lines)])
-
-
-def unsupervised_scope() -> Section:
-    """Return which of the paper's data sets have no study without labels, and why."""
-    lines = (
-        f"{_GRAY_PIXELS}, so clusters do not follow the classes, and these two are not in this study; defaults.md has "
-        "figures of CIFAR-10.",
-        "Letter and Vowel are not in it either: the paper uses them for transduction only.",
-    )
-    return Section("Which data sets", "unsupervised-scope", [Text(lines)])
-
-
-def _lines(named_points: Iterable[tuple[str, Iterable[tuple[float, Runs]]]]) -> tuple[Series, ...]:
-    lines = (line_over(title, points, emphasized=is_star(title)) for title, points in named_points)
-    return tuple(line for line in lines if line is not None)
+_N_LABELS = 5  # per class, in the short account of few labels
+_AS_IN_THE_PAPER = "starshl-clusters"
 
 
 def labels_section(group: list[ProtocolResults]) -> Section:
@@ -83,6 +59,17 @@ def labels_section(group: list[ProtocolResults]) -> Section:
     gaps = _best_other_table("accuracy", places, _by_place(accuracy, places))
     blocks: list[Block | None] = [introduction(any_of, with_extent=False), extents, text, chart, *tables, gaps]
     return Section(section_title(any_of), any_of.name, [block for block in blocks if block is not None])
+
+
+def labels_scope() -> Section:
+    """Return which of the paper's data sets have no study of few labels, and why."""
+    lines = (
+        f"{_GRAY_PIXELS}, so rows without labels hardly help, and these two are not in this study; defaults.md has "
+        "figures of CIFAR-10.",
+        "Letter and Vowel are not in it either: 3,000 rows of Letter do not hold 100 labels of each of 26 classes, and "
+        "Vowel has only 90 rows of each class. For Letter, defaults.md has figures with up to 20 labels per class.",
+    )
+    return Section("Which data sets", "labels-scope", [Text(lines)])
 
 
 def _n_labels(protocol: ProtocolResults) -> int:
@@ -104,7 +91,7 @@ def _labels_used(by_labels: dict[int, ProtocolResults]) -> dict[str, str]:
     for key in LINEUP:
         lengths = [protocol.lengths[-1] if protocol.lengths else None for protocol in by_labels.values()]
         places = zip(by_labels.values(), lengths, strict=True)
-        used[title_of(key)] = " / ".join(labels_used(protocol, key, n_bits) for protocol, n_bits in places)
+        used[title_of(key)] = " / ".join(format_labels_used(protocol, key, n_bits) for protocol, n_bits in places)
     return used
 
 
@@ -122,9 +109,9 @@ def _label_sentences(
     sentences = []
     for place, n_labels in enumerate(by_labels):
         where = f"With {counted(n_labels, 'label')} per class"
-        sentences += contest(where, "accuracy", {method: cells[place] for method, cells in accuracy.items()})
-    sentences += told_if_unequal(next(iter(by_labels.values())))
-    return sentences + few_runs(min(protocol.n_runs for protocol in by_labels.values()))
+        sentences += describe_ranking(where, "accuracy", {method: cells[place] for method, cells in accuracy.items()})
+    sentences += describe_class_sizes(next(iter(by_labels.values())))
+    return sentences + warn_of_few_runs(min(protocol.n_runs for protocol in by_labels.values()))
 
 
 def _labels_table(metric: str, by_labels: dict[int, ProtocolResults]) -> Table:
@@ -142,22 +129,6 @@ def _labels_table(metric: str, by_labels: dict[int, ProtocolResults]) -> Table:
 
 def _by_place(values: Mapping[str, list[dict[int, float]]], places: list[str]) -> list[dict[str, dict[int, float]]]:
     return [{method: cells[number] for method, cells in values.items()} for number in range(len(places))]
-
-
-def _best_other_table(metric: str, places: list[str], values: list[dict[str, dict[int, float]]]) -> Table | None:
-    """Return how far each row of *SHL is above the best other row, place by place; ``values`` as for ``contest``."""
-    rows = []
-    for place, here in zip(places, values, strict=True):
-        common = {name: runs for name, runs in shared_runs(here).items() if runs}
-        others = {name: mean for name, mean in means_of(common).items() if not is_star(name)}
-        for star in filter(is_star, common if others else ()):
-            best = max(others, key=others.__getitem__)
-            gap = require_paired(common[star], common[best])
-            won = f"{gap.n_won} of {gap.n}"
-            rows.append((f"{star} minus {best}", place, difference(gap), interval(gap), won))
-    caption = f"{metric}: *SHL against the best other row, paired on the runs that all rows share"
-    columns = ("difference", "where", "mean", "95% interval", "runs won")
-    return Table(caption, columns, tuple(rows), n_text_columns=2) if rows else None
 
 
 def unsupervised_section(protocol: ProtocolResults) -> Section:
@@ -183,15 +154,25 @@ def unsupervised_section(protocol: ProtocolResults) -> Section:
     if impossible:
         sentences.append(f"{listed(impossible)} cannot make codes of {n_bits} bits from so few features.")
     for metric in metrics[:3]:
-        sentences += contest(f"At {n_bits} bits", metric, by_metric[metric])
-    sentences += told_if_unequal(protocol)
-    text = Text(tuple(sentences + few_runs(protocol.n_runs)))
+        sentences += describe_ranking(f"At {n_bits} bits", metric, by_metric[metric])
+    sentences += describe_class_sizes(protocol)
+    text = Text(tuple(sentences + warn_of_few_runs(protocol.n_runs)))
     shown = _lines((title, enumerate(measured)) for title, measured in cells.items())
     title = f"Codes of {n_bits} bits without labels, by four measures"
     chart = Chart(title, "measure", "mean and deviation", shown, tuple(range(len(metrics))), tick_names=metrics)
     gaps = _best_other_table("All metrics", list(metrics), list(by_metric.values()))
     blocks: list[Block | None] = [introduction(protocol), text, chart, table, gaps]
     return Section(section_title(protocol), protocol.name, [block for block in blocks if block is not None])
+
+
+def unsupervised_scope() -> Section:
+    """Return which of the paper's data sets have no study without labels, and why."""
+    lines = (
+        f"{_GRAY_PIXELS}, so clusters do not follow the classes, and these two are not in this study; defaults.md has "
+        "figures of CIFAR-10.",
+        "Letter and Vowel are not in it either: the paper uses them for transduction only.",
+    )
+    return Section("Which data sets", "unsupervised-scope", [Text(lines)])
 
 
 def _unsupervised_table(caption: str, protocol: ProtocolResults, metrics: Sequence[str]) -> Table:
@@ -204,36 +185,28 @@ def _unsupervised_table(caption: str, protocol: ProtocolResults, metrics: Sequen
     return table_of_means(caption, ("method", *shown), cells, skip=(RANDOM, MAJORITY))
 
 
-# What the paper does not measure, in one table each: codes from few labels, and codes from none.
+def _best_other_table(metric: str, places: list[str], values: list[dict[str, dict[int, float]]]) -> Table | None:
+    """Return how far each row of *SHL is above the best other row, place by place.
 
-_N_LABELS = 5  # per class
-_AS_IN_THE_PAPER = "starshl-clusters"
+    ``values`` are those of :func:`describe_ranking`, one mapping for each place.
+    """
+    rows = []
+    for place, here in zip(places, values, strict=True):
+        common = {name: runs for name, runs in shared_runs(here).items() if runs}
+        others = {name: mean for name, mean in means_of(common).items() if not is_star(name)}
+        for star in filter(is_star, common if others else ()):
+            best = max(others, key=others.__getitem__)
+            gap = require_paired(common[star], common[best])
+            won = f"{gap.n_won} of {gap.n}"
+            rows.append((f"{star} minus {best}", place, difference(gap), interval(gap), won))
+    caption = f"{metric}: *SHL against the best other row, paired on the runs that all rows share"
+    columns = ("difference", "where", "mean", "95% interval", "runs won")
+    return Table(caption, columns, tuple(rows), n_text_columns=2) if rows else None
 
 
-def told_of_few_labels(results: Results) -> list[str]:
-    """Say in one sentence what StarRidge and an SVC make of five labels per class."""
-    studies = _few_labels(results)
-    if not studies:
-        return []
-    gaps = {protocol.dataset: paired(values["starridge"], values["svc"]) for protocol, values in studies}
-    clear = [dataset for dataset, gap in gaps.items() if gap is not None and gap.clear and gap.difference > 0]
-    own = [means_of(values)["starridge"] for _, values in studies]
-    return [
-        f"With {_N_LABELS} labels per class StarRidge labels {min(own):.3f} to {max(own):.3f} of the other rows right, "
-        f"clearly more than an SVC on {len(clear)} of {counted(len(studies), 'data set')} ({listed(clear)})."
-    ]
-
-
-def told_of_no_labels(results: Results) -> list[str]:
-    """Say in one sentence who is first without labels."""
-    studies = _no_labels(results, "P@10")
-    if not studies:
-        return []
-    first = [max(means, key=means.__getitem__) for means in studies.values()]
-    counts = listed(f"{title_of(method)} on {first.count(method)}" for method in dict.fromkeys(first))
-    behind = [max(means.values()) - means[_AS_IN_THE_PAPER] for means in studies.values() if _AS_IN_THE_PAPER in means]
-    by_how_much = f"; *SHL as in the paper is behind by {min(behind):.2f} to {max(behind):.2f}" if behind else ""
-    return [f"Without labels, the first by P@10 is {counts} of {counted(len(studies), 'data set')}{by_how_much}."]
+def _lines(named_points: Iterable[tuple[str, Iterable[tuple[float, Runs]]]]) -> tuple[Series, ...]:
+    lines = (line_over(title, points, emphasized=is_star(title)) for title, points in named_points)
+    return tuple(line for line in lines if line is not None)
 
 
 def beyond_section(results: Results) -> Section | None:
@@ -259,6 +232,32 @@ def beyond_section(results: Results) -> Section | None:
         )
         blocks.append(Text((note,)))
     return Section("Beyond the paper: few labels and none", "beyond", blocks) if blocks else None
+
+
+def describe_few_labels(results: Results) -> list[str]:
+    """Say in one sentence what StarRidge and an SVC make of five labels per class."""
+    studies = _few_labels(results)
+    if not studies:
+        return []
+    gaps = {protocol.dataset: paired(values["starridge"], values["svc"]) for protocol, values in studies}
+    clear = [dataset for dataset, gap in gaps.items() if gap is not None and gap.clear and gap.difference > 0]
+    own = [means_of(values)["starridge"] for _, values in studies]
+    return [
+        f"With {_N_LABELS} labels per class StarRidge labels {min(own):.3f} to {max(own):.3f} of the other rows right, "
+        f"clearly more than an SVC on {len(clear)} of {counted(len(studies), 'data set')} ({listed(clear)})."
+    ]
+
+
+def describe_no_labels(results: Results) -> list[str]:
+    """Say in one sentence who is first without labels."""
+    studies = _no_labels(results, "P@10")
+    if not studies:
+        return []
+    first = [max(means, key=means.__getitem__) for means in studies.values()]
+    counts = listed(f"{title_of(method)} on {first.count(method)}" for method in dict.fromkeys(first))
+    behind = [max(means.values()) - means[_AS_IN_THE_PAPER] for means in studies.values() if _AS_IN_THE_PAPER in means]
+    by_how_much = f"; *SHL as in the paper is behind by {min(behind):.2f} to {max(behind):.2f}" if behind else ""
+    return [f"Without labels, the first by P@10 is {counts} of {counted(len(studies), 'data set')}{by_how_much}."]
 
 
 def _few_labels(results: Results) -> list[tuple[ProtocolResults, dict[str, dict[int, float]]]]:

@@ -33,6 +33,7 @@ _REPORTED_CURVES = ("precision", "recall")
 _SCORES_BY_NUMBER = ("precision_at", "precision_by_class", "accuracy_knn")
 _NEEDED_ROWS = {"train", "query", "classes", "smallest_class"}
 _SHARED_FIELDS = ("settings", "split_digest", "versions", "machine", "rows", "warnings")
+PRINTED_DIGIT = 5e-4  # tables show three digits
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class RunSummary:
         would score: "majority_accuracy", by always naming the largest class of the training rows, and
         "random_precision", by a random order of the database. Empty if the run failed.
     scores : dict
-        See :func:`starshl.evaluation.score`; a run without labels also has "clusters". Numbers have six significant
+        See :func:`starshl.reproduction.score`; a run without labels also has "clusters". Numbers have six significant
         digits; None is an undefined score.
     """
 
@@ -118,7 +119,7 @@ class SummaryFolder:
     Examples
     --------
     >>> import tempfile
-    >>> from starshl.evaluation import Record, RunKey
+    >>> from starshl.reproduction import Record, RunKey
     >>> folder = SummaryFolder(tempfile.mkdtemp())
     >>> key = RunKey("paper-usps", 0, "lsh", 16, seed=7, split_digest="...")
     >>> folder.add(RunSummary(Record(key, "usps", "failed", message="no memory")))
@@ -259,11 +260,6 @@ def _ends_with_newline(file: BinaryIO) -> bool:
     return file.read(1) == b"\n"
 
 
-# Compare runs that were done again with their earlier summaries.
-
-PRINTED_DIGIT = 5e-4  # tables show three digits
-
-
 @dataclass(frozen=True, slots=True)
 class Rerun:
     """What changed when a run was done again.
@@ -290,7 +286,7 @@ def compare_rerun(before: RunSummary, now: RunSummary) -> Rerun:
 
     Examples
     --------
-    >>> from starshl.evaluation import Record, RunKey
+    >>> from starshl.reproduction import Record, RunKey
     >>> record = Record(RunKey("paper-usps", 0, "lsh", 16, seed=7, split_digest="..."), "usps", "ok")
     >>> before, now = (RunSummary(record, {}, {"pr_area": 0.61, "accuracy": value}) for value in (0.9, 0.92))
     >>> compare_rerun(before, now).differences

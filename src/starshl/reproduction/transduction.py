@@ -16,10 +16,10 @@ from ..evaluation.reports.document import (
     table_of_means,
 )
 from ..evaluation.reports.statistics import means_of, paired
+from .extent import introduction, section_title
+from .findings import describe_ranking, transduction_findings, warn_of_few_runs
 from .lineup import is_star, title_of
-from .notes import introduction, section_title
 from .results import ProtocolResults
-from .retrieval import contest, few_runs, transduction_findings
 
 # Title -> length of the codes -> run -> value.
 ByLength: TypeAlias = dict[str, dict[int, dict[int, float]]]
@@ -77,13 +77,13 @@ def _sentences(protocol: ProtocolResults, values: ByLength) -> list[str]:
         "Code lengths of 4 to 15 bits are our reading of the paper's plots.",
     ]
     rows = {name: runs[n_bits] for name, runs in values.items()}
-    sentences += contest(f"At {n_bits} bits", "accuracy", _best_of_each_setting(rows))
+    sentences += describe_ranking(f"At {n_bits} bits", "accuracy", _best_of_each_setting(rows))
     for setting in _SETTINGS:
         for decoding in DECODINGS:
             before, after = (values.get(_row(mode, decoding, setting)) for mode in ("inductive", "transductive"))
             if before is not None and after is not None:
                 sentences += transduction_findings(n_bits, before[n_bits], after[n_bits], decoding, setting)
-    return sentences + few_runs(protocol.n_runs)
+    return sentences + warn_of_few_runs(protocol.n_runs)
 
 
 def _best_of_each_setting(rows: dict[str, dict[int, float]]) -> dict[str, dict[int, float]]:

@@ -11,6 +11,9 @@ import numpy as np
 from ..._common.words import counted
 from .statistics import Paired, Summary, best_of, means_of, shared_runs, summarize
 
+# Values by run.
+Runs: TypeAlias = Mapping[int, float]
+
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -209,11 +212,6 @@ def n_right(right: Iterable[bool | None]) -> str:
     """
     known = [bool(one) for one in right if one is not None]
     return f"{sum(known)} of {len(known)}" if known else ""
-
-
-# Tables and lines of means over runs.
-
-Runs = Mapping[int, float]
 
 
 def line_over(name: str, points: Iterable[tuple[float, Runs]], *, emphasized: bool = False) -> Series | None:

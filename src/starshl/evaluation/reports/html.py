@@ -1,4 +1,4 @@
-"""The report as a single HTML file that needs no network and no other file."""
+"""The report as a single HTML file that needs no network and no other file; gray pictures are in it as PNG."""
 
 from __future__ import annotations
 
@@ -14,41 +14,6 @@ import numpy as np
 from .charts import LOOKS, legend_sample, names_with_lines, render_chart, shared_ends
 from .document import Block, Chart, Commands, Document, Drawing, Links, Lists, Pictures, Section, Table, Text, n_right
 
-# Gray pictures as PNG files, with nothing but zlib.
-
-_SIGNATURE = b"\x89PNG\r\n\x1a\n"
-
-
-def encode_png(image: np.ndarray) -> bytes:
-    """Return an 8-bit gray PNG of a uint8 array of shape (height, width).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> encode_png(np.zeros((2, 3), np.uint8))[1:4]
-    b'PNG'
-    """
-    image = np.ascontiguousarray(image)
-    if image.ndim != 2 or image.dtype != np.uint8 or not image.size:
-        raise ValueError(
-            f"The image is {image.dtype} of shape {image.shape}; it must be uint8 of shape (height, width). Convert it."
-        )
-    height, width = image.shape
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)  # 8 bits, gray, no interlace
-    # Every line begins with the number of its filter; 0 leaves the bytes as they are.
-    lines = np.hstack([np.zeros((height, 1), np.uint8), image]).tobytes()
-    return _SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(lines, 9)) + _chunk(b"IEND", b"")
-
-
-def png_data_uri(image: np.ndarray) -> str:
-    """Return the PNG as an address that an HTML page can hold itself."""
-    return "data:image/png;base64," + base64.b64encode(encode_png(image)).decode()
-
-
-def _chunk(kind: bytes, content: bytes) -> bytes:
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-
 # The looks with star-shaped markers are for emphasized lines.
 _EMPHASIZED_STYLES = (1, 0, 13)
 _OTHER_STYLES = (*range(2, 13), 0)
@@ -61,6 +26,7 @@ _COLLAPSE_ABOVE_ROWS = 12  # longer than a screen on a phone
 # Whether what was retrieved is right: the class of its element, and what a reader is told.
 _KINDS = {True: "right", False: "wrong", None: "unknown"}
 _MEANINGS = {True: "the same class", False: "another class", None: "class unknown"}
+_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 
 def render_page(document: Document) -> str:
@@ -193,3 +159,33 @@ def _lists(block: Lists) -> str:
         cards.append(f"<div><h4>{escape(name)} <small>{n_right(right)}</small></h4><ol>{lines}</ol></div>")
     heading = f'<p class="caption">{escape(block.caption)}</p><h3>{escape(block.query)}</h3>'
     return f'{heading}<div class="lists">{"".join(cards)}</div>'
+
+
+def png_data_uri(image: np.ndarray) -> str:
+    """Return the PNG as an address that an HTML page can hold itself."""
+    return "data:image/png;base64," + base64.b64encode(encode_png(image)).decode()
+
+
+def encode_png(image: np.ndarray) -> bytes:
+    """Return an 8-bit gray PNG of a uint8 array of shape (height, width).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> encode_png(np.zeros((2, 3), np.uint8))[1:4]
+    b'PNG'
+    """
+    image = np.ascontiguousarray(image)
+    if image.ndim != 2 or image.dtype != np.uint8 or not image.size:
+        raise ValueError(
+            f"The image is {image.dtype} of shape {image.shape}; it must be uint8 of shape (height, width). Convert it."
+        )
+    height, width = image.shape
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)  # 8 bits, gray, no interlace
+    # Every line begins with the number of its filter; 0 leaves the bytes as they are.
+    lines = np.hstack([np.zeros((height, 1), np.uint8), image]).tobytes()
+    return _PNG_SIGNATURE + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(lines, 9)) + _chunk(b"IEND", b"")
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))

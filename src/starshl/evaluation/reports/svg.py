@@ -1,4 +1,4 @@
-"""Charts as separate SVG files, for pages that show pictures but no HTML; readable on light and dark pages."""
+"""Charts, and strips of retrieved pictures, as separate SVG files for pages without HTML, light and dark."""
 
 from __future__ import annotations
 
@@ -24,13 +24,23 @@ _SAMPLE, _ENTRY_SIZE = 52, 13  # pixels of a legend: a piece of a line, and the 
 _LEGEND_COLUMNS_PER_PANEL = 2
 # In pixels, and as a share of it that suits most fonts; names are shorter than titles and need more room for wide ones.
 _TITLE_SIZE, _WIDTH_OF_LETTER, _WIDTH_OF_LETTER_IN_NAME = 18.0, 0.56, 0.62
+# Of the strips of pictures: the side of one, the gap between two, and the room for names, in pixels.
+_SIDE, _GAP, _NAMES_WIDTH = 40, 4, 190
+# Gray levels that a reader of small pictures cannot tell apart cost a third of the file.
+_LEVELS = 32
+_STRIPS_CSS = (
+    ".ground { fill: var(--ground); } text { font: 13px system-ui, sans-serif; fill: var(--ink); }"
+    ".title { font-weight: 600; font-size: 15px; } .count { font-size: 11px; }"
+    ".frame { fill: none; stroke: var(--ink); } .frame.query { stroke-width: 2; } .frame.right { stroke: none; }"
+    ".frame.wrong { stroke-dasharray: 4 3; stroke-width: 1.5; } use.wrong { opacity: 0.45; }"
+)
 
 
 def render_standalone(charts: Sequence[Chart], styles: Mapping[str, int], *, title: str, n_columns: int = 2) -> str:
     """Return one SVG with the charts side by side under a title, and one legend for all of them below.
 
-    ``styles`` numbers the looks of the lines (see :mod:`starshl.reports.charts`). Only the first panel of each chart is
-    drawn.
+    ``styles`` numbers the looks of the lines (see :mod:`starshl.evaluation.reports.charts`). Only the first panel of
+    each chart is drawn.
     """
     n_columns = min(n_columns, len(charts))
     n_rows = -(-len(charts) // n_columns)
@@ -94,14 +104,6 @@ def _legend_column(charts: Sequence[Chart]) -> int:
     return ceil(_SAMPLE + _WIDTH_OF_LETTER_IN_NAME * _ENTRY_SIZE * longest) + _MARGIN
 
 
-def colors_css() -> str:
-    """Return the colors of the report page, for light and dark."""
-    root = re.match(r":root \{.*?\n\}\n@media \(prefers-color-scheme: dark\) \{.*?\n\}\n", _page_css(), flags=re.DOTALL)
-    if root is None:
-        raise ValueError("page.css does not begin with the colors of light and dark pages.")
-    return root.group()
-
-
 def _css() -> str:
     """Return the colors and lines of the report page, and the texts that only a picture has."""
     lines = re.findall(
@@ -112,18 +114,7 @@ def _css() -> str:
         ".title { font-weight: 600; } .caption { font-size: 14px; font-weight: 600; }"
         f".entry {{ font-size: {_ENTRY_SIZE}px; }} .note {{ font-size: 12px; fill: var(--faint); }}"
     )
-    return colors_css() + "\n".join(lines) + own
-
-
-def _page_css() -> str:
-    return files(__package__).joinpath("page.css").read_text(encoding="utf-8")
-
-
-# What each method retrieves for a query, as one SVG file: a strip of pictures per method.
-
-_SIDE, _GAP, _MARGIN, _LEFT = 40, 4, 12, 190
-# Gray levels that a reader of small pictures cannot tell apart cost a third of the file.
-_LEVELS = 32
+    return _colors_css() + "\n".join(lines) + own
 
 
 def render_strips(block: Pictures, *, title: str) -> str:
@@ -149,27 +140,20 @@ def render_strips(block: Pictures, *, title: str) -> str:
         y = top + number * step
         parts.append(f'<text x="{_MARGIN}" y="{y + 18}">{escape(name)}</text>')
         parts.append(f'<text class="count" x="{_MARGIN}" y="{y + 34}">{n_right(right)}</text>')
-        parts.append(_placed_picture_strips(name_of(block.query), _LEFT, y, "query"))
+        parts.append(_framed(name_of(block.query), _NAMES_WIDTH, y, "query"))
         for place, (image, good) in enumerate(zip(images, right, strict=True)):
-            x = _LEFT + _MARGIN + (place + 1) * step
-            parts.append(_placed_picture_strips(name_of(image), x, y, "wrong" if good is False else "right"))
-    width, height = _LEFT + 2 * _MARGIN + (longest + 1) * step, top + len(block.rows) * step + _MARGIN
+            x = _NAMES_WIDTH + _MARGIN + (place + 1) * step
+            parts.append(_framed(name_of(image), x, y, "wrong" if good is False else "right"))
+    width, height = _NAMES_WIDTH + 2 * _MARGIN + (longest + 1) * step, top + len(block.rows) * step + _MARGIN
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'role="img" aria-label="{escape(title)}"><style>{colors_css()}{_CSS}</style><defs>{"".join(pictures)}</defs>'
+        f'role="img" aria-label="{escape(title)}"><style>{_colors_css()}{_STRIPS_CSS}</style>'
+        f"<defs>{''.join(pictures)}</defs>"
         f'<rect width="{width}" height="{height}" class="ground"/>{"".join(parts)}</svg>\n'
     )
 
 
-_CSS = (
-    ".ground { fill: var(--ground); } text { font: 13px system-ui, sans-serif; fill: var(--ink); }"
-    ".title { font-weight: 600; font-size: 15px; } .count { font-size: 11px; }"
-    ".frame { fill: none; stroke: var(--ink); } .frame.query { stroke-width: 2; } .frame.right { stroke: none; }"
-    ".frame.wrong { stroke-dasharray: 4 3; stroke-width: 1.5; } use.wrong { opacity: 0.45; }"
-)
-
-
-def _placed_picture_strips(name: str, x: int, y: int, kind: str) -> str:
+def _framed(name: str, x: int, y: int, kind: str) -> str:
     frame = f'<rect class="frame {kind}" x="{x}" y="{y}" width="{_SIDE}" height="{_SIDE}"/>'
     return f'<use class="{kind}" href="#{name}" x="{x}" y="{y}"/>{frame}'
 
@@ -177,3 +161,15 @@ def _placed_picture_strips(name: str, x: int, y: int, kind: str) -> str:
 def _coarse(image: np.ndarray) -> np.ndarray:
     step = 256 // _LEVELS
     return np.minimum(image // step * step + step // 2, 255).astype(np.uint8)
+
+
+def _colors_css() -> str:
+    """Return the colors of the report page, for light and dark."""
+    root = re.match(r":root \{.*?\n\}\n@media \(prefers-color-scheme: dark\) \{.*?\n\}\n", _page_css(), flags=re.DOTALL)
+    if root is None:
+        raise ValueError("page.css does not begin with the colors of light and dark pages.")
+    return root.group()
+
+
+def _page_css() -> str:
+    return files(__package__).joinpath("page.css").read_text(encoding="utf-8")

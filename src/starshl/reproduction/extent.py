@@ -1,19 +1,23 @@
-"""The first lines of every section: which rows, where they come from, and whether everything was run."""
+"""What was run: which rows, how much of what the figures plan, under which settings and seeds, and what failed.
+
+Every section begins with the part of it that its readers must know first.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from .._common.words import counted
 from ..data.datasets.registry import ENTRIES
 from ..evaluation.reports.document import Block, Section, Table, Text, listed
 from ..evaluation.reports.statistics import MIN_RUNS_FOR_INTERVAL
-from .claims import CLAIMED_ENTRY, FLAT, Verdict
-from .figures import extent_of
-from .judging import DOES_NOT_HOLD, HOLDS, HOLDS_SO_FAR, NOT_CLEAR, NOT_MEASURED
+from .figures import FIGURES, Figure
 from .lineup import LINEUP, title_of
 from .results import ProtocolResults, Results
 
+# A fit: method, bits and run.
+Cell = tuple[str, int | None, int]
 # Readers of a single table must see it there.
 UNPUBLISHED_DATA_NOTE = (
     "(1) The paper's selection of 6,878 samples of PASCAL VOC 2007 was never published. The figures of paper-pascal07 "
@@ -26,21 +30,73 @@ _TASKS = {
     "labels": "few labels",
     "unsupervised": "no labels",
 }
+_DIGEST_LENGTH = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Fits as (method, bits, run): those that the figures plan for a protocol, and those of them that were done.
+
+    ``failed`` holds the methods that have a failed run.
+    """
+
+    planned: frozenset[Cell]
+    done: frozenset[Cell]
+    failed: frozenset[str] = frozenset()
+
+    @property
+    def missing(self) -> list[str]:
+        """Say in words what is missing: whole runs, lengths and methods first, then single fits."""
+        if not self.planned:
+            return []
+        methods = dict.fromkeys(method for method, _, _ in self._ordered)
+        lengths = dict.fromkeys(n_bits for _, n_bits, _ in self._ordered)
+        runs = {run for _, _, run in self.planned}
+        done_methods = {method for method, _, _ in self.done}
+        done_lengths = {n_bits for _, n_bits, _ in self.done}
+        done_runs = {run for _, _, run in self.done}
+        words = []
+        if len(done_runs) < len(runs):
+            words.append(f"{len(done_runs)} of {counted(len(runs), 'run')}")
+        if lacking := [n_bits for n_bits in lengths if n_bits is not None and n_bits not in done_lengths]:
+            words.append(f"no codes of {listed(lacking)} bits")
+        lost = [method for method in methods if method not in done_methods]
+        if absent := [title_of(method) for method in lost if method not in self.failed]:
+            words.append(f"{listed(absent)} {'was' if len(absent) == 1 else 'were'} not run")
+        if broken := [title_of(method) for method in lost if method in self.failed]:
+            words.append(f"{listed(broken)} failed")
+        rest = [cell for cell in self._ordered if cell not in self.done and cell[0] in done_methods]
+        rest = [cell for cell in rest if cell[2] in done_runs and (cell[1] in done_lengths or cell[1] is None)]
+        if rest:
+            lacks = {method: sum(cell[0] == method for cell in rest) for method, *_ in rest}
+            singles = listed(f"{n} of {title_of(method)}" for method, n in lacks.items())
+            words.append(f"single fits missing: {singles}")
+        return words
+
+    @property
+    def _ordered(self) -> list[Cell]:
+        order = {key: place for place, key in enumerate(LINEUP)}
+        return sorted(self.planned, key=lambda cell: (order[cell[0]], cell[1] or 0, cell[2]))
+
+
+def extent_of(protocol: ProtocolResults) -> Extent:
+    """Compare a protocol with all figures that use it; if none does, nothing is planned."""
+    planned = frozenset(cell for figure in FIGURES.values() for cell in planned_cells(figure, protocol.name))
+    done = frozenset((run.method, run.n_bits, run.run) for run in protocol.runs)
+    return Extent(planned, planned & done, frozenset(protocol.failed))
+
+
+def planned_cells(figure: Figure, name: str) -> set[Cell]:
+    """Return the fits of one figure, in full or quick, on the protocol of a name."""
+    full = any(protocol.name == name for protocol in figure.protocols)
+    figure = figure if full else figure.quick()
+    cells = (cell for protocol in figure.protocols if protocol.name == name for cell in figure.cells(protocol))
+    return {(chosen.key, n_bits, run) for run, chosen, n_bits in cells}
 
 
 def section_title(protocol: ProtocolResults) -> str:
     """Return a heading, such as "usps: retrieval (reduced)"."""
     return f"{protocol.dataset}: {_TASKS[protocol.task]}" + (" (reduced)" if protocol.reduced else "")
-
-
-def marked_name(protocol: str, dataset: str) -> str:
-    """Return the name of a protocol, with a footnote mark if the paper's rows are not available."""
-    return f"{protocol} (1)" if unpublished(dataset) else protocol
-
-
-def unpublished(dataset: str) -> bool:
-    """Tell whether the paper's own rows of a data set are not available."""
-    return dataset in _UNPUBLISHED_DATA_SETS
 
 
 def introduction(protocol: ProtocolResults, *, with_extent: bool = True) -> Text:
@@ -78,11 +134,19 @@ def _size(n_rows: int | None) -> str:
     return "all" if n_rows is None else f"{n_rows:,}"
 
 
-# The first and the last sections: what was run, the claims, settings, versions, machines and failures.
+def marked_name(protocol: str, dataset: str) -> str:
+    """Return the name of a protocol, with a footnote mark if the paper's rows are not available."""
+    return f"{protocol} (1)" if unpublished(dataset) else protocol
 
-_DIGEST_LENGTH = 12
-# The words of verdicts, in the order in which they are counted.
-_TONES = {HOLDS: "yes", HOLDS_SO_FAR: "yes", DOES_NOT_HOLD: "no", NOT_CLEAR: "open", NOT_MEASURED: "open"}
+
+def unpublished(dataset: str) -> bool:
+    """Tell whether the paper's own rows of a data set are not available."""
+    return dataset in _UNPUBLISHED_DATA_SETS
+
+
+def footnote(datasets: Iterable[str]) -> list[Text]:
+    """Return the note about unpublished rows if one of the data sets has them."""
+    return [Text((UNPUBLISHED_DATA_NOTE,))] if any(map(unpublished, datasets)) else []
 
 
 def what_was_run(results: Results) -> Section:
@@ -99,7 +163,7 @@ def what_was_run(results: Results) -> Section:
     blocks: list[Block] = [
         lines,
         Table("Protocols", columns, tuple(rows)),
-        *_footnote(protocol.dataset for protocol in results.protocols),
+        *footnote(protocol.dataset for protocol in results.protocols),
     ]
     return Section("What was run", "extent", blocks)
 
@@ -142,45 +206,10 @@ def _comparison_lines() -> tuple[str, ...]:
     )
 
 
-def _footnote(datasets: Iterable[str]) -> list[Text]:
-    return [Text((UNPUBLISHED_DATA_NOTE,))] if any(map(unpublished, datasets)) else []
-
-
-def claims_section(verdicts: list[Verdict]) -> Section:
-    """Return the table of the paper's claims, with the protocols that each was checked on."""
-    rows, last = [], None
-    for verdict in verdicts:
-        claim = "" if verdict.claim == last else verdict.claim
-        protocol = marked_name(verdict.protocol, verdict.dataset) or "-"
-        rows.append((claim, protocol, verdict.word, verdict.figures))
-        last = verdict.claim
-    counts = ", ".join(f"{word}: {sum(verdict.word == word for verdict in verdicts)}" for word in _TONES)
-    text = Text(
-        (
-            "Claims in the experiments section of Huang et al. 2015, checked protocol by protocol; *SHL is the row "
-            f'"{title_of(CLAIMED_ENTRY)}" throughout. {counts}.',
-            'A claim "holds" only if all runs, lengths and methods that it is about are complete; until then it '
-            '"holds so far". It is "not clear" if the paired 95% interval of a difference includes zero; with fewer '
-            f"than {MIN_RUNS_FOR_INTERVAL} runs there is no interval and the sign decides.",
-            f"Figures are means over shared runs, P@10 unless stated otherwise. Flat means a loss of at most {FLAT} "
-            "from P@10 to P@50; useful means a P@10 above Euclidean search of the rows themselves and above a random "
-            "order of the database; BRE is no better if it is not above the best unsupervised method, and needs longer "
-            "codes if it gains more from them than *SHL; short is up to 10 bits.",
-            "In the paper's line-up KSH and BRE learn from 1,000 labels and *SHL from all. *SHL is therefore called "
-            "best only if it is also ahead of KSH with all labels.",
-            "Transduction is judged with both modes decoded by Hamming distance, ties at random; it has merit across a "
-            "range of lengths if it is clearly ahead at more than half of them and clearly behind at none. Accuracies "
-            "by hinge distance are given, too.",
-        )
-    )
-    table = Table("Claims", ("claim", "protocol", "verdict", "figures"), tuple(rows), n_text_columns=4, tones=_TONES)
-    footnote = _footnote(verdict.dataset for verdict in verdicts)
-    return Section("The claims of the paper", "claims", [text, table, *footnote])
-
-
 def settings_section(results: Results) -> Section:
     """Return settings, seeds, notes, versions, machines and failures."""
-    blocks: list[Block] = [_settings_table(results), _rows_table(results), _seeds_table(results), *_places(results)]
+    blocks: list[Block] = [_settings_table(results), _rows_table(results), _seeds_table(results)]
+    blocks += _machine_tables(results)
     if results.warnings:
         warnings = (
             (title_of(key), warning) for key, texts in sorted(results.warnings.items()) for warning in sorted(texts)
@@ -226,7 +255,7 @@ def _seeds_table(results: Results) -> Table:
     return Table("Seeds by run", ("protocol", "method", "seeds"), tuple(rows), n_text_columns=3)
 
 
-def _places(results: Results) -> list[Table]:
+def _machine_tables(results: Results) -> list[Table]:
     versions = tuple((name, value) for run_versions in sorted(results.versions) for name, value in run_versions)
     machines = tuple((name, str(value)) for machine in sorted(results.machines, key=str) for name, value in machine)
     return [
