@@ -8,7 +8,7 @@ Each group of files builds on those before it:
   (``sealed_texts``), ``previews``, and facts about ``raw`` pictures and texts.
 - Other files of the folder: the model (``folder``), and kept vectors (``prepared_rows``, ``quantization``,
   ``vectors``, ``keeping``).
-- The state: ``snapshot`` is what searches need of it in memory; ``session`` lets threads read and change it.
+- The state: ``state`` is what searches need of it in memory; ``session`` lets threads read and change it.
 - Changes: ``additions``, ``changes``.
 - Questions: ``filters``, ``filtering``, ``overview``, ``rescoring``, ``search``, ``explanation``, ``sameness``, and
   ``partial`` for a collection that is one of several.

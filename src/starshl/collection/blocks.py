@@ -2,7 +2,7 @@
 
 A collection of a million items opens by reading a few hundred of them, and a filter on a declared field reads as few.
 They repeat what the rows say, in the same transaction. Each has a checksum over its place and the change that wrote it,
-and a fact holds the sum of these, so a block that is damaged, missing, or left from an earlier state is noticed
+and a meta entry holds the sum of these, so a block that is damaged, missing, or left from an earlier state is noticed
 whenever blocks are read.
 """
 
@@ -149,7 +149,8 @@ LABELS = "labels"
 #: Decoded blocks of columns by name and first id, with the change that wrote each and its checksum.
 ColumnCache = dict[str, dict[int, tuple[int, int, Column]]]
 # A change of one item writes a whole block: 50 kB at 128 bits.
-_ITEMS_PER_BLOCK = 2048
+# Tests replace it, so that a few items take several blocks.
+ITEMS_PER_BLOCK = 2048
 _LOWEST = -(2**63)
 _CODES = "codes"
 _PLACE = struct.Struct("<qq")
@@ -217,7 +218,7 @@ class Blocks:
         query = "SELECT first, n_items, generation, checksum, content FROM blocks ORDER BY first"
         blocks = [_split(content, n_items) for n_items, _, content in self._checked_codes(query)]
         ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in blocks)])
-        if len(ids) != self._connection.fact("n_items") or np.any(ids[1:] <= ids[:-1]):
+        if len(ids) != self._connection.meta("n_items") or np.any(ids[1:] <= ids[:-1]):
             raise self._damaged(f"holds the codes of {len(ids)} items where others were written")
         filled = [packed for _, packed in blocks if len(packed)]
         if len({packed.shape[1] for packed in filled}) > 1:
@@ -253,15 +254,15 @@ class Blocks:
 
     @staticmethod
     def no_blocks(names: Sequence[str]) -> dict[str, int]:
-        """Return the facts about blocks of a new collection with these columns."""
+        """Return the meta entries about blocks of a new collection with these columns."""
         return {_total_of(name): 0 for name in (_CODES, *names)}
 
     def clear(self, names: Sequence[str]) -> None:
         """Remove all blocks, and begin these columns."""
         self._connection.execute("DELETE FROM blocks")
         self._connection.execute("DELETE FROM column_blocks")
-        for fact, value in self.no_blocks(names).items():
-            self._connection.set_fact(fact, value)
+        for key, value in self.no_blocks(names).items():
+            self._connection.set_meta(key, value)
 
     def sizes(self) -> list[int]:
         """Return the number of items of each block, by ascending id."""
@@ -270,12 +271,12 @@ class Blocks:
     def is_scattered(self) -> bool:
         """Return whether there are more than twice as many blocks as the items need."""
         sizes = self.sizes()
-        return len(sizes) > max(2 * (sum(sizes) // _ITEMS_PER_BLOCK), 1)
+        return len(sizes) > max(2 * (sum(sizes) // ITEMS_PER_BLOCK), 1)
 
     def add_column(self, name: str, column: list[Value | None], generation: int) -> None:
         """Add a column with one value per item, by ascending id."""
         self._connection.execute("DELETE FROM column_blocks WHERE name = ?", [name])
-        self._connection.set_fact(_total_of(name), 0)
+        self._connection.set_meta(_total_of(name), 0)
         start = 0
         for first, n_items in self._connection.execute("SELECT first, n_items FROM blocks ORDER BY first").fetchall():
             self._write_column(name, first, column[start : start + n_items], generation)
@@ -296,9 +297,9 @@ class Blocks:
     def _put_in(self, first: int, items: BlockItems, generation: int, *, is_last: bool) -> None:
         """Write items in place of a block that was taken out, as several ones if they are many."""
         n_items = len(items.ids)
-        n_blocks = max(-(-n_items // _ITEMS_PER_BLOCK), int(first == _LOWEST))
+        n_blocks = max(-(-n_items // ITEMS_PER_BLOCK), int(first == _LOWEST))
         # What comes after the last block usually keeps coming, so that one is filled; others are cut evenly.
-        size = _ITEMS_PER_BLOCK if is_last else -(-n_items // max(n_blocks, 1))
+        size = ITEMS_PER_BLOCK if is_last else -(-n_items // max(n_blocks, 1))
         for number in range(n_blocks):
             part = items.part(slice(number * size, (number + 1) * size))
             place = first if number == 0 else int(part.ids[0])
@@ -372,11 +373,11 @@ class Blocks:
         self._add_to_total(name, checksum)
 
     def _add_to_total(self, name: str, checksum: int) -> None:
-        total = self._connection.fact(_total_of(name)) + checksum
-        self._connection.set_fact(_total_of(name), total % SUM_MODULUS)
+        total = self._connection.meta(_total_of(name)) + checksum
+        self._connection.set_meta(_total_of(name), total % SUM_MODULUS)
 
     def _check_total(self, name: str, total: int) -> None:
-        if total % SUM_MODULUS != self._connection.fact(_total_of(name)):
+        if total % SUM_MODULUS != self._connection.meta(_total_of(name)):
             raise self._damaged(f"has lost a block of {name!r}, or holds one of an earlier state")
 
     def _damaged(self, what: str) -> CollectionFormatError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -13,13 +12,14 @@ from numpy.typing import ArrayLike
 
 from .._common.strict_json import metadata_texts
 from .._common.validation import LabelsLike, SamplesLike
+from .._common.warn import warn_caller
 from ..codes.binary import BinaryCodes, n_bytes
 from ..exceptions import SpaceMismatchError, UnknownSpaceWarning
 from ..hashers.base import BaseHasher
 from ..hashers.prepared import kept_width, rewrapped, same_steps, takes_cells, without_steps
 from ..index.base import check_ids, next_ids
 from .fields import Fields
-from .folder import Kernels, check_extractor_stays, encoder_of, save_model
+from .folder import Kernels, check_embedder_stays, digest_of_model, save_model
 from .items import (
     Item,
     ItemCodes,
@@ -35,13 +35,13 @@ from .items import (
 )
 from .previews import check_previews, delete_previews, put_previews
 from .session import Change, Session
-from .state import Snapshot, batches, replace_vectors
+from .state import State, batches, replace_vectors
 from .store import Store
 from .vectors import called_with_vectors, kept_rows
 
 # New items on their way in: checked, encoded, and made into rows.
 
-_ENCODER = re.compile("[0-9a-f]{16}")
+_DIGEST = re.compile("[0-9a-f]{16}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +51,14 @@ class Samples:
     X: SamplesLike | None
     codes: BinaryCodes | None
     labels: LabelsLike
-    encoder: str | None = None
+    model_digest: str | None = None
 
     def __post_init__(self) -> None:
-        if self.encoder is not None and self.codes is None:
-            raise ValueError("encoder says which model made the codes, but there are no codes. Leave it out.")
-        if self.encoder is not None and not (isinstance(self.encoder, str) and _ENCODER.fullmatch(self.encoder)):
+        if self.model_digest is not None and self.codes is None:
+            raise ValueError("model_digest says which model made the codes, but there are no codes. Leave it out.")
+        if self.model_digest is not None and not _is_digest(self.model_digest):
             raise ValueError(
-                f"The encoder is {self.encoder!r}; it must be 16 hexadecimal digits, like the encoder of a collection."
+                f"model_digest is {self.model_digest!r}; it must be 16 hexadecimal digits, like that of a collection."
             )
 
     def own_codes(self, hasher: BaseHasher, *, keeps_vectors: bool) -> BinaryCodes:
@@ -70,22 +70,26 @@ class Samples:
         return hasher.encode_database(self.X) if self.codes is None else self.codes
 
 
+def _is_digest(text: object) -> bool:
+    return isinstance(text, str) and _DIGEST.fullmatch(text) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class EncodedItems:
     """Items with the codes that the hasher of one model file gives them."""
 
     model: str
-    encoder: str | None
+    model_digest: str | None
     own: BinaryCodes
     coded: ItemCodes
     labels: list[str | None]
     vectors: np.ndarray | None
 
     @classmethod
-    def of(cls, samples: Samples, snapshot: Snapshot) -> Self:
+    def of(cls, samples: Samples, state: State) -> Self:
         """Encode samples with the hasher of a state."""
-        hasher, file = snapshot.hasher, snapshot.vectors
-        own = snapshot.index._check_codes(samples.own_codes(hasher, keeps_vectors=file is not None))
+        hasher, file = state.hasher, state.vectors
+        own = state.index._check_codes(samples.own_codes(hasher, keeps_vectors=file is not None))
         if samples.codes is not None:
             _check_space(own, hasher.space_id_)
         own = hasher.as_codes(own.packed)
@@ -94,8 +98,8 @@ class EncodedItems:
             raise ValueError(f"X has {len(vectors)} rows and codes {len(own)}; give one code per row.")
         labels = label_texts(samples.labels, len(own))
         check_class_kind(hasher, labels)
-        encoder = encoder_of(snapshot.model) if samples.codes is None else samples.encoder
-        return cls(snapshot.model, encoder, own, item_codes(hasher, own, labels), labels, vectors)
+        model_digest = digest_of_model(state.model) if samples.codes is None else samples.model_digest
+        return cls(state.model, model_digest, own, item_codes(hasher, own, labels), labels, vectors)
 
     def rows(
         self,
@@ -107,7 +111,7 @@ class EncodedItems:
         texts = metadata_texts(metadata, len(ids), ascii_only=True)
         known_references = reference_texts(references, len(ids))
         bare = [
-            Row(item, own.tobytes(), None, None, self.encoder, None, None, reference, text)
+            Row(item, own.tobytes(), None, None, self.model_digest, None, None, reference, text)
             for item, own, reference, text in zip(ids, self.own.packed, known_references, texts, strict=True)
         ]
         return [
@@ -123,11 +127,10 @@ def _check_space(codes: BinaryCodes, held: str | None) -> None:
     if held is None:
         return
     if codes.space_id is None:
-        warnings.warn(
+        warn_caller(
             f"The space of these codes is unknown; they are stored as codes of the collection's space, {held}. If its "
             "hasher made them, say so: BinaryCodes(packed, n_bits, space_id=collection.space_id).",
             UnknownSpaceWarning,
-            stacklevel=5,
         )
     elif codes.space_id != held:
         raise SpaceMismatchError(
@@ -154,16 +157,16 @@ def put_items(
 ) -> np.ndarray:
     """Store items and return their ids; without ``replace``, all ids must be new."""
     session.check_writable()
-    with session.reading() as (snapshot, _):
+    with session.reading() as (state, _):
         pass
     # Encoded before the change begins, so that other threads can write in the meantime.
-    items = EncodedItems.of(samples, snapshot)
+    items = EncodedItems.of(samples, state)
     with session.writing() as change:
-        if change.snapshot.model != items.model:
+        if change.state.model != items.model:
             # Another thread has replaced the hasher; from here on, none can.
-            items = EncodedItems.of(samples, change.snapshot)
+            items = EncodedItems.of(samples, change.state)
         chosen = _chosen_ids(change, ids, len(items.own))
-        present = chosen[change.snapshot.index.holds(chosen)].tolist()
+        present = chosen[change.state.index.holds(chosen)].tolist()
         if present and not replace:
             raise ValueError(
                 f"The id {present[0]} is already in the collection, and nothing was added. "
@@ -186,7 +189,7 @@ def set_item_labels(session: Session, ids: np.ndarray, labels: LabelsLike, *, wa
     """Store labels of items, and the codes that follow; return the items."""
     texts = label_texts(labels, len(ids))
     with session.writing() as change:
-        hasher = change.snapshot.hasher
+        hasher = change.state.hasher
         check_class_kind(hasher, texts)
         before = change.store.rows(ids.tolist())
         codes, from_label = item_codes(hasher, _vector_codes(before, hasher), texts, warn_unknown=warn_unknown)
@@ -223,11 +226,11 @@ def replace_model(
     if codes is not None:
         _check_new_codes(hasher, X, codes)
     with session.writing() as change:
-        if X is None and change.snapshot.vectors is not None:
-            hasher = rewrapped(change.snapshot.hasher, hasher)
+        if X is None and change.state.vectors is not None:
+            hasher = rewrapped(change.state.hasher, hasher)
         _check_classes_fit(change.store, hasher)
-        check_extractor_stays(change.store, change.snapshot.hasher, hasher)
-        held = np.sort(change.snapshot.index.ids)
+        check_embedder_stays(change.store, change.state.hasher, hasher)
+        held = np.sort(change.state.index.ids)
         kept = X is None and ids is None and _keeps_codes(change, hasher)
         if codes is not None:
             chosen, own = _all_ids(ids, held), codes
@@ -242,17 +245,17 @@ def replace_model(
             given = "rows in X" if codes is None else "codes"
             raise ValueError(f"There are {len(chosen)} ids and {len(own)} {given}; give one of them per id.")
         vectors = None
-        if X is not None and change.snapshot.vectors is not None:
+        if X is not None and change.state.vectors is not None:
             vectors = kept_rows(hasher, X, kept_width(hasher) or 0)
         model, space_id = save_model(change.folder, hasher, kernels)
         session.use_kernels(model, kernels)
-        change.store.set_fact("model", model)
-        change.store.set_fact("n_bits", own.n_bits)
-        change.store.set_fact("space", space_id)
-        encoder = None if kept else encoder_of(model)
-        _recode(change.store, hasher, chosen.tolist(), own, encoder)
+        change.store.set_meta("model", model)
+        change.store.set_meta("n_bits", own.n_bits)
+        change.store.set_meta("space", space_id)
+        model_digest = None if kept else digest_of_model(model)
+        _recode(change.store, hasher, chosen.tolist(), own, model_digest)
         if vectors is not None:
-            kind = change.snapshot.require_vectors().layout.kind
+            kind = change.state.require_vectors().layout.kind
             replace_vectors(change.folder, change.store, chosen.tolist(), vectors, kind, change.generation)
 
 
@@ -273,7 +276,7 @@ def _check_new_codes(hasher: BaseHasher, X: SamplesLike | None, codes: BinaryCod
 
 
 def _check_classes_fit(store: Store, hasher: BaseHasher) -> None:
-    stored, needed = store.text_fact("label_kind"), class_kind(hasher)
+    stored, needed = store.text_meta("label_kind"), class_kind(hasher)
     if stored and needed and stored != needed and store.has_labels_besides([]):
         raise ValueError(
             f"The classes of the new hasher are {needed}; the labels of the collection are {stored}. Fit the hasher to "
@@ -283,14 +286,14 @@ def _check_classes_fit(store: Store, hasher: BaseHasher) -> None:
 
 def _keeps_codes(change: Change, hasher: BaseHasher) -> bool:
     """Return whether items may keep their codes: the new hasher is of the same space, and no vectors are kept."""
-    return change.snapshot.vectors is None and change.store.text_fact("space") == hasher.space_id_
+    return change.state.vectors is None and change.store.text_meta("space") == hasher.space_id_
 
 
-def _recode(store: Store, hasher: BaseHasher, ids: list[int], own: BinaryCodes, encoder: str | None) -> None:
-    """Give items the codes of a new hasher; their labels stay, and their encoders if this one is None."""
+def _recode(store: Store, hasher: BaseHasher, ids: list[int], own: BinaryCodes, model_digest: str | None) -> None:
+    """Give items the codes of a new hasher; their labels stay, and so do their digests if this one is None."""
     rows = store.rows(ids)
     bare = [
-        row._replace(code=code.tobytes(), own_code=None, encoder=encoder or row.encoder)
+        row._replace(code=code.tobytes(), own_code=None, model_digest=model_digest or row.model_digest)
         for row, code in zip(rows, own.packed, strict=True)
     ]
     codes, from_label = item_codes(hasher, own, [row.label for row in rows])
@@ -302,14 +305,14 @@ def _recode(store: Store, hasher: BaseHasher, ids: list[int], own: BinaryCodes, 
 
 def _encoded_vectors(change: Change, hasher: BaseHasher, ids: list[int]) -> BinaryCodes:
     """Return the codes of the kept vectors of all items."""
-    file = change.snapshot.vectors
+    file = change.state.vectors
     if file is None:
         raise ValueError(
             f"The collection holds {len(ids)} items and keeps no vectors: a new hasher needs every item exactly once. "
             "Give the ids and X."
         )
     # Other steps would have made other vectors, even if these have as many numbers.
-    other_steps = takes_cells(hasher) and not same_steps(hasher, change.snapshot.hasher)
+    other_steps = takes_cells(hasher) and not same_steps(hasher, change.state.hasher)
     if kept_width(hasher) != file.layout.n_columns or other_steps:
         raise ValueError(
             f"The kept vectors have {file.layout.n_columns} numbers; this hasher was fitted on rows of "
@@ -336,7 +339,7 @@ def _all_ids(ids: np.ndarray | None, held: np.ndarray) -> np.ndarray:
 
 def _chosen_ids(change: Change, ids: ArrayLike | None, n_items: int) -> np.ndarray:
     if ids is None:
-        return next_ids(n_items, change.snapshot.index.last_id)
+        return next_ids(n_items, change.state.index.last_id)
     return check_ids(ids, n_items)
 
 
@@ -347,11 +350,11 @@ def _with_vectors(change: Change, rows: list[Row], vectors: np.ndarray) -> list[
 
 def _note_kind(store: Store, texts: list[str | None], ids: list[int]) -> None:
     """Refuse labels of another type than those of other items; remember the type of the first ones."""
-    given, known = kind_of(texts), store.text_fact("label_kind")
+    given, known = kind_of(texts), store.text_meta("label_kind")
     if given and given != known:
         if known and store.has_labels_besides(ids):
             check_kind(texts, known, "the collection")
-        store.set_fact("label_kind", given)
+        store.set_meta("label_kind", given)
 
 
 def _vector_codes(rows: list[Row], hasher: BaseHasher) -> BinaryCodes:

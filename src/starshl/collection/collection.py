@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
@@ -15,10 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from .._common.files import atomic_folder
 from .._common.strict_json import metadata_texts
 from .._common.validation import LabelsLike, SamplesLike
+from .._common.warn import warn_caller
 from ..codes.binary import BinaryCodes
-from ..data.features.extractor import Extractor
+from ..data.features.embedder import Embedder
 from ..hashers.base import BaseHasher
 from ..index.base import check_ids
 from .changes import Samples, declare, put_items, replace_model, set_item_labels
@@ -29,12 +30,11 @@ from .fields import Value, check_fields, fields_text
 from .filters import Filters, count_labels, count_values, kind_of_labels, labels_by_id, passing_ids, unknown_labels_note
 from .folder import (
     Kernels,
-    appearing_folder,
-    encoder_of,
-    extractor_file,
+    digest_of_model,
+    embedder_file,
     kind_of_items,
-    load_extractor,
-    raw_facts,
+    load_embedder,
+    raw_meta,
     save_model,
     title_field,
     unknown_texts_note,
@@ -76,44 +76,44 @@ class OpenCollection:
         self.read_only = read_only
         self.n_jobs = n_jobs
         self._steps = steps
-        self._extractor: tuple[str, Extractor] | None = None
+        self._embedder: tuple[str, Embedder] | None = None
         self._session = Session(self.folder, read_only=read_only, kernels=kernels, n_jobs=n_jobs)
 
     @property
     def hasher(self) -> BaseHasher:
         """The fitted hasher of this collection."""
-        with self._session.reading() as (snapshot, _):
-            return snapshot.hasher
+        with self._session.reading() as (state, _):
+            return state.hasher
 
     @property
     def n_bits(self) -> int:
         """The length of the codes."""
-        with self._session.reading() as (snapshot, _):
-            return snapshot.index.n_bits
+        with self._session.reading() as (state, _):
+            return state.index.n_bits
 
     @property
-    def keeps(self) -> str | None:
+    def vector_dtype(self) -> str | None:
         """How vectors are kept: "float16", "int8", or None if they are not."""
-        with self._session.reading() as (snapshot, _):
-            return None if snapshot.vectors is None else snapshot.vectors.layout.kind
+        with self._session.reading() as (state, _):
+            return None if state.vectors is None else state.vectors.layout.kind
 
     @property
     def space_id(self) -> str | None:
         """The identity of the space of the codes, None if it is unknown; codes of other spaces are refused."""
-        with self._session.reading() as (snapshot, _):
-            return snapshot.hasher.space_id_
+        with self._session.reading() as (state, _):
+            return state.hasher.space_id_
 
     @property
-    def encoder(self) -> str:
+    def model_digest(self) -> str:
         """A digest of the hasher's model file; items remember that of the model that encoded them."""
-        with self._session.reading() as (snapshot, _):
-            return encoder_of(snapshot.model)
+        with self._session.reading() as (state, _):
+            return digest_of_model(state.model)
 
     @property
     def version(self) -> int:
         """The number of changes that were ever stored."""
-        with self._session.reading() as (snapshot, _):
-            return snapshot.generation
+        with self._session.reading() as (state, _):
+            return state.generation
 
     @property
     def fields(self) -> dict[str, str]:
@@ -124,8 +124,8 @@ class OpenCollection:
     @property
     def label_kind(self) -> str | None:
         """What labels must be: "text", "numbers" or "booleans"; None as long as there are none to compare with."""
-        with self._session.reading() as (snapshot, store):
-            return kind_of_labels(snapshot.hasher, store)
+        with self._session.reading() as (state, store):
+            return kind_of_labels(state.hasher, store)
 
     @cached_property
     def kind(self) -> str:
@@ -141,11 +141,11 @@ class OpenCollection:
 
     def kept_features(self) -> tuple[str, ...]:
         """Return the columns of the hasher's table that items have as metadata, too, as the first item shows."""
-        with self._session.reading() as (snapshot, store):
-            names = getattr(snapshot.hasher, "feature_names_in_", ())
-            if not len(names) or not len(snapshot.index):
+        with self._session.reading() as (state, store):
+            names = getattr(state.hasher, "feature_names_in_", ())
+            if not len(names) or not len(state.index):
                 return ()
-            first = metadata_of(store.rows([int(snapshot.index.ids.min())])[0])
+            first = metadata_of(store.rows([int(state.index.ids.min())])[0])
             return tuple(str(name) for name in names if str(name) in first)
 
     def title_of(self, item: Item | Hit) -> str:
@@ -157,21 +157,21 @@ class OpenCollection:
         return name or f"Item {item.id}"
 
     @property
-    def extractor(self) -> Extractor | None:
+    def embedder(self) -> Embedder | None:
         """What makes vectors from raw pictures or texts, None if the collection only knows vectors.
 
-        It is loaded when it is first needed: a collection whose extractor needs a library that is not installed can
+        It is loaded when it is first needed: a collection whose embedder needs a library that is not installed can
         still be searched by vector.
         """
         with self._session.reading() as (_, store):
-            name = extractor_file(store)
+            name = embedder_file(store)
         if name is None:
             return None
-        if self._extractor is None or self._extractor[0] != name:
-            self._extractor = name, load_extractor(self.folder, name, self._steps)
-        return self._extractor[1]
+        if self._embedder is None or self._embedder[0] != name:
+            self._embedder = name, load_embedder(self.folder, name, self._steps)
+        return self._embedder[1]
 
-    def extract(self, raw: Any, *, warn_unknown: bool = True) -> np.ndarray:
+    def embed(self, raw: Any, *, warn_unknown: bool = True) -> np.ndarray:
         """Return the vectors of raw pictures (paths, bytes or arrays) or texts, one row per item, to search or add.
 
         Parameters
@@ -181,63 +181,63 @@ class OpenCollection:
         warn_unknown : bool, default=True
             Warn of texts without any known word, whose vectors are zeros.
         """
-        extractor = self.extractor
-        if extractor is None:
+        embedder = self.embedder
+        if embedder is None:
             raise ValueError(
-                "This collection has no extractor: it takes vectors, not pictures or texts. Make a collection with an "
-                "extractor: Collection.create(..., extractor=...)."
+                "This collection has no embedder: it takes vectors, not pictures or texts. Make a collection with an "
+                "embedder: Collection.create(..., embedder=...)."
             )
-        vectors = extractor.transform(raw)
-        note = unknown_texts_note(raw, vectors) if warn_unknown and extractor.kind == "texts" else None
+        vectors = embedder.transform(raw)
+        note = unknown_texts_note(raw, vectors) if warn_unknown and embedder.kind == "texts" else None
         if note is not None:
-            warnings.warn(note, UserWarning, stacklevel=2)
+            warn_caller(note)
         return vectors
 
     def __len__(self) -> int:
-        with self._session.reading() as (snapshot, _):
-            return len(snapshot.index)
+        with self._session.reading() as (state, _):
+            return len(state.index)
 
     @property
     def ids(self) -> np.ndarray:
         """All ids, ascending."""
-        with self._session.reading() as (snapshot, _):
-            return np.sort(snapshot.index.ids)
+        with self._session.reading() as (state, _):
+            return np.sort(state.index.ids)
 
     @property
     def vectors_state(self) -> tuple[str, int, int]:
         """What changes whenever kept vectors do: the name of their file, how many were written, and how many remain."""
-        with self._session.reading() as (snapshot, store):
-            n_written = 0 if snapshot.vectors is None else store.fact("n_slots")
-            return snapshot.vector_file_name, n_written, len(snapshot.index)
+        with self._session.reading() as (state, store):
+            n_written = 0 if state.vectors is None else store.meta("n_slots")
+            return state.vector_file_name, n_written, len(state.index)
 
     def label_counts(self) -> dict[str | int | bool, int]:
         """Return how many items have each label, the most frequent first; unlabeled items are not counted."""
-        with self._session.reading() as (snapshot, store):
-            return count_labels(snapshot, store)
+        with self._session.reading() as (state, store):
+            return count_labels(state, store)
 
     def unknown_labels_note(self, labels: LabelsLike) -> str | None:
         """Say which of these labels no item has, and which there are; None if all are known, or there are none."""
         given = np.atleast_1d(np.asarray(labels, dtype=object))
         texts = [text for text in label_texts(given, len(given)) if text is not None]
-        with self._session.reading() as (snapshot, store):
-            return None if store.is_outdated else unknown_labels_note(snapshot, store, texts)
+        with self._session.reading() as (state, store):
+            return unknown_labels_note(state, store, texts)
 
     def labels(self) -> dict[int, str | int | bool]:
         """Return the labels of all items that have one, by ascending id."""
-        with self._session.reading() as (snapshot, store):
-            return labels_by_id(snapshot, store)
+        with self._session.reading() as (state, store):
+            return labels_by_id(state, store)
 
     def value_counts(self, field: str) -> dict[Value, int]:
         """Return how many items have each value of a declared field, the most frequent first."""
-        with self._session.reading() as (snapshot, store):
-            return count_values(snapshot, store, field)
+        with self._session.reading() as (state, store):
+            return count_values(state, store, field)
 
     def find(
         self, where: Mapping[str, Any] | None = None, *, among: ArrayLike | None = None, labels: LabelsLike = None
     ) -> np.ndarray:
         """Return the ids of the items that pass filters, ascending; the filters are those of :meth:`search`."""
-        with self._session.reading() as (snapshot, store):
-            return passing_ids(snapshot, store, Filters(where, among, labels))
+        with self._session.reading() as (state, store):
+            return passing_ids(state, store, Filters(where, among, labels))
 
     def close(self) -> None:
         """Close the files; another process may write from then on."""
@@ -312,16 +312,16 @@ class SearchableCollection(OpenCollection):
         share = None if reject is None else check_rejecting(reject, X)
         if by_scores:
             check_has_scores(X)
-        with self._session.reading() as (snapshot, store):
+        with self._session.reading() as (state, store):
             options = RescoringOptions(rescore, oversample, metric, class_first)
-            if options.apply_to(snapshot):
-                queries = Queries.to_rescore(snapshot, store, X, items, options)
+            if options.apply_to(state):
+                queries = Queries.to_rescore(state, store, X, items, options)
             else:
-                queries = Queries.of(snapshot, X, items, with_scores=by_scores)
-            found = search_nearest(snapshot, store, queries, k, Filters(where, among, labels))
+                queries = Queries.of(state, X, items, with_scores=by_scores)
+            found = search_nearest(state, store, queries, k, Filters(where, among, labels))
             if share is None or X is None:
                 return found
-            rejected = novelty_of(snapshot.hasher, X) >= 1.0 - share
+            rejected = novelty_of(state.hasher, X) >= 1.0 - share
         return [[] if is_new else hits for hits, is_new in zip(found, rejected.tolist(), strict=True)]
 
     def search_radius(
@@ -339,9 +339,9 @@ class SearchableCollection(OpenCollection):
         The radius is a Hamming distance or, for a :class:`starshl.HybridHasher`, a distance of its index. Kept vectors
         are not used, so there are no options about them.
         """
-        with self._session.reading() as (snapshot, store):
-            queries = Queries.of(snapshot, X, items, with_scores=False)
-            return search_within(snapshot, store, queries, radius, Filters(where, among, labels))
+        with self._session.reading() as (state, store):
+            queries = Queries.of(state, X, items, with_scores=False)
+            return search_within(state, store, queries, radius, Filters(where, among, labels))
 
     def find_same(
         self,
@@ -365,8 +365,8 @@ class SearchableCollection(OpenCollection):
             Their codes, if you have them already.
         metadata, references, previews : as in :meth:`Collection.add`
         """
-        with self._session.reading() as (snapshot, store):
-            return same_items(snapshot, store, X, codes, metadata, references, previews)
+        with self._session.reading() as (state, store):
+            return same_items(state, store, X, codes, metadata, references, previews)
 
     def novelty(self, X: SamplesLike) -> np.ndarray:
         """Return how different each query is from the training rows of the hasher, from 0 to 1, shape (n,).
@@ -387,8 +387,8 @@ class SearchableCollection(OpenCollection):
             The distance to state between vectors, if they are kept.
         """
         ids = [id_of(hit) for hit in hits]
-        with self._session.reading() as (snapshot, store):
-            return explain_hits(snapshot, store, X, ids, metric)
+        with self._session.reading() as (state, store):
+            return explain_hits(state, store, X, ids, metric)
 
 
 # What a caller stores in addition to the items: receipts and journals, in the transactions of changes.
@@ -397,31 +397,31 @@ class SearchableCollection(OpenCollection):
 class RecordedCollection(SearchableCollection):
     """A collection to search, with receipts and journals; :class:`Collection` adds changes of items."""
 
-    def receipting(self, key: str, text: str) -> AbstractContextManager[None]:
+    def idempotent(self, key: str, text: str) -> AbstractContextManager[None]:
         """Store a text under a key together with the next change that this thread makes inside the block, or neither.
 
         If you lost the answer to a change, in a crash or with a connection, ask :meth:`receipt` whether it was stored
         before you try again. The newest 100,000 receipts are kept.
         """
         check_receipt(key, text)
-        return self._session.receipting(key, text)
+        return self._session.idempotent(key, text)
 
     def receipt(self, key: str) -> str | None:
         """Return the text that a change stored under a key, None if there is no such change."""
         with self._session.reading() as (_, store):
             return find_receipt(store, key)
 
-    def noting(self, journal: str, text: str) -> AbstractContextManager[None]:
+    def journaling(self, journal: str, text: str) -> AbstractContextManager[None]:
         """Append a text to a journal together with the next change that this thread makes inside the block, or neither.
 
         A journal keeps all of its entries, in the order of the changes; :meth:`journal` reads them.
         """
         check_entry(journal, text)
-        return self._session.noting(journal, text)
+        return self._session.journaling(journal, text)
 
     def note(self, journal: str, text: str) -> None:
         """Append a text to a journal as a separate change."""
-        with self.noting(journal, text), self._session.writing() as change:
+        with self.journaling(journal, text), self._session.writing() as change:
             change.change_codes()
 
     def journal(self, name: str, after: int = 0) -> list[str]:
@@ -450,7 +450,8 @@ class Collection(RecordedCollection):
     kernels : list of kernels, default=None
         Those of the hasher, if it was fitted with functions, which a file cannot hold.
     steps : list, default=None
-        Those of the extractor that a file cannot hold, None for the others; see :class:`starshl.features.Extractor`.
+        Those of the embedder that a file cannot hold, None for the others; see
+        :class:`starshl.data.features.Embedder`.
     n_jobs : int, default=None
         Threads of a search.
 
@@ -459,8 +460,8 @@ class Collection(RecordedCollection):
     >>> import tempfile
     >>> from pathlib import Path
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import LSHash
-    >>> from starshl.collection import Collection
+    >>> from starshl.hashers.baselines import LSHash
+    >>> from starshl import Collection
     >>> X, y = load_digits(return_X_y=True)
     >>> folder = Path(tempfile.mkdtemp()) / "digits"
     >>> with Collection.create(folder, LSHash(32, random_state=0).fit(X), fields={"page": int}) as digits:
@@ -478,7 +479,7 @@ class Collection(RecordedCollection):
         *,
         vectors: str | None = None,
         fields: Mapping[str, type | str] | None = None,
-        extractor: Extractor | None = None,
+        embedder: Embedder | None = None,
         kind: str | None = None,
         title: str | None = None,
         kernels: Kernels = None,
@@ -496,10 +497,10 @@ class Collection(RecordedCollection):
         fields : dict, default=None
             Metadata fields to filter by, with their types, such as ``{"year": int, "topic": str}``: a filter on them
             takes milliseconds. Types are int, float, str and bool. See also :meth:`declare_fields`.
-        extractor : Extractor, default=None
-            Makes the vectors of the hasher from raw pictures or texts; see :meth:`extract`.
+        embedder : Embedder, default=None
+            Makes the vectors of the hasher from raw pictures or texts; see :meth:`embed`.
         kind : {"pictures", "texts", "vectors"}, default=None
-            What items are, for pages that show them; None is what the extractor takes, or "vectors".
+            What items are, for pages that show them; None is what the embedder takes, or "vectors".
         title : str, default=None
             The metadata field that says what an item is; see :meth:`title_of`.
         kernels : list of kernels, default=None
@@ -508,13 +509,13 @@ class Collection(RecordedCollection):
             Threads of a search.
         """
         check_is_fitted(hasher)
-        with appearing_folder(Path(folder)) as draft:
-            facts: dict[str, str | int] = {"fields": fields_text(check_fields(fields or {}))}
-            facts |= {} if vectors is None else create_vectors(draft, vectors, hasher)
-            facts |= raw_facts(draft, hasher, extractor, kind, title)
-            model, facts["space"] = save_model(draft, hasher, kernels)
-            Store.create(draft / DATABASE, model, hasher.n_bits_, facts)
-        return cls(folder, kernels=kernels, steps=None if extractor is None else extractor.given_steps, n_jobs=n_jobs)
+        with atomic_folder(Path(folder), "Open it, or choose another folder.") as draft:
+            meta: dict[str, str | int] = {"fields": fields_text(check_fields(fields or {}))}
+            meta |= {} if vectors is None else create_vectors(draft, vectors, hasher)
+            meta |= raw_meta(draft, hasher, embedder, kind, title)
+            model, meta["space"] = save_model(draft, hasher, kernels)
+            Store.create(draft / DATABASE, model, hasher.n_bits_, meta)
+        return cls(folder, kernels=kernels, steps=None if embedder is None else embedder.given_steps, n_jobs=n_jobs)
 
     def add(
         self,
@@ -522,7 +523,7 @@ class Collection(RecordedCollection):
         *,
         labels: LabelsLike = None,
         codes: BinaryCodes | None = None,
-        encoder: str | None = None,
+        model_digest: str | None = None,
         ids: ArrayLike | None = None,
         metadata: Sequence[Mapping[str, Any]] | None = None,
         references: Iterable[str | None] | None = None,
@@ -538,8 +539,8 @@ class Collection(RecordedCollection):
             If the hasher has a codeword for the class of a label, it becomes the code of the item.
         codes : BinaryCodes, default=None
             The codes of the vectors, if you have them already: instead of X, or in addition to X if vectors are kept.
-        encoder : str, default=None
-            Which model made ``codes``, as :attr:`encoder` of a collection names it; None if that is not known.
+        model_digest : str, default=None
+            Which model made ``codes``, as :attr:`model_digest` of a collection names it; None if that is not known.
         ids : array of int, default=None
             New ids; the next free ones if None.
         metadata : list of dict, default=None
@@ -548,9 +549,9 @@ class Collection(RecordedCollection):
             Where the picture or text is, one per item.
         previews : list of bytes or None, default=None
             A small picture of each item, as a PNG, JPEG or WebP file of up to 256 KB; see
-            :func:`starshl.features.preview_of`.
+            :func:`starshl.data.features.preview_of`.
         """
-        samples = Samples(X, codes, labels, encoder)
+        samples = Samples(X, codes, labels, model_digest)
         return put_items(self._session, samples, ids, metadata, references, previews, replace=False)
 
     def upsert(
@@ -560,7 +561,7 @@ class Collection(RecordedCollection):
         ids: ArrayLike,
         labels: LabelsLike = None,
         codes: BinaryCodes | None = None,
-        encoder: str | None = None,
+        model_digest: str | None = None,
         metadata: Sequence[Mapping[str, Any]] | None = None,
         references: Iterable[str | None] | None = None,
         previews: Iterable[bytes | None] | None = None,
@@ -569,7 +570,7 @@ class Collection(RecordedCollection):
 
         Nothing of a replaced item stays: not its label, its metadata or its preview.
         """
-        samples = Samples(X, codes, labels, encoder)
+        samples = Samples(X, codes, labels, model_digest)
         return put_items(self._session, samples, ids, metadata, references, previews, replace=True)
 
     def set_labels(self, ids: ArrayLike, labels: LabelsLike, *, warn_unknown: bool = True) -> list[Item]:
@@ -599,7 +600,7 @@ class Collection(RecordedCollection):
         """Remove items; if an id is unknown, nothing is removed."""
         ids = check_ids(ids)
         with self._session.writing() as change:
-            missing = ids[~change.snapshot.index.holds(ids)]
+            missing = ids[~change.state.index.holds(ids)]
             if len(missing):
                 raise KeyError(f"The id {missing[0]} is not in the collection; nothing was removed.")
             change.store.delete(ids.tolist())
@@ -619,13 +620,13 @@ class Collection(RecordedCollection):
 
     def codes(self, ids: ArrayLike) -> BinaryCodes:
         """Return the codes of items."""
-        with self._session.reading() as (snapshot, _):
-            return snapshot.index.reconstruct(ids)
+        with self._session.reading() as (state, _):
+            return state.index.reconstruct(ids)
 
     def vectors(self, ids: ArrayLike) -> np.ndarray:
         """Return the kept vectors of items, as float64 of shape (n_items, n_columns)."""
-        with self._session.reading() as (snapshot, store):
-            return snapshot.vectors_of(store, check_ids(ids).tolist())
+        with self._session.reading() as (state, store):
+            return state.vectors_of(store, check_ids(ids).tolist())
 
     def replace_hasher(
         self,
@@ -641,11 +642,11 @@ class Collection(RecordedCollection):
         Parameters
         ----------
         hasher : fitted hasher
-            If the collection has an extractor, it stays, and the hasher takes what it makes.
+            If the collection has an embedder, it stays, and the hasher takes what it makes.
         ids, X : default=None
             All items and their samples. A collection that keeps vectors encodes these if X is None; otherwise it keeps
             X from then on, which may have other columns. If the new hasher is of the same space (fitted to the same
-            :class:`starshl.Codebook`), you need neither: items keep the codes of their vectors and their encoders.
+            :class:`starshl.Codebook`), you need neither: items keep the codes of their vectors and their digests.
         codes : BinaryCodes, default=None
             The new codes of the vectors of ``ids``, if you have them already, instead of X: the change then takes no
             longer than storing them.
@@ -680,8 +681,8 @@ class Collection(RecordedCollection):
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write all items to a file ending in .parquet or .jsonl; return how many there are."""
-        with self._session.reading() as (snapshot, store):
-            rows, hasher = list(store.all_rows()), snapshot.hasher
+        with self._session.reading() as (state, store):
+            rows, hasher = list(store.all_rows()), state.hasher
         write_rows(path, rows, hasher)
         return len(rows)
 
@@ -696,15 +697,15 @@ def appearing_collection(
     *,
     vectors: str | None = None,
     fields: Mapping[str, type | str] | None = None,
-    extractor: Extractor | None = None,
+    embedder: Embedder | None = None,
     kind: str | None = None,
     title: str | None = None,
 ) -> Iterator[Collection]:
     """Fill a new collection that appears complete when the block ends, or not at all; options as in ``create``."""
-    with appearing_folder(Path(folder)) as draft:
+    with atomic_folder(Path(folder), "Open it, or choose another folder.") as draft:
         # A collection makes its own folder, so only the name of this one is needed.
         draft.rmdir()
         with Collection.create(
-            draft, hasher, vectors=vectors, fields=fields, extractor=extractor, kind=kind, title=title
+            draft, hasher, vectors=vectors, fields=fields, embedder=embedder, kind=kind, title=title
         ) as collection:
             yield collection

@@ -9,27 +9,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..exceptions import CollectionError, CollectionFormatError
-from .items import COLUMNS
-
-# The formats of the database file: which tables each one has, how its rows are read, and the way to the newest.
 
 FORMAT = 2
 #: Sums of checksums are kept modulo this, so that they and the next checksum fit in SQLite's 64 bits.
 SUM_MODULUS = 1 << 62
 #: The condition that a row has one of the ids of a parameter, a JSON list: it may be of any length.
 HAS_LISTED_ID = "id IN (SELECT value FROM json_each(?))"
-FACTS_TABLE = "CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID"
+META_TABLE = "CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID"
 # Which ids a transaction has changed, for readers that hold the state before it.
 _CHANGES = "CREATE TABLE changes (generation INTEGER NOT NULL, id INTEGER NOT NULL)"
-_ITEMS_1 = """CREATE TABLE items (
-  id INTEGER PRIMARY KEY,
-  code BLOB NOT NULL,
-  reference TEXT,
-  metadata TEXT NOT NULL,
-  checksum INTEGER NOT NULL
-)"""
 # The long texts come last, so that the other columns of a row are read without them.
-_ITEMS_2 = """CREATE TABLE items (
+_ITEMS = """CREATE TABLE items (
   id INTEGER PRIMARY KEY,
   code BLOB NOT NULL,
   own_code BLOB,
@@ -64,25 +54,18 @@ PREVIEWS_TABLE = """CREATE TABLE previews (
   checksum INTEGER NOT NULL,
   content BLOB NOT NULL
 )"""
-#: The statements that made the tables of each format, exactly as SQLite stores them.
+#: The statements that made the tables, exactly as SQLite stores them.
 TABLES = {
-    1: {"facts": FACTS_TABLE, "items": _ITEMS_1, "changes": _CHANGES},
-    2: {
-        "facts": FACTS_TABLE,
-        "items": _ITEMS_2,
-        "changes": _CHANGES,
-        "blocks": _BLOCKS,
-        "column_blocks": _COLUMN_BLOCKS,
-    },
+    "facts": META_TABLE,
+    "items": _ITEMS,
+    "changes": _CHANGES,
+    "blocks": _BLOCKS,
+    "column_blocks": _COLUMN_BLOCKS,
 }
-#: Tables that a file of a format may have besides.
-OPTIONAL_TABLES = {1: {}, 2: {"previews": PREVIEWS_TABLE}}
-_ADDED = ("own_code", "label", "encoder", "slot", "vector_sum")
-_AS_NOW = ", ".join(f"NULL AS {name}" if name in _ADDED else name for name in COLUMNS)
-#: What to select :data:`~starshl.collection.rows.COLUMNS` from in each format.
-SOURCES = {1: f"(SELECT {_AS_NOW} FROM items)", 2: "items"}
-#: Facts that format 1 lacks, as they are in a collection without labels, declared fields and vectors.
-NEW_FACTS: dict[str, str | int] = {
+#: Tables that a file may have besides.
+OPTIONAL_TABLES = {"previews": PREVIEWS_TABLE}
+#: What a collection without labels, declared fields and vectors says about them.
+DEFAULT_META: dict[str, str | int] = {
     "space": "",
     "fields": "{}",
     "label_kind": "",
@@ -91,16 +74,6 @@ NEW_FACTS: dict[str, str | int] = {
     "n_columns": 0,
     "n_slots": 0,
 }
-#: The way from format 1 to 2, up to the blocks, which are written afterwards. Checksums stay: that of a row without
-#: new fields is the same in both formats.
-UPGRADE = (
-    "ALTER TABLE items RENAME TO items_of_format_1",
-    _ITEMS_2,
-    f"INSERT INTO items ({', '.join(COLUMNS)}) SELECT {_AS_NOW} FROM items_of_format_1 ORDER BY id",
-    "DROP TABLE items_of_format_1",
-    _BLOCKS,
-    _COLUMN_BLOCKS,
-)
 Value = TypeVar("Value", str, int)
 BUSY_SECONDS = 10.0  # to wait for a lock of SQLite, which is held for one transaction
 # Reading the schema of six tables takes SQLite a few dozen steps. A crafted file may demand any number.
@@ -154,13 +127,13 @@ class Connection:
         self._open()
 
     @staticmethod
-    def create_file(path: Path, facts: dict[str, Any]) -> None:
-        """Make a new file whose tables are empty except for these facts."""
+    def create_file(path: Path, meta: dict[str, Any]) -> None:
+        """Make a new file whose tables are empty except for these entries of ``facts``."""
         with explained(path, NOT_MADE), closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
-            for statement in TABLES[FORMAT].values():
+            for statement in TABLES.values():
                 connection.execute(statement)
-            connection.executemany("INSERT INTO facts VALUES (?, ?)", facts.items())
+            connection.executemany("INSERT INTO facts VALUES (?, ?)", meta.items())
 
     def close(self) -> None:
         """Close the connection; the last one to close empties the write-ahead log into the file."""
@@ -212,21 +185,21 @@ class Connection:
             self.execute("VACUUM")
             self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def fact(self, name: str) -> int:
-        return self._fact(name, int)
+    def meta(self, name: str) -> int:
+        return self._meta(name, int)
 
-    def text_fact(self, name: str) -> str:
-        return self._fact(name, str)
+    def text_meta(self, name: str) -> str:
+        return self._meta(name, str)
 
-    def facts(self) -> dict[str, Any]:
-        """Return all facts but receipts, of which there may be many; each of them has its own checksum."""
+    def all_meta(self) -> dict[str, Any]:
+        """Return all entries but receipts, of which there may be many; each of them has its own checksum."""
         query = "SELECT name, value FROM facts WHERE name < 'receipt' OR name >= 'receipu'"
         return dict(self.execute(query).fetchall())
 
-    def set_fact(self, name: str, value: str | int) -> None:
+    def set_meta(self, name: str, value: str | int) -> None:
         self.execute("REPLACE INTO facts VALUES (?, ?)", [name, value])
 
-    def _fact(self, name: str, kind: type[Value]) -> Value:
+    def _meta(self, name: str, kind: type[Value]) -> Value:
         row = self.execute("SELECT value FROM facts WHERE name = ?", [name]).fetchone()
         if row is None or not isinstance(row[0], kind):
             raise CollectionFormatError(
@@ -271,7 +244,6 @@ class Connection:
             try:
                 # With less than FULL, an acknowledged transaction may still be on its way to the disk.
                 self.execute("PRAGMA synchronous = FULL")
-                # In one transaction: another process may be changing the format.
                 self.execute("BEGIN")
                 self._check_format(self._read_schema())
                 self._roll_back()
@@ -294,21 +266,16 @@ class Connection:
 
     def _check_format(self, schema: list[tuple[str, str, str]]) -> None:
         """Refuse another format, and any table, view or trigger that is not ours before a statement can run it."""
-        if ("facts", "table", FACTS_TABLE) not in schema:
+        if ("facts", "table", META_TABLE) not in schema:
             raise self._foreign()
-        given = self.fact("format")
-        if given < 1:
+        given = self.meta("format")
+        if given != FORMAT:
+            advice = "Install a newer starshl." if given > FORMAT else "The file is damaged: restore it from a copy."
             raise CollectionFormatError(
-                f"{str(self.path)!r} has format {given}, and formats begin with 1: the file is damaged. Restore it "
-                "from a copy."
+                f"{str(self.path)!r} has format {given}; this version of starshl reads format {FORMAT}. {advice}"
             )
-        if given > FORMAT:
-            raise CollectionFormatError(
-                f"{str(self.path)!r} has format {given}; this version of starshl reads up to {FORMAT}. "
-                "Install a newer starshl."
-            )
-        needed = {(name, "table", statement) for name, statement in TABLES[given].items()}
-        allowed = needed | {(name, "table", statement) for name, statement in OPTIONAL_TABLES[given].items()}
+        needed = {(name, "table", statement) for name, statement in TABLES.items()}
+        allowed = needed | {(name, "table", statement) for name, statement in OPTIONAL_TABLES.items()}
         if len(schema) > len(allowed) or not needed <= set(schema) <= allowed:
             raise self._foreign()
 

@@ -9,7 +9,7 @@ from .._common.strict_json import metadata_texts
 from ..codes.binary import BinaryCodes
 from .items import Row, reference_texts
 from .previews import check_previews, find_preview
-from .state import Snapshot, batches
+from .state import State, batches
 from .store import Store
 from .vectors import VectorFile, kept_rows
 
@@ -17,7 +17,7 @@ _NO_METADATA = "{}"
 
 
 def same_items(
-    snapshot: Snapshot,
+    state: State,
     store: Store,
     X: Any,
     codes: BinaryCodes | None,
@@ -38,12 +38,12 @@ def same_items(
         shown = [None if name is None else (name, picture) for name, picture in zip(known, pictures, strict=True)]
         return _looked_up(shown, _by_reference(store, {name for name in known if name is not None}))
     described = list(zip(known, metadata_texts(metadata, n_items, ascii_only=True), strict=True))
-    file = snapshot.vectors
+    file = state.vectors
     if file is not None:
-        packed = file.layout.pack(kept_rows(snapshot.hasher, X, file.layout.n_columns))
+        packed = file.layout.pack(kept_rows(state.hasher, X, file.layout.n_columns))
         kept = [(*about, record.tobytes()) for about, record in zip(described, packed, strict=True)]
         return _looked_up(kept, _by_vector(file, store, {key[2] for key in kept}))
-    own = snapshot.hasher.encode_database(X) if codes is None else codes
+    own = state.hasher.encode_database(X) if codes is None else codes
     coded = [
         None if about == (None, _NO_METADATA) else (*about, code.tobytes())
         for about, code in zip(described, own.packed, strict=True)
@@ -64,7 +64,7 @@ def _by_reference(store: Store, wanted: set[str]) -> dict[Any, int]:
 
 
 def _by_vector(file: VectorFile, store: Store, wanted: set[bytes]) -> dict[Any, int]:
-    places = file.places_of(wanted, store.fact("n_slots"))
+    places = file.places_of(wanted, store.meta("n_slots"))
     found: dict[Any, int] = {}
     for row in _rows(store, "slot", places):
         assert row.slot is not None

@@ -19,7 +19,7 @@ from ..learning.kernels.kernel import Kernel
 from ..learning.kernels.views import OnColumns
 from .items import Row, label_of
 from .search import METRICS, exact_distances
-from .state import Snapshot
+from .state import State
 from .store import Store
 from .vectors import kept_rows
 
@@ -170,16 +170,16 @@ class Explanation:
         return " ".join(parts)
 
 
-def explain_hits(snapshot: Snapshot, store: Store, X: SamplesLike, ids: list[int], metric: str) -> list[Explanation]:
+def explain_hits(state: State, store: Store, X: SamplesLike, ids: list[int], metric: str) -> list[Explanation]:
     """Explain the matches of one query with items."""
     check_choice(metric, "metric", METRICS)
     n_queries = np.shape(cast(Any, X))[0]
     if n_queries != 1:
         raise ValueError(f"X has {n_queries} rows; an explanation is about one query. Pass one row, such as X[:1].")
-    file = snapshot.vectors
-    vector = None if file is None else kept_rows(snapshot.hasher, X, file.layout.n_columns)[0]
-    query = ExplainedQuery.of(vector_hasher(snapshot.hasher, X), X, vector, metric)
-    stored = [None] * len(ids) if file is None else list(snapshot.vectors_of(store, ids))
+    file = state.vectors
+    vector = None if file is None else kept_rows(state.hasher, X, file.layout.n_columns)[0]
+    query = ExplainedQuery.of(vector_hasher(state.hasher, X), X, vector, metric)
+    stored = [None] * len(ids) if file is None else list(state.vectors_of(store, ids))
     return [query.explain(row, own) for row, own in zip(store.rows(ids), stored, strict=True)]
 
 

@@ -37,7 +37,7 @@ def _write_json_lines(path: str | os.PathLike[str], rows: Sequence[Row], hasher:
                 "n_bits": hasher.n_bits_,
                 "space_id": hasher.space_id_,
                 "code_from": row.code_from,
-                "encoder": row.encoder,
+                "model_digest": row.model_digest,
                 "label": label_of(row),
                 "reference": row.reference,
                 "metadata": metadata_of(row),
@@ -53,7 +53,7 @@ def _write_parquet(path: str | os.PathLike[str], rows: Sequence[Row], hasher: Ba
     packed = np.frombuffer(content, np.uint8).reshape(len(rows), n_bytes(hasher.n_bits_))
     columns: dict[str, Sequence[str | None]] = {
         "code_from": [row.code_from for row in rows],
-        "encoder": [row.encoder for row in rows],
+        "model_digest": [row.model_digest for row in rows],
         "label": [row.label for row in rows],
         "reference": [row.reference for row in rows],
         "metadata": [row.metadata for row in rows],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import operator
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.validation import LabelsLike
-from ..exceptions import CollectionFormatError
+from .._common.warn import warn_caller
+from ..exceptions import CollectionFormatError, InputWarning
 from ..hashers.base import BaseHasher
 from ..index.base import check_ids
 from .blocks import COMPARISONS, LABELS, field_column
 from .fields import Value, check_field_name, value_in
-from .items import check_kind, class_kind, label_of, label_texts
-from .state import Snapshot
+from .items import check_kind, class_kind, label_texts
+from .state import State
 from .store import Store
 
 # What a field can be compared with, as SQLite knows it.
@@ -153,60 +153,59 @@ class Filters:
     among: ArrayLike | None = None
     labels: LabelsLike = None
 
-    def passing(self, snapshot: Snapshot, store: Store) -> np.ndarray | None:
+    def passing(self, state: State, store: Store) -> np.ndarray | None:
         """Return which items pass all filters, one boolean per item of the index; None if there is no filter."""
         masks = []
         if self.among is not None:
-            masks.append(snapshot.index.mask(check_ids(np.unique(np.asarray(self.among)))))
+            masks.append(state.index.mask(check_ids(np.unique(np.asarray(self.among)))))
         if self.where is not None:
-            masks.append(_meeting(snapshot, store, self.where))
+            masks.append(_meeting(state, store, self.where))
         if self.labels is not None:
-            masks.append(_labeled(snapshot, store, self.labels))
+            masks.append(_labeled(state, store, self.labels))
         return np.logical_and.reduce(masks) if masks else None
 
 
-def _meeting(snapshot: Snapshot, store: Store, where: Mapping[str, Any]) -> np.ndarray:
+def _meeting(state: State, store: Store, where: Mapping[str, Any]) -> np.ndarray:
     """Return which items meet a filter on metadata."""
     conditions, fields = parse_filter(where), store.fields()
     masks = []
     for name in where:
         if name in fields:
             own = [_typed(condition, fields[name]) for condition in conditions if condition.field == name]
-            masks.append(_compared(snapshot, store, field_column(name), own))
+            masks.append(_compared(state, store, field_column(name), own))
     others = [condition for condition in conditions if condition.field not in fields]
     if others:
         names = sorted({condition.field for condition in others})
-        _check_rows(snapshot, store)
+        _check_rows(state, store)
         found = np.array(store.matching(*compile_conditions(others)), np.int64)
-        if not len(found) and len(snapshot.index):
+        if not len(found) and len(state.index):
             _check_known(store, names, [*fields])
-        _note_slowness(names, len(snapshot.index))
-        masks.append(snapshot.index.mask(found))
+        _note_slowness(names, len(state.index))
+        masks.append(state.index.mask(found))
     return np.logical_and.reduce(masks)
 
 
-def _labeled(snapshot: Snapshot, store: Store, labels: LabelsLike) -> np.ndarray:
+def _labeled(state: State, store: Store, labels: LabelsLike) -> np.ndarray:
     """Return which items have one of these labels."""
     given = np.atleast_1d(np.asarray(labels, dtype=object))
     texts = sorted({text for text in label_texts(given, len(given)) if text is not None})
-    check_kind(texts, kind_of_labels(snapshot.hasher, store) or "", "the collection")
-    if store.is_outdated or not texts:
-        return np.zeros(len(snapshot.index), np.bool_)
-    note = unknown_labels_note(snapshot, store, texts)
+    check_kind(texts, kind_of_labels(state.hasher, store) or "", "the collection")
+    if not texts:
+        return np.zeros(len(state.index), np.bool_)
+    note = unknown_labels_note(state, store, texts)
     if note is not None:
-        warnings.warn(note, UserWarning, stacklevel=5)
-    return _compared(snapshot, store, LABELS, [Condition(LABELS, "in", list(texts))])
+        warn_caller(note)
+    return _compared(state, store, LABELS, [Condition(LABELS, "in", list(texts))])
 
 
 def kind_of_labels(hasher: BaseHasher, store: Store) -> str | None:
     """Return what labels must be, by the classes of the hasher or by the labels stored; None if anything goes."""
-    stored = "" if store.is_outdated else store.text_fact("label_kind")
-    return class_kind(hasher) or stored or None
+    return class_kind(hasher) or store.text_meta("label_kind") or None
 
 
-def unknown_labels_note(snapshot: Snapshot, store: Store, texts: Sequence[str]) -> str | None:
+def unknown_labels_note(state: State, store: Store, texts: Sequence[str]) -> str | None:
     """Say which of some labels, as JSON texts, no item has: one of them is usually a typo; None if all are known."""
-    columns = store.blocks.read_column(LABELS, snapshot.memory.columns)
+    columns = store.blocks.read_column(LABELS, state.memory.columns)
     known = sorted({word for column in columns for word in column.words or ()})
     unknown = sorted(set(texts) - set(known))
     if not unknown or not known:
@@ -231,25 +230,25 @@ def _typed(condition: Condition, kind: str) -> Condition:
     return condition._replace(value=checked if isinstance(condition.value, list) else checked[0])
 
 
-def _compared(snapshot: Snapshot, store: Store, name: str, conditions: Sequence[Condition]) -> np.ndarray:
+def _compared(state: State, store: Store, name: str, conditions: Sequence[Condition]) -> np.ndarray:
     """Return which items meet all conditions on one column."""
-    columns = store.blocks.read_column(name, snapshot.memory.columns)
+    columns = store.blocks.read_column(name, state.memory.columns)
     parts = [
         reduce(operator.and_, (column.passing(condition.word, condition.value) for condition in conditions))
         for column in columns
     ]
     passing = np.concatenate([np.empty(0, np.bool_), *parts])
-    if len(passing) != len(snapshot.index):
+    if len(passing) != len(state.index):
         raise CollectionFormatError(
-            f"{str(store.path)!r} holds {len(passing)} values of {name!r} for {len(snapshot.index)} items: the file is "
+            f"{str(store.path)!r} holds {len(passing)} values of {name!r} for {len(state.index)} items: the file is "
             "damaged. Restore it from a copy."
         )
-    return snapshot.as_indexed(passing)
+    return state.as_indexed(passing)
 
 
-def _check_rows(snapshot: Snapshot, store: Store) -> None:
+def _check_rows(state: State, store: Store) -> None:
     """Compare rows with their checksums before SQL reads them: all rows once, and then only those that change."""
-    memory, generation = snapshot.memory, snapshot.generation
+    memory, generation = state.memory, state.generation
     changed = None if memory.rows_checked is None else store.changed_since(memory.rows_checked)
     if changed is None:
         for _ in store.all_rows():
@@ -274,36 +273,34 @@ def _check_known(store: Store, names: Sequence[str], declared: Sequence[str]) ->
         )
 
 
-def slow_filter_note(names: Sequence[str], n_items: int) -> str:
-    """Say that a filter on fields that are not declared is slow, and what to do; how to do it is left to add."""
-    return (
-        f"The filter reads the metadata of all {n_items:,} items, because {' and '.join(map(repr, names))} "
-        f"{'is' if len(names) == 1 else 'are'} not declared. With many items, this is slow: declare the fields that "
-        "you filter by"
+def slow_filter_warning(names: Sequence[str], n_items: int) -> InputWarning:
+    """Say that a filter on fields that are not declared is slow, and what to do."""
+    return InputWarning(
+        "The filter reads the metadata of all {n_items:,} items, because {undeclared} {are} not declared",
+        advice="With many items, this is slow: declare the fields that you filter by ({declare_fields}).",
+        n_items=n_items,
+        undeclared=" and ".join(map(repr, names)),
+        are="is" if len(names) == 1 else "are",
     )
 
 
 def _note_slowness(names: Sequence[str], n_items: int) -> None:
-    warnings.warn(f"{slow_filter_note(names, n_items)} (declare_fields).", UserWarning, stacklevel=6)
+    warn_caller(slow_filter_warning(names, n_items))
 
 
 # What many items have in common: how often each label or value of a field occurs, and who passes filters.
 
 
-def count_labels(snapshot: Snapshot, store: Store) -> dict[str | int | bool, int]:
+def count_labels(state: State, store: Store) -> dict[str | int | bool, int]:
     """Return how many items have each label, the most frequent first; equal numbers by label."""
-    if store.is_outdated:
-        known = Counter(label for row in store.all_rows() if (label := label_of(row)) is not None)
-        return _ordered({json.dumps(label): count for label, count in known.items()})
-    return _ordered(_counts_of_column(snapshot, store, LABELS))
+    ordered = sorted(_counts_of_column(state, store, LABELS).items(), key=lambda entry: (-entry[1], str(entry[0])))
+    return {json.loads(str(text)): count for text, count in ordered}
 
 
-def labels_by_id(snapshot: Snapshot, store: Store) -> dict[int, str | int | bool]:
+def labels_by_id(state: State, store: Store) -> dict[int, str | int | bool]:
     """Return the labels of all items that have one, by ascending id."""
-    if store.is_outdated:
-        return {row.id: label for row in store.all_rows() if (label := label_of(row)) is not None}
     ids, known = store.blocks.read_codes()[0].tolist(), {}
-    texts = [text for column in store.blocks.read_column(LABELS, snapshot.memory.columns) for text in column.to_list()]
+    texts = [text for column in store.blocks.read_column(LABELS, state.memory.columns) for text in column.to_list()]
     named: dict[str, str | int | bool] = {str(text): json.loads(str(text)) for text in set(texts) - {None}}
     for item, text in zip(ids, texts, strict=True):
         if text is not None:
@@ -311,34 +308,29 @@ def labels_by_id(snapshot: Snapshot, store: Store) -> dict[int, str | int | bool
     return known
 
 
-def count_values(snapshot: Snapshot, store: Store, field: str) -> dict[Value, int]:
+def count_values(state: State, store: Store, field: str) -> dict[Value, int]:
     """Return how many items have each value of a declared field, the most frequent first."""
     kinds = store.fields()
     if field not in kinds:
         raise ValueError(f"{field!r} is not a declared field; these are: {', '.join(sorted(kinds)) or 'none'}.")
-    counts = _counts_of_column(snapshot, store, field_column(field))
+    counts = _counts_of_column(state, store, field_column(field))
     if kinds[field] == "bool":
         counts = Counter({bool(value): count for value, count in counts.items()})
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
-def passing_ids(snapshot: Snapshot, store: Store, filters: Filters) -> np.ndarray:
+def passing_ids(state: State, store: Store, filters: Filters) -> np.ndarray:
     """Return the ids of the items that pass all filters, ascending."""
-    passing = filters.passing(snapshot, store)
-    ids = snapshot.index.ids
+    passing = filters.passing(state, store)
+    ids = state.index.ids
     return np.sort(ids if passing is None else ids[passing])
 
 
-def _counts_of_column(snapshot: Snapshot, store: Store, name: str) -> Counter[Value]:
+def _counts_of_column(state: State, store: Store, name: str) -> Counter[Value]:
     counts: Counter[Value] = Counter()
-    for column in store.blocks.read_column(name, snapshot.memory.columns):
+    for column in store.blocks.read_column(name, state.memory.columns):
         values = column.values if column.present is None else column.values[column.present]
         found, times = np.unique(values, return_counts=True)
         known = found.tolist() if column.words is None else [column.words[place] for place in found.tolist()]
         counts.update(dict(zip(known, times.tolist(), strict=True)))
     return counts
-
-
-def _ordered(counts_of_texts: dict[Value, int] | Counter[Value] | dict[str, int]) -> dict[str | int | bool, int]:
-    ordered = sorted(counts_of_texts.items(), key=lambda entry: (-entry[1], str(entry[0])))
-    return {json.loads(str(text)): count for text, count in ordered}

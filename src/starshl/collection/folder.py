@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
-import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .._common.files import draft_folder, sync_folder
+from .._common.platform import lock_file, sync_folder
 from .._common.validation import check_choice
-from ..data.features.extractor import RAW_KINDS, Extractor
+from ..data.features.embedder import RAW_KINDS, Embedder
 from ..exceptions import CollectionError, CollectionFormatError
 from ..hashers.base import BaseHasher
 from ..hashers.catalog import load
@@ -28,7 +25,7 @@ Kernels: TypeAlias = Sequence[Kernel | Callable[..., object]] | None
 _DRAFT = "hasher.draft"
 _MODEL_NAME = re.compile(r"hasher-[0-9a-f]{16}\.star")
 _OWN_NAME = re.compile(
-    r"items\.sqlite(-wal|-shm|-journal)?|acknowledged|writer\.lock|(hasher|extractor)-[0-9a-f]{16}\.star"
+    r"items\.sqlite(-wal|-shm|-journal)?|acknowledged|writer\.lock|(hasher|embedder)-[0-9a-f]{16}\.star"
     r"|vectors-[0-9]{1,19}\.bin|\w+\.draft|\..*\.partial"
 )
 
@@ -42,41 +39,18 @@ def is_own_file(name: str) -> bool:
     return _OWN_NAME.fullmatch(name) is not None
 
 
-@contextmanager
-def appearing_folder(folder: Path) -> Iterator[Path]:
-    """Fill a folder next to the target and rename it at the end, so that it appears complete or not at all."""
-    if folder.exists():
-        raise FileExistsError(f"{str(folder)!r} exists already. Open it, or choose another folder.")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    made = draft_folder(folder)
-    try:
-        yield made
-        sync_folder(made)
-        made.rename(folder)
-    except BaseException:
-        shutil.rmtree(made, ignore_errors=True)
-        raise
-    sync_folder(folder.parent)
-
-
 def lock_for_writing(path: Path) -> int:
     """Take the writer's lock, which the system releases when the process ends, however it ends."""
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        return lock_file(path)
+    except BlockingIOError as error:
+        raise CollectionError(
+            f"Another process is writing to {str(path.parent)!r}. Close it there first, or open this one read-only."
+        ) from error
     except OSError as error:
         raise CollectionError(
-            f"{str(path.parent)!r} cannot be written ({error.strerror}). Open it with read_only=True, or "
-            "give write permission."
+            f"{str(path.parent)!r} cannot be written ({error.strerror}). Open it read-only, or give write permission."
         ) from error
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(handle)
-        raise CollectionError(
-            f"Another process is writing to {str(path.parent)!r}. Close it there first, or open this one "
-            "with read_only=True."
-        ) from error
-    return handle
 
 
 class SavedModel(NamedTuple):
@@ -117,10 +91,10 @@ def load_model(folder: Path, name: str, kernels: Kernels) -> BaseHasher:
     return load(path, kernels=kernels)
 
 
-def encoder_of(model: str) -> str:
+def digest_of_model(model: str) -> str:
     """Return what items remember of the model that encoded them: a digest, which is a part of its name.
 
-    >>> encoder_of("hasher-0123456789abcdef.star")
+    >>> digest_of_model("hasher-0123456789abcdef.star")
     '0123456789abcdef'
     """
     return model.removeprefix("hasher-").removesuffix(".star")
@@ -139,70 +113,70 @@ def content_name(path: Path, stem: str) -> str:
     return f"{stem}-{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}.star"
 
 
-# What a collection knows of the pictures or texts behind its vectors: their kind, titles, and the extractor's file.
+# What a collection knows of the pictures or texts behind its vectors: their kind, titles, and the embedder's file.
 
 #: What items are.
 KINDS = (*RAW_KINDS, "vectors")
-_KIND, _TITLE, _EXTRACTOR = "kind", "title_field", "extractor"
+_KIND, _TITLE, _EMBEDDER = "kind", "title_field", "embedder"
 _SHOWN = 80  # letters of a text in a message
 _LISTED = 10  # texts in a message
-_DRAFT_RAW = "extractor.draft"
-_NAME = re.compile(r"extractor-[0-9a-f]{16}\.star")
+_DRAFT_RAW = "embedder.draft"
+_NAME = re.compile(r"embedder-[0-9a-f]{16}\.star")
 
 
-def raw_facts(
-    folder: Path, hasher: BaseHasher, extractor: Extractor | None, kind: str | None, title: str | None
+def raw_meta(
+    folder: Path, hasher: BaseHasher, embedder: Embedder | None, kind: str | None, title: str | None
 ) -> dict[str, str | int]:
-    """Save the extractor of a new collection; return the facts about its items, only those that say something."""
-    kind = _checked_kind(extractor, kind)
+    """Save the embedder of a new collection; return the meta entries about its items, only those that say something."""
+    kind = _checked_kind(embedder, kind)
     if title is not None and (not isinstance(title, str) or not title):
         raise ValueError(f"title is {title!r}; it must be the name of a metadata field.")
-    facts: dict[str, str | int] = {} if kind == "vectors" else {_KIND: kind}
-    facts |= {} if title is None else {_TITLE: title}
-    if extractor is not None:
-        _check_fits(extractor, hasher)
-        facts[_EXTRACTOR] = _save_extractor(folder, extractor)
-    return facts
+    meta: dict[str, str | int] = {} if kind == "vectors" else {_KIND: kind}
+    meta |= {} if title is None else {_TITLE: title}
+    if embedder is not None:
+        _check_fits(embedder, hasher)
+        meta[_EMBEDDER] = _save_embedder(folder, embedder)
+    return meta
 
 
-def _checked_kind(extractor: Extractor | None, kind: str | None) -> str:
-    if extractor is not None and not isinstance(extractor, Extractor):
+def _checked_kind(embedder: Embedder | None, kind: str | None) -> str:
+    if embedder is not None and not isinstance(embedder, Embedder):
         raise ValueError(
-            f"extractor is of type {type(extractor).__name__}; it must be an Extractor. Wrap a transformer in one: "
-            "Extractor('pictures', [transformer])."
+            f"embedder is of type {type(embedder).__name__}; it must be an Embedder. Wrap a transformer in one: "
+            "Embedder('pictures', [transformer])."
         )
     if kind is None:
-        return "vectors" if extractor is None else extractor.kind
+        return "vectors" if embedder is None else embedder.kind
     check_choice(kind, "kind", KINDS)
-    if extractor is not None and kind != extractor.kind:
-        raise ValueError(f"kind is {kind!r}, and the extractor takes {extractor.kind}. Leave kind out.")
+    if embedder is not None and kind != embedder.kind:
+        raise ValueError(f"kind is {kind!r}, and the embedder takes {embedder.kind}. Leave kind out.")
     return kind
 
 
-def _check_fits(extractor: Extractor, hasher: BaseHasher) -> None:
-    made, taken = extractor.n_features_out_, getattr(hasher, "n_features_in_", None)
+def _check_fits(embedder: Embedder, hasher: BaseHasher) -> None:
+    made, taken = embedder.n_features_out_, getattr(hasher, "n_features_in_", None)
     if made is not None and taken is not None and made != taken:
         raise ValueError(
-            f"The extractor makes vectors of {made} numbers; the hasher was fitted on rows of {taken}. Fit the hasher "
-            "to what the extractor makes."
+            f"The embedder makes vectors of {made} numbers; the hasher was fitted on rows of {taken}. Fit the hasher "
+            "to what the embedder makes."
         )
 
 
-def check_extractor_stays(store: Store, present: BaseHasher, new: BaseHasher) -> None:
-    """Refuse a new hasher that cannot take what the extractor of a collection makes."""
+def check_embedder_stays(store: Store, present: BaseHasher, new: BaseHasher) -> None:
+    """Refuse a new hasher that cannot take what the embedder of a collection makes."""
     made, taken = getattr(present, "n_features_in_", None), getattr(new, "n_features_in_", None)
-    if extractor_file(store) is not None and made != taken:
+    if embedder_file(store) is not None and made != taken:
         raise ValueError(
-            f"The extractor of this collection makes vectors of {made} numbers; this hasher was fitted on rows of "
-            f"{taken}. Fit it to vectors of the extractor, or make a new collection with another one."
+            f"The embedder of this collection makes vectors of {made} numbers; this hasher was fitted on rows of "
+            f"{taken}. Fit it to vectors of the embedder, or make a new collection with another one."
         )
 
 
-def _save_extractor(folder: Path, extractor: Extractor) -> str:
-    """Save an extractor under a name made from its contents, so that the database names exactly this one."""
+def _save_embedder(folder: Path, embedder: Embedder) -> str:
+    """Save an embedder under a name made from its contents, so that the database names exactly this one."""
     draft = folder / _DRAFT_RAW
-    extractor.save(draft)
-    name = content_name(draft, "extractor")
+    embedder.save(draft)
+    name = content_name(draft, "embedder")
     os.replace(draft, folder / name)
     sync_folder(folder)
     return name
@@ -218,26 +192,26 @@ def title_field(store: Store) -> str | None:
     return store.optional_text(_TITLE)
 
 
-def extractor_file(store: Store) -> str | None:
-    """Return the name of the extractor's file, None if the collection has no extractor."""
-    return store.optional_text(_EXTRACTOR)
+def embedder_file(store: Store) -> str | None:
+    """Return the name of the embedder's file, None if the collection has no embedder."""
+    return store.optional_text(_EMBEDDER)
 
 
-def load_extractor(folder: Path, name: str, steps: Sequence[Any] | None) -> Extractor:
-    """Load the extractor of that name, if it is still what was saved."""
-    check_extractor_file(folder, name)
-    return Extractor.load(folder / name, steps)
+def load_embedder(folder: Path, name: str, steps: Sequence[Any] | None) -> Embedder:
+    """Load the embedder of that name, if it is still what was saved."""
+    check_embedder_file(folder, name)
+    return Embedder.load(folder / name, steps)
 
 
 def unknown_texts(vectors: np.ndarray) -> list[int]:
-    """Return which texts have no word that the extractor knows: those whose vectors are zeros."""
+    """Return which texts have no word that the embedder knows: those whose vectors are zeros."""
     return np.flatnonzero(~np.asarray(vectors).any(axis=1)).tolist()
 
 
 def unknown_texts_note(
     texts: Sequence[str], vectors: np.ndarray, outcome: str = "what is found there means nothing"
 ) -> str | None:
-    """Say which texts have no word that the extractor knows, and what becomes of each; None if all have one."""
+    """Say which texts have no word that the embedder knows, and what becomes of each; None if all have one."""
     unknown = unknown_texts(vectors)
     if not unknown:
         return None
@@ -253,12 +227,12 @@ def unknown_texts_note(
     return f"None of the words of {which} {outcome}. Use other words."
 
 
-def check_extractor_file(folder: Path, name: str) -> None:
-    """Refuse the file of an extractor that is missing or was changed."""
+def check_embedder_file(folder: Path, name: str) -> None:
+    """Refuse the file of an embedder that is missing or was changed."""
     path = folder / name
     if not _NAME.fullmatch(name):
-        raise CollectionFormatError(f"{name!r} cannot name an extractor of {str(folder)!r}. Restore it from a copy.")
+        raise CollectionFormatError(f"{name!r} cannot name an embedder of {str(folder)!r}. Restore it from a copy.")
     if not path.is_file():
-        raise CollectionFormatError(f"The extractor's file {str(path)!r} is missing. Restore it from a copy.")
-    if name != content_name(path, "extractor"):
-        raise CollectionFormatError(f"The extractor's file {str(path)!r} was changed. Restore it from a copy.")
+        raise CollectionFormatError(f"The embedder's file {str(path)!r} is missing. Restore it from a copy.")
+    if name != content_name(path, "embedder"):
+        raise CollectionFormatError(f"The embedder's file {str(path)!r} was changed. Restore it from a copy.")

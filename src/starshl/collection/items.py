@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import struct
-import warnings
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._common.validation import Label, LabelsLike, as_label_array, check_labels
+from .._common.warn import warn_caller
 from .._common.words import counted
 from ..codes.binary import BinaryCodes
 from ..exceptions import CollectionFormatError
@@ -29,16 +29,16 @@ class Row(NamedTuple):
     """One item as it is stored.
 
     ``code`` is what a search compares. If it follows from the label, ``own_code`` is the code of the vector, which
-    comes back when the label is removed; otherwise it is None. ``encoder`` names the model that made the code of the
-    vector, None if that is not known. ``label`` and ``metadata`` are JSON texts. If vectors are kept, ``slot`` is the
-    place of this one in their file, and ``vector_sum`` its checksum.
+    comes back when the label is removed; otherwise it is None. ``model_digest`` is that of the model that made the code
+    of the vector, None if it is not known. ``label`` and ``metadata`` are JSON texts. If vectors are kept, ``slot`` is
+    the place of this one in their file, and ``vector_sum`` its checksum.
     """
 
     id: int
     code: bytes
     own_code: bytes | None
     label: str | None
-    encoder: str | None
+    model_digest: str | None
     slot: int | None
     vector_sum: int | None
     reference: str | None
@@ -49,7 +49,7 @@ class Row(NamedTuple):
         total = zlib.crc32(_ID.pack(self.id) + self.code)
         texts: list[str | int | None] = [self.reference, self.metadata]
         added = self[2:7]
-        # Format 1 had no other fields: its checksums stay valid.
+        # A row of a code and nothing else has a shorter text.
         if added != _NOTHING_ADDED:
             own = None if self.own_code is None else self.own_code.hex()
             texts += [own, *added[1:]]
@@ -66,7 +66,19 @@ class Row(NamedTuple):
         return "vector" if self.own_code is None else "label"
 
 
-COLUMNS = (*Row._fields, "checksum")
+#: The columns of the table of items, in the order of :class:`Row`.
+COLUMNS = (
+    "id",
+    "code",
+    "own_code",
+    "label",
+    "encoder",  # model_digest
+    "slot",
+    "vector_sum",
+    "reference",
+    "metadata",
+    "checksum",
+)
 
 
 def checked_row(record: tuple[Any, ...]) -> Row | None:
@@ -200,11 +212,9 @@ def _warn_of_unknown(unknown: list[str]) -> None:
         return
     different = sorted(set(unknown))
     shown = ", ".join(different[:_SHOWN]) + (", ..." if len(different) > _SHOWN else "")
-    warnings.warn(
+    warn_caller(
         f"The hasher does not know the label of {counted(len(unknown), 'item')}: {shown}. The labels are stored, and "
         "the codes stay those of the vectors.",
-        UserWarning,
-        stacklevel=5,
     )
 
 
@@ -255,8 +265,8 @@ def label_text(value: Any) -> str:
 class Item(NamedTuple):
     """What a collection keeps of an item besides its code and its vector.
 
-    ``code_from`` says what the code follows from: "label" or "vector". ``encoder`` names the model that encoded the
-    vector, None if that is not known.
+    ``code_from`` says what the code follows from: "label" or "vector". ``model_digest`` is that of the model that
+    encoded the vector, None if it is not known.
     """
 
     id: int
@@ -264,7 +274,7 @@ class Item(NamedTuple):
     metadata: dict[str, Any]
     label: str | int | bool | None
     code_from: str
-    encoder: str | None
+    model_digest: str | None
 
 
 def reference_texts(references: Iterable[str | None] | None, n_items: int) -> list[str | None]:
@@ -295,7 +305,7 @@ def metadata_of(row: Row) -> dict[str, Any]:
 
 def item_of(row: Row) -> Item:
     """Return what users see of a row."""
-    return Item(row.id, row.reference, metadata_of(row), label_of(row), row.code_from, row.encoder)
+    return Item(row.id, row.reference, metadata_of(row), label_of(row), row.code_from, row.model_digest)
 
 
 # What a page shows of a lesson: proposals, classes and their members, how sure the labels are, and doubts.

@@ -60,9 +60,9 @@ def store_receipt(store: Store, key: str, text: str) -> None:
     forgotten = _value(store, slot)
     if forgotten is not None:
         store.connection.execute("DELETE FROM facts WHERE name = ?", [f"receipt/{forgotten}"])
-    store.set_fact(slot, key)
-    store.set_fact(f"receipt/{key}", sealed(key, text))
-    store.set_fact(_COUNT, number + 1)
+    store.set_meta(slot, key)
+    store.set_meta(f"receipt/{key}", sealed(key, text))
+    store.set_meta(_COUNT, number + 1)
 
 
 def find_receipt(store: Store, key: str) -> str | None:
@@ -82,7 +82,7 @@ def _value(store: Store, name: str) -> str | int | None:
 
 
 def _damaged(name: str) -> CollectionFormatError:
-    return CollectionFormatError(f"The fact {name!r} is damaged. Restore the collection from a copy.")
+    return CollectionFormatError(f"The entry {name!r} is damaged. Restore the collection from a copy.")
 
 
 # Journals: texts that are stored one after the other, each in the transaction of a change, and kept for good.
@@ -101,7 +101,7 @@ def check_entry(name: str, text: str) -> None:
         )
     if len(text) > _LONGEST_TEXT_JOURNAL or "\0" in text:
         raise ValueError(
-            f"An entry of a journal has up to {_LONGEST_TEXT_JOURNAL:,} characters and no NUL; this one has {len(text):,}."
+            f"An entry of a journal has up to {_LONGEST_TEXT_JOURNAL:,} characters and no NUL; this has {len(text):,}."
         )
 
 
@@ -111,7 +111,7 @@ def append_entry(store: Store, name: str, text: str) -> None:
         "SELECT max(name) FROM facts WHERE name > ? AND name < ?", [f"{_PREFIX}/{name}/", f"{_PREFIX}/{name}0"]
     ).fetchone()[0]
     number = 1 if last is None else _number(last) + 1
-    store.set_fact(f"{_PREFIX}/{name}/{number:0{_DIGITS}}", sealed(f"{name} {number}", text))
+    store.set_meta(f"{_PREFIX}/{name}/{number:0{_DIGITS}}", sealed(f"{name} {number}", text))
 
 
 def read_entries(store: Store, name: str, after: int = 0) -> list[str]:

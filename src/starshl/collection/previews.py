@@ -1,8 +1,8 @@
 """Previews: a small picture of an item, stored in the transaction of the item and gone with it.
 
 They have their own table, which exists from the first preview on, so rows stay small and a collection without
-previews has the tables that it always had. Two facts, how many there are and the sum of their checksums, tell whether
-one was lost.
+previews has the tables that it always had. Two meta entries, how many there are and the sum of their checksums, tell
+whether one was lost.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def check_previews(previews: Iterable[bytes | None] | None, n_items: int) -> lis
         if not isinstance(preview, bytes) or _media_type(preview) is None:
             raise ValueError(
                 f"A preview is {_shown(preview)}; it must be the bytes of a PNG, JPEG or WebP file. Make one with "
-                "starshl.features.preview_of."
+                "starshl.data.features.preview_of."
             )
         if len(preview) > LARGEST_PREVIEW:
             raise ValueError(
@@ -98,7 +98,7 @@ def find_preview(store: Store, item: int) -> Preview | None:
 
 def verify(store: Store) -> None:
     """Compare every preview with its checksum, and their number with what was stored."""
-    expected = (store.fact(_COUNT), store.fact(_SUM)) if _COUNT in store.connection.facts() else (0, 0)
+    expected = (store.meta(_COUNT), store.meta(_SUM)) if _COUNT in store.connection.all_meta() else (0, 0)
     n_previews, total = 0, 0
     if _has_table(store):
         for record in store.connection.execute("SELECT id, checksum, content FROM previews"):
@@ -139,9 +139,9 @@ def _has_table(store: Store) -> bool:
 
 
 def _count(store: Store, n_previews: int, checksums: int) -> None:
-    facts = store.connection.facts()
-    store.set_fact(_COUNT, facts.get(_COUNT, 0) + n_previews)
-    store.set_fact(_SUM, (facts.get(_SUM, 0) + checksums) % SUM_MODULUS)
+    meta = store.connection.all_meta()
+    store.set_meta(_COUNT, meta.get(_COUNT, 0) + n_previews)
+    store.set_meta(_SUM, (meta.get(_SUM, 0) + checksums) % SUM_MODULUS)
 
 
 def _shown(preview: object) -> str:

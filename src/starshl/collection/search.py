@@ -19,7 +19,7 @@ from ..hashers.star.novelty import check_reject
 from ..index.residual import VectorQueries, class_fields
 from .filters import Filters
 from .items import Row, label_of, metadata_of
-from .state import Snapshot
+from .state import State
 from .store import Store
 from .vectors import called_with_vectors, kept_rows
 
@@ -87,15 +87,15 @@ class RescoringOptions:
     metric: str | None
     class_first: int | None
 
-    def apply_to(self, snapshot: Snapshot) -> bool:
+    def apply_to(self, state: State) -> bool:
         """Return whether to rescore; refuse options that would have no effect."""
-        if self.rescore or (self.rescore is None and snapshot.vectors is not None):
+        if self.rescore or (self.rescore is None and state.vectors is not None):
             return True
         for name in ("oversample", "metric", "class_first"):
             value = getattr(self, name)
             if value is not None:
                 reason, advice = "this collection keeps no vectors", "make one that does, with vectors='float16'"
-                if snapshot.vectors is not None:
+                if state.vectors is not None:
                     reason, advice = "rescore is False", "leave out rescore=False"
                 raise ValueError(
                     f"{name} is {value!r}, and {reason}. It says how searches compare vectors: leave it out, or "
@@ -103,17 +103,17 @@ class RescoringOptions:
                 )
         return False
 
-    def checked(self, snapshot: Snapshot, vectors: np.ndarray) -> Rescoring:
+    def checked(self, state: State, vectors: np.ndarray) -> Rescoring:
         """Return how to rescore queries with these vectors."""
-        class_first = snapshot.index.class_first
+        class_first = state.index.class_first
         if self.class_first is not None:
             class_first = check_integer(self.class_first, "class_first", low=0)
-            if class_first and not snapshot.index.class_bits:
+            if class_first and not state.index.class_bits:
                 raise ValueError(
-                    f"class_first is {class_first}, and the codes of a {type(snapshot.hasher).__name__} do not begin "
+                    f"class_first is {class_first}, and the codes of a {type(state.hasher).__name__} do not begin "
                     "with a class. Leave it out, or use a HybridHasher."
                 )
-        usual = _OVERSAMPLE_SHORT if snapshot.hasher.n_bits_ <= _SHORT else _OVERSAMPLE
+        usual = _OVERSAMPLE_SHORT if state.hasher.n_bits_ <= _SHORT else _OVERSAMPLE
         return Rescoring(
             vectors,
             usual if self.oversample is None else check_integer(self.oversample, "oversample", low=1),
@@ -142,7 +142,7 @@ class Listed(NamedTuple):
 
 
 def rescored_neighbors(
-    snapshot: Snapshot,
+    state: State,
     store: Store,
     codes: Any,
     scores: np.ndarray | None,
@@ -157,13 +157,13 @@ def rescored_neighbors(
     """
     n_listed = rescoring.n_listed(k, by_scores=scores is not None)
     for span in rescoring.spans(k):
-        shortlists = _shortlists(snapshot, codes[span], n_listed, among)
+        shortlists = _shortlists(state, codes[span], n_listed, among)
         for row, listed in zip(range(span.start, span.stop), shortlists, strict=True):
             products = None
             if scores is not None and len(listed.ids) > k * rescoring.oversample:
-                products = products_of(snapshot, listed.ids, scores[row])
+                products = products_of(state, listed.ids, scores[row])
             candidates = rescoring.candidates(listed, products, k)
-            vectors = snapshot.vectors_of(store, candidates.ids.tolist())
+            vectors = state.vectors_of(store, candidates.ids.tolist())
             yield rescoring.best(candidates, exact_distances(rescoring.vectors[row], vectors, rescoring.metric), k)
 
 
@@ -179,23 +179,23 @@ def exact_distances(query: np.ndarray, vectors: np.ndarray, metric: str) -> np.n
     return 1.0 - np.divide(products, norms, out=np.zeros(len(vectors)), where=norms > 0)
 
 
-def _shortlists(snapshot: Snapshot, codes: Any, n: int, among: np.ndarray | None) -> Iterator[Listed]:
+def _shortlists(state: State, codes: Any, n: int, among: np.ndarray | None) -> Iterator[Listed]:
     """Yield the n items of the index that are nearest to each query."""
-    class_bits = snapshot.index.class_bits
+    class_bits = state.index.class_bits
     fields = class_fields(codes.codes if isinstance(codes, VectorQueries) else codes, class_bits)
-    for field, distances, ids in zip(fields, *snapshot.index.search(codes, n, among=among), strict=True):
+    for field, distances, ids in zip(fields, *state.index.search(codes, n, among=among), strict=True):
         differs = np.zeros(len(ids), np.bool_)
         if class_bits:
-            differs = class_fields(snapshot.index.reconstruct(ids), class_bits) != field
+            differs = class_fields(state.index.reconstruct(ids), class_bits) != field
         yield Listed(distances, ids, differs)
 
 
-def products_of(snapshot: Snapshot, ids: np.ndarray, scores: np.ndarray) -> np.ndarray:
+def products_of(state: State, ids: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Return the inner products of the codes of items with scores; a class at the beginning does not count."""
-    packed = snapshot.index.reconstruct(ids).packed
+    packed = state.index.reconstruct(ids).packed
     padded = np.zeros(8 * packed.shape[1])
     padded[: len(scores)] = scores
-    padded[: snapshot.index.class_bits] = 0.0
+    padded[: state.index.class_bits] = 0.0
     # One table per byte: equal codes get exactly equal products, which a matrix product does not promise.
     tables = padded.reshape(-1, 8) @ _SIGNS_OF_BYTES.T
     products: np.ndarray = tables[np.arange(packed.shape[1]), packed].sum(axis=1)
@@ -249,7 +249,7 @@ class Queries:
     @classmethod
     def of(
         cls,
-        snapshot: Snapshot,
+        state: State,
         X: SamplesLike | None,
         items: ArrayLike | None,
         *,
@@ -261,17 +261,17 @@ class Queries:
         if with_scores:
             check_has_scores(X)
         if items is not None:
-            return cls(snapshot.index.reconstruct(items))
-        hasher = snapshot.hasher if X is None else vector_hasher(snapshot.hasher, X)
+            return cls(state.index.reconstruct(items))
+        hasher = state.hasher if X is None else vector_hasher(state.hasher, X)
         if not with_scores:
             return cls(getattr(hasher, "encode_queries", hasher.encode)(X))
         scores = hasher.decision_function(X)
-        return cls(snapshot.hasher.codes_of_scores(scores), scores)
+        return cls(state.hasher.codes_of_scores(scores), scores)
 
     @classmethod
     def to_rescore(
         cls,
-        snapshot: Snapshot,
+        state: State,
         store: Store,
         X: SamplesLike | None,
         items: ArrayLike | None,
@@ -281,15 +281,15 @@ class Queries:
 
         An index that compares vectors itself knows no scores. Its own distances choose the candidates.
         """
-        n_columns = snapshot.require_vectors().layout.n_columns
-        by_scores = "scores" in snapshot.index.supports
-        found = cls.of(snapshot, X, items, with_scores=X is not None and by_scores)
+        n_columns = state.require_vectors().layout.n_columns
+        by_scores = "scores" in state.index.supports
+        found = cls.of(state, X, items, with_scores=X is not None and by_scores)
         if X is not None:
-            return replace(found, rescoring=options.checked(snapshot, kept_rows(snapshot.hasher, X, n_columns)))
-        vectors = snapshot.vectors_of(store, np.asarray(items).tolist())
-        bare = without_steps(snapshot.hasher)
+            return replace(found, rescoring=options.checked(state, kept_rows(state.hasher, X, n_columns)))
+        vectors = state.vectors_of(store, np.asarray(items).tolist())
+        bare = without_steps(state.hasher)
         scores = called_with_vectors(bare.decision_function, vectors) if by_scores else None
-        return cls(found.codes, scores, options.checked(snapshot, vectors))
+        return cls(found.codes, scores, options.checked(state, vectors))
 
 
 def check_has_scores(X: SamplesLike | None) -> None:
@@ -306,21 +306,19 @@ def check_rejecting(reject: object, X: SamplesLike | None) -> float:
     return share
 
 
-def search_nearest(snapshot: Snapshot, store: Store, queries: Queries, k: int, filters: Filters) -> list[list[Hit]]:
+def search_nearest(state: State, store: Store, queries: Queries, k: int, filters: Filters) -> list[list[Hit]]:
     """Return the k nearest items of each query, or all of them if there are fewer."""
-    passing = filters.passing(snapshot, store)
+    passing = filters.passing(state, store)
     if queries.rescoring is None:
-        nearest = snapshot.index.search(queries.codes, k, among=passing, scores=queries.scores)
+        nearest = state.index.search(queries.codes, k, among=passing, scores=queries.scores)
         return _hits(store, zip(nearest.distances, nearest.ids, strict=True))
     k = check_integer(k, "k", low=1)
-    return _hits(
-        store, rescored_neighbors(snapshot, store, queries.codes, queries.scores, k, queries.rescoring, passing)
-    )
+    return _hits(store, rescored_neighbors(state, store, queries.codes, queries.scores, k, queries.rescoring, passing))
 
 
-def search_within(snapshot: Snapshot, store: Store, queries: Queries, radius: Any, filters: Filters) -> list[list[Hit]]:
+def search_within(state: State, store: Store, queries: Queries, radius: Any, filters: Filters) -> list[list[Hit]]:
     """Return all items within ``radius`` of each query."""
-    near = snapshot.index.search_radius(queries.codes, radius, among=filters.passing(snapshot, store))
+    near = state.index.search_radius(queries.codes, radius, among=filters.passing(state, store))
     return _hits(store, (near.of(query) for query in range(len(queries.codes))))
 
 

@@ -1,6 +1,6 @@
 """An open collection: its connections, its writer's lock, and the newest state in memory.
 
-Each read borrows its own connection and holds the lock only until it has its snapshot, so several threads search at
+Each read borrows its own connection and holds the lock only until it has its state, so several threads search at
 the same time. Changes take turns.
 """
 
@@ -17,10 +17,10 @@ import numpy as np
 
 from ..codes.binary import BinaryCodes
 from ..exceptions import CollectionError
-from .folder import Kernels, check_extractor_file, discard_other_models, extractor_file, lock_for_writing
+from .folder import Kernels, check_embedder_file, discard_other_models, embedder_file, lock_for_writing
 from .journal import append_entry, store_receipt
 from .previews import verify as verify_previews
-from .state import Snapshot, batches, compact_vectors
+from .state import State, batches, compact_vectors
 from .store import Store
 from .vectors import VectorsGone, append_records, discard_other_vectors, sums, trim
 
@@ -35,22 +35,22 @@ class Change:
     folder: Path
     store: Store
     generation: int
-    snapshot: Snapshot
-    successor: Snapshot | None = None
+    state: State
+    successor: State | None = None
 
     def keep_vectors(self, ids: list[int], vectors: np.ndarray) -> dict[int, tuple[int, int]]:
         """Write vectors to the disk, where they belong to this change; return the slot and the checksum of each."""
-        file = self.snapshot.require_vectors()
-        records, n_slots = file.layout.pack(vectors), self.store.fact("n_slots")
+        file = self.state.require_vectors()
+        records, n_slots = file.layout.pack(vectors), self.store.meta("n_slots")
         append_records(self.folder / file.name, records, n_slots)
-        self.store.set_fact("n_slots", n_slots + len(records))
+        self.store.set_meta("n_slots", n_slots + len(records))
         return dict(zip(ids, enumerate(sums(ids, records), n_slots), strict=True))
 
     def change_codes(
         self, gone: np.ndarray | None = None, codes: BinaryCodes | None = None, ids: np.ndarray | None = None
     ) -> None:
         """Note which ids are removed and which codes are added; otherwise the next read takes them from the file."""
-        self.successor = self.snapshot.changed(self.generation, gone, codes, ids)
+        self.successor = self.state.changed(self.generation, gone, codes, ids)
 
 
 class Session:
@@ -69,7 +69,7 @@ class Session:
         # Held while a read begins, and around the fields below.
         self._lock = threading.RLock()
         self._is_open = True
-        self._snapshot: Snapshot | None = None
+        self._state: State | None = None
         self._idle: list[Store] = []
         self._writer: Store | None = None
         self._writer_lock: int | None = None
@@ -82,14 +82,14 @@ class Session:
             raise
 
     @contextmanager
-    def reading(self) -> Iterator[tuple[Snapshot, Store]]:
+    def reading(self) -> Iterator[tuple[State, Store]]:
         """Yield the newest state, in memory and in the file; neither changes inside the block."""
         store = self._borrow()
         try:
             with ExitStack() as stack:
                 with self._lock:
-                    snapshot = self._begin(store, stack)
-                yield snapshot, store
+                    state = self._begin(store, stack)
+                yield state, store
         finally:
             self._give_back(store)
 
@@ -101,17 +101,17 @@ class Session:
             with writer.writing() as generation:
                 with self._lock:
                     # An earlier change may have been interrupted once it was stored.
-                    snapshot = self._refreshed(writer)
-                change = Change(self._folder, writer, generation, snapshot)
+                    state = self._refreshed(writer)
+                change = Change(self._folder, writer, generation, state)
                 yield change
                 self._store_promised(writer)
             with self._lock:
                 # Another thread may have read the change already.
-                if self._snapshot is snapshot and change.successor is not None:
-                    self._snapshot = change.successor
+                if self._state is state and change.successor is not None:
+                    self._state = change.successor
 
     @contextmanager
-    def receipting(self, key: str, text: str) -> Iterator[None]:
+    def idempotent(self, key: str, text: str) -> Iterator[None]:
         """Store this receipt in the transaction of the next change that the same thread makes inside the block."""
         self._promised.receipt = key, text
         try:
@@ -120,7 +120,7 @@ class Session:
             self._promised.receipt = None
 
     @contextmanager
-    def noting(self, journal: str, text: str) -> Iterator[None]:
+    def journaling(self, journal: str, text: str) -> Iterator[None]:
         """Append this entry to a journal in the transaction of the next change that the same thread makes inside."""
         self._promised.entry = journal, text
         try:
@@ -142,25 +142,25 @@ class Session:
         with self.reading() as (_, store):
             store.check_integrity()
             verify_previews(store)
-            extractor = extractor_file(store)
-            if extractor is not None:
-                check_extractor_file(self._folder, extractor)
-            snapshot = self._read(store)
-            if snapshot.vectors is not None:
-                for ids in batches(np.sort(snapshot.index.ids).tolist()):
-                    snapshot.vectors.records(ids, store.places(ids))
-            return len(snapshot.index)
+            embedder = embedder_file(store)
+            if embedder is not None:
+                check_embedder_file(self._folder, embedder)
+            state = self._read(store)
+            if state.vectors is not None:
+                for ids in batches(np.sort(state.index.ids).tolist()):
+                    state.vectors.records(ids, store.places(ids))
+            return len(state.index)
 
     def compact(self) -> None:
         """Give free pages, and the slots of vectors that are gone, back to the file system."""
         with self._change_lock:
             writer = self._open_writer()
-            with self.reading() as (snapshot, store):
-                has_gaps = snapshot.vectors is not None and store.fact("n_slots") > len(snapshot.index)
+            with self.reading() as (state, store):
+                has_gaps = state.vectors is not None and store.meta("n_slots") > len(state.index)
                 is_scattered = store.blocks.is_scattered()
             if has_gaps:
                 with self.writing() as change:
-                    name = compact_vectors(change.folder, change.store, change.snapshot, change.generation)
+                    name = compact_vectors(change.folder, change.store, change.state, change.generation)
                 # A reader that was about to open the old file begins again, and finds the new one.
                 discard_other_vectors(self._folder, name)
             if is_scattered:
@@ -195,34 +195,30 @@ class Session:
         if not self._read_only:
             self._writer_lock = lock_for_writing(self._folder / _LOCK)
         # With a read-only connection: a file that is refused must stay as it is.
-        with self.reading() as (snapshot, store):
+        with self.reading() as (state, store):
             if not self._read_only:
                 self._writer = Store(self._folder / DATABASE, writable=True)
                 store.acknowledge_all()
                 # Not when a model is replaced: a reader may be about to load the old one.
-                discard_other_models(self._folder, snapshot.model)
-                discard_other_vectors(self._folder, snapshot.vector_file_name)
-                if snapshot.vectors is not None:
-                    trim(self._folder / snapshot.vectors.name, snapshot.vectors.layout, store.fact("n_slots"))
-            is_outdated = store.is_outdated
-        if is_outdated and not self._read_only:
-            with self.writing() as change:
-                change.store.upgrade(snapshot.hasher.space_id_ or "")
+                discard_other_models(self._folder, state.model)
+                discard_other_vectors(self._folder, state.vector_file_name)
+                if state.vectors is not None:
+                    trim(self._folder / state.vectors.name, state.vectors.layout, store.meta("n_slots"))
 
-    def _begin(self, store: Store, stack: ExitStack) -> Snapshot:
+    def _begin(self, store: Store, stack: ExitStack) -> State:
         """Begin to read the newest state, and begin again if its vectors moved to another file at that moment."""
         for is_last in (False, True):
             with ExitStack() as attempt:
                 attempt.enter_context(store.reading())
                 try:
-                    snapshot = self._refreshed(store)
+                    state = self._refreshed(store)
                 except VectorsGone:
                     if is_last:
                         raise
                     continue
                 stack.enter_context(attempt.pop_all())
                 break
-        return snapshot
+        return state
 
     def _borrow(self) -> Store:
         with self._lock:
@@ -236,20 +232,20 @@ class Session:
             else:
                 store.close()
 
-    def _refreshed(self, store: Store) -> Snapshot:
+    def _refreshed(self, store: Store) -> State:
         """Return the state that ``store`` sees, reading what has changed since the last one."""
-        generation, known = store.fact("generation"), self._snapshot
+        generation, known = store.meta("generation"), self._state
         if known is None or known.generation != generation:
             fresh = known.caught_up(store) if known is not None else None
             fresh = fresh or self._read(store)
             # What was read without locks is kept only if the file has not been written since.
             store.check_unchanged()
-            self._snapshot = known = fresh
+            self._state = known = fresh
         return known
 
-    def _read(self, store: Store) -> Snapshot:
+    def _read(self, store: Store) -> State:
         kernels = self._kernels_by_model.get(store.model_name(), self._kernels)
-        return Snapshot.read(store, self._folder, kernels, self._n_jobs)
+        return State.read(store, self._folder, kernels, self._n_jobs)
 
     def _open_writer(self) -> Store:
         self._check_open()

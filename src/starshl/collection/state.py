@@ -15,7 +15,7 @@ from ..codes.binary import BinaryCodes, n_bytes
 from ..exceptions import CollectionFormatError
 from ..hashers.base import BaseHasher
 from ..index.choice import make_index
-from ..index.scan import ScanIndex
+from ..index.memory import MemoryIndex
 from .blocks import ColumnCache
 from .folder import Kernels, load_model
 from .items import Row
@@ -32,7 +32,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class State:
     """One state: its number, the hasher by name and as an object, the codes, and the file of vectors if it keeps them.
 
     Threads search it while others make the next one. ``n_at_choice`` is how many items there were when the kind of
@@ -42,7 +42,7 @@ class Snapshot:
     generation: int
     model: str
     hasher: BaseHasher
-    index: ScanIndex
+    index: MemoryIndex
     n_at_choice: int
     vectors: VectorFile | None
     memory: Memory
@@ -53,32 +53,32 @@ class Snapshot:
         model = store.model_name()
         hasher = load_model(folder, model, kernels)
         n_bits = hasher.n_bits_
-        if store.fact("n_bits") != n_bits:
+        if store.meta("n_bits") != n_bits:
             raise CollectionFormatError(
-                f"The codes have {store.fact('n_bits')} bits, those of the model {n_bits}: the collection is damaged. "
+                f"The codes have {store.meta('n_bits')} bits, those of the model {n_bits}: the collection is damaged. "
                 "Restore it from a copy."
             )
         _check_space(store, hasher)
         vectors = _vector_file(store, folder)
-        memory = Memory({}, store.fact("generation") if store.is_outdated else None)
-        ids, codes = _unpacked(list(store.all_rows()), n_bits) if store.is_outdated else _from_blocks(store, n_bits)
+        ids, codes = _from_blocks(store, n_bits)
         index = make_index(codes, ids, hasher=hasher, n_jobs=n_jobs)
-        return cls(store.fact("generation"), model, hasher, index, max(len(ids), 1), vectors, memory)
+        return cls(store.meta("generation"), model, hasher, index, max(len(ids), 1), vectors, Memory({}, None))
 
     def caught_up(self, store: Store) -> Self | None:
         """Return the state that ``store`` sees by reading only what changed, or None if that is not listed."""
         changed = store.changed_since(self.generation)
-        if changed is None or store.model_name() != self.model or _vector_file_name(store) != self.vector_file_name:
+        files = store.model_name(), store.text_meta("vector_file")
+        if changed is None or files != (self.model, self.vector_file_name):
             return None
         if self.vectors is not None:
-            self.vectors.check_length(store.fact("n_slots"))
+            self.vectors.check_length(store.meta("n_slots"))
         rows = store.rows(store.present(changed))
         _check_places(rows, store, self.vectors)
         ids, codes = _unpacked(rows, self.index.n_bits)
         touched = np.array(changed, np.int64)
         gone = touched[self.index.holds(touched)]
-        successor = self.changed(store.fact("generation"), gone, codes, ids)
-        return successor if len(successor.index) == store.fact("n_items") else None
+        successor = self.changed(store.meta("generation"), gone, codes, ids)
+        return successor if len(successor.index) == store.meta("n_items") else None
 
     @property
     def vector_file_name(self) -> str:
@@ -128,30 +128,25 @@ class Snapshot:
         return replace(self, generation=generation, index=index, n_at_choice=len(held))
 
 
-def _vector_file_name(store: Store) -> str:
-    return "" if store.is_outdated else store.text_fact("vector_file")
-
-
 def _vector_file(store: Store, folder: Path) -> VectorFile | None:
     """Return the file of vectors that a state names, None if it keeps none."""
-    name = _vector_file_name(store)
+    name = store.text_meta("vector_file")
     if not name:
         return None
-    kind, n_columns = store.text_fact("vector_kind"), store.fact("n_columns")
+    kind, n_columns = store.text_meta("vector_kind"), store.meta("n_columns")
     if kind not in KINDS or n_columns < 1:
         raise CollectionFormatError(
             f"The collection claims to keep {kind!r} vectors of {n_columns} numbers: it is damaged. Restore it from a "
             "copy."
         )
     file = VectorFile(folder, name, RecordLayout(kind, n_columns))
-    file.check_length(store.fact("n_slots"))
+    file.check_length(store.meta("n_slots"))
     return file
 
 
 def _check_space(store: Store, hasher: BaseHasher) -> None:
     """Refuse codes of another space than the model's."""
-    made = hasher.space_id_ or ""
-    held = made if store.is_outdated else store.text_fact("space")
+    made, held = hasher.space_id_ or "", store.text_meta("space")
     if held != made:
         raise CollectionFormatError(
             f"The codes are of space {held}, those of the model of space {made}: the collection is "
@@ -161,7 +156,7 @@ def _check_space(store: Store, hasher: BaseHasher) -> None:
 
 def _check_places(rows: list[Row], store: Store, vectors: VectorFile | None) -> None:
     """Refuse rows whose vectors are where they cannot be."""
-    n_slots = 0 if vectors is None else store.fact("n_slots")
+    n_slots = 0 if vectors is None else store.meta("n_slots")
     for row in rows:
         if (row.slot is None) != (vectors is None) or (row.slot is not None and not 0 <= row.slot < n_slots):
             raise CollectionFormatError(
@@ -212,10 +207,10 @@ def batches(ids: list[int]) -> Iterator[list[int]]:
         yield ids[part]
 
 
-def compact_vectors(folder: Path, store: Store, snapshot: Snapshot, generation: int) -> str:
+def compact_vectors(folder: Path, store: Store, state: State, generation: int) -> str:
     """Copy the vectors of all items to a new file without gaps; return its name. Only inside a change."""
-    file = snapshot.require_vectors()
-    ids = np.sort(snapshot.index.ids).tolist()
+    file = state.require_vectors()
+    ids = np.sort(state.index.ids).tolist()
     portions = ((portion, file.records(portion, store.places(portion))) for portion in batches(ids))
     return _write(folder, store, portions, file.layout, generation)
 
@@ -248,9 +243,9 @@ def _write(
     except BaseException:
         path.unlink(missing_ok=True)
         raise
-    store.set_fact("vector_file", name)
-    store.set_fact("n_columns", layout.n_columns)
-    store.set_fact("n_slots", n_slots)
+    store.set_meta("vector_file", name)
+    store.set_meta("n_columns", layout.n_columns)
+    store.set_meta("n_slots", n_slots)
     return name
 
 

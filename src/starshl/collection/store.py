@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._common.platform import open_file, sync_content, write_at
 from ..exceptions import CollectionError, CollectionFormatError
 from .blocks import LABELS, BlockItems, Blocks, field_column
-from .database import FORMAT, HAS_LISTED_ID, NEW_FACTS, SOURCES, SUM_MODULUS, UPGRADE, Connection
+from .database import DEFAULT_META, FORMAT, HAS_LISTED_ID, SUM_MODULUS, Connection
 from .fields import Fields, fields_text, read_fields, values_of
 from .items import COLUMNS, Row, checked_row
 
@@ -29,8 +30,6 @@ _NUMBER = struct.Struct("<q")
 _CHECKSUM = struct.Struct("<I")
 # A reader may catch the writer in the middle of a slot once, but not several times in a row.
 _READS = 3
-# Where there is no fdatasync, fsync does the same and a little more.
-_flush = getattr(os, "fdatasync", os.fsync)
 
 
 def create_counter(path: Path) -> None:
@@ -45,11 +44,11 @@ def acknowledge(path: Path, generation: int) -> None:
     """Write the number of a committed change to the disk."""
     slot = _slot(generation)
     try:
-        handle = os.open(path, os.O_WRONLY)
+        handle = open_file(path, os.O_WRONLY)
         try:
-            if os.pwrite(handle, slot, generation % 2 * _SECTOR) != len(slot):
+            if write_at(handle, slot, generation % 2 * _SECTOR) != len(slot):
                 raise OSError(0, "the number was written in part")
-            _flush(handle)
+            sync_content(handle)
         finally:
             os.close(handle)
     except OSError as error:
@@ -95,8 +94,9 @@ def _slot(generation: int) -> bytes:
 
 # The log of changes: which ids recent changes have touched, so that readers catch up without reading everything.
 
-_FACTS = ("log_start", "log_end", "log_sum")
-_ROOM = 4_000  # items; a reader that missed more loads all codes again, and the log stays small
+_META = ("log_start", "log_end", "log_sum")
+# Tests replace it, so that a few items are more than a log holds.
+LOG_CAPACITY = 4_000  # items; a reader that missed more loads all codes again, and the log stays small
 
 
 class _Entries(NamedTuple):
@@ -111,12 +111,12 @@ class _Entries(NamedTuple):
         return sum(zlib.crc32(struct.pack("<qq", *pair)) for pair in [(self.start, self.end), *self.pairs])
 
     @property
-    def facts(self) -> dict[str, int]:
-        return dict(zip(_FACTS, (self.start, self.end, self.checksum), strict=True))
+    def meta(self) -> dict[str, int]:
+        return dict(zip(_META, (self.start, self.end, self.checksum), strict=True))
 
 
-#: The facts about the log of a new collection.
-EMPTY_LOG = _Entries(0, 0, []).facts
+#: What is said about the log of a new collection.
+EMPTY_LOG = _Entries(0, 0, []).meta
 
 
 class ChangeLog:
@@ -135,23 +135,23 @@ class ChangeLog:
     def append(self, generation: int, ids: list[int]) -> None:
         """Note what a change has touched; start a new log if the old one is full."""
         log = self.read()
-        new = [(generation, item) for item in ids] if len(ids) <= _ROOM else []
-        if len(log.pairs) + len(ids) <= _ROOM:
+        new = [(generation, item) for item in ids] if len(ids) <= LOG_CAPACITY else []
+        if len(log.pairs) + len(ids) <= LOG_CAPACITY:
             log = _Entries(log.start, generation, log.pairs + new)
         else:
             log = _Entries(generation - 1 if new else generation, generation, new)
             self._connection.execute("DELETE FROM changes")
         self._connection.execute_many("INSERT INTO changes VALUES (?, ?)", new)
-        for name, value in log.facts.items():
-            self._connection.set_fact(name, value)
+        for name, value in log.meta.items():
+            self._connection.set_meta(name, value)
 
     def read(self) -> _Entries:
         """Return the log, or refuse a damaged one."""
-        start, end, total = (self._connection.fact(name) for name in _FACTS)
-        query = f"SELECT generation, id FROM changes LIMIT {_ROOM + 1}"
+        start, end, total = (self._connection.meta(name) for name in _META)
+        query = f"SELECT generation, id FROM changes LIMIT {LOG_CAPACITY + 1}"
         log = _Entries(start, end, self._connection.execute(query).fetchall())
         try:
-            intact = log.checksum == total and end == self._connection.fact("generation")
+            intact = log.checksum == total and end == self._connection.meta("generation")
         except (TypeError, struct.error):
             intact = False
         if not intact:
@@ -162,13 +162,13 @@ class ChangeLog:
         return log
 
 
-_FACTS_SUM = "facts_sum"
+_META_SUM = "facts_sum"
 _COLUMNS = ", ".join(COLUMNS)
 _INSERT = f"INSERT INTO items ({_COLUMNS}) VALUES ({', '.join('?' for _ in COLUMNS)})"
 
 
 class Store:
-    """Rows, blocks and facts through one connection; every change has a number, the generation."""
+    """Rows, blocks and meta entries through one connection; every change has a number, the generation."""
 
     def __init__(self, path: Path, *, writable: bool) -> None:
         self.path = path
@@ -177,19 +177,18 @@ class Store:
         self._changed: list[int] = []
         self._leaving: list[int] = []
         self._arriving: list[BlockItems] = []
-        self._source = ""
         self.connection = Connection(path, writable=writable)
         self.blocks = Blocks(self.connection)
         self._log = ChangeLog(self.connection)
 
     @staticmethod
-    def create(path: Path, model: str, n_bits: int, more_facts: dict[str, str | int]) -> None:
-        """Make a new, empty file and the counter of its changes; ``more_facts`` are some of ``NEW_FACTS``."""
+    def create(path: Path, model: str, n_bits: int, more_meta: dict[str, str | int]) -> None:
+        """Make a new, empty file and the counter of its changes; ``more_meta`` are some of ``DEFAULT_META``."""
         create_counter(path.with_name(FILE_NAME))
         numbers = {"generation": 0, "n_items": 0, "checksum_sum": 0, "n_bits": n_bits}
-        facts = {"format": FORMAT} | NEW_FACTS | more_facts | numbers | {"model": model} | EMPTY_LOG
-        facts |= Blocks.no_blocks(_column_names(read_fields(str(facts["fields"]))))
-        Connection.create_file(path, facts | {_FACTS_SUM: _sum_of(facts)})
+        meta = {"format": FORMAT} | DEFAULT_META | more_meta | numbers | {"model": model} | EMPTY_LOG
+        meta |= Blocks.no_blocks(_column_names(read_fields(str(meta["fields"]))))
+        Connection.create_file(path, meta | {_META_SUM: _sum_of(meta)})
 
     def close(self) -> None:
         self.connection.close()
@@ -201,7 +200,7 @@ class Store:
         n_acknowledged = read_acknowledged(self._counter)
         with self.connection.reading():
             self._check_generation(n_acknowledged)
-            self._check_facts()
+            self._check_meta()
             yield
 
     @contextmanager
@@ -210,22 +209,21 @@ class Store:
         n_acknowledged = read_acknowledged(self._counter)
         with self.connection.writing():
             self._check_generation(n_acknowledged)
-            self._check_facts()
-            generation = self.fact("generation") + 1
+            self._check_meta()
+            generation = self.meta("generation") + 1
             self._changed, self._leaving, self._arriving = [], [], []
             yield generation
             self._write_blocks(generation)
             self._log.append(generation, self._changed)
-            self.set_fact("generation", generation)
-            if not self.is_outdated:
-                self.set_fact(_FACTS_SUM, _sum_of(self.connection.facts()))
+            self.set_meta("generation", generation)
+            self.set_meta(_META_SUM, _sum_of(self.connection.all_meta()))
         acknowledge(self._counter, generation)
         self.connection.checkpoint()
 
     def acknowledge_all(self) -> None:
         """Acknowledge a change whose writer died right after the commit: from now on, other changes build on it."""
-        if self.fact("generation") > read_acknowledged(self._counter):
-            acknowledge(self._counter, self.fact("generation"))
+        if self.meta("generation") > read_acknowledged(self._counter):
+            acknowledge(self._counter, self.meta("generation"))
 
     def check_unchanged(self) -> None:
         self.connection.check_unchanged()
@@ -234,42 +232,28 @@ class Store:
         """Give the space of deleted rows back to the file system."""
         self.connection.vacuum()
 
-    def fact(self, name: str) -> int:
-        return self.connection.fact(name)
+    def meta(self, name: str) -> int:
+        return self.connection.meta(name)
 
-    def text_fact(self, name: str) -> str:
-        return self.connection.text_fact(name)
+    def text_meta(self, name: str) -> str:
+        return self.connection.text_meta(name)
 
     def optional_text(self, name: str) -> str | None:
-        """Return a fact that not every collection has; None if this one lacks it."""
-        found = self.connection.facts().get(name)
+        """Return a meta entry that not every collection has; None if this one lacks it."""
+        found = self.connection.all_meta().get(name)
         if found is not None and not isinstance(found, str):
             raise self._damaged(f"holds {found!r} as its {name}")
         return found
 
-    def set_fact(self, name: str, value: str | int) -> None:
-        self.connection.set_fact(name, value)
+    def set_meta(self, name: str, value: str | int) -> None:
+        self.connection.set_meta(name, value)
 
     def model_name(self) -> str:
-        return self.text_fact("model")
+        return self.text_meta("model")
 
     def fields(self) -> Fields:
         """Return the declared metadata fields."""
-        return {} if self.is_outdated else read_fields(self.text_fact("fields"))
-
-    @property
-    def is_outdated(self) -> bool:
-        """Whether the file has an older format, without labels, vectors and blocks; only inside a transaction."""
-        return self.fact("format") < FORMAT
-
-    def upgrade(self, space: str) -> None:
-        """Bring the file to the newest format, with codes of this space; only inside :meth:`writing`."""
-        for statement in UPGRADE:
-            self.connection.execute(statement)
-        for name, value in {**NEW_FACTS, "format": FORMAT, "space": space}.items():
-            self.set_fact(name, value)
-        self._find_source()
-        self.rewrite_blocks()
+        return read_fields(self.text_meta("fields"))
 
     def rewrite_blocks(self) -> None:
         """Write all blocks again, without gaps; only inside :meth:`writing`."""
@@ -282,7 +266,7 @@ class Store:
         values = values_of(self.all_rows(), fields)
         for name in fields:
             self.blocks.add_column(field_column(name), values[name], generation)
-        self.set_fact("fields", fields_text(self.fields() | fields))
+        self.set_meta("fields", fields_text(self.fields() | fields))
 
     def put(self, rows: Iterable[Row], *, present: list[int] | None = None) -> None:
         """Insert rows, replacing those with the same id; only inside :meth:`writing`.
@@ -325,9 +309,7 @@ class Store:
 
     def rows(self, ids: list[int]) -> list[Row]:
         """Return the rows of these ids, in their order."""
-        records = self.connection.execute(
-            f"SELECT {_COLUMNS} FROM {self._source} WHERE {HAS_LISTED_ID}", [json.dumps(ids)]
-        )
+        records = self.connection.execute(f"SELECT {_COLUMNS} FROM items WHERE {HAS_LISTED_ID}", [json.dumps(ids)])
         by_id = {record[0]: self._checked(record) for record in records}
         if len(by_id) < len(ids):
             raise self._missing(next(item for item in ids if item not in by_id))
@@ -335,9 +317,9 @@ class Store:
 
     def all_rows(self) -> Iterator[Row]:
         """Yield every row by id; at the end, refuse the file if any is missing or changed."""
-        expected = self.fact("n_items"), self.fact("checksum_sum")
+        expected = self.meta("n_items"), self.meta("checksum_sum")
         n_items, total, last = 0, 0, None
-        for record in self.connection.execute(f"SELECT {_COLUMNS} FROM {self._source} ORDER BY id"):
+        for record in self.connection.execute(f"SELECT {_COLUMNS} FROM items ORDER BY id"):
             row = self._checked(record)
             if last is not None and row.id <= last:
                 # Damaged pages that point to each other could otherwise yield the same rows forever.
@@ -350,29 +332,29 @@ class Store:
 
     def matching(self, condition: str, parameters: Sequence[str | int | float]) -> list[int]:
         """Return the ids whose row meets a condition of :func:`compile_conditions`; no checksums are compared."""
-        rows = self.connection.execute(f"SELECT id FROM {self._source} WHERE {condition} ORDER BY id", parameters)
+        rows = self.connection.execute(f"SELECT id FROM items WHERE {condition} ORDER BY id", parameters)
         return [row[0] for row in rows]
 
     def having(self, column: str, values: Sequence[str | int]) -> list[int]:
         """Return the ids whose row has one of these values in a column; no checksums are compared."""
         if column not in COLUMNS:
             raise ValueError(f"{column!r} is no column of items.")
-        query = f"SELECT id FROM {self._source} WHERE {column} IN (SELECT value FROM json_each(?)) ORDER BY id"
+        query = f"SELECT id FROM items WHERE {column} IN (SELECT value FROM json_each(?)) ORDER BY id"
         return [row[0] for row in self.connection.execute(query, [json.dumps(list(values))])]
 
     def metadata_names(self) -> list[str]:
         """Return the names of all metadata that items have."""
-        query = f"SELECT DISTINCT key FROM {self._source}, json_each(metadata)"
+        query = "SELECT DISTINCT key FROM items, json_each(metadata)"
         return [row[0] for row in self.connection.execute(query)]
 
     def has_labels_besides(self, ids: list[int]) -> bool:
         """Return whether an item that is not among these has a label."""
-        query = f"SELECT 1 FROM {self._source} WHERE label IS NOT NULL AND NOT {HAS_LISTED_ID} LIMIT 1"
+        query = f"SELECT 1 FROM items WHERE label IS NOT NULL AND NOT {HAS_LISTED_ID} LIMIT 1"
         return self.connection.execute(query, [json.dumps(ids)]).fetchone() is not None
 
     def places(self, ids: list[int]) -> dict[int, tuple[int, int]]:
         """Return slot and checksum of the vector of each id; only the vector itself tells whether they are right."""
-        query = f"SELECT id, slot, vector_sum FROM {self._source} WHERE {HAS_LISTED_ID}"
+        query = f"SELECT id, slot, vector_sum FROM items WHERE {HAS_LISTED_ID}"
         places = {}
         for item, slot, total in self.connection.execute(query, [json.dumps(ids)]):
             if type(slot) is not int or type(total) is not int:
@@ -387,8 +369,7 @@ class Store:
         findings = [row[0] for row in self.connection.execute("PRAGMA integrity_check")]
         if findings != ["ok"]:
             raise CollectionFormatError(f"{str(self.path)!r} is damaged ({findings[0]}). Restore it from a copy.")
-        if not self.is_outdated:
-            self._compare_blocks()
+        self._compare_blocks()
 
     def _compare_blocks(self) -> None:
         """Refuse blocks that say anything else than the rows."""
@@ -409,11 +390,9 @@ class Store:
 
     def _write_blocks(self, generation: int) -> None:
         """Bring the blocks in step with the rows that this transaction has changed."""
-        if self.is_outdated:
-            return
         arriving = reduce(BlockItems.joined, self._arriving, BlockItems.of([], self.fields()))
         self.blocks.replace(np.union1d(np.array(self._leaving, np.int64), arriving.ids), arriving, generation)
-        if sum(self.blocks.sizes()) != self.fact("n_items"):
+        if sum(self.blocks.sizes()) != self.meta("n_items"):
             raise self._damaged("holds other items in its rows than in its blocks")
 
     def _insert(self, rows: list[Row]) -> None:
@@ -432,7 +411,7 @@ class Store:
         self._count(-n_gone, -total)
 
     def _check_generation(self, n_acknowledged: int) -> None:
-        generation = self.fact("generation")
+        generation = self.meta("generation")
         if generation < n_acknowledged:
             raise CollectionFormatError(
                 f"{str(self.path.parent)!r} has lost changes that were acknowledged: {n_acknowledged} were stored, and "
@@ -449,25 +428,20 @@ class Store:
             )
         return row
 
-    def _check_facts(self) -> None:
-        """Refuse damaged facts; another process may have changed them, and the format, since the last transaction."""
-        self._find_source()
-        if not self.is_outdated and _sum_of(self.connection.facts()) != self.fact(_FACTS_SUM):
-            raise self._damaged("holds facts about the collection that do not match their checksum")
-
-    def _find_source(self) -> None:
-        number = self.fact("format")
-        if number not in SOURCES:
-            raise self._damaged(f"has become one of format {number}")
-        self._source = SOURCES[number]
+    def _check_meta(self) -> None:
+        """Refuse damaged meta entries, and another format: either may be new since the last transaction."""
+        if self.meta("format") != FORMAT:
+            raise self._damaged(f"has become one of format {self.meta('format')}")
+        if _sum_of(self.connection.all_meta()) != self.meta(_META_SUM):
+            raise self._damaged("holds meta entries that do not match their checksum")
 
     def _count(self, n_items: int, checksums: int) -> None:
-        self.set_fact("n_items", self.fact("n_items") + n_items)
-        self.set_fact("checksum_sum", (self.fact("checksum_sum") + checksums) % SUM_MODULUS)
+        self.set_meta("n_items", self.meta("n_items") + n_items)
+        self.set_meta("checksum_sum", (self.meta("checksum_sum") + checksums) % SUM_MODULUS)
 
     def _missing(self, item: int) -> Exception:
         """Return the error for an item without a row, which is damage if the blocks know the item."""
-        if not self.is_outdated and self.blocks.holds(item):
+        if self.blocks.holds(item):
             return self._damaged(f"has lost the row of item {item}")
         return KeyError(f"The id {item} is not in the collection.")
 
@@ -475,9 +449,9 @@ class Store:
         return CollectionFormatError(f"{str(self.path)!r} {what}: the file is damaged. Restore it from a copy.")
 
 
-def _sum_of(facts: dict[str, Any]) -> int:
-    """Return the checksum of all facts but itself."""
-    pairs = sorted((name, repr(value)) for name, value in facts.items() if name != _FACTS_SUM)
+def _sum_of(meta: dict[str, Any]) -> int:
+    """Return the checksum of all meta entries but itself."""
+    pairs = sorted((name, repr(value)) for name, value in meta.items() if name != _META_SUM)
     return zlib.crc32(json.dumps(pairs).encode())
 
 

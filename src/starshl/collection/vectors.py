@@ -8,7 +8,6 @@ state that a reader holds finds its vectors unchanged, and what a crash leaves i
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
 import struct
@@ -24,7 +23,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from scipy import sparse
 
-from .._common.files import sync_folder
+from .._common.platform import map_file, open_file, sync_folder, write_at
 from .._common.validation import SamplesLike, check_choice
 from ..exceptions import CollectionError, CollectionFormatError
 from ..hashers.base import BaseHasher
@@ -115,7 +114,7 @@ _SLOTS_AT_ONCE = 4096  # compared with others
 
 
 def create_vectors(folder: Path, kind: str, hasher: BaseHasher) -> dict[str, str | int]:
-    """Make the empty file of a new collection; return the facts about it that the database needs."""
+    """Make the empty file of a new collection; return what the database needs to know about it."""
     check_choice(kind, "vectors", tuple(KINDS))
     n_columns = kept_width(hasher)
     if n_columns is None:
@@ -191,13 +190,12 @@ class VectorFile:
         mapped = self._mapped
         if len(mapped) < n_slots:
             length = n_slots * self.layout.dtype.itemsize
-            pages = mmap.mmap(self._handle, length, access=mmap.ACCESS_READ)
-            self._mapped = mapped = np.frombuffer(pages, self.layout.dtype)
+            self._mapped = mapped = np.frombuffer(map_file(self._handle, length), self.layout.dtype)
         return mapped
 
     def _opened(self) -> int:
         try:
-            return os.open(self._path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+            return open_file(self._path, os.O_RDONLY)
         except FileNotFoundError as error:
             raise VectorsGone(
                 f"The file of vectors {str(self._path)!r} is missing. Restore the whole folder from a copy."
@@ -229,11 +227,11 @@ def append_records(path: Path, records: np.ndarray, n_slots: int) -> None:
     content = memoryview(records.tobytes())
     try:
         is_new = not path.exists()
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        handle = open_file(path, os.O_RDWR | os.O_CREAT)
         try:
             place = n_slots * records.dtype.itemsize
             while content:
-                n_written = os.pwrite(handle, content, place)
+                n_written = write_at(handle, content, place)
                 content, place = content[n_written:], place + n_written
             os.fsync(handle)
         except OSError:

@@ -1,10 +1,10 @@
-"""What is believed of every item, from the labels of a few."""
+"""Predict the label of every item from those of a few, and choose the items whose label would tell most of others."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.special import softmax
@@ -18,37 +18,40 @@ from ..learning.graphs.trust import LabelEvidence, edge_agreement, graph_share
 from .items import N_VECTORS
 
 _ONE_CLASS = 0.5  # nothing tells how many items are of another class, if there is only one
+_RIDGE = 0.1  # of the mean variance, as that of the labels
 
 
 @dataclass(frozen=True, slots=True)
-class Beliefs:
-    """What is believed, and how surely.
+class ClassProbabilities:
+    """How likely items are of each class.
 
     Parameters
     ----------
-    index : int array of shape (n_items,), the believed class of each item, -1 if no class is known
+    predicted : int array of shape (n_items,), the likeliest class of each item, -1 if no class is known
     probabilities : array of shape (n_items, n_classes); given labels are certain
-    without_own : array of shape (n_given, n_classes)
+    leave_one_out : array of shape (n_given, n_classes)
         What the other labels say of each item with a given label, in the order of the items.
     """
 
-    index: np.ndarray
+    predicted: np.ndarray
     probabilities: np.ndarray
-    without_own: np.ndarray
+    leave_one_out: np.ndarray
 
     @property
     def confidences(self) -> np.ndarray:
-        """The probability of the believed class of each item."""
+        """The probability of the predicted class of each item."""
         if not self.probabilities.shape[1]:
-            return np.zeros(len(self.index))
+            return np.zeros(len(self.predicted))
         return np.asarray(self.probabilities.max(axis=1))
 
 
-def believe(graph: NeighborGraph, coordinates: np.ndarray, given: np.ndarray, n_classes: int) -> Beliefs:
-    """Return what is believed of all items, from given classes, -1 for none.
+def predict_labels(
+    graph: NeighborGraph, coordinates: np.ndarray, given: np.ndarray, n_classes: int
+) -> ClassProbabilities:
+    """Return how likely all items are of each class, from given classes, -1 for none.
 
     Labels spread over the graph. Where neighbors do not agree on the spread labels, it says little, and ridge
-    regression on the labeled items alone decides, or both do; see :func:`~starshl.graphs.trust.graph_share`.
+    regression on the labeled items alone decides, or both do; see :func:`~starshl.learning.graphs.trust.graph_share`.
 
     Parameters
     ----------
@@ -59,17 +62,17 @@ def believe(graph: NeighborGraph, coordinates: np.ndarray, given: np.ndarray, n_
     """
     labeled = np.flatnonzero(given >= 0)
     if n_classes == 0:
-        return Beliefs(np.full(graph.n_rows, -1), np.empty((graph.n_rows, 0)), np.empty((0, 0)))
+        return ClassProbabilities(np.full(graph.n_rows, -1), np.empty((graph.n_rows, 0)), np.empty((0, 0)))
     if n_classes == 1 or len(labeled) == graph.n_rows:
         probabilities = np.full((graph.n_rows, n_classes), _ONE_CLASS)
         probabilities[labeled] = np.eye(n_classes)[given[labeled]]
-        return Beliefs(np.maximum(given, 0), probabilities, probabilities[labeled])
+        return ClassProbabilities(np.maximum(given, 0), probabilities, probabilities[labeled])
     scores, without, out = _scores(graph, coordinates, given, n_classes)
     evidence = LabelEvidence(given, scores, labeled[out], without[out], True)
     temperature = evidence.temperature(scores)
     probabilities = softmax(temperature * scores, axis=1)
     probabilities[labeled] = np.eye(n_classes)[given[labeled]]
-    return Beliefs(probabilities.argmax(axis=1), probabilities, softmax(temperature * without, axis=1))
+    return ClassProbabilities(probabilities.argmax(axis=1), probabilities, softmax(temperature * without, axis=1))
 
 
 def _scores(
@@ -98,66 +101,66 @@ def _scores(
     return scores, without, out
 
 
-# Which items are worth a label: those that are unsure, and whose label would tell much about others.
-
-_RIDGE = 0.1  # of the mean variance, as that of the labels
+Way = Literal["typical", "unsure", "random", "again"]
 
 
 class Proposal(NamedTuple):
     """An item worth a label.
 
-    ``way`` says how it was found: "typical" of many items, as long as there are not two classes to be unsure about,
-    "unsure", or "random".
+    ``way`` says how it was found: it is "typical" of many items, as long as there are not two classes to be unsure
+    about, "unsure", or "random"; "again" if an undo asks for it once more.
     """
 
     id: int
     predicted: Label | None
     confidence: float
-    way: str
+    way: Way
 
 
 class Choice(NamedTuple):
-    """Where a proposed item stands among all, and how it was found."""
+    """The position of a proposed item among all, and how it was found."""
 
-    place: int
-    way: str
+    position: int
+    way: Way
 
 
-def choose(graph: NeighborGraph, given: np.ndarray, beliefs: Beliefs, barred: np.ndarray, n: int) -> list[Choice]:
-    """Return up to n items to ask for next, the most useful one first."""
-    free = (given < 0) & ~barred
-    unsure, way = _unsureness(beliefs)
+def choose_informative(
+    graph: NeighborGraph, given: np.ndarray, estimate: ClassProbabilities, skipped: np.ndarray, n: int
+) -> list[Choice]:
+    """Return up to n items to ask for next: unsure ones whose label tells much of others, the most useful one first."""
+    free = (given < 0) & ~skipped
+    uncertainty, way = _uncertainty(estimate)
     chosen: list[Choice] = []
     # Once for all steps: each change of the number of threads takes longer than a step.
     with single_threaded_blas():
-        told = _Told(graph, np.flatnonzero(given >= 0))
+        covariance = _RemainingCovariance(graph, np.flatnonzero(given >= 0))
         for _ in range(min(n, int(free.sum()))):
-            place = int(np.where(free, told.gains() * unsure, -1.0).argmax())
-            free[place] = False
-            chosen.append(Choice(place, way))
-            told.add(place)
+            position = int(np.where(free, covariance.gains() * uncertainty, -1.0).argmax())
+            free[position] = False
+            chosen.append(Choice(position, way))
+            covariance.add(position)
     return chosen
 
 
-def draw(given: np.ndarray, barred: np.ndarray, taken: Sequence[int], n: int) -> list[Choice]:
+def choose_at_random(given: np.ndarray, skipped: np.ndarray, taken: Sequence[int], n: int) -> list[Choice]:
     """Return up to n items at random, none of the taken ones; the same ones until labels change."""
-    free = (given < 0) & ~barred
+    free = (given < 0) & ~skipped
     free[list(taken)] = False
     order = np.random.RandomState(int((given >= 0).sum())).permutation(len(given))
-    return [Choice(int(place), "random") for place in order[free[order]][:n]]
+    return [Choice(int(position), "random") for position in order[free[order]][:n]]
 
 
-def _unsureness(beliefs: Beliefs) -> tuple[np.ndarray, str]:
+def _uncertainty(estimate: ClassProbabilities) -> tuple[np.ndarray, Way]:
     """Return how little the first class of each item is ahead of the second, and what that makes a choice."""
-    probabilities = beliefs.probabilities
+    probabilities = estimate.probabilities
     if probabilities.shape[1] < 2:
         return np.ones(len(probabilities), dtype=np.float32), "typical"
     best_two = np.partition(probabilities, -2, axis=1)[:, -2:]
     return (1.0 - (best_two[:, 1] - best_two[:, 0])).astype(np.float32), "unsure"
 
 
-class _Told:
-    """What labels of some items tell about all: the covariance that they leave, as ``smooth @ basis'``.
+class _RemainingCovariance:
+    """The covariance between the classes of all items that the labels of some leave, as ``smooth @ basis'``.
 
     To be used with BLAS on a single thread.
     """
@@ -176,7 +179,7 @@ class _Told:
         left = np.einsum("ij,ij->i", self.smooth, self.basis)
         return np.einsum("ij,ij,j->i", self.smooth, self.smooth, self.variances) / (self.ridge + np.maximum(left, 0.0))
 
-    def add(self, place: int) -> None:
+    def add(self, position: int) -> None:
         """Count an item as labeled, by a step of rank one."""
-        own = self.smooth[place].copy()
-        self.smooth -= np.outer(self.smooth @ self.basis[place], own / (self.ridge + own @ self.basis[place]))
+        own = self.smooth[position].copy()
+        self.smooth -= np.outer(self.smooth @ self.basis[position], own / (self.ridge + own @ self.basis[position]))

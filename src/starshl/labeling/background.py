@@ -1,11 +1,11 @@
-"""Work in the background that follows the newest state: one run at a time, and what was overtaken is given up."""
+"""Work in the background that follows the newest labels: one run at a time, and each can be canceled."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 _log = logging.getLogger(__name__)
 
@@ -13,28 +13,37 @@ _log = logging.getLogger(__name__)
 class CodesState(NamedTuple):
     """Whether the codes of a collection follow from the labels of a lesson.
 
-    ``state`` is "idle" if nothing was asked for yet, "waiting", "running", "current", "canceled" or "failed"; ``error``
-    then says why. ``version`` is that of the labels which the codes follow from, None before the first time.
+    ``state`` is "idle" if nothing was asked for yet; ``error`` says why it is "failed". ``version`` is that of the
+    labels which the codes follow from, None before the first time.
     """
 
-    state: str
+    state: Literal["idle", "waiting", "running", "current", "canceled", "failed"]
     stage: str = ""
     version: int | None = None
     error: str | None = None
 
 
-class Overtaken(Exception):
-    """Ends a run whose result is no longer needed."""
+class RunCanceled(Exception):
+    """Ends a run that was canceled."""
+
+
+class Run(Protocol):
+    """What work in the background tells, and asks now and then."""
+
+    def report(self, stage: str) -> None:
+        """Note how far the run is, or end it here if it was canceled."""
+
+    def check(self) -> None:
+        """End the run here if it was canceled."""
 
 
 class Follower:
     """A thread that runs ``work`` once for every number of requests that came before it began.
 
-    ``work`` is called with a function to report a stage, which ends the run if it was canceled, and returns the version
-    that it has brought up to date.
+    ``work`` reports to the run that it is called with, and returns the version that it has brought up to date.
     """
 
-    def __init__(self, work: Callable[[Callable[[str], None]], int | None]) -> None:
+    def __init__(self, work: Callable[[Run], int | None]) -> None:
         self._work = work
         self._changed = threading.Condition()
         self._state = CodesState("idle")
@@ -80,6 +89,17 @@ class Follower:
         if self._thread is not None:
             self._thread.join()
 
+    def report(self, stage: str) -> None:
+        """Note the stage of the run, or end it here if it was canceled."""
+        with self._changed:
+            self.check()
+            self._state = self._state._replace(stage=stage)
+
+    def check(self) -> None:
+        """End the run here if it was canceled."""
+        if self._is_canceled:
+            raise RunCanceled
+
     def _follow(self) -> None:
         while True:
             with self._changed:
@@ -97,16 +117,10 @@ class Follower:
     def _run(self) -> CodesState:
         known = self._state.version
         try:
-            version = self._work(self._report)
-        except Overtaken:
+            version = self._work(self)
+        except RunCanceled:
             return CodesState("canceled", version=known)
         except Exception as error:
             _log.warning("codes could not follow the labels", exc_info=error)
             return CodesState("failed", version=known, error=str(error))
         return CodesState("idle", version=known) if version is None else CodesState("current", version=version)
-
-    def _report(self, stage: str) -> None:
-        with self._changed:
-            if self._is_canceled:
-                raise Overtaken
-            self._state = self._state._replace(stage=stage)

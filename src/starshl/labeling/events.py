@@ -1,4 +1,4 @@
-"""What happened in a lesson, one event after the other: answers, skips and undone ones, as a journal keeps them."""
+"""What happened in a lesson, as its journal keeps it: answers, skips and undos, and how well predictions did."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from .._common.validation import Label
 from ..exceptions import CollectionFormatError
 
 JOURNAL = "lesson"
+_WINDOW = 20  # answers: few enough to follow the lesson, enough for an interval that says something
+_Z = 1.96  # of a 95% interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Answer:
     before : their labels until then, None where there was none
     predicted : what was predicted for each, None if nothing was known
     confidences : how sure the prediction was
-    ways : how each item came to be asked for, see :class:`~starshl.teaching.proposals.Proposal`; "chosen" by the person
+    ways : how each item came to be asked for, see :class:`~starshl.labeling.Proposal`; "chosen" by the person
     n_changed : how many items without a given label changed their prediction
     """
 
@@ -85,12 +87,6 @@ def open_events(events: Sequence[Event]) -> list[tuple[int, Answer | Skip]]:
     ]
 
 
-# How often predictions made before an answer agreed with it: an estimate of accuracy that needs no test set.
-
-_WINDOW = 20  # answers: few enough to follow the lesson, enough for an interval that says something
-_Z = 1.96  # of a 95% interval
-
-
 class CurvePoint(NamedTuple):
     """Where a lesson stood after an answer.
 
@@ -108,7 +104,10 @@ class CurvePoint(NamedTuple):
 
 
 def agreement_curve(answers: Iterable[Answer], window: int = _WINDOW, *, only_random: bool = False) -> list[CurvePoint]:
-    """Return one point per answer, in the order of the answers; labels that replace others are not compared."""
+    """Return how often predictions made before an answer agreed with it: accuracy without a test set.
+
+    There is one point per answer, in their order; labels that replace others are not compared.
+    """
     hits: list[bool] = []
     n_given, points = 0, []
     for answer in answers:

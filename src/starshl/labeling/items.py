@@ -22,15 +22,23 @@ from ..learning.graphs.diffusion import restore_smooth_basis, smooth_basis
 from ..learning.graphs.layout import map_items
 from ..learning.graphs.neighbor_graph import NeighborGraph, principal_coordinates
 
-# Which items are worth a label: those that are unsure, and whose label would tell much about others.
-
+N_COORDINATES = 50  # as in docs/few_labels.md
+N_NEIGHBORS = 7  # as in docs/few_labels.md
 #: Smooth functions over the graph, of which choices know its covariance. More would tell smaller groups apart, and
 #: every proposal would take longer.
 N_VECTORS = 128
-
-# What a lesson computes of its items once, kept as files in the folder of the collection for the next start.
-
+_BATCH = 4096  # items read at a time
+_FEWEST = 2
+# What kinds of picture features count in distances, where all others count 1: neighbors by shapes share a class more
+# often than neighbors by pixels. No measurement of these two values is on record.
+_VIEW_WEIGHTS = {"pixels": 0.3, "color": 0.5}
+# Raise it whenever neighbors or maps are computed in another way: what was kept of them is then computed again.
+_METHOD = 1
+_GRAPH, _MAP = "graph", "map"  # names in the cache
 _log = logging.getLogger(__name__)
+
+#: Called with the name of a stage, how much of it is done, and how much there is.
+Progress = Callable[[str, int, int], None]
 
 
 def origin_of(ids: np.ndarray, rows: np.ndarray, settings: Mapping[str, object]) -> str:
@@ -39,8 +47,8 @@ def origin_of(ids: np.ndarray, rows: np.ndarray, settings: Mapping[str, object])
     return array_digest({"ids": ids, "rows": rows}, head=about)
 
 
-class KeptArrays:
-    """Files of arrays in one folder, all computed from the same rows."""
+class ArrayCache:
+    """What a lesson computes of its items once: files in the folder of the collection, all of the same rows."""
 
     def __init__(self, folder: Path, origin: str) -> None:
         self._folder = folder
@@ -68,13 +76,6 @@ class KeptArrays:
         return self._folder / f".lesson-{name}.star"
 
 
-# Which items of a lesson are neighbors, and the smooth functions over their graph; computed once and kept.
-
-N_COORDINATES = 50  # as in docs/few_labels.md
-N_NEIGHBORS = 7  # as in docs/few_labels.md
-_NAME = "graph"
-
-
 @dataclass(frozen=True, slots=True)
 class Neighborhood:
     """Principal coordinates of items, and the graph of neighbors in them, which holds its smooth basis."""
@@ -91,9 +92,9 @@ class Neighborhood:
         return cls(coordinates, graph)
 
     @classmethod
-    def read(cls, kept: KeptArrays, n_rows: int) -> Self | None:
+    def read(cls, cache: ArrayCache, n_rows: int) -> Self | None:
         """Return what an earlier lesson about the same rows has found; None if nothing usable is there."""
-        arrays = kept.read(_NAME)
+        arrays = cache.read(_GRAPH)
         if arrays is None:
             return None
         coordinates = arrays.pop("coordinates", np.empty(0))
@@ -107,23 +108,11 @@ class Neighborhood:
             return None
         return cls(coordinates, graph) if restore_smooth_basis(graph, N_VECTORS, variances, vectors) else None
 
-    def keep(self, kept: KeptArrays) -> None:
+    def store(self, cache: ArrayCache) -> None:
         """Store all of it for the next lesson about the same rows."""
         variances, vectors = smooth_basis(self.graph, N_VECTORS)
         about = {"coordinates": self.coordinates, "variances": variances, "vectors": vectors}
-        kept.write(_NAME, self.graph.arrays() | about)
-
-
-#: Called with the name of a stage, how much of it is done, and how much there is.
-Progress = Callable[[str, int, int], None]
-_BATCH = 4096  # items read at a time
-_FEWEST = 2
-_MAP = "map"
-# What kinds of picture features count in distances, where all others count 1: neighbors by shapes share a class more
-# often than neighbors by pixels. No measurement of these two values is on record.
-_VIEW_WEIGHTS = {"pixels": 0.3, "color": 0.5}
-# Raise it whenever neighbors or maps are computed in another way: what was kept of them is then computed again.
-_METHOD = 1
+        cache.write(_GRAPH, self.graph.arrays() | about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,20 +125,20 @@ class LessonItems:
     rows : float32 array of shape (n_items, n_features), prepared as the hasher of the collection prepares them
     coordinates : array of shape (n_items, n_axes), the principal components in which items are neighbors
     graph : the neighbor graph of the coordinates
-    kept : where the folder of the collection keeps what was computed of these rows
+    cache : where the folder of the collection keeps what was computed of these rows
     """
 
     ids: np.ndarray
     rows: np.ndarray
     coordinates: np.ndarray
     graph: NeighborGraph
-    kept: KeptArrays
+    cache: ArrayCache
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @classmethod
     def of(cls, collection: Collection, n_jobs: int | None, progress: Progress) -> Self:
         """Read the kept vectors of a collection and find the neighbors of each."""
-        if collection.keeps is None:
+        if collection.vector_dtype is None:
             raise ValueError(
                 "This collection keeps no vectors, so a lesson cannot tell which items are similar. A lesson needs a "
                 "collection that keeps them. Make one with Collection.create(..., vectors='float16')."
@@ -160,48 +149,48 @@ class LessonItems:
         rows = _prepared_rows(collection, ids, progress)
         progress("finding neighbors", 0, len(ids))
         views = _views(collection)
-        kept = KeptArrays(collection.folder, origin_of(ids, rows, _settings(views)))
-        found = Neighborhood.read(kept, len(ids))
+        cache = ArrayCache(collection.folder, origin_of(ids, rows, _settings(views)))
+        found = Neighborhood.read(cache, len(ids))
         if found is None:
             found = Neighborhood.of_rows(_balanced(rows, views), n_jobs)
-            found.keep(kept)
+            found.store(cache)
         progress("finding neighbors", len(ids), len(ids))
-        return cls(ids, rows, found.coordinates, found.graph, kept)
+        return cls(ids, rows, found.coordinates, found.graph, cache)
 
     def map(self, n_jobs: int | None) -> np.ndarray:
-        """Return a place in the unit square for each item, computed once."""
+        """Return coordinates of each item in the unit square, computed once."""
         with self._lock:
             if _MAP not in self.graph.cache:
-                places = (self.kept.read(_MAP) or {}).get("places")
+                places = (self.cache.read(_MAP) or {}).get("places")
                 if places is None or places.shape != (len(self.ids), 2) or places.dtype != np.float32:
                     first = self.coordinates[:, :2]
                     start = np.pad(first, ((0, 0), (0, 2 - first.shape[1])))
                     places = map_items(self.graph, start, n_jobs=n_jobs)
-                    self.kept.write(_MAP, {"places": places})
+                    self.cache.write(_MAP, {"places": places})
                 self.graph.cache[_MAP] = places
             found: np.ndarray = self.graph.cache[_MAP]
             return found
 
     def neighbors(self) -> list[dict[str, list[int] | list[float]]]:
-        """Return places and distances of the nearest others of each item, equally many for all of them."""
+        """Return positions and distances of the nearest others of each item, equally many for all of them."""
         weights, n_others = self.graph.weights, min(N_NEIGHBORS, len(self.ids) - 1)
         found: list[dict[str, list[int] | list[float]]] = []
-        for place in range(len(self.ids)):
-            joined = weights.indices[weights.indptr[place] : weights.indptr[place + 1]]
+        for position in range(len(self.ids)):
+            joined = weights.indices[weights.indptr[position] : weights.indptr[position + 1]]
             if len(joined) < n_others:  # an outlier, whose edges are too weak to stand in the graph
-                joined = np.delete(np.arange(len(self.ids)), place)
-            distances = np.linalg.norm(self.coordinates[joined] - self.coordinates[place], axis=1)
+                joined = np.delete(np.arange(len(self.ids)), position)
+            distances = np.linalg.norm(self.coordinates[joined] - self.coordinates[position], axis=1)
             order = np.argsort(distances, kind="stable")[:n_others]
             found.append({"ids": joined[order].tolist(), "distances": distances[order].tolist()})
         return found
 
-    def places(self, ids: np.ndarray) -> np.ndarray:
-        """Return where these ids stand among the items; refuse unknown ones."""
-        places = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
-        unknown = ids[self.ids[places] != ids]
+    def positions(self, ids: np.ndarray) -> np.ndarray:
+        """Return the positions of these ids among the items; refuse unknown ones."""
+        positions = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
+        unknown = ids[self.ids[positions] != ids]
         if len(unknown):
             raise KeyError(f"The id {unknown[0]} is not among the items of this lesson.")
-        return places
+        return positions
 
 
 def _settings(views: Mapping[str, slice]) -> dict[str, object]:
@@ -230,10 +219,10 @@ def _views(collection: Collection) -> Mapping[str, slice]:
         last = hasher.steps_[-1]
     else:
         try:
-            extractor = collection.extractor
+            embedder = collection.embedder
         except (MissingExtraError, ValueError):  # its library, or a step that no file holds, is not at hand
             return {}
-        last = None if extractor is None else extractor.steps[-1]
+        last = None if embedder is None else embedder.steps[-1]
     return getattr(last, "views", {})
 
 

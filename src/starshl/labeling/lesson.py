@@ -15,22 +15,22 @@ from numpy.typing import ArrayLike
 from .._common.validation import Label, check_integer
 from ..collection.collection import Collection
 from ..index.base import check_ids
-from .active_learning import Proposal, believe, choose, draw
-from .background import CodesState, Follower
-from .codes import CodesTask, Learner, LearnsApart, LearnsHere, in_place_of, store_codes
+from .active_learning import Proposal, choose_at_random, choose_informative, predict_labels
+from .background import CodesState, Follower, Run
+from .codes import CodesTask, InProcessLearner, Learner, SubprocessLearner, store_codes, with_preparation_of
 from .events import JOURNAL, Answer, CurvePoint, Event, Skip, Undo, agreement_curve, event_text, open_events, read_event
 from .items import LessonItems, Progress
 from .revision import (
     ItemMap,
     LessonState,
-    Moment,
     Predictions,
+    Revision,
     Suspect,
     Update,
-    barred,
     class_numbers,
     n_changed,
     ordered_classes,
+    skipped_items,
 )
 
 
@@ -58,7 +58,7 @@ class Lesson:
     changing : callable, default=None
         Called with a function that changes the codes of the collection, and calls it when nothing else is written; for
         a service whose changes take turns. It is called at once if None.
-    apart : bool, default=False
+    in_subprocess : bool, default=False
         Learn codes in a process of their own, so that answers never wait for it.
 
     Examples
@@ -66,9 +66,9 @@ class Lesson:
     >>> import tempfile
     >>> from pathlib import Path
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import LSHash
-    >>> from starshl.collection import Collection
-    >>> from starshl.teaching import Lesson
+    >>> from starshl.hashers.baselines import LSHash
+    >>> from starshl import Collection
+    >>> from starshl.labeling import Lesson
     >>> X, y = load_digits(n_class=3, return_X_y=True)
     >>> folder = Path(tempfile.mkdtemp()) / "digits"
     >>> with Collection.create(folder, LSHash(32, random_state=0).fit(X), vectors="float16") as digits:
@@ -90,20 +90,20 @@ class Lesson:
         n_jobs: int | None = None,
         progress: Progress | None = None,
         changing: Callable[[Callable[[], None]], None] | None = None,
-        apart: bool = False,
+        in_subprocess: bool = False,
     ) -> None:
         self.collection = collection
         self.follow = follow
         self.n_jobs = n_jobs
-        self.apart = apart
+        self.in_subprocess = in_subprocess
         self._lock = threading.RLock()
         self._ways: dict[int, str] = {}
         self._changing = _at_once if changing is None else changing
         self._items = LessonItems.of(collection, n_jobs, progress or _silent)
-        self._moment = self._read_moment(None)
-        self._learner: Learner = (LearnsApart if apart else LearnsHere)(self._items.rows)
+        self._revision = self._read_revision(None)
+        self._learner: Learner = (SubprocessLearner if in_subprocess else InProcessLearner)(self._items.rows)
         self._follower = Follower(self._refit)
-        if follow and len(self._moment.classes) > 1:
+        if follow and len(self._revision.classes) > 1:
             self._follower.request()
 
     @property
@@ -129,39 +129,39 @@ class Lesson:
         started = time.perf_counter()
         chosen, label = _check_some(ids), _check_label(label)
         with self._lock:
-            moment = self._current()
-            places = self._items.places(chosen)
+            revision = self._current()
+            positions = self._items.positions(chosen)
             event = Answer(
                 ids=chosen.tolist(),
                 label=label,
-                before=moment.names(moment.given[places]).tolist(),
-                predicted=moment.names(moment.beliefs.index[places]).tolist(),
-                confidences=np.round(moment.beliefs.confidences[places], 4).tolist(),
+                before=revision.names(revision.given[positions]).tolist(),
+                predicted=revision.names(revision.estimate.predicted[positions]).tolist(),
+                confidences=np.round(revision.estimate.confidences[positions], 4).tolist(),
                 ways=[self._ways.get(item, "chosen") for item in chosen.tolist()],
                 n_changed=0,
             )
             after: list[Label | None] = [label] * len(chosen)
-            successor = self._relabeled(moment, event, places, after)
-            event = replace(event, n_changed=n_changed(moment, successor))
+            successor = self._relabeled(revision, event, positions, after)
+            event = replace(event, n_changed=n_changed(revision, successor))
             self._store(successor, event, chosen, after)
-            return Update(self._moment.version, event.ids, event.n_changed, time.perf_counter() - started)
+            return Update(self._revision.version, event.ids, event.n_changed, time.perf_counter() - started)
 
     def skip(self, ids: ArrayLike) -> Update:
         """Do not propose these items any more."""
         started = time.perf_counter()
         chosen = _check_some(ids)
         with self._lock:
-            self._items.places(chosen)
+            self._items.positions(chosen)
             event = Skip(chosen.tolist())
             self._store(self._current().after(event, self._items.ids), event)
-            return Update(self._moment.version, event.ids, 0, time.perf_counter() - started)
+            return Update(self._revision.version, event.ids, 0, time.perf_counter() - started)
 
     def undo(self) -> Update | None:
         """Undo the last answer or skip that was not undone yet; return None if there is none."""
         started = time.perf_counter()
         with self._lock:
-            moment = self._current()
-            opened = open_events(moment.events)
+            revision = self._current()
+            opened = open_events(revision.events)
             if not opened:
                 return None
             number, event = opened[-1]
@@ -171,13 +171,13 @@ class Lesson:
             ids = np.array(event.ids, np.int64)[is_here]
             if isinstance(event, Answer) and len(ids):
                 before = [label for label, here in zip(event.before, is_here, strict=True) if here]
-                successor = self._relabeled(moment, undo, self._items.places(ids), before)
+                successor = self._relabeled(revision, undo, self._items.positions(ids), before)
                 self._store(successor, undo, ids, before)
             else:
-                successor = moment.after(undo, self._items.ids)
+                successor = revision.after(undo, self._items.ids)
                 self._store(successor, undo)
             seconds = time.perf_counter() - started
-            return Update(self._moment.version, ids.tolist(), n_changed(moment, successor), seconds)
+            return Update(self._revision.version, ids.tolist(), n_changed(revision, successor), seconds)
 
     def propose(self, n: int = 9, *, n_random: int = 0) -> list[Proposal]:
         """Return items that are worth labeling, the most useful one first.
@@ -192,29 +192,31 @@ class Lesson:
         """
         n = check_integer(n, "n", low=1)
         n_random = check_integer(n_random, "n_random", low=0, high=n)
-        moment = self._current()
-        chosen = choose(self._items.graph, moment.given, moment.beliefs, moment.barred, n - n_random)
-        chosen += draw(moment.given, moment.barred, [choice.place for choice in chosen], n_random)
-        confidences = moment.beliefs.confidences
+        revision = self._current()
+        chosen = choose_informative(
+            self._items.graph, revision.given, revision.estimate, revision.skipped, n - n_random
+        )
+        chosen += choose_at_random(revision.given, revision.skipped, [choice.position for choice in chosen], n_random)
+        confidences = revision.estimate.confidences
         proposals = [
             Proposal(
-                int(self._items.ids[place]),
-                moment.name(int(moment.beliefs.index[place])),
-                float(confidences[place]),
+                int(self._items.ids[position]),
+                revision.name(int(revision.estimate.predicted[position])),
+                float(confidences[position]),
                 way,
             )
-            for place, way in chosen
+            for position, way in chosen
         ]
         self._ways.update({proposal.id: proposal.way for proposal in proposals})
         return proposals
 
     def predictions(self, ids: ArrayLike | None = None) -> Predictions:
         """Return the labels and confidences of items, of all if ``ids`` is None."""
-        moment = self._current()
+        revision = self._current()
         chosen = self._items.ids if ids is None else _check_some(ids)
-        places = self._items.places(chosen)
-        labels = moment.names(moment.beliefs.index[places]).tolist()
-        return Predictions(chosen, labels, moment.beliefs.confidences[places], moment.given[places] >= 0)
+        positions = self._items.positions(chosen)
+        labels = revision.names(revision.estimate.predicted[positions]).tolist()
+        return Predictions(chosen, labels, revision.estimate.confidences[positions], revision.given[positions] >= 0)
 
     def state(self) -> LessonState:
         """Return where the lesson stands."""
@@ -234,12 +236,12 @@ class Lesson:
         return self._current().suspects(self._items.ids, check_integer(n, "n", low=1))
 
     def map(self) -> ItemMap:
-        """Return a place in the plane for each item; computed once, which takes seconds."""
-        places = self._items.map(self.n_jobs)
-        return ItemMap(self._items.ids, places[:, 0], places[:, 1])
+        """Return coordinates of each item in the plane; computed once, which takes seconds."""
+        coordinates = self._items.map(self.n_jobs)
+        return ItemMap(self._items.ids, coordinates[:, 0], coordinates[:, 1])
 
     def neighbors(self) -> list[dict[str, list[int] | list[float]]]:
-        """Return the seven neighbors of each item, nearest first: their places among ``ids``, and how far they are."""
+        """Return the seven neighbors of each item, nearest first: positions among ``ids``, and distances."""
         return self._items.neighbors()
 
     def codes(self) -> CodesState:
@@ -258,7 +260,6 @@ class Lesson:
     def cancel_refit(self) -> None:
         """Cancel a refit that is waiting or running; the codes stay as they are."""
         self._follower.cancel()
-        self._learner.stop()
 
     def wait_for_codes(self, seconds: float | None = None) -> bool:
         """Wait until no refit is waiting or running; return False if that took longer."""
@@ -266,9 +267,13 @@ class Lesson:
 
     def close(self) -> None:
         """Stop what is running in the background; the collection stays open."""
-        self.cancel_refit()
         self._follower.close()
         self._learner.stop()
+
+    def __repr__(self) -> str:
+        revision = self._revision
+        n_given = int((revision.given >= 0).sum())
+        return f"Lesson({self.collection.folder.name!r}, {len(revision.given)} items, {n_given} labels)"
 
     def __enter__(self) -> Self:
         return self
@@ -278,18 +283,18 @@ class Lesson:
     ) -> None:
         self.close()
 
-    def _current(self) -> Moment:
-        """Return the newest state, in which labels that came from elsewhere are known."""
-        moment = self._moment
-        if self.collection.version != moment.version:
+    def _current(self) -> Revision:
+        """Return the newest revision, in which labels that came from elsewhere are known."""
+        revision = self._revision
+        if self.collection.version != revision.version:
             with self._lock:
-                if self.collection.version != self._moment.version:
-                    self._moment = self._read_moment(self._moment)
-                moment = self._moment
-        return moment
+                if self.collection.version != self._revision.version:
+                    self._revision = self._read_revision(self._revision)
+                revision = self._revision
+        return revision
 
-    def _read_moment(self, known: Moment | None) -> Moment:
-        """Return the state that the collection holds; what is believed stays, if the labels are the known ones."""
+    def _read_revision(self, known: Revision | None) -> Revision:
+        """Return the revision that the collection holds; predictions stay, if the labels are the known ones."""
         # Read first: if the collection changes meanwhile, the next call reads again.
         version = self.collection.version
         events = tuple(read_event(text) for text in self.collection.journal(JOURNAL))
@@ -298,63 +303,63 @@ class Lesson:
         classes = ordered_classes(events, names)
         given = class_numbers(classes, names)
         if known is not None and known.classes == classes and np.array_equal(known.given, given):
-            beliefs = known.beliefs
+            estimate = known.estimate
         else:
-            beliefs = believe(self._items.graph, self._items.coordinates, given, len(classes))
-        return Moment(version, events, classes, given, barred(events, self._items.ids), beliefs)
+            estimate = predict_labels(self._items.graph, self._items.coordinates, given, len(classes))
+        return Revision(version, events, classes, given, skipped_items(events, self._items.ids), estimate)
 
     def _relabeled(
-        self, moment: Moment, event: Answer | Undo, places: np.ndarray, labels: Sequence[Label | None]
-    ) -> Moment:
-        """Return the state after an event that gives items these labels."""
-        after = moment.after(event, self._items.ids)
-        names = moment.names(moment.given)
-        names[places] = labels
+        self, revision: Revision, event: Answer | Undo, positions: np.ndarray, labels: Sequence[Label | None]
+    ) -> Revision:
+        """Return the revision after an event that gives items these labels."""
+        after = revision.after(event, self._items.ids)
+        names = revision.names(revision.given)
+        names[positions] = labels
         classes = ordered_classes(after.events, names)
         given = class_numbers(classes, names)
         return replace(
             after,
             classes=classes,
             given=given,
-            beliefs=believe(self._items.graph, self._items.coordinates, given, len(classes)),
+            estimate=predict_labels(self._items.graph, self._items.coordinates, given, len(classes)),
         )
 
     def _store(
-        self, successor: Moment, event: Event, ids: np.ndarray | None = None, labels: Sequence[Label | None] = ()
+        self, successor: Revision, event: Event, ids: np.ndarray | None = None, labels: Sequence[Label | None] = ()
     ) -> None:
-        """Store an event and its labels in one transaction, and make what follows from them the newest state."""
+        """Store an event and its labels in one transaction, and make what follows from them the newest revision."""
         if ids is None:
             self.collection.note(JOURNAL, event_text(event))
         else:
-            with self.collection.noting(JOURNAL, event_text(event)):
+            with self.collection.journaling(JOURNAL, event_text(event)):
                 self.collection.set_labels(ids, np.array(labels, dtype=object), warn_unknown=False)
         # If another change came between, this version is not the newest one, and the next call reads again.
-        self._moment = replace(successor, events=(*successor.events[:-1], event))
+        self._revision = replace(successor, events=(*successor.events[:-1], event))
         if self.follow and ids is not None:
             self._follower.request()
 
-    def _refit(self, report: Callable[[str], None]) -> int | None:
+    def _refit(self, run: Run) -> int | None:
         """Bring the codes up to date with the newest labels; return their version, None if there is nothing to fit."""
-        moment = self._current()
-        if len(moment.classes) < 2:
+        revision = self._current()
+        if len(revision.classes) < 2:
             return None
         current = self.collection.hasher
-        task = CodesTask.of(moment.classes, moment.given, moment.beliefs, current)
-        hybrid, packed = self._learner.learn(task, report)
-        fitted = in_place_of(current, hybrid)
+        task = CodesTask.of(revision.classes, revision.given, revision.estimate, current)
+        hybrid, packed = self._learner.learn(task, run)
+        fitted = with_preparation_of(current, hybrid)
         codes = fitted.as_codes(packed)
-        report("storing")
-        if not self._stored(moment, lambda: store_codes(self.collection, fitted, self._items.ids, codes)):
+        run.report("storing")
+        if not self._stored(revision, lambda: store_codes(self.collection, fitted, self._items.ids, codes)):
             self._follower.request()
             return self._follower.state.version
-        return moment.version
+        return revision.version
 
-    def _stored(self, moment: Moment, store: Callable[[], None]) -> bool:
+    def _stored(self, revision: Revision, store: Callable[[], None]) -> bool:
         """Store codes, unless a class has come up since that they know nothing of: the next ones follow at once."""
         stored = []
 
         def store_if_current() -> None:
-            if set(self._current().classes) <= set(moment.classes):
+            if set(self._current().classes) <= set(revision.classes):
                 store()
                 stored.append(True)
 

@@ -1,4 +1,4 @@
-"""One state of a lesson, and what follows from it."""
+"""A revision of a lesson: the labels at one version of its collection, and all that follows from them and is shown."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from .._common.validation import Label
-from .active_learning import Beliefs
+from .active_learning import ClassProbabilities
 from .events import Answer, Event, Skip, open_events
 
-# What a lesson tells: results of answers, predictions, and where it stands.
+# Probability of another class from which a label is suspected. Proposed items lie between classes, where the other
+# labels often guess wrong, but seldom surely. A lower value finds more wrong labels and doubts more right ones.
+_SUSPICION = 0.7
 
 
 class Update(NamedTuple):
@@ -55,7 +57,7 @@ class Suspect(NamedTuple):
 
 
 class ItemMap(NamedTuple):
-    """Places of items in the unit square, float32; items near each other are similar."""
+    """Where items are in the unit square, float32; items near each other are similar."""
 
     ids: np.ndarray
     x: np.ndarray
@@ -74,67 +76,64 @@ class LessonState(NamedTuple):
     can_undo: bool
 
 
-# Probability of another class from which a label is suspected. Proposed items lie between classes, where the other
-# labels often guess wrong, but seldom surely. A lower value finds more wrong labels and doubts more right ones.
-_SUSPICION = 0.7
-
-
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """Never changed afterward, so that threads may read it while others make the next one.
+class Revision:
+    """The labels and predictions of all items at one version.
+
+    Never changed afterward, so that threads may read it while others make the next one.
 
     Parameters
     ----------
     version : that of the collection whose labels these are
     events : all that ever happened, undone or not
     classes : in the order in which answers first named them, then those from elsewhere
-    given : int array of shape (n_items,), places among the classes, -1 for none
-    barred : bool array of shape (n_items,), skipped items
-    beliefs : what is believed of all items
+    given : int array of shape (n_items,), numbers of classes, -1 for none
+    skipped : bool array of shape (n_items,)
+    estimate : how likely all items are of each class
     """
 
     version: int
     events: tuple[Event, ...]
     classes: tuple[Label, ...]
     given: np.ndarray
-    barred: np.ndarray
-    beliefs: Beliefs
+    skipped: np.ndarray
+    estimate: ClassProbabilities
 
-    def after(self, event: Event, ids: np.ndarray) -> Moment:
+    def after(self, event: Event, ids: np.ndarray) -> Revision:
         """Return the state after an event that changes no label; ``ids`` are those of all items."""
         events = (*self.events, event)
-        return replace(self, version=self.version + 1, events=events, barred=barred(events, ids))
+        return replace(self, version=self.version + 1, events=events, skipped=skipped_items(events, ids))
 
     def name(self, number: int) -> Label | None:
-        """Return a class by its place, None for -1."""
+        """Return a class by its number, None for -1."""
         return None if number < 0 else self.classes[number]
 
     def names(self, numbers: np.ndarray) -> np.ndarray:
-        """Return classes by their places in an array of objects, None for -1."""
+        """Return classes by their numbers in an array of objects, None for -1."""
         return np.array([*self.classes, None], dtype=object)[numbers]
 
     def state(self) -> LessonState:
         """Return what users see of it."""
         n_classes = len(self.classes)
         given = np.bincount(self.given[self.given >= 0], minlength=n_classes)
-        believed = np.bincount(self.beliefs.index[self.beliefs.index >= 0], minlength=n_classes)
+        predicted = np.bincount(self.estimate.predicted[self.estimate.predicted >= 0], minlength=n_classes)
         counts = [
-            ClassCount(label, int(given[number]), int(believed[number] - given[number]))
+            ClassCount(label, int(given[number]), int(predicted[number] - given[number]))
             for number, label in enumerate(self.classes)
         ]
         return LessonState(
             version=self.version,
             n_items=len(self.given),
             n_given=int(given.sum()),
-            n_skipped=int(self.barred.sum()),
+            n_skipped=int(self.skipped.sum()),
             classes=counts,
-            mean_confidence=float(self.beliefs.confidences.mean()),
+            mean_confidence=float(self.estimate.confidences.mean()),
             can_undo=bool(open_events(self.events)),
         )
 
     def suspects(self, ids: np.ndarray, n: int) -> list[Suspect]:
         """Return items whose given label does not fit the others; the only label of a class is not suspected."""
-        without, labeled = self.beliefs.without_own, np.flatnonzero(self.given >= 0)
+        without, labeled = self.estimate.leave_one_out, np.flatnonzero(self.given >= 0)
         if without.shape[1] < 2:
             return []
         own, best, rows = self.given[labeled], without.argmax(axis=1), np.arange(len(labeled))
@@ -153,21 +152,21 @@ class Moment:
         ]
 
 
-def barred(events: Sequence[Event], ids: np.ndarray) -> np.ndarray:
+def skipped_items(events: Sequence[Event], ids: np.ndarray) -> np.ndarray:
     """Return which items were skipped."""
     skipped = [item for _, event in open_events(events) if isinstance(event, Skip) for item in event.ids]
     return np.isin(ids, np.array(skipped, np.int64))
 
 
 def class_numbers(classes: Sequence[Label], names: np.ndarray) -> np.ndarray:
-    """Return the place of each name among the classes, -1 for None."""
-    place = {None: -1} | {label: number for number, label in enumerate(classes)}
-    return np.array([place[name] for name in names.tolist()], np.int64)
+    """Return the number of the class of each name, -1 for None."""
+    numbers = {None: -1} | {label: number for number, label in enumerate(classes)}
+    return np.array([numbers[name] for name in names.tolist()], np.int64)
 
 
-def n_changed(before: Moment, after: Moment) -> int:
-    """Return how many items without a given label are believed to be of another class than before."""
-    differ = before.names(before.beliefs.index) != after.names(after.beliefs.index)
+def n_changed(before: Revision, after: Revision) -> int:
+    """Return how many items without a given label have another prediction than before."""
+    differ = before.names(before.estimate.predicted) != after.names(after.estimate.predicted)
     return int(np.sum(differ & (after.given < 0)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .pictures import add_pictures, import_pictures
 from .summary import AdditionSummary, ImportSummary, Skipped
 from .texts import add_texts, import_texts
-from .vectors import import_vectors
+from .vectors import binarize, import_vectors
 
 __all__ = [
     "AdditionSummary",
@@ -13,6 +13,7 @@ __all__ = [
     "Skipped",
     "add_pictures",
     "add_texts",
+    "binarize",
     "import_pictures",
     "import_texts",
     "import_vectors",

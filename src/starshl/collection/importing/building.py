@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from ..._common.files import refuse_existing
 from ..._common.threads import tiles
 from ..._common.validation import LabelsLike, as_label_array, check_labels
 from ..._common.words import counted
 from ...codes.binary import BinaryCodes
-from ...data.features.extractor import Extractor
+from ...data.features.embedder import Embedder
 from ...evaluation.benchmark import hold_out
 from ...evaluation.hasher_choice import choose_hasher
 from ...hashers.base import BaseHasher
@@ -76,8 +76,7 @@ _KEPT = "float16"
 
 def check_new(folder: str | os.PathLike[str]) -> None:
     """Refuse a folder that exists, before any work is done."""
-    if Path(folder).exists():
-        raise FileExistsError(f"{os.fspath(folder)!r} exists already. Choose another folder, or remove that one first.")
+    refuse_existing(folder, "Choose another folder, or remove that one first.")
 
 
 def fill_collection(
@@ -86,7 +85,7 @@ def fill_collection(
     X: np.ndarray,
     labels: LabelsLike,
     *,
-    extractor: Extractor | None = None,
+    embedder: Embedder | None = None,
     title: str | None = None,
     ids: ArrayLike | None = None,
     metadata: Sequence[Mapping[str, Any]] | None = None,
@@ -97,13 +96,13 @@ def fill_collection(
     codes = codes_of_vectors(learned.hasher, X, learned.taught_by)
     columns = {"ids": ids, "metadata": metadata, "references": references, "previews": previews}
     given = None if labels is None else as_label_array(labels)
-    with appearing_collection(folder, learned.hasher, vectors=_KEPT, extractor=extractor, title=title) as collection:
+    with appearing_collection(folder, learned.hasher, vectors=_KEPT, embedder=embedder, title=title) as collection:
         for portion in tiles(len(X), _PORTION):
             part: dict[str, Any] = {name: None if all_ is None else all_[portion] for name, all_ in columns.items()}  # type: ignore[index]
             collection.add(
                 X[portion],
                 codes=codes[portion],
-                encoder=collection.encoder,
+                model_digest=collection.model_digest,
                 labels=None if given is None else given[portion],
                 **part,
             )
@@ -150,7 +149,7 @@ def add_new(
     if not again:
         same = collection.find_same(X, codes=codes, **columns)
         found = np.array([item is not None for item in same], np.bool_)
-        if sure or collection.keeps is not None or previews is not None:
+        if sure or collection.vector_dtype is not None or previews is not None:
             is_new = ~found
         else:
             look_present = bool(found.all())
@@ -160,10 +159,10 @@ def add_new(
     }
     given["labels"] = None if known is None else known[chosen]
     if codes is not None:
-        given |= {"codes": codes[chosen], "encoder": collection.encoder}
+        given |= {"codes": codes[chosen], "model_digest": collection.model_digest}
     if len(chosen):
         wanted = X if len(chosen) == n_items else _rows(X, chosen)
-        collection.add(None if codes is not None and collection.keeps is None else wanted, **given)
+        collection.add(None if codes is not None and collection.vector_dtype is None else wanted, **given)
     n_labeled = int(check_labels(given["labels"], len(chosen)).labeled.sum()) if len(chosen) else 0
     return Added(len(chosen), n_labeled, n_items - len(chosen), look_present)
 
@@ -172,13 +171,13 @@ def _rows(X: Any, chosen: np.ndarray) -> Any:
     return X[chosen] if hasattr(X, "shape") else [X[row] for row in chosen]
 
 
-# More pictures or texts for a collection that exists, described by its own extractor.
+# More pictures or texts for a collection that exists, described by its own embedder.
 
 
-def _extractor(collection: Collection, kind: str) -> Extractor:
-    """Return the extractor of a collection of this kind, or say what the collection takes."""
-    extractor = collection.extractor
-    if collection.kind != kind or extractor is None:
-        takes = "vectors" if extractor is None else collection.kind
+def _embedder(collection: Collection, kind: str) -> Embedder:
+    """Return the embedder of a collection of this kind, or say what the collection takes."""
+    embedder = collection.embedder
+    if collection.kind != kind or embedder is None:
+        takes = "vectors" if embedder is None else collection.kind
         raise ValueError(f"The items of this collection are {collection.kind}; it takes {takes}, not {kind}.")
-    return extractor
+    return embedder

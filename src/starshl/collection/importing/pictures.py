@@ -15,7 +15,7 @@ import numpy as np
 from ..._common.progress import row_progress
 from ..._common.threads import run_all, tiles
 from ..._common.words import counted
-from ...data.features.extractor import Extractor
+from ...data.features.embedder import Embedder
 from ...data.features.network import SIDE, NetworkFeatures
 from ...data.features.numeric import Reduce
 from ...data.features.picture_files import (
@@ -29,7 +29,7 @@ from ...data.features.picture_files import (
 from ...data.features.pictures import PictureFeatures
 from ...exceptions import PictureError
 from ..collection import Collection
-from .building import _extractor, add_new, check_new, fill_collection, learn_hasher
+from .building import _embedder, add_new, check_new, fill_collection, learn_hasher
 from .summary import AdditionSummary, ImportSummary, Skipped
 
 # Picture files in a folder: which there are, and what their subfolders say about them.
@@ -189,7 +189,7 @@ def import_pictures(
     n_bits : int, default=None
         Length of the codes; None is 32, or as many as the vectors allow.
     network : bool, default=False
-        Describe pictures with a neural network trained on photographs (:class:`starshl.features.NetworkFeatures`)
+        Describe pictures with a neural network trained on photographs (:class:`starshl.data.features.NetworkFeatures`)
         instead of with pixels, gradients and colors.
     n_jobs : int, default=None
         Number of threads; None means one, -1 means all. The collection does not depend on it.
@@ -203,7 +203,7 @@ def import_pictures(
     if network:
         first = [ReadPictures(SIDE, shape="center").fit(), NetworkFeatures().fit()]
     rows, previews, kept, skipped = read_pictures(files, first, n_jobs, progress=progress)
-    extractor, X = _finish(first, rows, network=network)
+    embedder, X = _finish(first, rows, network=network)
     labels = labels_of(kept)
     learned = learn_hasher(X, labels, n_bits)
     fill_collection(
@@ -211,7 +211,7 @@ def import_pictures(
         learned,
         X,
         labels,
-        extractor=extractor,
+        embedder=embedder,
         references=[file.reference for file in kept],
         previews=previews,
     )
@@ -233,8 +233,8 @@ def import_pictures(
     )
 
 
-def _finish(first: list[Any], rows: np.ndarray, *, network: bool) -> tuple[Extractor, np.ndarray]:
-    """Fit the steps that are learned; return the extractor, and the vectors of all pictures."""
+def _finish(first: list[Any], rows: np.ndarray, *, network: bool) -> tuple[Embedder, np.ndarray]:
+    """Fit the steps that are learned; return the embedder, and the vectors of all pictures."""
     later: list[Any] = []
     sizes = None
     if not network:
@@ -255,10 +255,10 @@ def _finish(first: list[Any], rows: np.ndarray, *, network: bool) -> tuple[Extra
         for step in later:
             part = step.transform(part)
         parts.append(part)
-    return Extractor("pictures", [*first, *later]), np.concatenate(parts)
+    return Embedder("pictures", [*first, *later]), np.concatenate(parts)
 
 
-# More pictures or texts for a collection that exists, described by its own extractor.
+# More pictures or texts for a collection that exists, described by its own embedder.
 
 
 def add_pictures(
@@ -285,9 +285,9 @@ def add_pictures(
         Store pictures that are there already once more.
     n_jobs, progress : as in :func:`import_pictures`
     """
-    extractor = _extractor(collection, "pictures")
+    embedder = _embedder(collection, "pictures")
     files, n_others = collect_pictures(pictures)
-    rows, previews, kept, skipped = read_pictures(files, extractor.steps, n_jobs, progress=progress)
+    rows, previews, kept, skipped = read_pictures(files, embedder.steps, n_jobs, progress=progress)
     known = labels_of(kept) if labels else None
     references = [file.reference for file in kept]
     added = add_new(collection, rows, labels=known, references=references, previews=previews, again=again)

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 
 from ..._common.strict_json import check_metadata
 from ..._common.validation import LabelsLike, check_labels
-from ...data.features.extractor import Extractor
+from ...data.features.embedder import Embedder
 from ...data.features.numeric import UnitLength
 from ...data.features.text import Text
 from ..collection import Collection
-from .building import Added, _extractor, add_new, check_new, fill_collection, learn_hasher
+from .building import Added, _embedder, add_new, check_new, fill_collection, learn_hasher
 from .summary import AdditionSummary, ImportSummary
 
 # With 2,500 titles of AG News and unit length, 600 queries: precision at 10 .69, with 128 components .64.
@@ -60,8 +60,8 @@ def import_texts(
         raise ValueError("There are no texts. Give at least one.")
     described = check_metadata(metadata, len(texts))
     words = Text(_N_COMPONENTS, idf_power=_IDF_POWER).fit(texts)
-    extractor = Extractor("texts", [words, UnitLength().fit(words.transform(texts[:1]))])
-    X = extractor.transform(texts)
+    embedder = Embedder("texts", [words, UnitLength().fit(words.transform(texts[:1]))])
+    X = embedder.transform(texts)
     learned = learn_hasher(X, labels, n_bits)
     stored = [{**entry, field: text} for entry, text in zip(described, texts, strict=True)]
     fill_collection(
@@ -69,7 +69,7 @@ def import_texts(
         learned,
         X,
         labels,
-        extractor=extractor,
+        embedder=embedder,
         title=title or field,
         ids=ids,
         metadata=stored,
@@ -92,7 +92,7 @@ def import_texts(
     )
 
 
-# More pictures or texts for a collection that exists, described by its own extractor.
+# More pictures or texts for a collection that exists, described by its own embedder.
 
 _SAME = 1e-2  # of the length of a vector: more than float16 and int8 lose
 
@@ -125,14 +125,14 @@ def add_texts(
     again : bool, default=False
         Store texts that are there already once more.
     """
-    extractor = _extractor(collection, "texts")
+    embedder = _embedder(collection, "texts")
     if not len(texts):
         raise ValueError("There are no texts. Give at least one.")
     rows = metadata or [{} for _ in texts]
     name = field or text_field(collection)
     stored = rows if name is None else [{**row, name: text} for row, text in zip(rows, texts, strict=True)]
     given: dict[str, Any] = {"labels": labels, "metadata": stored, "references": references}
-    vectors = extractor.transform(texts)
+    vectors = embedder.transform(texts)
     if ids is None:
         added = add_new(collection, vectors, **given, again=again, sure=name is not None)
     else:
@@ -155,13 +155,13 @@ def text_field(collection: Collection) -> str | None:
     If that cannot be seen, it is the field of titles, if there is one.
     """
     first = collection.ids[:1]
-    if collection.keeps is None or not len(first):
+    if collection.vector_dtype is None or not len(first):
         return collection.title
     (vector,), (item,) = collection.vectors(first), collection.get(first)
     texts = {name: value for name, value in item.metadata.items() if isinstance(value, str)}
     # The title comes first: if several fields hold the same text, it is the one to use.
     for name in sorted(texts, key=lambda name: name != collection.title):
-        difference = np.linalg.norm(collection.extract([texts[name]])[0] - vector)
+        difference = np.linalg.norm(collection.embed([texts[name]])[0] - vector)
         if difference <= _SAME * np.linalg.norm(vector):
             return name
     return collection.title

@@ -6,7 +6,6 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -127,8 +126,7 @@ def binarize(
     feature_names : sequence of str, default=None
         Names of the columns of X, kept with the hasher, so that later tables may have them in any order.
     """
-    if Path(folder).exists():
-        raise FileExistsError(f"{os.fspath(folder)!r} exists already. Choose another folder.")
+    check_new(folder)
     # Before fitting, which may take hours.
     n_items = np.shape(X)[0]
     if ids is not None:
