@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from .._common.extras import require
-from .answers import CollectionInfo, Explanation, Found, Hit, Item, ItemPage, Job, Prediction, Snapshot, Written
-from .asynchronous import AsyncClient, AsyncCollection
-from .synchronous import Client, RemoteCollection
-from .transport import Retries, ServiceProblem, ServiceUnreachable
+from typing import TYPE_CHECKING
 
-require("httpx", extra="serve")
+from .._common.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from .answers import CollectionInfo, Explanation, Found, Hit, Item, ItemPage, Job, Prediction, Snapshot, Written
+    from .asynchronous import AsyncClient, AsyncCollection
+    from .synchronous import Client, RemoteCollection
+    from .transport import Retries, ServiceProblem, ServiceUnreachable
 
 __all__ = [
     "AsyncClient",
@@ -29,3 +31,26 @@ __all__ = [
     "Snapshot",
     "Written",
 ]
+
+__getattr__, __dir__ = on_first_use(
+    __name__,
+    {
+        "answers": [
+            "CollectionInfo",
+            "Explanation",
+            "Found",
+            "Hit",
+            "Item",
+            "ItemPage",
+            "Job",
+            "Prediction",
+            "Snapshot",
+            "Written",
+        ],
+        "asynchronous": ["AsyncClient", "AsyncCollection"],
+        "synchronous": ["Client", "RemoteCollection"],
+        "transport": ["Retries", "ServiceProblem", "ServiceUnreachable"],
+    },
+    libraries=("httpx",),
+    extra="serve",
+)

@@ -49,7 +49,7 @@ class CollectionInfo(_Answer):
 class Item(_Answer):
     """A stored item; ``code_from`` says whether its code follows from its label or its vector.
 
-    ``encoder`` names the model that encoded the vector.
+    ``model_digest`` is that of the model that encoded the vector.
     """
 
     id: int
@@ -57,7 +57,7 @@ class Item(_Answer):
     metadata: dict[str, Any]
     reference: str | None
     code_from: str
-    encoder: str | None
+    model_digest: str | None
     vector: list[float] | None = None
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import warnings
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import httpx
 
 from .._common.files import replacing_file
+from .._common.warn import warn_caller
 
 
 class ServiceProblem(RuntimeError):
@@ -76,8 +76,7 @@ def read_answer(response: httpx.Response, *, as_json: bool = True) -> Any:
     if isinstance(answer, dict):
         parts = [answer, *(answer.get("answers") or ())]
         for note in dict.fromkeys(note for part in parts for note in part.get("notes") or ()):
-            # The caller of the method of a collection, which calls a client's send, which calls this.
-            warnings.warn(note, UserWarning, stacklevel=4)
+            warn_caller(note)
     return answer
 
 

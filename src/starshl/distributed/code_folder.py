@@ -7,7 +7,6 @@ manifest lists all partitions and the journal goes.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -18,7 +17,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from .._common.files import replacing_file, sync_folder, write_atomically
+from .._common.files import replacing_file, write_atomically
+from .._common.platform import lock_folder, sync_folder
 from .._common.strict_json import parse_json
 from .._common.validation import check_integer
 from ..codes.binary import BinaryCodes
@@ -44,9 +44,8 @@ class CodeFolder:
     def opened(self) -> Iterator[CodeFolder]:
         """Take the folder for this process alone, and find out what an earlier run has left."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self.folder, os.O_RDONLY)
+        handle = self._lock()
         try:
-            self._lock(handle)
             self._begin()
             yield self
         finally:
@@ -74,9 +73,9 @@ class CodeFolder:
         (self.folder / JOURNAL).unlink(missing_ok=True)
         return manifest
 
-    def _lock(self, handle: int) -> None:
+    def _lock(self) -> int:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock_folder(self.folder)
         except BlockingIOError as error:
             raise ValueError(
                 f"Another process is writing codes to {str(self.folder)!r}. Wait for it, or choose another folder."

@@ -25,7 +25,7 @@ _LARGE_GRAPH = "distributed.admin.large-graph-warning-threshold"
 
 
 class DaskEngine:
-    """The :class:`starshl._engine.Engine` of a Dask client.
+    """The :class:`starshl._common.engine.Engine` of a Dask client.
 
     What tasks share is itself made by a task, so that Dask makes it again wherever the worker that held it is lost.
 
@@ -171,7 +171,8 @@ def _added(*results: Any) -> Any:
 
 # Clients of Dask clusters: given, or connected to by an address.
 
-_CONNECT_SECONDS = 10.0  # a scheduler on the network answers much sooner
+# Tests replace it to wait less.
+CONNECT_SECONDS = 10.0  # a scheduler on the network answers much sooner
 # Run by each worker when it starts. A terminal sends Ctrl+C to all processes of a command, and each worker would print
 # a traceback; the process that started them ends them.
 _LEAVE_CTRL_C_TO_US = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
@@ -192,21 +193,21 @@ def connected(client: Any) -> Iterator[DaskEngine]:
     if "://" not in client:
         raise ValueError(f"{client!r} is not the address of a scheduler. An address looks like tcp://127.0.0.1:8786.")
     try:
-        own = distributed.Client(client, timeout=_CONNECT_SECONDS, set_as_default=False)
+        own = distributed.Client(client, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ClusterError(
-            f"There is no Dask scheduler at {client!r} that answers within {_CONNECT_SECONDS:g} seconds. An address "
+            f"There is no Dask scheduler at {client!r} that answers within {CONNECT_SECONDS:g} seconds. An address "
             "looks like tcp://127.0.0.1:8786; `starshl cluster local` starts a cluster and prints one."
         ) from error
-    with _one_voice():
+    with _muted_dask_logs():
         try:
             yield DaskEngine(own)
         finally:
-            own.close(timeout=_CONNECT_SECONDS)
+            own.close(timeout=CONNECT_SECONDS)
 
 
 @contextmanager
-def _one_voice() -> Iterator[None]:
+def _muted_dask_logs() -> Iterator[None]:
     """Let errors speak for themselves: Dask also logs a traceback when a scheduler is gone."""
     logger = logging.getLogger("distributed.client")
     before = logger.level

@@ -28,7 +28,7 @@ from ..collection.search import (
 from ..index.base import check_ids
 from ..index.hybrid import ClassRule
 from ..index.items import Candidates
-from ..index.scan import ScanIndex
+from ..index.memory import MemoryIndex
 from .engine import DaskEngine
 
 # What a part of a larger index contributes to a search, and the order of all that the parts contribute.
@@ -51,13 +51,13 @@ class Merged(NamedTuple):
         return slice(int(self.starts[query]), int(self.starts[query + 1]))
 
 
-def rule_of(index: ScanIndex) -> ClassRule | None:
+def rule_of(index: MemoryIndex) -> ClassRule | None:
     """Return what another class costs in an index, None if classes do not count."""
     rule: ClassRule | None = getattr(index._items, "rule", None)
     return rule
 
 
-def candidates_near(index: ScanIndex, codes: Any, k: int, among: np.ndarray | None) -> Candidates:
+def candidates_near(index: MemoryIndex, codes: Any, k: int, among: np.ndarray | None) -> Candidates:
     """Return all items that can be among the k nearest of a larger index, whose ids are the positions."""
     if rule_of(index) is not None:
         return index.candidates(codes, k, among)
@@ -66,7 +66,7 @@ def candidates_near(index: ScanIndex, codes: Any, k: int, among: np.ndarray | No
     return Candidates(queries, ids.ravel(), distances.ravel(), np.zeros(ids.size, np.int64))
 
 
-def candidates_within(index: ScanIndex, codes: Any, radius: Any, among: np.ndarray | None) -> Candidates:
+def candidates_within(index: MemoryIndex, codes: Any, radius: Any, among: np.ndarray | None) -> Candidates:
     """Return all items that can be within a radius in a larger index, and those that decide what another class costs.
 
     The latter may be beyond the radius.
@@ -89,7 +89,7 @@ def merged(rule: ClassRule | None, parts: Sequence[Candidates], n_queries: int) 
     found = Candidates(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
     distances = found.distances
     if rule is not None:
-        distances = rule.distances(found, rule.ends(found, n_queries))
+        distances = rule.distances(found, rule.thresholds(found, n_queries))
     order = np.lexsort((found.positions, distances, found.queries))
     starts = np.searchsorted(found.queries[order], np.arange(n_queries + 1))
     return Merged(starts, distances[order], found.positions[order], found.differs[order], order)
@@ -119,18 +119,18 @@ def encoded(
 
     ``options`` is None for a search within a radius.
     """
-    with collection._session.reading() as (snapshot, store):
-        if options is not None and options.apply_to(snapshot):
-            queries = Queries.to_rescore(snapshot, store, X, items, options)
+    with collection._session.reading() as (state, store):
+        if options is not None and options.apply_to(state):
+            queries = Queries.to_rescore(state, store, X, items, options)
         else:
-            queries = Queries.of(snapshot, X, items, with_scores=False)
-        return Encoded(queries, rule_of(snapshot.index))
+            queries = Queries.of(state, X, items, with_scores=False)
+        return Encoded(queries, rule_of(state.index))
 
 
 def held_here(collection: SearchableCollection, ids: np.ndarray) -> np.ndarray:
     """Return which of the ids are those of items stored here."""
-    with collection._session.reading() as (snapshot, _):
-        return snapshot.index.holds(ids)
+    with collection._session.reading() as (state, _):
+        return state.index.holds(ids)
 
 
 def novelty_here(collection: SearchableCollection, X: SamplesLike) -> np.ndarray:
@@ -142,39 +142,39 @@ def part_near(
     collection: SearchableCollection, codes: Any, scores: np.ndarray | None, n: int, filters: Mapping[str, Any]
 ) -> Part:
     """Return what can be among the n nearest items of all collections."""
-    with collection._session.reading() as (snapshot, store):
-        found = candidates_near(snapshot.index, codes, n, Filters(**filters).passing(snapshot, store))
+    with collection._session.reading() as (state, store):
+        found = candidates_near(state.index, codes, n, Filters(**filters).passing(state, store))
         if scores is None:
             return Part(found)
         products = np.empty(len(found.queries))
         for query in np.unique(found.queries).tolist():
             own = found.queries == query
-            products[own] = products_of(snapshot, found.positions[own], scores[query])
+            products[own] = products_of(state, found.positions[own], scores[query])
         return Part(found, products)
 
 
 def part_within(collection: SearchableCollection, codes: Any, radius: Any, filters: Mapping[str, Any]) -> Part:
     """Return what can be within a radius, and what decides about it."""
-    with collection._session.reading() as (snapshot, store):
-        return Part(candidates_within(snapshot.index, codes, radius, Filters(**filters).passing(snapshot, store)))
+    with collection._session.reading() as (state, store):
+        return Part(candidates_within(state.index, codes, radius, Filters(**filters).passing(state, store)))
 
 
 def exact_parts(
     collection: SearchableCollection, vectors: np.ndarray, ids: list[np.ndarray], metric: str
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return which of the ids of each query are here, and the distances between their vectors and the query's."""
-    with collection._session.reading() as (snapshot, store):
-        here = [wanted[snapshot.index.holds(wanted)] for wanted in ids]
+    with collection._session.reading() as (state, store):
+        here = [wanted[state.index.holds(wanted)] for wanted in ids]
         return [
-            (held, exact_distances(vector, snapshot.vectors_of(store, held.tolist()), metric))
+            (held, exact_distances(vector, state.vectors_of(store, held.tolist()), metric))
             for vector, held in zip(vectors, here, strict=True)
         ]
 
 
 def hits_of(collection: SearchableCollection, ids: np.ndarray) -> list[Hit]:
     """Return what is stored of those items that are here, as hits at distance 0."""
-    with collection._session.reading() as (snapshot, store):
-        return hits_without_distance(store, ids[snapshot.index.holds(ids)].tolist())
+    with collection._session.reading() as (state, store):
+        return hits_without_distance(store, ids[state.index.holds(ids)].tolist())
 
 
 # A search of several collections in steps: each asks all of them, and what follows from the answers is done here.
@@ -381,7 +381,7 @@ def _opened(folder: str, inode: int) -> Collection:
 
 
 def _facts(collection: Collection) -> tuple[str | None, np.ndarray, str | None]:
-    return collection.space_id, collection.ids, collection.keeps
+    return collection.space_id, collection.ids, collection.vector_dtype
 
 
 def _length(collection: Collection) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from .._common.validation import check_integer
 from ..codes.binary import BinaryCodes, n_bytes
 from ..index.base import HammingIndex, Neighbors, RadiusNeighbors, next_ids
-from ..index.scan import FlatIndex
+from ..index.memory import FlatIndex
 from .code_folder import load_codes, read_manifest
 from .engine import DaskEngine
 
@@ -132,7 +132,7 @@ class ShardedIndex(HammingIndex):
     def __len__(self) -> int:
         return self._state.n_items
 
-    def _changing_alone(self) -> AbstractContextManager[object]:
+    def _write_lock(self) -> AbstractContextManager[object]:
         return self._changing
 
     def _add(

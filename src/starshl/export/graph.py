@@ -189,7 +189,7 @@ def onnx_type(dtype: DTypeLike) -> int:
 
 
 def project(rows: Value, components: np.ndarray, intercept: np.ndarray | float = 0.0) -> Value:
-    """Return ``rows @ components.T + intercept``; see :func:`starshl.linalg.project`."""
+    """Return ``rows @ components.T + intercept``; see :func:`starshl.learning.linalg.project`."""
     products = rows @ np.asarray(components).T
     return products + intercept if np.any(intercept) else products
 
@@ -200,7 +200,7 @@ def squared_norms(rows: Value) -> Value:
 
 
 def squared_distances(rows: Value, others: np.ndarray) -> Value:
-    """Return all squared distances from rows to fixed ones; see :func:`starshl.linalg.squared_distances`."""
+    """Return all squared distances from rows to fixed ones; see :func:`starshl.learning.linalg.squared_distances`."""
     others = np.asarray(others, dtype=np.float64)
     origin = others.mean(axis=0)
     centered, others = rows - origin, others - origin

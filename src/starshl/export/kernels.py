@@ -47,9 +47,9 @@ def _check(kernel: Kernel) -> None:
     inner = kernel.kernel if isinstance(kernel, OnColumns) else kernel
     if type(inner) not in _FORMULAS and not isinstance(inner, FittedGraphGaussian):
         raise NotExpressibleError(
-            f"The kernel {_name(inner)} cannot be written as an ONNX graph; the kernels on vectors of starshl.kernels "
-            "can. Fit a hasher with one of these, for example kernels='rich'. If you fit it to the codebook of this "
-            "hasher, it searches the same codes."
+            f"The kernel {_name(inner)} cannot be written as an ONNX graph; those on vectors in "
+            "starshl.learning.kernels can. Fit a hasher with one of these, for example kernels='rich'. If you fit it "
+            "to the codebook of this hasher, it searches the same codes."
         )
 
 

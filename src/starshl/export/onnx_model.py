@@ -36,7 +36,7 @@ def to_onnx(
     """Return a fitted hasher as an ONNX model, including its preprocessing, and write it to a file if you give a path.
 
     The model has one input, ``X``: rows of numbers of shape (N, n_features), as ``encode`` takes them; pictures are
-    flat rows. If the first step is :class:`starshl.features.Text`, the input is ``words``, strings of shape (N,
+    flat rows. If the first step is :class:`starshl.data.features.Text`, the input is ``words``, strings of shape (N,
     n_words), as :func:`starshl.export.words_of` makes them from texts. The outputs, whose first dimension is N, are
 
     - ``codes``: uint8 of shape (N, ceil(n_bits / 8)), the bytes of ``hasher.encode(X).packed``;
@@ -50,7 +50,7 @@ def to_onnx(
     Parameters
     ----------
     hasher : fitted hasher
-        Of any method of the catalog, a :class:`starshl.HybridHasher` or a :class:`starshl.features.PreparedHasher`.
+        Of any method of the catalog, a :class:`starshl.HybridHasher` or a :class:`starshl.hashers.PreparedHasher`.
     path : path, default=None
         Where to write the model, completely or not at all.
     outputs : sequence of {"codes", "scores", "label", "probabilities"}, default=None
@@ -66,7 +66,7 @@ def to_onnx(
     --------
     >>> import onnxruntime
     >>> from sklearn.datasets import load_digits
-    >>> from starshl.baselines import LSHash
+    >>> from starshl.hashers.baselines import LSHash
     >>> from starshl.export import to_onnx
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = LSHash(16, random_state=0).fit(X)

@@ -22,7 +22,7 @@ def register_converters(*classes: type[BaseHasher]) -> None:
 
     Parameters
     ----------
-    classes : further classes of hashers, derived from :class:`starshl.base.LinearHasher` or from a method of the
+    classes : further classes of hashers, derived from :class:`starshl.hashers.LinearHasher` or from a method of the
         catalog, which are all registered
 
     Examples

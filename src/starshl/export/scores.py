@@ -42,8 +42,8 @@ def bit_expansion(hasher: Any, rows: Value) -> Value:
     if hasher.sample_kind_ == "precomputed":
         raise NotExpressibleError(
             f"This {type(hasher).__name__} was fitted on precomputed kernel values, so its kernel is not known "
-            "here. Fit it on rows with kernels of starshl.kernels, or compute its scores from your kernel values "
-            "yourself: they are a matrix product with dual_coef_."
+            "here. Fit it on rows with kernels of starshl.learning.kernels, or compute scores from your kernel values "
+            "yourself: these are a matrix product with dual_coef_."
         )
     if hasher.sample_kind_ == "objects":
         names = ", ".join(sorted({type(kernel).__name__ for kernel in expansion.kernels}))
@@ -84,7 +84,7 @@ def estimates_probabilities(hasher: Any) -> bool:
 
 
 def _bent(ridge: StarRidge, scores: Value) -> Value:
-    """Return calibrated class scores, as :meth:`starshl.solvers.calibration.Calibration.bend` does."""
+    """Return calibrated class scores, as :meth:`starshl.learning.solvers.calibration.Calibration.bend` does."""
     if ridge.curvature_ == 0:
         return scores + ridge.class_shifts_
     return _asinh(scores * ridge.curvature_) / ridge.curvature_ + ridge.class_shifts_
@@ -97,7 +97,7 @@ def _asinh(values: Value) -> Value:
 
 
 def posterior_bits(ridge: StarRidge, rows: Value) -> Value:
-    """Return the expected codeword bits of queries, or their linear form; see :mod:`starshl.models.posterior`."""
+    """Return the expected codeword bits of queries, or their linear form; see :mod:`starshl.hashers.star.posterior`."""
     scores = bit_expansion(ridge, rows)
     if ridge.head_ == "linear":
         return scores @ ridge.codewords_
@@ -165,7 +165,7 @@ def bit_scores(hasher: BaseHasher, rows: Value) -> Value:
             return scores(hasher, rows)
     raise NotExpressibleError(
         f"There is no ONNX graph for the scores of a {type(hasher).__name__}. You can export methods of "
-        "starshl.catalog, and hashers derived from LinearHasher."
+        "starshl.hashers.catalog, and hashers derived from LinearHasher."
     )
 
 

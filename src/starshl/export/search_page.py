@@ -7,7 +7,7 @@ import gzip
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._common.files import write_atomically
+from .._common.progress import row_progress
 from .._common.words import counted
 from ..codes.binary import BinaryCodes
 from ..collection.collection import Collection
@@ -33,8 +34,6 @@ from .scores import estimates_probabilities, predicts
 # What a page holds of a collection: codes, labels, titles and previews, as named parts.
 
 _BATCH = 5000  # items that are read at a time
-# Shows progress over batches, given how many there are.
-Track = Callable[[Iterable[np.ndarray], int], Iterable[np.ndarray]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ class PageItems:
         return json.dumps(self.items, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def read_items(collection: Collection, max_preview_bytes: int, track: Track | None = None) -> PageItems:
+def read_items(collection: Collection, max_preview_bytes: int, progress: bool = False) -> PageItems:
     """Read all items of a collection, which must not change in the meantime.
 
     Previews that take more than ``max_preview_bytes`` together are all left out.
@@ -71,8 +70,10 @@ def read_items(collection: Collection, max_preview_bytes: int, track: Track | No
     version, ids = collection.version, collection.ids
     batches = [ids[start : start + _BATCH] for start in range(0, len(ids), _BATCH)]
     reader = _Reader(collection, max_preview_bytes)
-    for batch in batches if track is None else track(batches, len(batches)):
-        reader.read(batch)
+    with row_progress("reading items", len(ids), shown=progress) as report:
+        for batch in batches:
+            reader.read(batch)
+            report(len(batch))
     if collection.version != version:
         raise CollectionError("The collection changed while it was read. Export it again.")
     return reader.result(ids)
@@ -147,7 +148,7 @@ def write_search_page(
     title: str | None = None,
     picture: Sequence[int] | None = None,
     runtime: str | os.PathLike[str] | None = None,
-    track: Track | None = None,
+    progress: bool = False,
 ) -> dict[str, Any]:
     """Write one HTML file that finds the nearest items of a collection, offline, wherever it is opened.
 
@@ -164,11 +165,11 @@ def write_search_page(
         None is the name of the collection's folder.
     picture : (height, width) or (height, width, 3), default=None
         If the vectors are pixels: the shape of the pictures, so that queries can be drawn. You need not give it if the
-        model or the extractor of the collection has a PictureFeatures step.
+        model or the embedder of the collection has a PictureFeatures step.
     runtime : path, default=None
         A folder with the files of onnxruntime-web, for machines without npm.
-    track : function, default=None
-        Shows progress: called with batches of ids and their number, it returns them one by one.
+    progress : bool, default=False
+        Show a progress bar on standard error.
 
     Returns
     -------
@@ -181,7 +182,7 @@ def write_search_page(
         raise ValueError(f"The collection {str(collection.folder)!r} is empty. Add items first.")
     model, source = _model(collection, picture)
     loaded = None if model is None else browser_runtime(runtime)
-    items = read_items(collection, _MAX_PREVIEW_BYTES, track)
+    items = read_items(collection, _MAX_PREVIEW_BYTES, progress)
     facts: dict[str, Any] = {
         "n_items": len(items.codes),
         "n_bits": collection.n_bits,
@@ -221,7 +222,7 @@ def _spread_of_neighbor_bits(collection: Collection, class_bits: int) -> float:
 def _model(collection: Collection, picture: Sequence[int] | None) -> tuple[bytes | None, dict[str, Any]]:
     """Return the model of a page and what it takes; without a model, why there is none."""
     hasher = collection.hasher
-    reader, steps = _extractor_steps(collection)
+    reader, steps = _embedder_steps(collection)
     inner = inner_hasher(hasher)
     outputs = ["codes", *(["label"] if predicts(inner) else [])]
     outputs += ["probabilities"] if estimates_probabilities(inner) else []
@@ -233,27 +234,27 @@ def _model(collection: Collection, picture: Sequence[int] | None) -> tuple[bytes
         return None, {"n_features": 0, "picture": None, "why_not": str(error)}
     shape = _picture(collection, first, reader, picture, n_features)
     classes = [str(label) for label in np.asarray(getattr(inner, "classes_", [])).tolist()]
-    about = {"n_features": n_features, "picture": shape, "takes": _takes(first, has_extractor=bool(steps))}
+    about = {"n_features": n_features, "picture": shape, "takes": _takes(first, has_embedder=bool(steps))}
     about["classes"] = classes
     if isinstance(first, Text):
         about["known_words"] = [str(word) for word in first.words_]
     return model.SerializeToString(), about
 
 
-def _extractor_steps(collection: Collection) -> tuple[ReadPictures | None, list[Any]]:
+def _embedder_steps(collection: Collection) -> tuple[ReadPictures | None, list[Any]]:
     """Return the step that reads picture files, which a browser does itself, and those after it."""
-    extractor = collection.extractor
-    if extractor is None:
+    embedder = collection.embedder
+    if embedder is None:
         return None, []
-    first, *others = extractor.steps
-    return (first, others) if isinstance(first, ReadPictures) else (None, extractor.steps)
+    first, *others = embedder.steps
+    return (first, others) if isinstance(first, ReadPictures) else (None, embedder.steps)
 
 
-def _takes(first: Any, *, has_extractor: bool) -> str:
+def _takes(first: Any, *, has_embedder: bool) -> str:
     """Return what people ask the model about, besides items."""
     if isinstance(first, Text):
         return "texts"
-    return "pictures" if has_extractor else "vectors"
+    return "pictures" if has_embedder else "vectors"
 
 
 def _picture(
@@ -277,7 +278,7 @@ def _picture(
 
 def _white(collection: Collection) -> float:
     """Return the largest value of pixels, from kept vectors or from the rows that the model keeps."""
-    if collection.keeps is not None:
+    if collection.vector_dtype is not None:
         return float(collection.vectors(collection.ids[:1000]).max())
     kept = getattr(inner_hasher(collection.hasher), "support_samples_", None)
     return 1.0 if kept is None else float(kept.max())

@@ -40,7 +40,7 @@ def picture_features(step: Any, rows: Value) -> Value:
 
 
 def _hog(pictures: Value, shape: tuple[int, int], cell: int, *, signed: bool) -> Value:
-    """Return histograms of oriented gradients, (n, n_features); see :func:`starshl.features.hog.hog_features`."""
+    """Return histograms of gradients, (n, n_features); see :func:`starshl.data.features.pictures.hog_features`."""
     height, width = shape
     down, across, length = _longest_gradient(pictures)
     n_bins, turn = n_orientations(signed), 2 * np.pi if signed else np.pi
@@ -114,7 +114,7 @@ def _unit_blocks(blocks: Value) -> Value:
 
 
 def _colors(pictures: Value, shape: tuple[int, int, int]) -> Value:
-    """Return the roots of the shares of pixels in bins of color, or of gray; see :mod:`starshl.features.color`."""
+    """Return the roots of the shares of pixels in bins of color or gray; see :mod:`starshl.data.features.pictures`."""
     n_pixels, n_channels = shape[0] * shape[1], shape[2]
     pixels = pictures.reshape(-1, n_pixels, n_channels)
     if n_channels == _GRAY:
@@ -130,7 +130,7 @@ def _colors(pictures: Value, shape: tuple[int, int, int]) -> Value:
 
 
 def _hsv(pixels: Value) -> tuple[Value, Value, Value]:
-    """Return hue, saturation and value of colors, each from 0 to 1; see :func:`starshl.features.color.to_hsv`."""
+    """Return hue, saturation and value of colors, from 0 to 1; see :func:`starshl.data.features.pictures.to_hsv`."""
     value, least = pixels.max(axis=2), pixels.min(axis=2)
     spread = value - least
     saturation = _quotient(spread, value)
@@ -264,7 +264,7 @@ def words_of(texts: Sequence[str]) -> np.ndarray:
 
 
 def text_features(step: Text, words: Value, dtype: DTypeLike) -> Value:
-    """Return TF-IDF weights along the main directions; see :class:`starshl.features.Text`."""
+    """Return TF-IDF weights along the main directions; see :class:`starshl.data.features.Text`."""
     vocabulary = step.words_.tolist()
     counting = {"mode": "TF", "min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "ngram_counts": [0]}
     places = {"ngram_indexes": list(range(len(vocabulary))), "pool_strings": vocabulary}

@@ -1,4 +1,4 @@
-"""Requests that wait at the same time, run as one batch."""
+"""Requests that wait at the same time, run as one batch, and futures that follow from others."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from .errors import BusyError
 Key = TypeVar("Key", bound=Hashable)
 Payload = TypeVar("Payload")
 Result = TypeVar("Result")
+First = TypeVar("First")
+Second = TypeVar("Second")
 
 
 @dataclass(slots=True)
@@ -146,13 +148,7 @@ class Batcher(Generic[Key, Payload, Result]):
             request.future.set_exception(error)
 
 
-# Futures that follow from others.
-
-First = TypeVar("First")
-Second = TypeVar("Second")
-
-
-def mapped(future: Future[First], function: Callable[[First], Second]) -> Future[Second]:
+def map_future(future: Future[First], function: Callable[[First], Second]) -> Future[Second]:
     """Return the future value of a function of another one's result."""
     outcome: Future[Second] = Future()
 
@@ -168,7 +164,7 @@ def mapped(future: Future[First], function: Callable[[First], Second]) -> Future
     return outcome
 
 
-def followed(future: Future[First], step: Callable[[First], Future[Second]]) -> Future[Second]:
+def chain_future(future: Future[First], step: Callable[[First], Future[Second]]) -> Future[Second]:
     """Return the future result of a second step, which begins when the first is done."""
     outcome: Future[Second] = Future()
 

@@ -61,7 +61,7 @@ class SideBySide:
     def is_possible(self) -> bool:
         """Whether vectors are kept, few enough to hold in memory."""
         with self._searcher.opened() as collection:
-            return collection.keeps is not None and len(collection) > 1 and _bytes_of(collection) <= _MOST_BYTES
+            return collection.vector_dtype is not None and len(collection) > 1 and _bytes_of(collection) <= _MOST_BYTES
 
     @property
     def is_ready(self) -> bool:
@@ -197,7 +197,7 @@ def measure_quality(job: RunningJob, collection: Collection, others: SideBySide)
     items = _labeled(collection)
     if len(items) < 2 or len({item.label for item in items}) < 2:
         raise ValueError("Quality needs labeled items of two classes or more. Label some first.")
-    if collection.keeps is None:
+    if collection.vector_dtype is None:
         raise ValueError("Quality needs the vectors of items, and this collection keeps none.")
     if not others.is_possible:
         raise ValueError("Quality needs all vectors in memory, and those of this collection take more than 2 GB.")

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-import tempfile
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import signature
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .._common.worker import Worker
 from ..hashers.base import BaseHasher
-from ..hashers.catalog import get_class, load
-from .jobs import Canceled, RunningJob, job_receipt
+from ..hashers.catalog import get_class
+from .jobs import RunningJob, job_receipt
 from .searcher import Searcher
-
-_ROWS, _LABELS, _REQUEST, _MODEL, _ERROR = "rows.npy", "labels.json", "request.json", "hasher.star", "error.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +46,7 @@ def check_fit(searcher: Searcher, request: FitRequest) -> None:
     """Refuse a fit that cannot work, before it begins."""
     request.hasher()
     with searcher.opened() as collection:
-        if collection.keeps is None:
+        if collection.vector_dtype is None:
             raise ValueError(
                 "This collection keeps no vectors, so there is nothing to fit a hasher on. Make a collection that "
                 "keeps vectors, or send a model that was fitted elsewhere."
@@ -64,13 +57,40 @@ def check_fit(searcher: Searcher, request: FitRequest) -> None:
 
 def fit_again(job: RunningJob, searcher: Searcher, request: FitRequest) -> dict[str, Any]:
     """Fit a hasher on the kept vectors and the labels of all items, and encode them with it."""
-    with tempfile.TemporaryDirectory(prefix=f".{searcher.folder.name}.job-", dir=searcher.folder.parent) as place:
+    with Worker(fit_hasher) as worker:
         job.report("reading vectors")
-        n_labels = _write_task(Path(place), searcher, request)
+        task = _read_task(searcher, request)
+        n_labels = sum(label is not None for label in task.labels)
         job.report("fitting")
-        hasher = _fitted(job, Path(place))
+        worker.send(task)
+        del task  # the vectors may take much memory
+        hasher = worker.result(check=job.check)
     mode = "supervised" if n_labels else "unsupervised, because no item has a label"
     return reencode(job, searcher, hasher, {"method": request.method, "labels": n_labels, "mode": mode})
+
+
+@dataclass(frozen=True, slots=True)
+class FitTask:
+    """All that another process needs for a fit; labels are None where there is none."""
+
+    request: FitRequest
+    rows: np.ndarray
+    labels: list[Any]
+
+
+def _read_task(searcher: Searcher, request: FitRequest) -> FitTask:
+    with searcher.opened() as collection:
+        ids = collection.ids
+        return FitTask(request, collection.vectors(ids), [item.label for item in collection.get(ids)])
+
+
+def fit_hasher(task: FitTask) -> BaseHasher:
+    """Fit the hasher of a request; settings that do not fit the rows are refused."""
+    y = None if all(label is None for label in task.labels) else task.labels
+    try:
+        return task.request.hasher().fit(task.rows, y)
+    except TypeError as error:
+        raise ValueError(str(error)) from error
 
 
 def reencode(
@@ -82,57 +102,3 @@ def reencode(
     searcher.replace_hasher(hasher, receipt=(job_receipt(job.id), json.dumps(result))).result()
     job.stage, job.done, job.total = "encoding", len(searcher), len(searcher)
     return result
-
-
-def _write_task(place: Path, searcher: Searcher, request: FitRequest) -> int:
-    """Write what the other process needs; return how many items have a label."""
-    with searcher.opened() as collection:
-        ids = collection.ids
-        np.save(place / _ROWS, collection.vectors(ids))
-        labels = [item.label for item in collection.get(ids)]
-    (place / _LABELS).write_text(json.dumps(labels))
-    (place / _REQUEST).write_text(json.dumps([request.method, request.n_bits, request.seed, dict(request.settings)]))
-    return sum(label is not None for label in labels)
-
-
-def _fitted(job: RunningJob, place: Path) -> BaseHasher:
-    """Wait for the other process, and end it if the job is canceled."""
-    # Not from the folder of the user, whose files may be called like modules.
-    command = [sys.executable, "-P", "-m", "starshl.service.fits", str(place)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
-        try:
-            while process.poll() is None:
-                if job.stop.wait(0.1):
-                    raise Canceled
-        finally:
-            process.kill()
-    if (place / _MODEL).exists():
-        return load(place / _MODEL)
-    if (place / _ERROR).exists():
-        raise ValueError((place / _ERROR).read_text())
-    raise RuntimeError(f"the process that fits ended with code {process.returncode}")
-
-
-def _fit(place: Path) -> None:
-    """Do the work of the other process."""
-    method, n_bits, seed, settings = json.loads((place / _REQUEST).read_text())
-    labels = json.loads((place / _LABELS).read_text())
-    y = None if all(label is None for label in labels) else labels
-    try:
-        hasher = FitRequest(method, n_bits, seed, settings).hasher().fit(np.load(place / _ROWS), y)
-        hasher.save(place / _MODEL)
-    except (ValueError, TypeError) as error:
-        (place / _ERROR).write_text(str(error))
-
-
-def _end_with_parent() -> None:
-    """End this process when the other end of its input is closed, which happens however the parent ends."""
-    # Not by sys.stdin: a thread that waits inside of it makes Python abort when the process ends.
-    while os.read(0, 1):
-        pass
-    os._exit(1)
-
-
-if __name__ == "__main__":
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    _fit(Path(sys.argv[1]))

@@ -20,7 +20,7 @@ from ..data.tables.cells import is_number
 from ..exceptions import MissingExtraError
 from ..hashers.base import BaseHasher
 from ..hashers.prepared import PreparedHasher, kept_width, takes_cells
-from .batching import mapped
+from .batching import map_future
 from .errors import BusyError, NotInstalledError, UnknownError
 from .requests import NewItems, unknown_ids
 from .searcher import Searcher
@@ -28,35 +28,35 @@ from .searcher import Searcher
 Result = TypeVar("Result")
 #: Pixels of a picture that is sent; it may take 200 MB while it is decoded.
 LARGEST = 40_000_000
-_DECODED_SIDE = 512  # enough for every extractor here: JPEG files are decoded at about twice this size
+_DECODED_SIDE = 512  # enough for every embedder here: JPEG files are decoded at about twice this size
 _COMMANDS = {
     "pictures": "starshl images FOLDER -o COLLECTION",
     "texts": "starshl texts FILE --text COLUMN -o COLLECTION",
 }
 # Few at a time: each may take much memory, and a queue of them must not keep other requests from their threads.
 _AT_ONCE, _MOST_WAITING = 2, 64
-_pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="extract")
+_pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="embed")
 _places = threading.BoundedSemaphore(_AT_ONCE + _MOST_WAITING)
 
 
 def picture_vector(searcher: Searcher, content: bytes) -> Future[np.ndarray]:
     """Return the vector of a picture, given as the bytes of a picture file; shape (1, n_columns)."""
-    return _submitted(searcher, "pictures", lambda: _extracted(searcher, [_decoded(content)]))
+    return _submitted(searcher, "pictures", lambda: _embedded(searcher, [_decoded(content)]))
 
 
 def picture_and_preview(searcher: Searcher, content: bytes) -> Future[tuple[np.ndarray, bytes]]:
     """Return the vector of a picture, as above, and a small picture of it as the bytes of a WebP file."""
 
-    def extract() -> tuple[np.ndarray, bytes]:
+    def embed() -> tuple[np.ndarray, bytes]:
         picture = _decoded(content)
-        return _extracted(searcher, [picture]), preview_of(picture)
+        return _embedded(searcher, [picture]), preview_of(picture)
 
-    return _submitted(searcher, "pictures", extract)
+    return _submitted(searcher, "pictures", embed)
 
 
 def text_vectors(searcher: Searcher, texts: Sequence[str]) -> Future[np.ndarray]:
     """Return the vectors of texts."""
-    return _submitted(searcher, "texts", lambda: _extracted(searcher, list(texts)))
+    return _submitted(searcher, "texts", lambda: _embedded(searcher, list(texts)))
 
 
 def text_items(searcher: Searcher, texts: Sequence[str], items: NewItems) -> Future[NewItems]:
@@ -70,7 +70,7 @@ def text_items(searcher: Searcher, texts: Sequence[str], items: NewItems) -> Fut
             metadata = [{title: text, **entry} for text, entry in zip(texts, metadata, strict=True)]
         return replace(items, vectors=vectors, metadata=metadata)
 
-    return mapped(text_vectors(searcher, texts), complete)
+    return map_future(text_vectors(searcher, texts), complete)
 
 
 def preview(searcher: Searcher, item: int) -> Preview:
@@ -83,22 +83,22 @@ def preview(searcher: Searcher, item: int) -> Preview:
 
 
 def warm_up(searcher: Searcher) -> None:
-    """Extract the features of an example, so that no request waits for a network that is loaded on first use."""
+    """Embed an example, so that no request waits for a network that is loaded on first use."""
     with searcher.opened() as collection:
         examples = {"pictures": np.zeros((8, 8, 3), np.uint8), "texts": "text"}
         # A library that is missing, or a step that must be passed again, is told to whoever needs it.
         with suppress(MissingExtraError, ValueError):
-            if collection.kind in examples and collection.extractor is not None:
-                collection.extract([examples[collection.kind]])
+            if collection.kind in examples and collection.embedder is not None:
+                collection.embed([examples[collection.kind]])
 
 
 def _decoded(content: bytes) -> Any:
     return open_picture(content, side=_DECODED_SIDE, max_pixels=LARGEST)
 
 
-def _extracted(searcher: Searcher, raw: list[Any]) -> np.ndarray:
+def _embedded(searcher: Searcher, raw: list[Any]) -> np.ndarray:
     with searcher.opened() as collection:
-        return collection.extract(raw, warn_unknown=False)
+        return collection.embed(raw, warn_unknown=False)
 
 
 def _submitted(searcher: Searcher, kind: str, work: Callable[[], Result]) -> Future[Result]:
@@ -176,7 +176,7 @@ def row_items(searcher: Searcher, rows: Sequence[TableRow], items: NewItems) -> 
             metadata[number] = {name: cells[name] for name in kept} | dict(metadata[number])
         return replace(items, vectors=vectors, metadata=metadata)
 
-    return mapped(row_vectors(searcher, rows, "items[{}].row"), complete)
+    return map_future(row_vectors(searcher, rows, "items[{}].row"), complete)
 
 
 def _cells(hasher: BaseHasher, rows: Sequence[TableRow], name: str) -> np.ndarray:

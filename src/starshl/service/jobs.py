@@ -25,7 +25,8 @@ from .errors import BusyError, ConflictError, ServiceError, UnknownError
 
 _log_job_log = logging.getLogger(__name__)
 # More than this, and most of them are about jobs that are forgotten.
-_MOST_LINES = 10_000
+# Tests replace it by a smaller number.
+MOST_LINES = 10_000
 
 
 class JobLog:
@@ -56,7 +57,7 @@ class JobLog:
     def append(self, job: Job, all_jobs: Iterable[Job] = ()) -> None:
         """Note how a job is now; once in a while, ``all_jobs`` replace the lines before."""
         with self._lock:
-            if self._n_lines >= _MOST_LINES:
+            if self._n_lines >= MOST_LINES:
                 self._write(all_jobs)
             with self._path.open("ab") as file:
                 file.write(_line(job))
@@ -79,7 +80,8 @@ def _line(job: Job) -> bytes:
     return json.dumps(asdict(job)).encode() + b"\n"
 
 
-_KEPT = 1000  # newest jobs that are remembered
+# Tests replace it by a smaller number.
+KEPT = 1000  # newest jobs that are remembered
 _MOST_WAITING = 100  # one runs at a time, so more would wait too long
 _log = logging.getLogger(__name__)
 State: TypeAlias = Literal["waiting", "running", "done", "failed", "canceled", "interrupted"]
@@ -150,7 +152,7 @@ class Jobs:
 
     def recall(self, collection: str, log: JobLog, jobs: Iterable[Job]) -> None:
         """Remember the jobs of an earlier service, and note those to come in its log."""
-        kept = list(jobs)[-_KEPT:]
+        kept = list(jobs)[-KEPT:]
         log.replace(kept)
         self._logs[collection] = log
         self._earlier |= {job.id: job for job in kept}
@@ -207,7 +209,7 @@ class Jobs:
 
     def _forget_old(self) -> None:
         over = [*self._earlier, *(job.id for job in self._jobs.values() if job.ended is not None)]
-        for old in over[: max(0, len(self._earlier) + len(self._jobs) - _KEPT + 1)]:
+        for old in over[: max(0, len(self._earlier) + len(self._jobs) - KEPT + 1)]:
             self._earlier.pop(old, None)
             self._jobs.pop(old, None)
 

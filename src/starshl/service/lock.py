@@ -1,4 +1,4 @@
-"""A gate that many pass at the same time, and that one can close for all."""
+"""A lock that any number of readers share, or one writer has."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class Gate:
-    """A lock that any number of threads share, or that one thread has alone; one that wants it alone goes first.
+class ReadersWriterLock:
+    """A lock that any number of threads share, or that one thread has exclusively; writers go before new readers.
 
     A thread that shares it may share it once more inside.
     """
@@ -16,21 +16,21 @@ class Gate:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._of_thread = threading.local()
-        self._n_inside = 0
-        self._is_closed = False
+        self._n_readers = 0
+        self._has_writer = False
 
     @property
-    def is_closed(self) -> bool:
-        """Whether a thread has it alone, or waits for that."""
-        return self._is_closed
+    def has_writer(self) -> bool:
+        """Whether a thread has it exclusively, or waits for that."""
+        return self._has_writer
 
     @contextmanager
     def shared(self) -> Iterator[None]:
         if not self._depth:
             # Only at first: one that is inside must not wait for somebody who waits until it has left.
             with self._changed:
-                self._changed.wait_for(lambda: not self._is_closed)
-                self._n_inside += 1
+                self._changed.wait_for(lambda: not self._has_writer)
+                self._n_readers += 1
         self._depth += 1
         try:
             yield
@@ -38,7 +38,7 @@ class Gate:
             self._depth -= 1
             if not self._depth:
                 with self._changed:
-                    self._n_inside -= 1
+                    self._n_readers -= 1
                     self._changed.notify_all()
 
     @property
@@ -51,14 +51,14 @@ class Gate:
         self._of_thread.depth = depth
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def exclusive(self) -> Iterator[None]:
         with self._changed:
-            self._changed.wait_for(lambda: not self._is_closed)
-            self._is_closed = True
-            self._changed.wait_for(lambda: self._n_inside == 0)
+            self._changed.wait_for(lambda: not self._has_writer)
+            self._has_writer = True
+            self._changed.wait_for(lambda: self._n_readers == 0)
         try:
             yield
         finally:
             with self._changed:
-                self._is_closed = False
+                self._has_writer = False
                 self._changed.notify_all()

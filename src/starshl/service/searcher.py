@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,20 +18,19 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .._common.validation import Label
 from ..client.answers import CollectionInfo, Prediction, Written
 from ..codes.binary import BinaryCodes
 from ..collection.collection import Collection
 from ..collection.explanation import Explanation
-from ..collection.filters import slow_filter_note
+from ..collection.filters import slow_filter_warning
 from ..collection.items import Item
 from ..collection.search import Hit
 from ..hashers.base import BaseHasher
 from ..hashers.prepared import holds_clusters, inner_hasher
-from .batching import Batcher, followed, mapped
+from .batching import Batcher, chain_future, map_future
 from .encoding import Encoded, can_predict, check_predicts, check_vectors, n_columns, predictions
 from .errors import BusyError
-from .lock import Gate
+from .lock import ReadersWriterLock
 from .requests import Filters, Found, NewItems, Observer, SearchOptions, Silent, WriteKey, present_items, unknown_ids
 from .writes import Writer
 
@@ -70,9 +69,9 @@ def _found(collection: Collection, X: Any, items: list[int] | None, options: Sea
     return [Found(hits, len(hits)) for hits in nearest]
 
 
-def middle(collection: Collection, like: Sequence[int], unlike: Sequence[int]) -> np.ndarray:
+def recommendation_vector(collection: Collection, like: Sequence[int], unlike: Sequence[int]) -> np.ndarray:
     """Return the mean of kept vectors, moved away from the mean of others by as much as the two differ."""
-    if collection.keeps is None:
+    if collection.vector_dtype is None:
         raise ValueError(
             "This collection keeps no vectors, so items cannot be combined. Search for each item by itself, or make a "
             "collection that keeps vectors."
@@ -92,7 +91,7 @@ def explained(
     collection: Collection, X: Any, items: list[int] | None, found: list[Found], options: SearchOptions
 ) -> list[Found]:
     """Add explanations; stored items are explained by their kept vectors."""
-    if items is not None and collection.keeps is None:
+    if items is not None and collection.vector_dtype is None:
         raise ValueError(
             "This collection keeps no vectors, so matches with a stored item cannot be explained. Search by vector, or "
             "leave the explanation out."
@@ -119,7 +118,7 @@ def _explanations(collection: Collection, X: np.ndarray, hits: list[Hit], metric
 
 _ROWS_AT_ONCE = 256  # in a batch: enough to share a scan, few enough to keep the wait short
 Result = TypeVar("Result")
-#: Vectors as they come: lists of numbers, or what was extracted from texts and pictures.
+#: Vectors as they come: lists of numbers, or what an embedder made of texts and pictures.
 Rows = Sequence[Sequence[float]] | np.ndarray
 
 
@@ -147,6 +146,11 @@ class Searcher:
         Threads of one search.
     observer : Observer, default=None
         Gets told about batches and changes.
+
+    Attributes
+    ----------
+    writer : Writer
+        Changes items and fields, and runs what must not meet a change; items are added here, where they are encoded.
     """
 
     def __init__(
@@ -166,17 +170,17 @@ class Searcher:
         self._collection = self._open()
         # Known without asking the collection, which may be closed for a moment while others wait.
         self._hasher = self._collection.hasher
-        self._gate = Gate()
+        self._lock = ReadersWriterLock()
         self._close_lock = threading.Lock()
         self._is_closed = False
         self._searches: Batcher[Any, _Query, list[Found]] = Batcher(self._search_group, largest_group=_ROWS_AT_ONCE)
         self._encodings: Batcher[str, np.ndarray, Encoded] = Batcher(self._encode_group, largest_group=_ROWS_AT_ONCE)
-        self._writer = Writer(self.opened, self.name, self._observer, read_only=read_only)
+        self.writer = Writer(self.opened, self.name, self._observer, read_only=read_only)
 
     @property
     def is_ready(self) -> bool:
         """Whether requests are answered at once: neither closed nor about to be restored."""
-        return not (self._is_closed or self._gate.is_closed)
+        return not (self._is_closed or self._lock.has_writer)
 
     @property
     def n_waiting(self) -> int:
@@ -186,7 +190,7 @@ class Searcher:
     @contextmanager
     def opened(self) -> Iterator[Collection]:
         """Yield the collection, which is not replaced inside the block."""
-        with self._gate.shared():
+        with self._lock.shared():
             if self._is_closed:
                 raise BusyError("The service is about to stop. Try again in a moment.")
             yield self._collection
@@ -202,7 +206,7 @@ class Searcher:
                 n_bits=collection.n_bits,
                 method=type(inner_hasher(hasher)).__name__,
                 n_columns=n_columns(hasher),
-                vectors=collection.keeps,
+                vectors=collection.vector_dtype,
                 label_kind=collection.label_kind,
                 fields=collection.fields,
                 classes=None if classes is None else np.asarray(classes).tolist(),
@@ -254,14 +258,14 @@ class Searcher:
         options = SearchOptions() if options is None else options
         known = {*like, *unlike}
         with self.opened() as collection, unknown_ids():
-            row = middle(collection, like, unlike)
+            row = recommendation_vector(collection, like, unlike)
         found = self.search(row[None], options=replace(options, k=options.k + len(known)))
-        return mapped(found, lambda results: [without(results[0], known, options.k)])
+        return map_future(found, lambda results: [without(results[0], known, options.k)])
 
     def encode(self, vectors: Rows) -> Future[BinaryCodes]:
         """Encode vectors as queries."""
         rows = self._checked(vectors)
-        return mapped(self._encodings.submit("encode", rows, len(rows)), lambda encoded: encoded.codes)
+        return map_future(self._encodings.submit("encode", rows, len(rows)), lambda encoded: encoded.codes)
 
     def predict(self, vectors: Rows, *, probabilities: bool = False) -> Future[Prediction]:
         """Predict the labels of vectors."""
@@ -271,7 +275,7 @@ class Searcher:
             self._refresh()
         check_predicts(self._hasher, probabilities)
         kind = "predict_proba" if probabilities else "predict"
-        return mapped(self._encodings.submit(kind, rows, len(rows)), predictions)
+        return map_future(self._encodings.submit(kind, rows, len(rows)), predictions)
 
     def get(self, ids: Sequence[int]) -> list[Item]:
         """Return items by id."""
@@ -312,22 +316,18 @@ class Searcher:
             n_items = len(collection)
             labels = None if filters.labels is None else collection.unknown_labels_note(list(filters.labels))
         notes = [] if labels is None else [labels]
-        how = "(PUT .../fields, or declare_fields of the client)"
-        return [*notes, f"{slow_filter_note(names, n_items)} {how}."] if names else notes
+        over_http = {"declare_fields": "PUT .../fields, or declare_fields of the client"}
+        return [*notes, slow_filter_warning(names, n_items).worded(over_http)] if names else notes
 
     def add(self, items: NewItems, key: WriteKey | None = None) -> Future[Written]:
         """Store new items."""
         return self._put(items, key, replace=False)
 
-    def check_writable(self) -> None:
-        """Refuse a change of a collection that is served for reading only."""
-        self._writer.check_writable()
-
     def check_hasher(self, hasher: BaseHasher) -> None:
         """Refuse a hasher that cannot encode the kept vectors."""
         with self.opened() as collection:
             known, given = n_columns(collection.hasher), n_columns(hasher)
-            if collection.keeps is None:
+            if collection.vector_dtype is None:
                 raise ValueError("This collection keeps no vectors, so its items cannot be encoded again.")
             if known != given:
                 raise ValueError(
@@ -339,41 +339,15 @@ class Searcher:
         """Store items under given ids, replacing those that exist."""
         return self._put(items, key, replace=True)
 
-    def update(self, ids: Sequence[int], metadata: Sequence[Any], key: WriteKey | None = None) -> Future[Written]:
-        """Replace the metadata of items."""
-        return self._writer.update(list(ids), list(metadata), key)
-
-    def set_labels(
-        self, ids: Sequence[int], labels: Sequence[Label | None], key: WriteKey | None = None
-    ) -> Future[Written]:
-        """Set labels of items, or take them away where a label is None."""
-        return self._writer.set_labels(list(ids), list(labels), key)
-
-    def remove(self, ids: Sequence[int], key: WriteKey | None = None) -> Future[Written]:
-        """Remove items, all of them or none."""
-        return self._writer.remove(list(ids), key)
-
-    def remove_matching(self, filters: Filters, key: WriteKey | None = None) -> Future[Written]:
-        """Remove all items that pass filters."""
-        return self._writer.remove_matching(filters, key)
-
-    def declare_fields(self, fields: Mapping[str, str]) -> Future[None]:
-        """Declare metadata fields, so that filters on them are fast."""
-        return self._writer.declare_fields(fields)
-
     def replace_hasher(self, hasher: BaseHasher, *, receipt: tuple[str, str] | None = None) -> Future[None]:
         """Encode the kept vectors of all items with another hasher; store a receipt together with that."""
-        return mapped(self._writer.replace_hasher(hasher, receipt), lambda _: self._refresh())
+        return map_future(self.writer.replace_hasher(hasher, receipt), lambda _: self._refresh())
 
-    def undisturbed(self, action: Any) -> Future[Any]:
-        """Call a function while nothing is written, in the thread that writes."""
-        return self._writer.submit(action)
-
-    def replace_folder(self, replace: Any) -> Future[None]:
+    def replace_folder(self, replace: Callable[[], None]) -> Future[None]:
         """Call a function that replaces the folder while it is not in use, and open the collection again."""
 
         def swap() -> None:
-            with self._gate.alone():
+            with self._lock.exclusive():
                 self._collection.close()
                 try:
                     replace()
@@ -381,7 +355,7 @@ class Searcher:
                     self._collection = self._open()
             self._refresh()
 
-        return self._writer.submit(swap)
+        return self.writer.run_exclusively(swap)
 
     def close(self) -> None:
         """Answer what waits, finish the changes that were accepted, and close the collection."""
@@ -390,8 +364,8 @@ class Searcher:
                 return
             self._searches.close()
             self._encodings.close()
-            self._writer.close()
-            with self._gate.alone():
+            self.writer.close()
+            with self._lock.exclusive():
                 self._is_closed = True
                 self._collection.close()
 
@@ -399,10 +373,10 @@ class Searcher:
         return Collection(self.folder, read_only=self.read_only, n_jobs=self._n_jobs)
 
     def _put(self, items: NewItems, key: WriteKey | None, *, replace: bool) -> Future[Written]:
-        self._writer.check_writable()
+        self.writer.check_writable()
         rows = self._checked(items.vectors, "items")
         encoding = self._encodings.submit("database", rows, len(rows))
-        return followed(encoding, lambda encoded: self._writer.put(items, rows, encoded, key, replace=replace))
+        return chain_future(encoding, lambda encoded: self.writer.put(items, rows, encoded, key, replace=replace))
 
     def _checked(self, vectors: Rows, name: str = "vectors") -> np.ndarray:
         try:

@@ -13,7 +13,7 @@ from .jobs import JobLog, Jobs, settled
 from .requests import Observer
 from .searcher import Searcher
 from .snapshots import SnapshotFolder, clear_leftovers, put_back
-from .workspace import Workshop
+from .workspace import Workspace
 
 _log = logging.getLogger(__name__)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -45,7 +45,7 @@ class Service:
     ) -> None:
         self.searchers: dict[str, Searcher] = {}
         self._snapshots: dict[str, SnapshotFolder] = {}
-        self._workshops: dict[str, Workshop] = {}
+        self._workspaces: dict[str, Workspace] = {}
         self.jobs = Jobs()
         self.is_closing = False
         try:
@@ -58,7 +58,7 @@ class Service:
                 )
                 place = folder.resolve().with_name(f"{name}.snapshots") if snapshots is None else Path(snapshots) / name
                 self._snapshots[name] = SnapshotFolder(place)
-                self._workshops[name] = Workshop(self.searchers[name], self.jobs)
+                self._workspaces[name] = Workspace(self.searchers[name], self.jobs)
                 if not read_only:
                     # Nobody else writes to the collection now, so nothing of this is in use.
                     clear_leftovers(folder.resolve())
@@ -83,10 +83,10 @@ class Service:
         self._check(name)
         return self._snapshots[name]
 
-    def workshop(self, name: str) -> Workshop:
+    def workspace(self, name: str) -> Workspace:
         """Return what pages keep for a collection."""
         self._check(name)
-        return self._workshops[name]
+        return self._workspaces[name]
 
     def warm_up(self) -> None:
         """Make the first requests as fast as later ones."""
@@ -101,8 +101,8 @@ class Service:
         """Finish what was accepted, interrupt jobs, and close all collections."""
         self.is_closing = True
         self.jobs.close()
-        for workshop in self._workshops.values():
-            workshop.close()
+        for workspace in self._workspaces.values():
+            workspace.close()
         for searcher in self.searchers.values():
             searcher.close()
 

@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from .._common.files import draft_folder, replacing_file, sync_folder
+from .._common.files import draft_folder, replacing_file
+from .._common.platform import sync_folder
 from .._common.strict_json import parse_json
 from ..client.answers import Snapshot
 from ..collection.collection import Collection
@@ -184,7 +185,7 @@ class SnapshotFolder:
             with searcher.opened() as collection, _new_file(target) as file:
                 write_archive(file, collection.folder)
 
-        searcher.undisturbed(write).result()
+        searcher.writer.run_exclusively(write).result()
         return _info(target)
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Workshop: what pages prepare for one collection in the background, and keep for everybody who looks at it."""
+"""Workspace: what pages prepare for one collection in the background, and keep for everybody who looks at it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Upload:
     name: str
 
 
-class Workshop:
+class Workspace:
     """The background work of pages about one collection, and pictures that were uploaded to search with."""
 
     def __init__(self, searcher: Searcher, jobs: Jobs) -> None:
@@ -66,10 +66,10 @@ class Workshop:
         return self.in_background("prepare teaching", self._prepare_lesson, again=again)
 
     def _prepare_lesson(self, job: RunningJob) -> dict[str, Any]:
-        self.searcher.check_writable()
+        self.searcher.writer.check_writable()
         with self.searcher.opened() as collection:
             vectors = collection.vectors_state
-            lesson = Lesson(collection, progress=job.report, changing=self._change_codes, apart=True)
+            lesson = Lesson(collection, progress=job.report, changing=self._change_codes, in_subprocess=True)
             self.lesson_identity = _identity(collection)
         before, self._lesson, self._lesson_vectors = self._lesson, lesson, vectors
         if before is not None:
@@ -78,7 +78,7 @@ class Workshop:
 
     def _change_codes(self, action: Callable[[], None]) -> None:
         """Let new codes wait for their turn among the changes, or items that are just being added would be refused."""
-        self.searcher.undisturbed(action).result()
+        self.searcher.writer.run_exclusively(action).result()
 
     def prepare_map(self, *, again: bool = True) -> Job | None:
         """Begin to place the items on a map, unless that is done; return the job."""

@@ -21,11 +21,12 @@ from .encoding import Encoded
 from .errors import BusyError, KeyReusedError, NotWritableError
 from .requests import Filters, NewItems, Observer, WriteKey, unknown_ids
 
-# Which items a write is about, and the receipts by which a second attempt is recognized.
+_LONGEST_QUEUE = 1024  # beyond it, a client is told to try later instead of waiting in vain
+Result = TypeVar("Result")
 
 
-class Chosen(Protocol):
-    """The items of a write."""
+class Selection(Protocol):
+    """The items that a write is about."""
 
     def ids(self, collection: Collection) -> np.ndarray:
         """Return their ids in the present state of a collection."""
@@ -35,7 +36,7 @@ class Chosen(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenIds:
     """Items whose ids the sender named."""
 
     named: Sequence[int]
@@ -48,7 +49,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class New:
+class NewIds:
     """Items that get the next free ids."""
 
     n_items: int
@@ -65,7 +66,7 @@ class New:
 
 
 @dataclass(frozen=True, slots=True)
-class Matching:
+class MatchingItems:
     """Items that pass filters when it is their turn; there may be many, so the answer counts them only."""
 
     filters: Filters
@@ -77,15 +78,15 @@ class Matching:
         return Written([], n_items, repeated)
 
 
-def receipting(collection: Collection, key: WriteKey | None, ids: np.ndarray) -> AbstractContextManager[None]:
+def idempotent(collection: Collection, key: WriteKey | None, ids: np.ndarray) -> AbstractContextManager[None]:
     """Store a receipt with the next change, if the write has a key."""
     if key is None:
         return nullcontext()
     receipt = {"digest": key.digest, "first": int(ids[0]) if len(ids) else 0, "n": len(ids)}
-    return collection.receipting(key.key, json.dumps(receipt))
+    return collection.idempotent(key.key, json.dumps(receipt))
 
 
-def stored_before(collection: Collection, key: WriteKey | None, chosen: Chosen) -> Written | None:
+def stored_before(collection: Collection, key: WriteKey | None, selection: Selection) -> Written | None:
     """Return what an earlier write with this key was answered, None if there was none."""
     text = None if key is None else collection.receipt(key.key)
     if key is None or text is None:
@@ -96,11 +97,7 @@ def stored_before(collection: Collection, key: WriteKey | None, chosen: Chosen) 
             "This idempotency key was used for another request before. Use a new key for each write; use the same key "
             "only to send the same write again."
         )
-    return chosen.written(receipt["first"], receipt.get("n", 0), repeated=True)
-
-
-_LONGEST_QUEUE = 1024  # beyond it, a client is told to try later instead of waiting in vain
-Result = TypeVar("Result")
+    return selection.written(receipt["first"], receipt.get("n", 0), repeated=True)
 
 
 class Writer:
@@ -143,7 +140,7 @@ class Writer:
             fresh = encoded if encoded.hasher is collection.hasher else Encoded.of(collection.hasher, "database", rows)
             method = collection.upsert if replace else collection.add
             method(
-                rows if collection.keeps else None,
+                rows if collection.vector_dtype else None,
                 codes=fresh.codes,
                 ids=ids,
                 labels=_labels(items.labels),
@@ -153,34 +150,42 @@ class Writer:
             )
 
         return self._change(
-            "upsert" if replace else "add", New(len(rows)) if items.ids is None else Given(items.ids), store, key
+            "upsert" if replace else "add", NewIds(len(rows)) if items.ids is None else GivenIds(items.ids), store, key
         )
 
-    def update(self, ids: list[int], metadata: list[Any], key: WriteKey | None) -> Future[Written]:
-        return self._change("update", Given(ids), lambda collection, chosen: collection.update(chosen, metadata), key)
+    def update(
+        self, ids: Sequence[int], metadata: Sequence[Mapping[str, Any]], key: WriteKey | None = None
+    ) -> Future[Written]:
+        """Replace the metadata of items."""
+        entries, given = list(metadata), GivenIds(list(ids))
+        return self._change("update", given, lambda collection, ids: collection.update(ids, entries), key)
 
-    def set_labels(self, ids: list[int], labels: list[Label | None], key: WriteKey | None) -> Future[Written]:
-        def store(collection: Collection, chosen: np.ndarray) -> None:
-            collection.set_labels(chosen, _labels(labels))
+    def set_labels(
+        self, ids: Sequence[int], labels: Sequence[Label | None], key: WriteKey | None = None
+    ) -> Future[Written]:
+        """Set labels of items, or take them away where a label is None."""
+        values = _labels(labels)
+        return self._change(
+            "label", GivenIds(list(ids)), lambda collection, ids: collection.set_labels(ids, values), key
+        )
 
-        return self._change("label", Given(ids), store, key)
+    def remove(self, ids: Sequence[int], key: WriteKey | None = None) -> Future[Written]:
+        """Remove items, all of them or none."""
+        return self._change("remove", GivenIds(list(ids)), lambda collection, ids: collection.remove(ids), key)
 
-    def remove(self, ids: list[int], key: WriteKey | None) -> Future[Written]:
-        return self._change("remove", Given(ids), lambda collection, chosen: collection.remove(chosen), key)
-
-    def remove_matching(self, filters: Filters, key: WriteKey | None) -> Future[Written]:
+    def remove_matching(self, filters: Filters, key: WriteKey | None = None) -> Future[Written]:
         """Remove the items that pass filters when it is their turn."""
-        return self._change("remove", Matching(filters), lambda collection, chosen: collection.remove(chosen), key)
+        return self._change("remove", MatchingItems(filters), lambda collection, ids: collection.remove(ids), key)
 
     def declare_fields(self, fields: Mapping[str, str]) -> Future[None]:
-        """Declare metadata fields; those that are declared already keep their types."""
+        """Declare metadata fields, so that filters on them are fast; known ones keep their types."""
         self.check_writable()
 
         def declare() -> None:
             with self._opened() as collection:
                 collection.declare_fields(fields)
 
-        return self.submit(declare)
+        return self.run_exclusively(declare)
 
     def replace_hasher(self, hasher: BaseHasher, receipt: tuple[str, str] | None) -> Future[None]:
         """Encode the kept vectors of all items with another hasher; store a receipt together with that."""
@@ -189,14 +194,14 @@ class Writer:
         def replace() -> None:
             started = time.perf_counter()
             with self._opened() as collection:
-                with nullcontext() if receipt is None else collection.receipting(*receipt):
+                with nullcontext() if receipt is None else collection.idempotent(*receipt):
                     collection.replace_hasher(hasher)
                 self._observer.changed(self._name, "replace hasher", len(collection), time.perf_counter() - started)
 
-        return self.submit(replace)
+        return self.run_exclusively(replace)
 
-    def submit(self, action: Callable[[], Result]) -> Future[Result]:
-        """Call a function when all earlier changes are done."""
+    def run_exclusively(self, action: Callable[[], Result]) -> Future[Result]:
+        """Call a function while nothing is written, when all earlier changes are done."""
         with self._lock:
             if self._is_closed:
                 raise BusyError("The service is about to stop. Try again in a moment.")
@@ -214,24 +219,24 @@ class Writer:
         self._thread.shutdown(wait=True)
 
     def _change(
-        self, kind: str, chosen: Chosen, store: Callable[[Collection, np.ndarray], None], key: WriteKey | None
+        self, kind: str, selection: Selection, store: Callable[[Collection, np.ndarray], object], key: WriteKey | None
     ) -> Future[Written]:
-        """Change the chosen items, unless a receipt says that it was done."""
+        """Change the selected items, unless a receipt says that it was done."""
         self.check_writable()
 
         def run() -> Written:
             started = time.perf_counter()
             with self._opened() as collection:
-                before = stored_before(collection, key, chosen)
+                before = stored_before(collection, key, selection)
                 if before is not None:
                     return before
-                ids = chosen.ids(collection)
-                with unknown_ids(), receipting(collection, key, ids):
+                ids = selection.ids(collection)
+                with unknown_ids(), idempotent(collection, key, ids):
                     store(collection, ids)
             self._observer.changed(self._name, kind, len(ids), time.perf_counter() - started)
-            return chosen.written(int(ids[0]) if len(ids) else 0, len(ids), repeated=False)
+            return selection.written(int(ids[0]) if len(ids) else 0, len(ids), repeated=False)
 
-        return self.submit(run)
+        return self.run_exclusively(run)
 
     def _count_down(self, _: Future[Any]) -> None:
         with self._lock:

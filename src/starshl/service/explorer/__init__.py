@@ -1,4 +1,4 @@
-"""Pages for people over the service: explore, teach, map. They are rendered here, and hold no numerics."""
+"""Pages for people over the service, to explore, teach and map; they are rendered here and hold no numerics."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from ...hashers.prepared import class_names, holds_clusters, inner_hasher, witho
 from ..errors import UnknownError
 from ..inputs import text_vectors
 from ..requests import present_items, unknown_ids
-from ..workspace import Workshop
+from ..workspace import Workspace
 from .question import Question
 from .rendering import Card, cards_of, picture_of_upload
 
@@ -164,10 +164,10 @@ class Exploration:
         return novelty is not None and novelty >= STRANGE
 
 
-def browse(workshop: Workshop, question: Question) -> Exploration:
+def browse(workspace: Workspace, question: Question) -> Exploration:
     """List items to begin with, of those that pass the filters."""
-    info = workshop.searcher.info()
-    with workshop.searcher.opened() as collection:
+    info = workspace.searcher.info()
+    with workspace.searcher.opened() as collection:
         ids = collection.find(**_filters(question, info))
         start = 0 if question.after is None else int(np.searchsorted(ids, question.after, side="right"))
         shown = ids[start : start + _BROWSED]
@@ -176,15 +176,15 @@ def browse(workshop: Workshop, question: Question) -> Exploration:
     return Exploration(info, question, browsed=cards, next_item=more)
 
 
-def neighbors(workshop: Workshop, question: Question) -> Exploration:
+def neighbors(workspace: Workspace, question: Question) -> Exploration:
     """Search by the codes of the collection alone, which is fast."""
-    info = workshop.searcher.info()
-    asked = _asked(workshop, question)
-    found = _by_codes(workshop, question, info, asked)
+    info = workspace.searcher.info()
+    asked = _asked(workspace, question)
+    found = _by_codes(workspace, question, info, asked)
     return Exploration(info, question, asked, [found])
 
 
-def look_closer(workshop: Workshop, exploration: Exploration, *, again: bool = True) -> Exploration:
+def look_closer(workspace: Workspace, exploration: Exploration, *, again: bool = True) -> Exploration:
     """Add the other methods, what the hasher makes of the query, and why one of the hits matches.
 
     With ``again``, a preparation of the other methods that failed begins anew.
@@ -192,38 +192,38 @@ def look_closer(workshop: Workshop, exploration: Exploration, *, again: bool = T
     question, info, asked = exploration.question, exploration.info, exploration.asked
     assert asked is not None
     if asked.vector is not None:
-        with workshop.searcher.opened() as collection:
+        with workspace.searcher.opened() as collection:
             exploration.portrait = portrait_of(collection, asked.vector)
         if question.radius is None:
-            exploration.rankings += _others(workshop, question, info, asked)
-            exploration.preparing = workshop.prepare_comparison(again=again)
-    exploration.match = _match(workshop, exploration)
+            exploration.rankings += _others(workspace, question, info, asked)
+            exploration.preparing = workspace.prepare_comparison(again=again)
+    exploration.match = _match(workspace, exploration)
     return exploration
 
 
-def _asked(workshop: Workshop, question: Question) -> Asked:
-    name = workshop.searcher.name
+def _asked(workspace: Workspace, question: Question) -> Asked:
+    name = workspace.searcher.name
     if question.item is not None:
-        with workshop.searcher.opened() as collection, unknown_ids():
+        with workspace.searcher.opened() as collection, unknown_ids():
             (item,) = collection.get([question.item])
-            vector = collection.vectors([item.id])[0] if collection.keeps else None
+            vector = collection.vectors([item.id])[0] if collection.vector_dtype else None
             card = _card(collection, name, item)
         return Asked(card.title, card.picture, item, vector)
     if question.upload is not None:
-        upload = workshop.upload(question.upload)
+        upload = workspace.upload(question.upload)
         return Asked(upload.name, picture_of_upload(upload), None, upload.vector)
-    # Not by the extractor itself, for which the text would be the path of a picture in a collection of pictures.
-    vectors = text_vectors(workshop.searcher, [question.text or ""]).result()
+    # Not by the embedder itself, for which the text would be the path of a picture in a collection of pictures.
+    vectors = text_vectors(workspace.searcher, [question.text or ""]).result()
     return Asked(f"“{question.text}”", None, None, vectors[0])
 
 
-def _by_codes(workshop: Workshop, question: Question, info: CollectionInfo, asked: Asked) -> Ranked:
+def _by_codes(workspace: Workspace, question: Question, info: CollectionInfo, asked: Asked) -> Ranked:
     about = f"{info.method}, {info.n_bits} bits"
-    return _searched(workshop, question, info, asked, "Codes", about, rescore=False if info.vectors else None)
+    return _searched(workspace, question, info, asked, "Codes", about, rescore=False if info.vectors else None)
 
 
 def _searched(
-    workshop: Workshop,
+    workspace: Workspace,
     question: Question,
     info: CollectionInfo,
     asked: Asked,
@@ -237,35 +237,35 @@ def _searched(
     started = time.perf_counter()
     if asked.item is None:
         assert asked.vector is not None
-        future = workshop.searcher.search(vectors=asked.vector[None].tolist(), options=options)
+        future = workspace.searcher.search(vectors=asked.vector[None].tolist(), options=options)
     else:
-        future = workshop.searcher.search(items=[asked.item.id], options=options)
+        future = workspace.searcher.search(items=[asked.item.id], options=options)
     (found,) = future.result()
     milliseconds = 1000 * (time.perf_counter() - started)
     own = None if asked.item is None else asked.item.id
     hits = [hit for hit in found.hits if hit.id != own][: question.k]
-    with workshop.searcher.opened() as collection:
+    with workspace.searcher.opened() as collection:
         cards = _cards(collection, info, hits, asked)
         # It is at no distance, and so counts as near, unless a filter leaves it out.
         counts_own = own is not None and len(collection.find(among=[own], **_filters(question, info))) > 0
     return Ranked(method, about, cards, milliseconds, found.total - counts_own)
 
 
-def _others(workshop: Workshop, question: Question, info: CollectionInfo, asked: Asked) -> list[Ranked]:
+def _others(workspace: Workspace, question: Question, info: CollectionInfo, asked: Asked) -> list[Ranked]:
     """Search with rescoring, by exact distances, and by the codes of another method."""
     about = "the codes choose candidates, their vectors decide"
     if info.method == "HybridHasher":
         about += "; the likely class comes first"
-    found = [_searched(workshop, question, info, asked, "Codes, then vectors", about, rescore=True)]
-    if not workshop.side_by_side.is_ready:
+    found = [_searched(workspace, question, info, asked, "Codes, then vectors", about, rescore=True)]
+    if not workspace.side_by_side.is_ready:
         return found
     assert asked.vector is not None
     is_filtered = question.labels or question.fields
-    with workshop.searcher.opened() as collection:
+    with workspace.searcher.opened() as collection:
         among = None
         if is_filtered:
             among = collection.find(**_filters(question, info))
-        for ranking in workshop.side_by_side.search(asked.vector, question.k + 1, among):
+        for ranking in workspace.side_by_side.search(asked.vector, question.k + 1, among):
             own = None if asked.item is None else asked.item.id
             ids = [item for item in ranking.ids if item != own][: question.k]
             cards = _cards(collection, info, present_items(collection, ids), asked)
@@ -297,7 +297,7 @@ def _distance(hit: Hit) -> str:
     return f"{hit.distance:.3g}" if isinstance(hit.distance, float) else f"{hit.distance} bits"
 
 
-def _match(workshop: Workshop, exploration: Exploration) -> Match | None:
+def _match(workspace: Workspace, exploration: Exploration) -> Match | None:
     """Compare the query with the hit that was asked for, or with the nearest one."""
     cards = exploration.rankings[0].cards
     wanted = exploration.question.hit
@@ -306,7 +306,7 @@ def _match(workshop: Workshop, exploration: Exploration) -> Match | None:
             return None
         wanted = cards[0].id
     try:
-        with workshop.searcher.opened() as collection:
+        with workspace.searcher.opened() as collection:
             return _compared(collection, exploration, wanted)
     except KeyError as error:
         # If nobody has asked for it, an item that was removed since it was found is left out.

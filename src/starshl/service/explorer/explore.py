@@ -9,13 +9,13 @@ from fastapi import APIRouter, File, Query, Request, UploadFile
 from fastapi.responses import RedirectResponse, Response
 
 from ...data.features.picture_files import KINDS
-from ..batching import mapped
+from ..batching import map_future
 from ..errors import TooLargeError
 from ..http.dependencies import InCollection, TheService, answer, in_thread
 from ..http.search import preview_answer
 from ..inputs import picture_and_preview, preview
 from ..searcher import Searcher
-from ..workspace import Upload, Workshop
+from ..workspace import Upload, Workspace
 from .exploration import Exploration, browse, look_closer, neighbors
 from .question import MOST_NEIGHBORS, Question
 from .rendering import render
@@ -27,7 +27,7 @@ def read_upload(searcher: Searcher, content: bytes, name: str) -> Future[Upload]
     """Return the vector of a picture file and a small picture of it, or say why it cannot be used."""
     if not content:
         raise ValueError(f"No picture arrived. Choose a {KINDS} file.")
-    return mapped(picture_and_preview(searcher, content), lambda found: Upload(found[0][0], found[1], name))
+    return map_future(picture_and_preview(searcher, content), lambda found: Upload(found[0][0], found[1], name))
 
 
 routes = APIRouter(include_in_schema=False)
@@ -44,10 +44,10 @@ async def explore(
     question = Question.of(request.query_params)
     if "q" in request.query_params:
         return RedirectResponse(str(request.url.path) + _interpreted(question, request.query_params["q"]), 303)
-    workshop = service.workshop(collection.name)
-    found = await in_thread(_gathered, workshop, question, part)
+    workspace = service.workspace(collection.name)
+    found = await in_thread(_gathered, workspace, question, part)
     template = _PARTS.get(part, "explore/page.html")
-    about = await in_thread(_filters, workshop) if not part else {}
+    about = await in_thread(_filters, workspace) if not part else {}
     shown: dict[str, Any] = {
         "page": found,
         "name": collection.name,
@@ -66,9 +66,9 @@ async def search_by_picture(
     content = await picture.read(_LARGEST_PICTURE + 1)
     if len(content) > _LARGEST_PICTURE:
         raise TooLargeError("The picture has more than 12 MB. Send a smaller one.")
-    workshop = service.workshop(collection.name)
+    workspace = service.workspace(collection.name)
     upload = await answer(read_upload(collection, content, (picture.filename or "uploaded picture")[:100]))
-    address = Question.of(request.query_params).address(upload=workshop.keep(upload), item=None, text=None, hit=None)
+    address = Question.of(request.query_params).address(upload=workspace.keep(upload), item=None, text=None, hit=None)
     return RedirectResponse(f"/explore/{collection.name}{address}", 303)
 
 
@@ -78,23 +78,23 @@ async def picture(item: int, collection: InCollection) -> Response:
     return preview_answer(await in_thread(preview, collection, item))
 
 
-def _gathered(workshop: Workshop, question: Question, part: str) -> Exploration:
+def _gathered(workspace: Workspace, question: Question, part: str) -> Exploration:
     if not question.is_asked:
-        return browse(workshop, question)
-    found = neighbors(workshop, question)
-    return found if part == "near" else look_closer(workshop, found, again=not part)
+        return browse(workspace, question)
+    found = neighbors(workspace, question)
+    return found if part == "near" else look_closer(workspace, found, again=not part)
 
 
-def _filters(workshop: Workshop) -> dict[str, Any]:
+def _filters(workspace: Workspace) -> dict[str, Any]:
     """Return what the form offers: labels, fields and their frequent values, and how to ask."""
-    with workshop.searcher.opened() as collection:
+    with workspace.searcher.opened() as collection:
         fields = collection.fields
         choices = {field: list(collection.value_counts(field)) for field, kind in fields.items() if kind == "str"}
         return {
             "labels": collection.label_counts(),
             "fields": fields,
             "choices": {field: sorted(values) for field, values in choices.items() if len(values) <= _MOST_CHOICES},
-            "takes": collection.kind if collection.extractor is not None else "vectors",
+            "takes": collection.kind if collection.embedder is not None else "vectors",
         }
 
 

@@ -16,44 +16,44 @@ from ...labeling.lesson import Lesson
 from ..errors import ConflictError, UnknownError
 from ..http.dependencies import InCollection, TheService, in_thread
 from ..snapshots import write_archive
-from ..workspace import Workshop
+from ..workspace import Workspace
 
 # What can be taken away from a lesson: labels, items for other viewers, the model, the whole collection.
 
 _SECONDS_TO_FOLLOW = 60  # until the snapshot is taken with the codes as they are
 
 
-def _lesson(workshop: Workshop) -> Lesson:
-    lesson = workshop.lesson()
+def _lesson(workspace: Workspace) -> Lesson:
+    lesson = workspace.lesson()
     if lesson is None:
         raise ConflictError("This file comes from a lesson, which is not prepared yet. Open the page Teach first.")
     return lesson
 
 
-def _labels(workshop: Workshop, path: Path) -> None:
-    export_labels(_lesson(workshop), path)
+def _labels(workspace: Workspace, path: Path) -> None:
+    export_labels(_lesson(workspace), path)
 
 
-def _items(workshop: Workshop, path: Path) -> None:
-    export_atlas(_lesson(workshop), path)
+def _items(workspace: Workspace, path: Path) -> None:
+    export_atlas(_lesson(workspace), path)
 
 
-def _model(workshop: Workshop, path: Path) -> None:
-    with workshop.searcher.opened() as collection:
+def _model(workspace: Workspace, path: Path) -> None:
+    with workspace.searcher.opened() as collection:
         collection.hasher.save(path)
 
 
-def _collection(workshop: Workshop, path: Path) -> None:
-    lesson = workshop.lesson()
+def _collection(workspace: Workspace, path: Path) -> None:
+    lesson = workspace.lesson()
     if lesson is not None:
         # Before it is this one's turn to write: the codes that follow the labels wait for their turn, too.
         lesson.wait_for_codes(_SECONDS_TO_FOLLOW)
 
     def write() -> None:
-        with workshop.searcher.opened() as collection, path.open("xb") as file:
+        with workspace.searcher.opened() as collection, path.open("xb") as file:
             write_archive(file, collection.folder)
 
-    workshop.searcher.undisturbed(write).result()
+    workspace.searcher.writer.run_exclusively(write).result()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Export:
     """A kind of file: what it holds, and the function that writes it."""
 
     title: str
-    write: Callable[[Workshop, Path], None]
+    write: Callable[[Workspace, Path], None]
 
 
 #: What can be exported, by the name of the file.
@@ -82,7 +82,7 @@ async def export(file: str, collection: InCollection, service: TheService) -> Re
     folder = await in_thread(tempfile.TemporaryDirectory)
     path = Path(folder.name) / file
     try:
-        await in_thread(EXPORTS[file].write, service.workshop(collection.name), path)
+        await in_thread(EXPORTS[file].write, service.workspace(collection.name), path)
     except BaseException:
         await in_thread(folder.cleanup)
         raise

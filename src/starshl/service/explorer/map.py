@@ -18,7 +18,7 @@ from ..errors import ConflictError
 from ..http.dependencies import InCollection, TheService, in_thread
 from ..requests import present_items
 from ..searcher import Searcher
-from ..workspace import Workshop
+from ..workspace import Workspace
 from .rendering import Card, cards_of, may_write, render
 
 # A map as pages draw it: places, labels and confidences of all items in compact lists, and the codewords.
@@ -95,12 +95,12 @@ _MOST_CARDS = 60  # of selected items
 @routes.get("/explore/{name}/map")
 async def show_map(request: Request, collection: InCollection, service: TheService, part: str = "") -> Response:
     """Show the map, or how far its preparation is."""
-    workshop = service.workshop(collection.name)
+    workspace = service.workspace(collection.name)
     info = await in_thread(collection.info)
     possible = info.vectors is not None and info.n_items > 1
     writable = info.writable and may_write(request)
-    job = await in_thread(lambda: workshop.prepare_map(again=not part)) if possible and writable else None
-    lesson = await in_thread(workshop.lesson) if job is None and possible and writable else None
+    job = await in_thread(lambda: workspace.prepare_map(again=not part)) if possible and writable else None
+    lesson = await in_thread(workspace.lesson) if job is None and possible and writable else None
     values: dict[str, Any] = {
         "name": collection.name,
         "active": "map",
@@ -118,7 +118,7 @@ async def show_map(request: Request, collection: InCollection, service: TheServi
 @routes.get("/explore/{name}/map/items")
 async def map_items(collection: InCollection, service: TheService) -> Response:
     """Return where all items are, and what is believed of them."""
-    return JSONResponse(await in_thread(_places, collection, service.workshop(collection.name)))
+    return JSONResponse(await in_thread(_places, collection, service.workspace(collection.name)))
 
 
 @routes.get("/explore/{name}/cards")
@@ -131,9 +131,9 @@ async def some_cards(request: Request, collection: InCollection, ids: str = "") 
     return render("map/cards.html", request, name=collection.name, cards=await in_thread(_cards, collection, chosen))
 
 
-def _places(collection: Searcher, workshop: Workshop) -> dict[str, Any]:
-    lesson = workshop.lesson()
-    if lesson is None or workshop.prepare_map(again=False) is not None:
+def _places(collection: Searcher, workspace: Workspace) -> dict[str, Any]:
+    lesson = workspace.lesson()
+    if lesson is None or workspace.prepare_map(again=False) is not None:
         raise ConflictError("The map is not prepared yet. Reload the page and wait until it is.")
     with collection.opened() as opened:
         return item_places(lesson, opened)

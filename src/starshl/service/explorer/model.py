@@ -77,11 +77,11 @@ def _facts(hasher: Any, outer: Any, inner: Any) -> list[tuple[str, str]]:
 
 
 def _rows_and_labels(hasher: Any, labeled: np.ndarray) -> str:
-    """Say how many rows there were, and where their labels came from: a person, or what a lesson believed."""
+    """Say how many rows there were, and where their labels came from: a person, or the predictions of a lesson."""
     record = getattr(hasher, "fit_record_", {})
-    given, believed = record.get("labels_given"), record.get("labels_believed")
-    if isinstance(given, int) and isinstance(believed, int):
-        return f"{len(labeled):,}: {given:,} with a label from a person, {believed:,} with a guess of the lesson"
+    given, predicted = record.get("labels_given"), record.get("labels_predicted")
+    if isinstance(given, int) and isinstance(predicted, int):
+        return f"{len(labeled):,}: {given:,} with a label from a person, {predicted:,} with a guess of the lesson"
     return f"{len(labeled):,}, of which {int(labeled.sum()):,} had a label"
 
 
@@ -115,15 +115,15 @@ routes = APIRouter(include_in_schema=False)
 @routes.get("/explore/{name}/model")
 async def model(request: Request, collection: InCollection, service: TheService, part: str = "") -> Response:
     """Show the training run, and the figures of the search if they were measured."""
-    workshop = service.workshop(collection.name)
+    workspace = service.workspace(collection.name)
     run = await in_thread(_run, collection)
     values: dict[str, Any] = {
         "name": collection.name,
         "active": "model",
         "run": run,
         "history": falling_chart(run.history),
-        "quality": workshop.quality,
-        "job": workshop.job("measure quality"),
+        "quality": workspace.quality,
+        "job": workspace.job("measure quality"),
         "may_write": may_write(request),
     }
     return render("model/quality.html" if part else "model/page.html", request, **values)
@@ -132,7 +132,7 @@ async def model(request: Request, collection: InCollection, service: TheService,
 @routes.post("/explore/{name}/model/quality")
 async def measure(collection: InCollection, service: TheService) -> Response:
     """Begin to measure, and go back to the page."""
-    await in_thread(service.workshop(collection.name).prepare_quality)
+    await in_thread(service.workspace(collection.name).prepare_quality)
     return RedirectResponse(f"/explore/{collection.name}/model#quality", 303)
 
 

@@ -24,7 +24,7 @@ from ..http.dependencies import InCollection, TheService, in_thread
 from ..http.schemas import MOST_ROWS, Id, Ids
 from ..requests import present_items, unknown_ids
 from ..searcher import Searcher
-from ..workspace import Workshop
+from ..workspace import Workspace
 from .charts import Chart, agreement_chart, confidence_chart
 from .exports import EXPORTS
 from .rendering import Card, cards_of, may_write, render
@@ -163,12 +163,12 @@ def make_change(searcher: Searcher, lesson: Lesson, change: LessonChange) -> Don
             return make(lesson, change)
         if lesson.collection.receipt(receipt) is not None:
             return Done()
-        with lesson.collection.receipting(receipt, change.action):
+        with lesson.collection.idempotent(receipt, change.action):
             return make(lesson, change)
 
     # While nothing else is written, such as a snapshot.
     with unknown_ids():
-        done: Done = searcher.undisturbed(once).result()
+        done: Done = searcher.writer.run_exclusively(once).result()
     return done
 
 
@@ -259,7 +259,7 @@ async def teach(
     request: Request, collection: InCollection, service: TheService, part: str = "", order: Order = "least"
 ) -> Response:
     """Show the lesson, or how far its preparation is."""
-    workshop = service.workshop(collection.name)
+    workspace = service.workspace(collection.name)
     info = await in_thread(collection.info)
     possible = info.vectors is not None and info.n_items > 1
     writable = info.writable and may_write(request)
@@ -275,17 +275,17 @@ async def teach(
         "exports": EXPORTS,
     }
     if possible and writable:
-        values["job"] = await in_thread(lambda: workshop.prepare_lesson(again=not part))
-        lesson = await in_thread(workshop.lesson)
-        values["shown"] = None if lesson is None else await in_thread(_shown, workshop, lesson, order)
+        values["job"] = await in_thread(lambda: workspace.prepare_lesson(again=not part))
+        lesson = await in_thread(workspace.lesson)
+        values["shown"] = None if lesson is None else await in_thread(_shown, workspace, lesson, order)
     return render("teach/board.html" if part else "teach/page.html", request, **values)
 
 
 @routes.get("/explore/{name}/teach/state")
 async def lesson_state(collection: InCollection, service: TheService) -> Response:
     """Say which version the lesson has, so that other tabs notice changes, and how far the preparation is."""
-    workshop = service.workshop(collection.name)
-    return JSONResponse(await in_thread(_state, workshop))
+    workspace = service.workspace(collection.name)
+    return JSONResponse(await in_thread(_state, workspace))
 
 
 @routes.post("/explore/{name}/teach/changes")
@@ -318,7 +318,7 @@ async def undo(body: Chosen, request: Request, collection: InCollection, service
 @routes.post("/explore/{name}/teach/cancel")
 async def cancel(collection: InCollection, service: TheService) -> Response:
     """Stop the preparation."""
-    job = service.workshop(collection.name).job("prepare teaching")
+    job = service.workspace(collection.name).job("prepare teaching")
     if job is None:
         raise UnknownError("Nothing is being prepared.")
     return JSONResponse({"state": service.jobs.cancel(collection.name, job.id).state})
@@ -334,17 +334,17 @@ async def _changed(
     request: Request, collection: Searcher, service: TheService, order: str, change: Callable[[Lesson], Done]
 ) -> Response:
     """Change a lesson, and show its board; items that were asked for before come first, to be asked for again."""
-    collection.check_writable()
-    workshop = service.workshop(collection.name)
+    collection.writer.check_writable()
+    workspace = service.workspace(collection.name)
 
     def work() -> _Shown:
-        lesson = workshop.lesson()
+        lesson = workspace.lesson()
         if lesson is None:
             raise ConflictError(_NOT_READY)
         done = change(lesson)
         # From the first answer on, and not before: to look at a page must not change the model.
         lesson.refit()
-        return _shown(workshop, lesson, order, done)
+        return _shown(workspace, lesson, order, done)
 
     shown = await in_thread(work)
     info = await in_thread(collection.info)
@@ -352,7 +352,7 @@ async def _changed(
     return render("teach/board.html", request, name=collection.name, info=info, shown=shown, **values)
 
 
-def _shown(workshop: Workshop, lesson: Lesson, order: str, done: Done | None = None) -> _Shown:
+def _shown(workspace: Workspace, lesson: Lesson, order: str, done: Done | None = None) -> _Shown:
     done = Done() if done is None else done
     board = board_of(lesson, _N_PROPOSALS, order, done.restored)
     ids = sorted(
@@ -360,8 +360,8 @@ def _shown(workshop: Workshop, lesson: Lesson, order: str, done: Done | None = N
         | {item for each in board.members for item in each.ids}
         | {suspect.id for suspect in board.suspects}
     )
-    with workshop.searcher.opened() as collection:
-        cards = cards_of(collection, workshop.searcher.name, present_items(collection, ids)) if ids else []
+    with workspace.searcher.opened() as collection:
+        cards = cards_of(collection, workspace.searcher.name, present_items(collection, ids)) if ids else []
     if len(cards) < len(ids):
         # One of them has just been removed, so this lesson is no longer about the items that there are.
         raise ConflictError(_NOT_READY)
@@ -373,7 +373,7 @@ def _shown(workshop: Workshop, lesson: Lesson, order: str, done: Done | None = N
         confidence_chart(board.histogram),
         keys_of(labels),
         lesson.codes(),
-        workshop.lesson_identity,
+        workspace.lesson_identity,
         done,
     )
 
@@ -385,9 +385,9 @@ def keys_of(labels: list[str]) -> dict[str, str]:
     return {label: str(place) for place, label in enumerate(labels[:9], 1)}
 
 
-def _state(workshop: Workshop) -> dict[str, Any]:
-    lesson = workshop.lesson()
-    job = workshop.job("prepare teaching")
+def _state(workspace: Workspace) -> dict[str, Any]:
+    lesson = workspace.lesson()
+    job = workspace.job("prepare teaching")
     found: dict[str, Any] = {"version": None if lesson is None else lesson.version, "job": None}
     if lesson is not None:
         found["codes"] = lesson.codes().state

@@ -46,7 +46,7 @@ async def describe_collection(collection: InCollection) -> CollectionInfo:
 @routes.put("/{name}/fields")
 async def declare_fields(body: FieldsRequest, collection: InCollection) -> CollectionInfo:
     """Declare metadata fields, so that filters on them are fast; every item must fit, or nothing changes."""
-    await answer(collection.declare_fields(body.fields))
+    await answer(collection.writer.declare_fields(body.fields))
     return await in_thread(collection.info)
 
 
@@ -75,7 +75,7 @@ async def put_items(body: AddRequest, collection: InCollection, key: Key) -> Wri
 async def update_items(body: UpdateRequest, collection: InCollection, key: Key) -> Written:
     """Replace the metadata of items; labels, codes and vectors stay."""
     ids, metadata = [item.id for item in body.items], [item.metadata for item in body.items]
-    return await answer(collection.update(ids, metadata, key))
+    return await answer(collection.writer.update(ids, metadata, key))
 
 
 @items_routes.get("/items")
@@ -111,8 +111,8 @@ async def get_items(body: ItemsRequest, collection: InCollection, vectors: WithV
 async def remove_items(body: RemoveRequest, collection: InCollection, key: Key) -> Written:
     """Remove items by id, all of them or none, or those that pass a filter."""
     if body.ids is None:
-        return await answer(collection.remove_matching(body.to_filters(), key))
-    return await answer(collection.remove(body.ids, key))
+        return await answer(collection.writer.remove_matching(body.to_filters(), key))
+    return await answer(collection.writer.remove(body.ids, key))
 
 
 @items_routes.get("/items/{item}")
@@ -124,18 +124,18 @@ async def get_item(item: ItemId, collection: InCollection, vectors: WithVectors 
 @items_routes.delete("/items/{item}")
 async def remove_item(item: ItemId, collection: InCollection, key: Key) -> Written:
     """Remove an item."""
-    return await answer(collection.remove([item], key))
+    return await answer(collection.writer.remove([item], key))
 
 
 @items_routes.put("/labels")
 async def set_labels(body: LabelsRequest, collection: InCollection, key: Key) -> Written:
     """Set or remove labels of items; their codes follow."""
     ids, labels = [item.id for item in body.items], [item.label for item in body.items]
-    return await answer(collection.set_labels(ids, labels, key))
+    return await answer(collection.writer.set_labels(ids, labels, key))
 
 
 async def _new_items(body: AddRequest, collection: Searcher, *, ids_required: bool) -> NewItems:
-    collection.check_writable()
+    collection.writer.check_writable()
     items = body.to_items(ids_required=ids_required)
     if body.texts:
         return await answer(text_items(collection, body.texts, items))

@@ -16,10 +16,10 @@ from ...client.answers import Job, Snapshot
 from ...exceptions import BundleFormatError
 from ...hashers.base import BaseHasher
 from ...hashers.catalog import load
-from ..bulk_import import import_lines
 from ..fits import FitRequest as Fit
 from ..fits import check_fit, fit_again, reencode
 from ..searcher import Searcher
+from .bulk_import import import_lines
 from .dependencies import CollectionName, InCollection, TheService, in_thread, router
 from .schemas import FitRequest, JobList, Restored, SnapshotList, SnapshotRequest
 
@@ -44,14 +44,14 @@ async def fit(body: FitRequest, collection: InCollection, service: TheService) -
     """Fit a hasher on the kept vectors and labels, then encode all items with it. Only the fit can be canceled."""
     request = Fit(body.method, body.n_bits, body.seed, body.settings)
     await in_thread(check_fit, collection, request)
-    collection.check_writable()
+    collection.writer.check_writable()
     return service.jobs.start("fit", collection.name, lambda job: fit_again(job, collection, request))
 
 
 @routes.post("/import", status_code=202, openapi_extra={"requestBody": {"required": True, **_LINES}})
 async def import_items(request: Request, collection: InCollection, service: TheService, key: ImportKey = None) -> Job:
     """Add items from JSON lines, one object per line: a vector, and id, label, metadata and reference if known."""
-    collection.check_writable()
+    collection.writer.check_writable()
     file = await _received(request, collection)
     chosen = key or uuid.uuid4().hex
 
@@ -71,7 +71,7 @@ async def download_model(collection: InCollection) -> Response:
 @routes.put("/model", status_code=202, openapi_extra={"requestBody": {"required": True, **_MODEL}})
 async def replace_model(request: Request, collection: InCollection, service: TheService) -> Job:
     """Take a model file, and encode the kept vectors of all items with its hasher."""
-    collection.check_writable()
+    collection.writer.check_writable()
     with await _received(request, collection) as file:
         hasher = await in_thread(_loaded, file.name)
     await in_thread(collection.check_hasher, hasher)
@@ -185,5 +185,5 @@ async def restore_snapshot(
     name: CollectionName, snapshot: SnapshotName, service: TheService, collection: InCollection
 ) -> Restored:
     """Replace the collection by a snapshot, once that is known to be intact. Later changes are lost."""
-    abandon = service.workshop(name).abandon
+    abandon = service.workspace(name).abandon
     return Restored(n_items=await in_thread(service.snapshots(name).restore, collection, snapshot, before=abandon))

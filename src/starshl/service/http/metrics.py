@@ -80,7 +80,7 @@ class _Sizes(Collector):
         waiting = GaugeMetricFamily("starshl_searches_waiting", "Searches that wait.", labels=["collection"])
         jobs = GaugeMetricFamily("starshl_jobs", "Jobs by state.", labels=["collection", "state"])
         for name, searcher in self._service.searchers.items():
-            # A closed gate would make this wait for a restore.
+            # Otherwise, this would wait for a restore.
             if searcher.is_ready:
                 items.add_metric([name], len(searcher))
             waiting.add_metric([name], searcher.n_waiting)

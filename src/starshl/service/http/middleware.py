@@ -16,7 +16,7 @@ from ..settings import Limits
 from .metrics import Metrics
 from .problems import problem
 
-_log = logging.getLogger("starshl.web.requests")
+_log = logging.getLogger("starshl.service.requests")
 # Pages load nothing from other sites, run no scripts but files of this service, and are shown in no frame.
 _CAREFUL = {
     b"cache-control": b"no-store",

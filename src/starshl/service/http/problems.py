@@ -28,46 +28,6 @@ from ..errors import (
     UnknownError,
 )
 
-# What a body may hold: the fields of the model that a route reads it into, for messages about wrong ones.
-
-_KINDS_KNOWN_FIELDS = {
-    str: "text",
-    bool: "true or false",
-    int: "a whole number",
-    float: "a number",
-    list: "a list",
-    dict: "an object",
-}
-
-
-def known_fields(route: Any, where: Sequence[str | int]) -> list[str]:
-    """Return the names that a body has at the place of an error, which begins with "body"; none if that is unclear."""
-    body = getattr(route, "body_field", None)
-    model = None if body is None or where[:1] != ("body",) else _model_in(body.field_info.annotation)
-    for part in where[1:-1]:
-        if model is None or isinstance(part, int):
-            continue
-        field = model.model_fields.get(part)
-        model = None if field is None else _model_in(field.annotation)
-    return [] if model is None else list(model.model_fields)
-
-
-def arrived(value: Any) -> str:
-    """Return of which kind a JSON value is."""
-    return "null" if value is None else _KINDS_KNOWN_FIELDS.get(type(value), "something else")
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    return next(_models(annotation), None)
-
-
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for part in get_args(annotation):
-        yield from _models(part)
-
-
 PROBLEM_TYPE = "application/problem+json"
 PROBLEM_SCHEMA = {
     "title": "Problem",
@@ -90,7 +50,7 @@ PROBLEM_SCHEMA = {
         },
     },
 }
-_log = logging.getLogger("starshl.web")
+_log = logging.getLogger("starshl.service")
 _MOST_ERRORS = 20  # of one request; the first ones tell what is wrong
 _KINDS: dict[type[Exception], tuple[int, str]] = {
     UnknownError: (404, "not-found"),
@@ -114,6 +74,14 @@ _NAMES = {
     429: "too-many-requests",
     500: "internal-error",
     503: "busy",
+}
+_JSON_KINDS = {
+    str: "text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+    dict: "an object",
 }
 _OF_TYPES = ("_type", "_parsing")  # what pydantic calls errors about the type of a value
 _DETAILS = {
@@ -205,9 +173,46 @@ def _invalid(scope: Scope, error: RequestValidationError) -> Response:
 
 
 def _message(entry: Mapping[str, Any], scope: Scope) -> str:
+    return _worded(entry, known_fields(scope.get("route"), entry["loc"]))
+
+
+def validation_message(entry: Mapping[str, Any], names: Sequence[str]) -> str:
+    """Return where an error of pydantic is and what is wrong there; ``names`` are the fields that there are."""
+    where = ".".join(str(part) for part in entry["loc"])[:200]
+    message = _worded(entry, names)
+    return f"{where}: {message}" if where else message
+
+
+def _worded(entry: Mapping[str, Any], names: Sequence[str]) -> str:
     if entry["type"] in ("extra_forbidden", "missing"):
-        names = known_fields(scope.get("route"), entry["loc"])
         what = "there is no such field" if entry["type"] == "extra_forbidden" else "this field is required"
         return f"{what}; the fields here are {', '.join(names)}" if names else what
     message = str(entry["msg"]).removeprefix("Value error, ")[:500]
-    return f"{message}, and {arrived(entry['input'])} arrived" if entry["type"].endswith(_OF_TYPES) else message
+    return f"{message}, and {_json_kind(entry['input'])} arrived" if entry["type"].endswith(_OF_TYPES) else message
+
+
+def known_fields(route: Any, where: Sequence[str | int]) -> list[str]:
+    """Return the names that a body has at the place of an error, which begins with "body"; none if that is unclear."""
+    body = getattr(route, "body_field", None)
+    model = None if body is None or where[:1] != ("body",) else _model_in(body.field_info.annotation)
+    for part in where[1:-1]:
+        if model is None or isinstance(part, int):
+            continue
+        field = model.model_fields.get(part)
+        model = None if field is None else _model_in(field.annotation)
+    return [] if model is None else list(model.model_fields)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    return next(_models(annotation), None)
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _models(part)
+
+
+def _json_kind(value: Any) -> str:
+    return "null" if value is None else _JSON_KINDS.get(type(value), "something else")

@@ -188,7 +188,7 @@ async def add_picture(
     reference: Annotated[str | None, Query(max_length=10_000, description="Where the picture is.")] = None,
 ) -> Written:
     """Store a picture, which is the body, as a new item, together with its preview."""
-    collection.check_writable()
+    collection.writer.check_writable()
     known = [None] if label is None else await in_thread(_labels, collection, [label])
     described = _read_object("metadata", metadata) or {}
     vectors, small = await answer(picture_and_preview(collection, picture))
