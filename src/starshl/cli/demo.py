@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from .options import AsJson, Jobs, print_json, print_table
 from .outputs import check_output_folder
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..reproduction.demo import Demonstration
 
 N_DRAWN = 4
@@ -115,8 +116,6 @@ def _print_results(comparison: dict[str, Any]) -> None:
 
     from ..reproduction.demo import LABELS_PER_CLASS, NEXT_STEPS, SOME_LABELS
 
-    pass
-
     typer.echo(
         f"Digits: {comparison['n_queries']} queries among {comparison['n_database']} images, "
         f"codes of {comparison['n_bits']} bits; "
@@ -165,6 +164,8 @@ def draw_side_by_side(images: np.ndarray, captions: Sequence[str], *, blocks: bo
     ##
       ##
     """
+    import numpy as np
+
     if blocks is None:
         blocks = _can_print_blocks()
     shades = np.array(list(_BLOCKS if blocks else _ASCII))

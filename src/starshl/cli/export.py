@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -132,18 +131,11 @@ def export_page(
     from ..export.search_page import write_search_page
     from .index.common import opened
 
-    track = _tracked if progress_shown(progress) else None
+    shown = progress_shown(progress)
     with opened(source, read_only=True) as collection:
-        facts = write_search_page(collection, path, title=title, picture=picture, runtime=runtime, track=track)
-    shown = ("n_items", "n_bits", "n_previews", "encodes", "why_not", "picture", "file_bytes")
-    return {"file": str(path), **{name: facts[name] for name in shown if name in facts}}
-
-
-def _tracked(batches: Iterable[Any], n_batches: int) -> Iterable[Any]:
-    from rich.console import Console
-    from rich.progress import track
-
-    return track(batches, "reading items", total=n_batches, console=Console(stderr=True), transient=True)
+        facts = write_search_page(collection, path, title=title, picture=picture, runtime=runtime, progress=shown)
+    fields = ("n_items", "n_bits", "n_previews", "encodes", "why_not", "picture", "file_bytes")
+    return {"file": str(path), **{name: facts[name] for name in fields if name in facts}}
 
 
 def _parse_shape(text: str) -> tuple[int, ...]:

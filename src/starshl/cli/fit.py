@@ -198,8 +198,8 @@ def fit_models(
     import numpy as np
 
     from .._common.validation import check_labels
+    from ..hashers.card import column_roles
     from ..hashers.fitting import fit_lengths
-    from ..hashers.model_card import column_roles
     from ..hashers.prepared import inner_hasher
 
     start = perf_counter()
@@ -275,7 +275,7 @@ def _describe(hasher: BaseHasher, file: Path) -> dict[str, Any]:
 
 def _sentences(summary: dict[str, Any], table: Table, *, labels_named: bool) -> str:
     """Return what was learned from what, the files, what each column became, and what the fit chose."""
-    from ..hashers.model_card import roles_sentence
+    from ..hashers.card import roles_sentence
 
     label_origin = f" by {table.label_column}" if not labels_named and table.label_column else ""
     labeled = f"{summary['n_labeled']:,} of {summary['n_rows']:,} rows labeled{label_origin}"
@@ -288,6 +288,4 @@ def _sentences(summary: dict[str, Any], table: Table, *, labels_named: bool) -> 
         f"in {summary['seconds']:.1f} s: {', '.join(files)}"
     )
     columns = f"columns: {roles_sentence(summary['columns'])}" if summary["columns"] else ""
-    # Not all words of the line are parameters: it also counts kernels.
-    choice = (summary["choice"] or "").replace("n_codewords", "--n-codewords")
-    return "\n".join(line for line in (learned, columns, choice) if line)
+    return "\n".join(line for line in (learned, columns, summary["choice"]) if line)

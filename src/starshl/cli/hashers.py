@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .errors import OPTION_NAMES
+
 if TYPE_CHECKING:
     from ..data.tables.reading import Table
     from ..hashers.base import BaseHasher
@@ -61,7 +63,8 @@ def make_hasher(
     known = list(signature(hasher_class).parameters)
     unknown = [name for name in params if name not in known]
     if unknown:
-        raise ValueError(f"{method} has no parameter {', '.join(map(repr, unknown))}; it takes {', '.join(known)}.")
+        taken = ", ".join(OPTION_NAMES.get(name, name) for name in known)
+        raise ValueError(f"{method} has no parameter {', '.join(map(repr, unknown))}; it takes {taken}.")
     offered = {"random_state": seed, "verbose": int(progress)}
     params = {name: value for name, value in offered.items() if name in known} | params
     if not paper:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from .options import (
@@ -26,6 +25,8 @@ from .outputs import check_output
 from .rows import RowOptions, label_file, read_rows
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..hashers.base import BaseHasher
 
 HeldOut = Annotated[
@@ -63,7 +64,7 @@ def card(
                 "--output out."
             )
         check_output(output, [model, held_out, label_file(labels)])
-    from ..hashers.model_card import card_markdown, measure, model_card
+    from ..hashers.card import card_markdown, measure, model_card
 
     hasher = load_model(model)
     if held_out is not None:
@@ -248,8 +249,8 @@ def _settings(settings: dict[str, Any]) -> str:
 
 def methods(as_json: AsJson = False) -> None:
     """List the hashing methods: labels, input, cost, variants."""
-    from ..hashers.base import LABEL_USES
     from ..hashers.catalog import METHODS, get_class
+    from ..hashers.facts import LABEL_USES
 
     classes = [get_class(name) for name in METHODS]
     if as_json:

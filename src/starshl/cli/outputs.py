@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..codes.binary import BinaryCodes
 
 CODE_FILES = (".npy", ".npz", ".csv")

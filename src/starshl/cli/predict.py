@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._common.warn import warn_caller
 from .._common.words import counted
 from .options import AsJson, Decimal, Drop, Input, Jobs, Model, Vectors, load_model, print_json, split_names
 from .outputs import LABEL_FILES, PROBABILITY_FILES, Predictions, check_output, write_labels
@@ -162,10 +162,9 @@ def _compare(hasher: BaseHasher, table: Table, predictions: Predictions) -> dict
     known = set(classifier.classes_.tolist())
     if known.isdisjoint(truth.tolist()):
         shown = ", ".join(map(repr, sorted(known, key=str)[:5]))
-        warnings.warn(
+        warn_caller(
             f"None of the labels in {table.label_column!r}, such as {truth.tolist()[0]!r}, is a class of the model: "
             f"{shown}.",
-            stacklevel=2,
         )
     return {
         "accuracy": float((predicted[labeled] == truth).mean()),

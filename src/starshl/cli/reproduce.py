@@ -79,8 +79,9 @@ def report(
     """
     from .._common.files import write_atomically
     from ..reproduction.claims import check_claims
+    from ..reproduction.pages import write_pages
     from ..reproduction.records import RecordFolder
-    from ..reproduction.report import default_summaries, write_pages, write_report
+    from ..reproduction.report import default_summaries, write_report
 
     if summaries is None and records is None:
         summaries = default_summaries(_DEFAULT_RECORDS)
@@ -390,9 +391,11 @@ def telling_progress() -> Iterator[Report]:
     """Yield a function that reports each run on standard error: with a bar on a terminal, else a line now and then."""
     import sys
 
+    from .._common.progress import run_progress
+
     if sys.stderr.isatty():
-        with _bar() as report:
-            yield report
+        with run_progress() as update:
+            yield lambda state: update(state.n_done, state.n_total, state.title, _time(state.seconds_left))
     else:
         yield _lines()
 
@@ -409,23 +412,6 @@ def _lines() -> Report:
             typer.echo(f"{progress.n_done}/{progress.n_total} runs, {left} left: {progress.title}", err=True)
 
     return report
-
-
-@contextmanager
-def _bar() -> Iterator[Report]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-    from rich.progress import Progress as ProgressBar
-
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]} left: {task.description}"))
-    with ProgressBar(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("starting", total=None, left="?")
-
-        def report(progress: Progress) -> None:
-            left = _time(progress.seconds_left)
-            bar.update(task, total=progress.n_total, completed=progress.n_done, description=progress.title, left=left)
-
-        yield report
 
 
 def _time(seconds: float) -> str:

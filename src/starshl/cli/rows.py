@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class CellOptions(TypedDict):
-    """Options of :class:`~starshl.tables.Columns` about what cells may hold."""
+    """Options of :class:`~starshl.data.tables.Columns` about what cells may hold."""
 
     raw: bool
     allow_missing: bool
@@ -75,7 +75,7 @@ def read_rows(
 
     A fitted ``hasher`` finds its columns by name, and gets missing values or text if its own steps take them.
     ``as_items`` turns columns that no option names into metadata. ``in_place`` leaves many rows in their file; see
-    :func:`starshl.tables.open_table`.
+    :func:`starshl.data.tables.open_table`.
     """
     from ..data.tables.opening import open_table
     from ..data.tables.reading import read_table

@@ -178,7 +178,7 @@ def run_service(
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         # The answer to each request says it.
         warnings.filterwarnings("ignore", message="The filter reads the metadata of all")
-        log = logging.getLogger("starshl.web")
+        log = logging.getLogger("starshl.service")
         log.info("warming up")
         app.state.service.warm_up()
         port = listener.getsockname()[1]

@@ -17,7 +17,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 from .._common.bundle import read_bundle
-from ..hashers.base import BaseHasher, Facts
+from ..hashers.base import BaseHasher
+from ..hashers.facts import Facts
 
 _N_ROWS = 300
 

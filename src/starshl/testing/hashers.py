@@ -305,7 +305,7 @@ def check_hasher(hasher: BaseHasher | Callable[[], BaseHasher]) -> None:
 
     Examples
     --------
-    >>> from starshl.baselines import LSHash
+    >>> from starshl.hashers.baselines import LSHash
     >>> from starshl.testing import check_hasher
     >>> check_hasher(LSHash(4, random_state=0))
     """

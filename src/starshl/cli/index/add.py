@@ -6,7 +6,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from ..._common.words import counted
@@ -40,6 +39,8 @@ from .common import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ...codes.binary import BinaryCodes
     from ...collection.collection import Collection
     from ...collection.importing.building import Added

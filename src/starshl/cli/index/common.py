@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from ..._common.words import counted
@@ -18,6 +17,8 @@ from ..outputs import check_output_folder
 from ..rows import LINES, RowOptions, cells_taken_by, decimal_of, feature_names, read_texts
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ...codes.binary import BinaryCodes
     from ...collection.collection import Collection
     from ...data.tables.reading import Table
@@ -39,8 +40,9 @@ _ROWS_PER_STEP = 2048  # between two steps of the progress bar
 
 def check_new_folder(folder: Path) -> None:
     """Refuse a folder for a new collection that exists or cannot be made."""
-    if folder.exists():
-        raise FileExistsError(f"{str(folder)!r} exists already. Choose another folder, or use `starshl index add`.")
+    from ..._common.files import refuse_existing
+
+    refuse_existing(folder, "Choose another folder, or use `starshl index add`.")
     check_output_folder(folder)
 
 
@@ -80,24 +82,23 @@ def encode_items(hasher: BaseHasher, table: Table, progress: bool | None) -> Bin
     """Encode items in steps, with a progress bar on standard error."""
     import numpy as np
 
+    from ..._common.progress import row_progress
     from ..._common.threads import tiles
 
-    steps: Iterable[slice] = tiles(table.X.shape[0], _ROWS_PER_STEP)
-    if progress_shown(progress):
-        from rich.console import Console
-        from rich.progress import track
-
-        steps = track(steps, "encoding", console=Console(stderr=True), transient=True)
-    packed = [hasher.encode_database(table.X[rows]).packed for rows in steps]
+    packed, n_rows = [], table.X.shape[0]
+    with row_progress("encoding", n_rows, shown=progress_shown(progress)) as report:
+        for rows in tiles(n_rows, _ROWS_PER_STEP):
+            packed.append(hasher.encode_database(table.X[rows]).packed)
+            report(len(packed[-1]))
     return hasher.as_codes(np.concatenate(packed))
 
 
 def store_items(collection: Collection, table: Table, codes: BinaryCodes, *, replace: bool = False) -> np.ndarray:
     """Store the items of a table, encoded with the collection's hasher, with their vectors if it keeps them."""
-    X = None if collection.keeps is None else table.X
+    X = None if collection.vector_dtype is None else table.X
     given: dict[str, Any] = {
         "codes": codes,
-        "encoder": collection.encoder,
+        "model_digest": collection.model_digest,
         "ids": table.ids,
         "labels": table.y,
         "metadata": table.metadata,
@@ -108,11 +109,9 @@ def store_items(collection: Collection, table: Table, codes: BinaryCodes, *, rep
 
 def busy(what: str, progress: bool | None) -> AbstractContextManager[object]:
     """Show a sign of life on standard error during work of unknown length."""
-    if not progress_shown(progress):
-        return nullcontext()
-    from rich.console import Console
+    from ..._common.progress import status
 
-    return Console(stderr=True).status(what)
+    return status(what, shown=progress_shown(progress))
 
 
 def feature_columns(table: Table) -> list[str] | None:
@@ -136,7 +135,7 @@ def print_answer(answer: dict[str, Any], text: str, as_json: bool) -> None:
     typer.echo(json.dumps(answer) if as_json else text)
 
 
-# What the queries of a command are: vectors in a file, or texts and pictures that the collection's extractor reads.
+# What the queries of a command are: vectors in a file, or texts and pictures that the collection's embedder reads.
 
 _OF_VECTORS = (".npy", ".npz")  # files that cannot hold texts here
 
@@ -165,13 +164,13 @@ class QueryOptions:
             return None
         if self.texts:
             _check_takes(collection, "texts")
-            return collection.extract(self.texts)
+            return collection.embed(self.texts)
         pictures = self.pictures or ([] if self.input is None else [self.input])
         if self.pictures or holds_pictures(collection, pictures):
             return _picture_rows(collection, pictures)
         assert self.input is not None
         if holds_texts(collection, self.input, self.vectors):
-            return collection.extract(self._texts_of_file(self.input, collection))
+            return collection.embed(self._texts_of_file(self.input, collection))
         return _read_vectors(self.input, self.vectors, collection, self.decimal)
 
     def _texts_of_file(self, input: Path, collection: Collection) -> list[str]:
@@ -188,7 +187,7 @@ def holds_texts(collection: Collection, input: Path, vectors: str | None) -> boo
     if input.suffix.lower() == LINES:
         _check_takes(collection, "texts")
         return True
-    takes_texts = collection.kind == "texts" and collection.extractor is not None
+    takes_texts = collection.kind == "texts" and collection.embedder is not None
     return takes_texts and vectors is None and input.suffix.lower() not in _OF_VECTORS
 
 
@@ -206,7 +205,7 @@ def _picture_rows(collection: Collection, paths: Sequence[Path]) -> Any:
     from ...collection.importing.pictures import collect_pictures
 
     _check_takes(collection, "pictures")
-    return collection.extract([file.path for file in collect_pictures(paths)[0]])
+    return collection.embed([file.path for file in collect_pictures(paths)[0]])
 
 
 def _read_vectors(input: Path, vectors: str | None, collection: Collection, decimal: str | None) -> Any:
@@ -234,7 +233,7 @@ def holding_vectors(collection: Collection, input: Path) -> Iterator[Callable[[A
     from ..._common.files import file_kind
     from ...data.features.picture_files import KINDS
 
-    if collection.kind != "pictures" or collection.extractor is None:
+    if collection.kind != "pictures" or collection.embedder is None:
         yield lambda rows: None
         return
     if not input.exists():
@@ -256,11 +255,11 @@ def holding_vectors(collection: Collection, input: Path) -> Iterator[Callable[[A
 
 
 def _check_takes(collection: Collection, kind: str) -> None:
-    if collection.kind == kind and collection.extractor is not None:
+    if collection.kind == kind and collection.embedder is not None:
         return
     takes = {
         "vectors": "vectors, in a .npy, .npz, .csv, .tsv, .jsonl or .parquet file",
         "texts": "texts, in a table or a .txt file, or vectors",
         "pictures": "pictures, folders of pictures, or vectors",
-    }["vectors" if collection.extractor is None else collection.kind]
+    }["vectors" if collection.embedder is None else collection.kind]
     raise ValueError(f"The items of this collection are {collection.kind}, so it takes no {kind}. It takes {takes}.")

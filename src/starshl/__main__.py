@@ -1,0 +1,5 @@
+"""``python -m starshl`` is the command ``starshl``."""
+
+from .cli.main import main
+
+main()

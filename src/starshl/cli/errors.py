@@ -1,0 +1,95 @@
+"""How the command line words errors and warnings: on one line, with options where Python has parameters."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..exceptions import CollectionError, InputError, InputWarning, MissingExtraError, MissingFunctionError
+
+#: Errors that say what is wrong with the input or the machine; any other one is a defect and ends with a traceback.
+EXPECTED_ERRORS = (
+    ValueError,
+    TypeError,
+    OSError,
+    EOFError,
+    MemoryError,
+    OverflowError,
+    MissingExtraError,
+    CollectionError,
+    csv.Error,
+)
+#: Parameters and methods of the library, and what the command line calls them.
+OPTION_NAMES = {
+    "n_bits": "--bits",
+    "n_codewords": "--n-codewords",
+    "n_jobs": "--jobs",
+    "random_state": "--seed",
+    "kernels": "--kernels",
+    "unlabeled": "--unlabeled",
+    "n_queries": "--queries",
+    "picture_shape": "--pictures",
+    "vectors": "--vectors",
+    "declare_fields": "`starshl index declare`",
+}
+
+
+def error_sentence(error: BaseException) -> str:
+    """Return the message of an error on one line, and the options that would help."""
+    if isinstance(error, OSError) and error.filename is not None:
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        advice = "Free some space, or write to another disk." if is_full else "Check the path and your permissions."
+        return f"{error.strerror}: {os.fsdecode(error.filename)!r}. {advice}"
+    if isinstance(error, MemoryError):
+        return f"There is not enough memory for this ({error or 'no details'}). Use fewer rows or a machine with more."
+    if isinstance(error, MissingFunctionError):
+        return f"{error.texts()[0]}. The command line cannot supply functions: use this model from Python."
+    message = error.worded(OPTION_NAMES) if isinstance(error, InputError) else str(error)
+    return f"{_on_one_line(message)}{_options_for_table(error)}" or type(error).__name__
+
+
+def warning_sentence(warning: Warning | str) -> str:
+    """Return a warning on one line, and the options that would help."""
+    from ..data.tables.errors import ColumnWarning
+
+    message = warning.worded(OPTION_NAMES) if isinstance(warning, InputWarning) else str(warning)
+    hint = f" To drop it: --drop {_names_for_shell(warning.columns)}" if isinstance(warning, ColumnWarning) else ""
+    return f"{_on_one_line(message)}{hint}"
+
+
+def _on_one_line(message: str) -> str:
+    return " ".join(message.split())
+
+
+def _options_for_table(error: BaseException) -> str:
+    """Return the options that let a table be read, nothing if the error is about something else."""
+    from ..data.tables.errors import TableError
+    from ..data.tables.reading import READABLE
+
+    if not isinstance(error, TableError):
+        return ""
+    commas = " If these commas come before the decimals: --decimal ','." if "comma" in error.causes else ""
+    if error.droppable:
+        drop = f" To leave them out: --drop {_names_for_shell(error.droppable)}"
+        return f"{commas}{_preprocessing_for(error.causes)}{drop}"
+    if commas:
+        return commas
+    if "missing" in error.causes:
+        return " A model that `starshl fit --impute` made fills them."
+    files = [name for name in error.unknown if Path(name).suffix.lower() in READABLE and not Path(name).exists()]
+    return f" There is no file {files[0]!r} either." if files else ""
+
+
+def _preprocessing_for(causes: Sequence[str]) -> str:
+    if not causes or "text" in causes:
+        return " `starshl fit` takes text with --categories or --text, and empty cells with --impute."
+    return " `starshl fit` fills missing values with --impute." if "missing" in causes else ""
+
+
+def _names_for_shell(names: Sequence[str]) -> str:
+    """Return names as one word of a command; a name that holds a comma is in quotes."""
+    joined = ",".join(f'"{name}"' if "," in name else name for name in names)
+    return f"'{joined}'" if any(sign.isspace() or sign == '"' for sign in joined) else joined
