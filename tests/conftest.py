@@ -1,4 +1,4 @@
-"""Data for the whole suite: what ships with scikit-learn, and the folder of data sets where there is one."""
+"""Data for the whole suite: what ships with scikit-learn, and the folder of data sets where there is one; markers."""
 
 import os
 from contextlib import contextmanager
@@ -12,6 +12,24 @@ from sklearn.datasets import load_digits
 # The same examples on every machine, however slow it is: what fails for one person fails for all.
 settings.register_profile("suite", deadline=None, derandomize=True)
 settings.load_profile("suite")
+
+# What a fixture starts is a reason to leave its tests out of a quick check.
+MARKERS_BY_FIXTURE = {
+    "chromium": "browser",
+    "cluster": "server",
+    "milvus_file": "server",
+    "open_index": "server",
+    "postgres": "server",
+    "fresh_postgres": "server",
+}
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m deselects
+def pytest_collection_modifyitems(items):
+    for item in items:
+        used = MARKERS_BY_FIXTURE.keys() & getattr(item, "fixturenames", ())
+        for marker in {MARKERS_BY_FIXTURE[name] for name in used}:
+            item.add_marker(marker)
 
 
 @pytest.fixture(scope="session")

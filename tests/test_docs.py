@@ -15,6 +15,7 @@ def python_blocks(page):
     return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page)], ids=lambda page: page.name)
 @pytest.mark.filterwarnings("ignore")
 def test_examples_of_a_page_run(page, tmp_path, monkeypatch):

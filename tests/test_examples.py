@@ -8,6 +8,7 @@ import pytest
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.stem)
 @pytest.mark.filterwarnings("ignore")
 def test_example_runs_and_says_what_it_found(script, tmp_path, monkeypatch, capsys):

@@ -8,13 +8,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from starshl.data import datasets as datasets
+from starshl.data import datasets
+from starshl.evaluation import precision_at
+from starshl.hashers import configurations
 from starshl.hashers.catalog import METHODS
-from starshl.hashers.catalog import configurations
-from starshl.reproduction.splits import Rows
-from starshl.evaluation.metrics import precision_at
-from starshl.reproduction.splits import split_data
-from starshl.reproduction.splits import draw_rows
+from starshl.reproduction import Rows, draw_rows, split_data
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))

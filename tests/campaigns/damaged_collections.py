@@ -15,11 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.collection.collection import Collection
+from starshl import Collection
 from starshl.collection.database import Connection
-from starshl.exceptions import CollectionError
-from starshl.exceptions import CollectionFormatError
+from starshl.exceptions import CollectionError, CollectionFormatError
+from starshl.hashers.baselines import LSHash
 
 ROWS = np.random.default_rng(0).standard_normal((60, 8))
 LOG = "items.sqlite-wal"

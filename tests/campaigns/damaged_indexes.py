@@ -18,15 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from starshl.codes.binary import BinaryCodes
+from starshl import BinaryCodes
 from starshl.exceptions import IndexFormatError
-from starshl.index.buckets import BucketIndex
-from starshl.index.scan import FlatIndex
-from starshl.index.multi import MultiIndex
-from starshl.index.choice import load_index
-from starshl.index import multi as multi
-from starshl.index.files import read_index_file
-from starshl.index.files import write_index_file
+from starshl.index import BucketIndex, FlatIndex, MultiIndex, load_index, multi
+from starshl.index.files import read_index_file, write_index_file
 
 FILES_PER_WORKER = 250
 SECONDS_PER_WORKER = 300

@@ -22,16 +22,11 @@ import pytest
 from safetensors.numpy import save
 
 import starshl
-from starshl._common.files import array_digest
 from starshl._common.bundle import read_bundle
-from starshl.hashers.catalog import configurations
-from starshl.data.features.numeric import Impute
-from starshl.hashers.prepared import PreparedHasher
-from starshl.data.features.numeric import Scale
-from starshl.data.features.table import TableFeatures
-from starshl.data.features.text import Text
-from starshl.learning.kernels.vectors import Gaussian
-from starshl.learning.kernels.graph_gaussian import GraphGaussian
+from starshl._common.files import array_digest
+from starshl.data.features import Impute, Scale, TableFeatures, Text
+from starshl.hashers import PreparedHasher, configurations
+from starshl.learning.kernels import Gaussian, GraphGaussian
 
 N_BITS = 4
 MAX_BYTES = 2**30

@@ -19,9 +19,7 @@ from collections import Counter
 import numpy as np
 from sklearn.datasets import load_digits
 
-from starshl.hashers.base import BaseHasher
-from starshl.hashers.catalog import Configuration
-from starshl.hashers.catalog import configurations
+from starshl.hashers import BaseHasher, Configuration, configurations
 
 # Settings under which one fit takes a fraction of a second.
 QUICK = {

@@ -22,13 +22,12 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.collection.collection import Collection
-from starshl.service.service import Service
-from starshl.service.snapshots import read_archive
-from starshl.service.app import create_app
+from starshl import Collection
+from starshl.hashers.baselines import LSHash
+from starshl.service import Service, create_app
 from starshl.service.http.server import run
 from starshl.service.settings import Settings
+from starshl.service.snapshots import read_archive
 
 N_ITEMS, N_COLUMNS, BATCH = 200, 8, 3
 KILLS_PER_COLLECTION = 20

@@ -18,11 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.codes.binary import BinaryCodes
-from starshl.collection.collection import Collection
+from starshl import BinaryCodes, Collection
 from starshl.collection.database import Connection
 from starshl.collection.filters import Filters
+from starshl.hashers.baselines import LSHash
 
 BATCH = 20
 CYCLES_PER_COLLECTION = 25

@@ -19,13 +19,10 @@ from pathlib import Path
 import httpx
 import numpy as np
 
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.collection.collection import Collection
-from starshl.service.service import Service
-from starshl.service.http.server import BackgroundServer
-from starshl.service.app import create_app
-from starshl.service.settings import Limits
-from starshl.service.settings import Settings
+from starshl import Collection
+from starshl.hashers.baselines import LSHash
+from starshl.service import BackgroundServer, Service, create_app
+from starshl.service.settings import Limits, Settings
 
 N_COLUMNS = 8
 ROOT = "/api/v1/collections/things"

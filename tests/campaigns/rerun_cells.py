@@ -13,12 +13,8 @@ import random
 import sys
 from pathlib import Path
 
-from starshl.reproduction.summaries import RunSummary
-from starshl.reproduction.summaries import SummaryFolder
-from starshl.reproduction.summaries import compare_rerun
-from starshl.reproduction.summaries import summarize_record
+from starshl.reproduction import RunSummary, SummaryFolder, compare_rerun, make_plan, summarize_record
 from starshl.reproduction.figures import figures_named
-from starshl.reproduction.plan import make_plan
 
 SUMMARIES = Path(__file__).parents[2] / "results" / "summaries"
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from starshl.data import datasets as datasets
+from starshl.data import datasets
 from starshl.exceptions import DownloadError
 
 

@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from starshl.cli import demo as demo
+from starshl.cli import demo
 from starshl.cli.demo import draw_side_by_side
 from starshl.reproduction import demo as digits_demo
-from starshl.reproduction.demo import NEXT_STEPS
-from starshl.reproduction.demo import hide_labels
+from starshl.reproduction.demo import NEXT_STEPS, hide_labels
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,7 @@ import pytest
 from safetensors.numpy import save_file
 from scipy import sparse
 
-from starshl.hashers.star.star_ridge import StarRidge
-from starshl.hashers.star.star_shl import StarSHL
+from starshl import StarRidge, StarSHL
 
 
 @pytest.fixture
@@ -92,9 +91,7 @@ def test_array_files_with_objects_or_damage_are_refused(tmp_path, refused):
     for name in ("objects.npy", "cut.npz", "junk.npz", "junk.npy"):
         assert "not a readable array file" in refused("fit", tmp_path / name, "-o", tmp_path / "m")
     assert "not a readable Parquet file" in refused("fit", tmp_path / "junk.parquet", "-o", tmp_path / "m")
-    assert "none called 'X'. Call the matrix of rows 'X', or name it as --vectors" in refused(
-        "fit", tmp_path / "nameless.npz", "-o", tmp_path / "m"
-    )
+    assert "none called 'X'" in refused("fit", tmp_path / "nameless.npz", "-o", tmp_path / "m")
 
 
 BAD_WORDS = {
@@ -181,12 +178,12 @@ def test_rows_that_do_not_fit_the_model_are_refused(files, tmp_path, refused):
 
 def test_a_model_without_support_rows_cannot_be_compressed(files, tmp_path, starshl, refused):
     assert starshl("fit", files / "blobs.npz", "-m", "LSHash", "-b", 8, "-o", tmp_path / "m").exit_code == 0
-    assert "holds a LSHash; only StarRidge and StarSHL" in refused("compress", tmp_path / "m", "-o", tmp_path / "small")
+    assert "only StarRidge and StarSHL" in refused("compress", tmp_path / "m", "-o", tmp_path / "small")
 
 
 def test_a_model_without_classes_cannot_predict(files, tmp_path, starshl, refused):
     assert starshl("fit", files / "blobs.npz", "-m", "LSHash", "-b", 8, "-o", tmp_path / "m").exit_code == 0
-    assert "LSHash, which learns codes, not classes" in refused("predict", tmp_path / "m", files / "blobs.npz")
+    assert "learns codes, not classes" in refused("predict", tmp_path / "m", files / "blobs.npz")
 
 
 def damage(content, case):
@@ -242,7 +239,7 @@ def test_an_interrupted_write_leaves_the_old_file(error, files, tmp_path, starsh
     assert starshl("encode", model, rows, "-o", tmp_path / "c.npz").exit_code == code
     result = starshl("predict", model, rows, "-o", tmp_path / "y.csv")
     assert result.exit_code == code
-    assert (code == 130) or "No space left on device: 'm'" in result.stderr
+    assert (code == 130) or "No space left" in result.stderr
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == old
 
 
@@ -315,7 +312,7 @@ def test_an_output_that_is_an_input_is_refused_before_any_work(kind, files, tmp_
         folder = tmp_path / str(number)
         folder.mkdir()
         output = linked(kind, input, folder if "link" in kind else tmp_path)
-        assert "is the same file as the input" in refused(*words, "-o", output.with_name(output.name))
+        assert "same file as the input" in refused(*words, "-o", output.with_name(output.name))
     assert {path: path.read_bytes() for path in contents} == contents
 
 
@@ -342,7 +339,7 @@ def test_a_column_of_ids_is_warned_of_with_the_option_that_drops_it(files, tmp_p
     rows = [f"{number},{line}" for number, line in enumerate(lines[1:], 100)]
     (tmp_path / "t.csv").write_text("\n".join([f"id,{lines[0]}", *rows]))
     words = ("fit", tmp_path / "t.csv", "-l", "kind", "-b", 6, "-o", tmp_path / "m")
-    assert "every row of 'id', like an id" in starshl(*words).stderr
+    assert "every row of 'id'" in starshl(*words).stderr
     assert "To drop it: --drop id\n" in starshl(*words).stderr
     assert starshl(*words, "--drop", "id").stderr == ""
 
@@ -367,7 +364,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(words, files
 @pytest.mark.parametrize("command", ["demo", "reproduce", "report"])
 def test_a_report_folder_below_a_file_is_refused_before_any_work(command, tmp_path, monkeypatch, refused):
     (tmp_path / "file").write_text("")
-    for work in ("cli.demo.compare_on_digits", "paper.make_plan", "paper.write_report"):
+    for work in ("reproduction.demo.demonstrate", "reproduction.plan.make_plan", "reproduction.report.write_report"):
         monkeypatch.setattr(f"starshl.{work}", None)
     assert "is a file" in refused(command, "-o", tmp_path / "file" / "report")
 
@@ -383,7 +380,7 @@ def test_a_model_that_needs_functions_is_refused_without_speaking_python(blobs, 
 def test_a_sparse_matrix_for_a_method_that_cannot_take_it_is_refused_with_a_way_out(tmp_path, refused):
     sparse.save_npz(tmp_path / "t.npz", sparse.random(30, 20, density=0.2, format="csr", random_state=0))
     words = ("fit", tmp_path / "t.npz", "-m", "KMeansHash", "-b", 4, "-o", tmp_path / "m")
-    assert "Reduce it to a dense matrix of fewer columns first, or choose another --method" in refused(*words)
+    assert "Reduce it to a dense matrix of fewer columns first" in refused(*words)
 
 
 @pytest.mark.parametrize("words", [("info",), ("card",), ("predict",)])
@@ -393,5 +390,5 @@ def test_a_collection_in_place_of_a_model_is_called_one_with_the_commands_for_it
     more = (files / "blobs.npy",) if words == ("predict",) else ()
     result = starshl(*words, tmp_path / "items", *more)
     assert result.exit_code == 2
-    assert "is a collection, and this command takes a model file" in result.stderr
+    assert "takes a model file" in result.stderr
     assert f"starshl explore {tmp_path / 'items'}" in result.stderr

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-from starshl import StarRidge
-from starshl import load
-from starshl.data.features.numeric import Impute
-from starshl.hashers.prepared import PreparedHasher
-from starshl.data.features.numeric import Scale
+from starshl import StarRidge, load
+from starshl.data.features import Impute, Scale
+from starshl.hashers import PreparedHasher
 
 
 def write_csv(path, names, columns):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from starshl.collection.collection import Collection
+from starshl import Collection
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_texts_reads_tables_and_lines(tmp_path, run):
     assert "all items have one of 2 classes (cars, food)" in result.stdout
     assert "starshl serve" in result.stdout
     with Collection(tmp_path / "table") as collection:
-        hit = collection.search(collection.extract(["hot soup"]), k=1)[0][0]
+        hit = collection.search(collection.embed(["hot soup"]), k=1)[0][0]
         assert (hit.label, collection.title, hit.metadata["topic"]) == ("food", "headline", "food")
     assert "No item has a label" in run("texts", lines, "-o", tmp_path / "lines").stdout
     (tmp_path / "topics.csv").write_text("food\ncars\n")
@@ -53,7 +53,7 @@ def test_texts_reads_tables_and_lines(tmp_path, run):
     assert "all items have one of 2 classes" in labeled.stdout
     assert "Name it with --text" in run("texts", table, "-o", tmp_path / "other", code=2).stderr
     assert (
-        "Its columns are 'headline', 'topic', 'page'"
+        "'headline', 'topic', 'page'"
         in run("texts", table, "--text", "headlines", "-o", tmp_path / "other", code=2).stderr
     )
     assert not (tmp_path / "other").exists()
@@ -62,12 +62,12 @@ def test_texts_reads_tables_and_lines(tmp_path, run):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--text", "x"), "has no columns, but --text names one"),
-        (("--ids", "key"), "has no columns, but --ids names one"),
-        (("--references", "path", "--ids", "key"), "has no columns, but --ids and --references name some"),
-        (("--title", "headline"), "has no columns, but --title names one"),
-        (("--drop", "page"), "has no columns, but --drop names one"),
-        (("--labels", "topic"), "has no columns, and there is no file 'topic'"),
+        (("--text", "x"), "but --text names one"),
+        (("--ids", "key"), "but --ids names one"),
+        (("--references", "path", "--ids", "key"), "--ids and --references name some"),
+        (("--title", "headline"), "but --title names one"),
+        (("--drop", "page"), "but --drop names one"),
+        (("--labels", "topic"), "there is no file 'topic'"),
         (("--labels", "topic", "--no-labels"), "contradict each other"),
     ],
 )

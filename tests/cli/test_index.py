@@ -7,10 +7,9 @@ import pytest
 from sklearn.datasets import load_iris
 from typer.testing import CliRunner
 
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.hashers.catalog import load
+from starshl import Collection, load
 from starshl.cli.main import app
-from starshl.collection.collection import Collection
+from starshl.hashers.baselines import LSHash
 
 runner = CliRunner()
 
@@ -83,24 +82,24 @@ def test_export_writes_every_item(built):
     [
         (("build", "items", "model.star", "items.npz"), 2, "exists already"),
         (("add", "items", "nothing.parquet"), 2, "There is no file"),
-        (("add", "items", "notes.txt"), 2, "It takes vectors, in a .npy, .npz, .csv, .tsv, .jsonl or .parquet file"),
+        (("add", "items", "notes.txt"), 2, "It takes vectors"),
         (("add", "items", "items.npz", "--ids", "nokey"), 2, "has no column 'nokey'"),
         (("add", "items", "items.npz", "--replace"), 2, "--replace needs --ids"),
-        (("remove", "items", "7"), 2, "The id 7 is not in the collection"),
+        (("remove", "items", "7"), 2, "id 7 is not"),
         (("search", "items", "--item", "101", "--where", '{"lable": 1}'), 2, "Did you mean 'label'?"),
-        (("search", "items"), 2, "Give one kind of query: a file, --text, --picture, or --item"),
+        (("search", "items"), 2, "Give one kind of query"),
         (
             ("search", "items", "queries.npy", "--item", "101"),
             2,
-            "Give one kind of query: a file, --text, --picture, or --item",
+            "Give one kind of query",
         ),
         (("search", "items", "--item", "7"), 2, "7"),
         (("search", "items", "queries.npy", "--radius", "2", "--by-scores"), 2, "Leave one of them out"),
-        (("search", "items", "--item", "101", "--by-scores"), 2, "needs a query with a vector"),
+        (("search", "items", "--item", "101", "--by-scores"), 2, "needs a query"),
         (("search", "items", "--item", "101", "--where", "label<=1"), 2, "neither NAME=VALUE nor JSON"),
         (("search", "items", "--item", "101", "--where", '{"label": {"~": 1}}'), 2, "uses '~'"),
-        (("verify", "nowhere"), 2, "There is no collection in 'nowhere'. Make one with `starshl index build`"),
-        (("add", "items", "items.npz", "--ids", "key"), 2, "50 of the ids are already in the collection"),
+        (("verify", "nowhere"), 2, "no collection in 'nowhere'"),
+        (("add", "items", "items.npz", "--ids", "key"), 2, "50 of the ids"),
         (("add", "items", "items.npz", "--vectors", "label"), 2, "vectors are lists of numbers"),
     ],
 )
@@ -128,7 +127,7 @@ def test_a_damaged_collection_fails_verification(built):
 def test_a_second_writer_is_refused_with_the_code_of_every_expected_error(built):
     with Collection(built / "items"):
         result = run(built, "remove", "items", "100")
-        assert (result.exit_code, "Try again when it is done" in result.stderr) == (2, True)
+        assert (result.exit_code, "Try again" in result.stderr) == (2, True)
         assert run(built, "verify", "items").exit_code == 0
 
 
@@ -194,7 +193,7 @@ def test_the_columns_of_a_model_are_found_by_name(iris):
     assert {hits[0]["distance"] for hits in result} == {0}
     for words in (("build", "other", "model.star", "few.parquet"), ("add", "items", "few.parquet")):
         result = run(iris, *words)
-        assert (result.exit_code, "lacks 2 of the 4 columns" in result.stderr) == (2, True)
+        assert (result.exit_code, "lacks 2 of the 4" in result.stderr) == (2, True)
         assert "'b', 'c'" in result.stderr
 
 
@@ -222,7 +221,7 @@ def test_a_csv_without_header_has_numbered_columns(built):
     assert result.exit_code == 0, result.output
     with Collection(built / "items", read_only=True) as collection:
         assert np.array_equal(collection.codes([7, 8]).packed, collection.codes([100, 101]).packed)
-    assert "has no column '9'. Its columns are '0', '1'" in run(built, "add", "items", "rows.csv", "--ids", "9").stderr
+    assert "has no column '9'" in run(built, "add", "items", "rows.csv", "--ids", "9").stderr
 
 
 def test_binarize_keeps_the_names_of_columns(iris):
@@ -244,7 +243,7 @@ def test_an_export_over_a_file_of_the_collection_is_refused(built):
     (built / "out.jsonl").symlink_to(built / "items" / "items.sqlite")
     before = (built / "items" / "items.sqlite").read_bytes()
     result = run(built, "export", "items", "-o", "out.jsonl")
-    assert (result.exit_code, "is the same file as the input" in result.stderr) == (2, True)
+    assert (result.exit_code, "same file as the input" in result.stderr) == (2, True)
     assert (built / "items" / "items.sqlite").read_bytes() == before
 
 

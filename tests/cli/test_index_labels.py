@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from starshl import StarRidge
-from starshl import load
+from starshl import Collection, StarRidge, load
 from starshl.cli.main import app
-from starshl.collection.collection import Collection
 
 runner = CliRunner()
 
@@ -64,7 +62,7 @@ def test_labels_can_be_ignored(place):
     assert answer_of(place, "build", "items", "model.star", "rows.npz", "--no-labels")["labels"] is None
     with Collection(place / "items", read_only=True) as collection:
         assert {item.label for item in collection.get(np.arange(60))} == {None}
-        assert collection.keeps is None
+        assert collection.vector_dtype is None
 
 
 def test_added_items_may_have_labels_in_a_separate_file(built):
@@ -95,22 +93,22 @@ def test_labels_are_set_and_cleared(built):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("label", "items", "100"), "Give either --set LABEL or --clear"),
-        (("label", "items", "100", "--set", "1", "--clear"), "Give either --set LABEL or --clear"),
-        (("label", "items", "100", "--set", "cat"), "the labels of this collection are whole numbers"),
-        (("label", "items", "7", "--set", "1"), "The id 7 is not in the collection"),
+        (("label", "items", "100"), "--set LABEL or --clear"),
+        (("label", "items", "100", "--set", "1", "--clear"), "--set LABEL or --clear"),
+        (("label", "items", "100", "--set", "cat"), "are whole numbers"),
+        (("label", "items", "7", "--set", "1"), "id 7 is not"),
         (("search", "items", "queries.npy", "--metric", "x"), "choose one of 'euclidean', 'cosine'"),
         (("search", "items", "queries.npy", "--rescore", "--radius", "3"), "does nothing with --radius"),
-        (("search", "items", "queries.npy", "--reject", "0", "--radius", "3"), "--reject is for the -k nearest items"),
+        (("search", "items", "queries.npy", "--reject", "0", "--radius", "3"), "for the -k nearest items"),
         (
             ("search", "items", "queries.npy", "--class-first", "3"),
-            "codes of a StarRidge do not begin",
+            "codes of a StarRidge",
         ),
         (
             ("search", "items", "queries.npy", "--no-rescore", "--oversample", "3"),
-            "oversample is 3, and rescore is",
+            "oversample is 3",
         ),
-        (("search", "items", "--item", "100", "--explain"), "--explain needs a query with a vector"),
+        (("search", "items", "--item", "100", "--explain"), "--explain needs a query"),
         (("build", "new", "model.star", "rows.npz", "--keep", "float32"), "choose one of 'float16', 'int8'"),
     ],
 )
@@ -166,7 +164,7 @@ def test_a_field_can_be_declared_later(place):
     np.savez(place / "years.npz", X=np.load(place / "rows.npz")["X"], year=1990 + numbers)
     answer_of(place, "build", "items", "model.star", "years.npz", "--no-labels")
     where = ("items", "--item", "0", "--where", '{"year": 1990}')
-    assert "declare the fields that you filter by with `starshl index declare`." in run(place, "search", *where).stderr
+    assert "(`starshl index declare`)" in run(place, "search", *where).stderr
     assert answer_of(place, "declare", "items", "year=int") == {"fields": {"year": "int"}}
     assert run(place, "search", *where).stderr == ""
 
@@ -174,9 +172,9 @@ def test_a_field_can_be_declared_later(place):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("year",), "give its name and its type, such as year=int"),
-        (("year=date",), "types are int, float, str and bool"),
-        (("name=int",), "The item 0 has 'a' as 'name'"),
+        (("year",), "such as year=int"),
+        (("year=date",), "types are int, float"),
+        (("name=int",), "has 'a' as 'name'"),
     ],
 )
 def test_bad_fields_are_refused(place, words, message):

@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 
-from starshl import StarRidge
-from starshl import load
-from starshl.hashers.baselines.itq import ITQ
-from starshl.hashers.baselines.spectral import SpectralHash
-from starshl.data.tables.row_source import ArrayRows
-from starshl.data.tables.row_source import ParquetRows
+from starshl import StarRidge, load
+from starshl.data.tables import ArrayRows, ParquetRows
+from starshl.hashers.baselines import ITQ, SpectralHash
 
 N_ROWS = 20_001
 
@@ -99,7 +96,7 @@ def test_a_bad_entry_in_a_late_block_leaves_no_file(models, starshl, tmp_path):
     np.save(tmp_path / "X.npy", X)
     refused = starshl("encode", models / "ridge", tmp_path / "X.npy", "-o", tmp_path / "codes.npy")
     assert refused.exit_code == 2
-    assert "NaN in column 1, first in row 20000" in refused.stderr
+    assert "first in row 20000" in refused.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["X.npy"]
 
 

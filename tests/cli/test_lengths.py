@@ -5,11 +5,10 @@ import os
 import numpy as np
 import pytest
 
-from starshl import StarRidge
-from starshl import load
-from starshl.hashers.baselines.lsh import LSHash
+from starshl import StarRidge, load
 from starshl.cli import hashers as lengths
-from starshl.hashers.prepared import PreparedHasher
+from starshl.hashers import PreparedHasher
+from starshl.hashers.baselines import LSHash
 
 
 def test_every_length_gets_the_file_that_a_fit_of_its_own_would_write(files, tmp_path, answer):

@@ -61,7 +61,7 @@ def test_accuracy_is_that_of_rows_that_were_not_rejected(files, starshl):
 
 @pytest.mark.parametrize(
     ("method", "share", "message"),
-    [("ITQ", 0.05, "learns codes, not classes"), (None, 5, "give a share from 0 to 1")],
+    [("ITQ", 0.05, "learns codes, not classes"), (None, 5, "a share from 0")],
 )
 def test_what_cannot_be_rejected_is_refused(method, share, message, files, tmp_path, starshl):
     model = files / "named.safetensors"

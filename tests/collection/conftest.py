@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.collection.collection import Collection
+from starshl import Collection
+from starshl.hashers.baselines import LSHash
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 """What a collection holds, what a reader of it finds, and how a change is interrupted."""
 
-from starshl.collection.collection import Collection
+from starshl import Collection
 
 
 def die(*arguments):

@@ -6,9 +6,8 @@ import threading
 import numpy as np
 import pytest
 
-from starshl import StarSHL
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.collection.collection import Collection
+from starshl import Collection, StarSHL
+from starshl.hashers.baselines import LSHash
 
 from .states import state_of
 

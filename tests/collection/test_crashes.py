@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.collection.collection import Collection
+from starshl import Collection
 from starshl.collection.store import Store
-from starshl.exceptions import CollectionError
-from starshl.exceptions import CollectionFormatError
+from starshl.exceptions import CollectionError, CollectionFormatError
+from starshl.hashers.baselines import LSHash
 
 CAMPAIGNS = Path(__file__).parents[1] / "campaigns"
 
@@ -67,14 +66,14 @@ def test_a_new_model_has_its_name_on_the_disk_before_the_database_knows_it(folde
     with Collection(folder) as collection:
         old, new = next(folder.glob("hasher-*.star")).name, []
 
-        def set_fact(store, name, value):
+        def set_meta(store, name, value):
             if name == "model":
                 new.append(value)
                 assert any(number == folder.stat().st_ino and value in names for number, names in flushed)
-            real_set_fact(store, name, value)
+            real_set_meta(store, name, value)
 
-        real_set_fact = Store.set_fact
-        monkeypatch.setattr(Store, "set_fact", set_fact)
+        real_set_meta = Store.set_meta
+        monkeypatch.setattr(Store, "set_meta", set_meta)
         collection.replace_hasher(other, np.arange(60), rows)
         assert len(new) == 1
         assert new != [old]

@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
-from starshl import HybridHasher
-from starshl import StarRidge
-from starshl import StarSHL
-from starshl.collection.collection import Collection
-from starshl.hashers.prepared import PreparedHasher
-from starshl.data.features.numeric import Scale
+from starshl import Collection, HybridHasher, StarRidge, StarSHL
 from starshl.collection.explanation import contributions
+from starshl.data.features import Scale
+from starshl.hashers import PreparedHasher
 
 
 @pytest.fixture(scope="module")
@@ -175,11 +172,11 @@ def test_hashers_that_cannot_tell_say_so_instead(tmp_path, folder, ridge, rows, 
 @pytest.mark.parametrize(
     ("use", "error", "message"),
     [
-        (lambda c, x: c.explain(np.repeat(x, 2, axis=0), [1]), ValueError, "X has 2 rows; an explanation is about one"),
-        (lambda c, x: c.explain(x, c.search(x)), TypeError, "hits holds a list; it must hold hits or ids of one query"),
-        (lambda c, x: c.explain(x, [777]), KeyError, "777 is not in the collection"),
-        (lambda c, x: c.search(x, reject=5), ValueError, "reject is 5; it must be a share from 0 to 1"),
-        (lambda c, x: c.search(items=[1], reject=0.1), ValueError, "reject needs X: only rows can be compared"),
+        (lambda c, x: c.explain(np.repeat(x, 2, axis=0), [1]), ValueError, "X has 2 rows"),
+        (lambda c, x: c.explain(x, c.search(x)), TypeError, "hits holds a list"),
+        (lambda c, x: c.explain(x, [777]), KeyError, "777 is not"),
+        (lambda c, x: c.search(x, reject=5), ValueError, "reject is 5"),
+        (lambda c, x: c.search(items=[1], reject=0.1), ValueError, "reject needs X"),
         (lambda c, x: c.explain(x, [1], metric="hamming"), ValueError, "choose one of 'euclidean', 'cosine'"),
     ],
 )

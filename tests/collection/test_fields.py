@@ -8,10 +8,10 @@ import warnings
 import numpy as np
 import pytest
 
-from starshl.collection.collection import Collection
+from starshl import Collection
 from starshl.collection.blocks import Column
 from starshl.exceptions import CollectionFormatError
-from starshl.index.buckets import BucketIndex
+from starshl.index import BucketIndex
 
 FIELDS = {"year": int, "price": float, "topic": str, "sold": bool}
 COMPARISONS = {
@@ -55,7 +55,7 @@ def template(tmp_path_factory, hasher, rows):
     folder = tmp_path_factory.mktemp("template") / "declared"
     rng = np.random.default_rng(3)
     with pytest.MonkeyPatch.context() as patch, Collection.create(folder, hasher, fields=FIELDS) as collection:
-        patch.setattr("starshl.collection.blocks._ITEMS_PER_BLOCK", 16)
+        patch.setattr("starshl.collection.blocks.ITEMS_PER_BLOCK", 16)
         collection.add(rows[:50], ids=1000 - 3 * np.arange(50), metadata=some_metadata(rng, 50))
         collection.add(rows, labels=["x", "y", ""] * 20, metadata=some_metadata(rng, 60))
         collection.upsert(rows[:20], ids=np.arange(950, 970), metadata=some_metadata(rng, 20))
@@ -96,7 +96,7 @@ def test_declared_undeclared_and_label_filters_combine(declared, rows):
     with Collection(declared, read_only=True) as collection:
         among = collection.ids[5:]
         items = collection.get(among)
-        with pytest.warns(UserWarning, match=r"all 112 items, because 'other' is not declared\. .* slow: declare"):
+        with pytest.warns(UserWarning, match=r"all 112 items.*'other'.*slow: declare"):
             found = collection.search(rows[:1], k=1000, among=among, **filters)[0]
     expected = [
         item.id
@@ -116,7 +116,7 @@ def test_filters_work_in_the_order_of_buckets(tmp_path, hasher, rows):
         with Collection.create(folder, hasher, fields={"number": int}) as collection:
             metadata = [{"number": number} for number in range(120)]
             collection.add(np.repeat(rows[:4], 30, axis=0)[::-1], ids=ids[::-1], metadata=metadata)
-            assert isinstance(collection._session._snapshot.index, BucketIndex)
+            assert isinstance(collection._session._state.index, BucketIndex)
             hits = collection.search(rows[:1], k=120, where={"number": {"<": 10}})[0]
             assert sorted(hit.metadata["number"] for hit in hits) == list(range(10))
 
@@ -147,11 +147,11 @@ def test_a_declared_field_that_no_item_has_finds_nothing(folder, rows):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"price": str}, r"item 0 has 0 as 'price', .* hold text of type str"),
-        ({"name": int}, r"item 0 has 'no 0' as 'name'"),
-        ({"price": float, "label": bool}, "item 0 has 0 as 'label'"),
-        ({"price": list}, "types are int, float, str and bool"),
-        ({"price": "number"}, "types are int, float, str and bool"),
+        ({"price": str}, r"item 0.*'price'.*of type str"),
+        ({"name": int}, "'no 0' as 'name'"),
+        ({"price": float, "label": bool}, "0 as 'label'"),
+        ({"price": list}, "types are int, float"),
+        ({"price": "number"}, "types are int, float"),
         ({"": int}, "cannot name a metadata field"),
         ({3: int}, "cannot name a metadata field"),
         (["price"], "give a dictionary such as"),
@@ -168,7 +168,7 @@ def test_fields_that_do_not_fit_are_refused_and_nothing_changes(folder, fields, 
 def test_a_declared_field_keeps_its_type(folder):
     with Collection(folder) as collection:
         collection.declare_fields({"price": int})
-        with pytest.raises(ValueError, match="declared as int already; it cannot become float"):
+        with pytest.raises(ValueError, match="it cannot become float"):
             collection.declare_fields({"price": float})
 
 
@@ -182,7 +182,7 @@ def test_metadata_of_another_type_than_declared_change_nothing(tmp_path, hasher,
             lambda: collection.upsert(rows[:1], ids=[1], metadata=[{"year": value}]),
             lambda: collection.update([1], [{"year": value}]),
         ):
-            with pytest.raises(ValueError, match="declared to hold whole numbers of type int"):
+            with pytest.raises(ValueError, match="whole numbers of type int"):
                 change()
         assert collection.rows() == before
         assert collection.verify() == 3
@@ -191,9 +191,9 @@ def test_metadata_of_another_type_than_declared_change_nothing(tmp_path, hasher,
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ({"year": "2000"}, "compares 'year' with '2000'; the items have whole numbers there"),
-        ({"topic": {"in": ["a", 3]}}, "compares 'topic' with 3; the items have text there"),
-        ({"price": {"<": 2**53 + 1}}, "give numbers of that size as floats"),
+        ({"year": "2000"}, "'year' with '2000'"),
+        ({"topic": {"in": ["a", 3]}}, "'topic' with 3"),
+        ({"price": {"<": 2**53 + 1}}, "as floats"),
         ({"yaer": 3}, "'yaer', but no item has .* Did you mean 'year'"),
     ],
 )
@@ -283,7 +283,7 @@ def test_a_slow_filter_checks_again_only_what_has_changed(folder, rows, monkeypa
 
 
 def test_blocks_are_cut_joined_and_written_again_by_compact(tmp_path, hasher, rows, monkeypatch):
-    monkeypatch.setattr("starshl.collection.blocks._ITEMS_PER_BLOCK", 8)
+    monkeypatch.setattr("starshl.collection.blocks.ITEMS_PER_BLOCK", 8)
     with Collection.create(tmp_path / "items", hasher, fields={"n": int}) as collection:
         collection.add(rows, metadata=[{"n": n} for n in range(60)])
         assert block_sizes(collection) == [8] * 7 + [4]

@@ -8,12 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from starshl import StarRidge
+from starshl import BinaryCodes, Collection, StarRidge
+from starshl.hashers.baselines import CodewordSVM, LSHash
 from starshl.index.adapters.database import items_of
-from starshl.hashers.baselines.codeword_svm import CodewordSVM
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.codes.binary import BinaryCodes
-from starshl.collection.collection import Collection
 
 NAMES = np.array(["blue", "green", "red"])
 
@@ -109,7 +106,7 @@ def test_hits_say_where_their_codes_come_from_and_labels_filter_them(collection,
 
 def test_a_label_of_an_unknown_class_is_stored_and_the_code_stays(collection, labels):
     before = collection.codes([3, 4])
-    with pytest.warns(UserWarning, match=r'does not know the label of 1 item: "yellow"\. The labels are stored'):
+    with pytest.warns(UserWarning, match=r'the label of 1 item.*"yellow"'):
         items = collection.set_labels([3, 4], ["yellow", None])
     assert [(item.label, item.code_from) for item in items] == [("yellow", "vector"), (None, "vector")]
     assert collection.codes([3, 4]) == before
@@ -172,14 +169,14 @@ def test_labels_come_back_as_they_were(folder, values):
         (
             lambda c, X: c.set_labels([3], [7]),
             ValueError,
-            r"labels are numbers, such as 7; those of the hasher are text",
+            "numbers, such as 7",
         ),
-        (lambda c, X: c.add(X[:1], labels=[7]), ValueError, r"those of the hasher are text\. Give labels of the same"),
-        (lambda c, X: c.set_labels([3, 777], ["red", "red"]), KeyError, "777 is not in the collection"),
-        (lambda c, X: c.set_labels([3], ["red", "red"]), ValueError, "2 labels for 1 item. Give a list with one"),
-        (lambda c, X: c.set_labels([3], "red"), ValueError, "A single label for 1 item"),
+        (lambda c, X: c.add(X[:1], labels=[7]), ValueError, "labels of the same"),
+        (lambda c, X: c.set_labels([3, 777], ["red", "red"]), KeyError, "777 is not"),
+        (lambda c, X: c.set_labels([3], ["red", "red"]), ValueError, "2 labels for 1 item"),
+        (lambda c, X: c.set_labels([3], "red"), ValueError, "single label for 1"),
         (lambda c, X: c.set_labels([3, 3], ["red", "red"]), ValueError, "more than once"),
-        (lambda c, X: c.set_labels([3, 4], ["red", 5]), ValueError, r"labels mix numbers and text\. Give"),
+        (lambda c, X: c.set_labels([3, 4], ["red", 5]), ValueError, "mix numbers and text"),
         (lambda c, X: c.set_labels([3, 4], [True, 5]), ValueError, "labels mix booleans and numbers"),
         (lambda c, X: c.set_labels([3], [2.5]), ValueError, "labels name classes"),
         (lambda c, X: c.set_labels([3], [b"red"]), ValueError, "is a bytes; labels are"),
@@ -187,12 +184,12 @@ def test_labels_come_back_as_they_were(folder, values):
         (lambda c, X: c.set_labels([3], ["a\0"]), ValueError, "the NUL character"),
         (lambda c, X: c.set_labels([3], ["\0"]), ValueError, "the NUL character"),
         (lambda c, X: c.add(X[:2], labels=["a", "\0"]), ValueError, "the NUL character"),
-        (lambda c, X: c.add(X[:2], labels=[1, 2**63]), ValueError, "does not fit in 64 signed bits"),
-        (lambda c, X: c.add(X[:2], labels=[1, 10**5000]), ValueError, "of 16610 bits does not fit"),
-        (lambda c, X: c.add(X[:1], labels=np.array([2**63], np.uint64)), ValueError, "does not fit in 64 signed bits"),
-        (lambda c, X: c.add(X[:1], labels=[1e30]), ValueError, "does not fit in 64 signed bits"),
+        (lambda c, X: c.add(X[:2], labels=[1, 2**63]), ValueError, "64 signed bits"),
+        (lambda c, X: c.add(X[:2], labels=[1, 10**5000]), ValueError, "of 16610 bits"),
+        (lambda c, X: c.add(X[:1], labels=np.array([2**63], np.uint64)), ValueError, "64 signed bits"),
+        (lambda c, X: c.add(X[:1], labels=[1e30]), ValueError, "64 signed bits"),
         (lambda c, X: c.add(X[:2], labels=["red"]), ValueError, "1 label for 2 items"),
-        (lambda c, X: c.search(X[:1], where={"label": "red"}), ValueError, "Give labels of items as labels="),
+        (lambda c, X: c.search(X[:1], where={"label": "red"}), ValueError, "as labels="),
     ],
 )
 def test_bad_labels_change_nothing(collection, rows, change, error, message):
@@ -207,7 +204,7 @@ def test_a_hasher_with_classes_of_another_type_is_refused_while_items_have_label
     hasher, ids = StarRidge(8, random_state=0).fit(rows, np.arange(60) % 3), np.arange(60)
     collection.set_labels([3], ["red"])
     before = state_of(collection)
-    with pytest.raises(ValueError, match="classes of the new hasher are numbers; the labels of the collection are tex"):
+    with pytest.raises(ValueError, match="classes of the new hasher"):
         collection.replace_hasher(hasher, ids, rows)
     assert state_of(collection) == before
     collection.set_labels([3], None)
@@ -218,7 +215,7 @@ def test_a_hasher_with_classes_of_another_type_is_refused_while_items_have_label
 def test_labels_of_two_types_do_not_meet(folder):
     with Collection(folder) as collection:
         collection.set_labels([3, 4], ["a", "b"])
-        with pytest.raises(ValueError, match="labels are numbers, such as 1; those of the collection are text"):
+        with pytest.raises(ValueError, match="numbers, such as 1"):
             collection.set_labels([4], [1])
         collection.set_labels([3, 4], [1, 2])
         assert [item.label for item in collection.get([3, 4])] == [1, 2]

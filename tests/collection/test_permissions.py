@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.collection.collection import Collection
-from starshl.collection.database import ChangedWhileRead
-from starshl.collection.database import Connection
+from starshl import Collection
+from starshl.collection.database import ChangedWhileRead, Connection
 from starshl.collection.store import Store
 from starshl.exceptions import CollectionError
+from starshl.hashers.baselines import LSHash
 
 NOBODY = 65534
 
@@ -67,10 +66,10 @@ def test_a_reader_without_locks_notices_what_was_written_in_between(folder, rows
 
 def test_a_reader_without_locks_refuses_what_is_written_meanwhile(folder, rows, no_lock_files):
     with Collection(folder, read_only=True) as reader:
-        before = reader._session._snapshot
-        with pytest.raises(ChangedWhileRead, match=r"changed while it was being read\. .* Try again\."):
+        before = reader._session._state
+        with pytest.raises(ChangedWhileRead, match=r"while it was being read.*Try again"):
             read_while_written(folder, reader, rows)
-        assert reader._session._snapshot is before
+        assert reader._session._state is before
         assert_reads_the_present(folder, reader, rows)
 
 
@@ -94,11 +93,11 @@ def test_what_a_reader_without_locks_read_while_it_was_written_is_not_kept(folde
     with Collection(folder, read_only=True) as reader:
         with Collection(folder) as writer:
             writer.replace_hasher(LSHash(24, random_state=1).fit(rows), np.arange(60), rows)
-        before = reader._session._snapshot
+        before = reader._session._state
         monkeypatch.setattr(Store, "read_codes", write_meanwhile)
         with pytest.raises(ChangedWhileRead):
             len(reader)
-        assert reader._session._snapshot is before
+        assert reader._session._state is before
         assert_reads_the_present(folder, reader, rows)
 
 

@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 
-from starshl import Collection
-from starshl import HybridHasher
-from starshl import StarRidge
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.hashers.prepared import PreparedHasher
-from starshl.data.features.numeric import Scale
-from starshl.data.features.table import TableFeatures
+from starshl import Collection, HybridHasher, StarRidge
+from starshl.data.features import Scale, TableFeatures
+from starshl.hashers import PreparedHasher
+from starshl.hashers.baselines import LSHash
 
 CITIES = ["Rom", "Oslo", "Paris"]
 

@@ -1,4 +1,4 @@
-"""A collection that knows where its vectors come from: pictures or texts, their extractor, titles and previews."""
+"""A collection that knows where its vectors come from: pictures or texts, their embedder, titles and previews."""
 
 import io
 import shutil
@@ -9,25 +9,23 @@ import pytest
 from PIL import Image
 from sklearn.preprocessing import Normalizer
 
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.collection.collection import Collection
-from starshl.collection.previews import Preview
+from starshl import Collection
+from starshl.collection import Preview
+from starshl.data.features import Embedder, Text, preview_of
 from starshl.exceptions import CollectionFormatError
-from starshl.data.features.extractor import Extractor
-from starshl.data.features.text import Text
-from starshl.data.features.picture_files import preview_of
+from starshl.hashers.baselines import LSHash
 
 TEXTS = ["a red car", "a blue car", "fresh bread", "old bread and butter", "a car with bread in it"]
 
 
 @pytest.fixture(scope="module")
-def extractor():
-    return Extractor("texts", [Text(4).fit(TEXTS)])
+def embedder():
+    return Embedder("texts", [Text(4).fit(TEXTS)])
 
 
 @pytest.fixture(scope="module")
-def text_hasher(extractor):
-    return LSHash(32, random_state=0).fit(extractor.transform(TEXTS))
+def text_hasher(embedder):
+    return LSHash(32, random_state=0).fit(embedder.transform(TEXTS))
 
 
 @pytest.fixture(scope="module")
@@ -37,29 +35,29 @@ def pictures():
 
 
 @pytest.fixture
-def texts(tmp_path, extractor, text_hasher, pictures):
+def texts(tmp_path, embedder, text_hasher, pictures):
     """A closed collection of five texts; the first three have previews."""
     with Collection.create(
-        tmp_path / "texts", text_hasher, vectors="float16", extractor=extractor, title="headline"
+        tmp_path / "texts", text_hasher, vectors="float16", embedder=embedder, title="headline"
     ) as collection:
         metadata = [{"headline": text.upper()} for text in TEXTS]
-        collection.add(collection.extract(TEXTS), metadata=metadata, previews=[*pictures[:3], None, None])
+        collection.add(collection.embed(TEXTS), metadata=metadata, previews=[*pictures[:3], None, None])
     return tmp_path / "texts"
 
 
 def test_a_text_is_searched_for_as_it_is(texts):
     with Collection(texts, read_only=True) as collection:
         assert (collection.kind, collection.title) == ("texts", "headline")
-        hits = collection.search(collection.extract(["some red car"]), k=2)[0]
+        hits = collection.search(collection.embed(["some red car"]), k=2)[0]
         assert [collection.title_of(hit) for hit in hits] == ["A RED CAR", "A BLUE CAR"]
 
 
-def test_a_collection_without_an_extractor_says_that_it_takes_vectors(folder):
+def test_a_collection_without_an_embedder_says_that_it_takes_vectors(folder):
     with Collection(folder, read_only=True) as collection:
-        assert (collection.kind, collection.title, collection.extractor) == ("vectors", None, None)
+        assert (collection.kind, collection.title, collection.embedder) == ("vectors", None, None)
         assert collection.title_of(collection.get([3])[0]) == "3.png"
-        with pytest.raises(ValueError, match="takes vectors, not pictures or texts"):
-            collection.extract(["a text"])
+        with pytest.raises(ValueError, match="takes vectors"):
+            collection.embed(["a text"])
 
 
 def test_an_item_without_title_and_reference_is_called_by_its_number(tmp_path, hasher, rows):
@@ -72,21 +70,21 @@ def test_an_item_without_title_and_reference_is_called_by_its_number(tmp_path, h
 def test_a_transformer_that_a_file_cannot_hold_is_given_again(tmp_path, text_hasher):
     steps = [Text(4).fit(TEXTS), Normalizer().fit(np.eye(4))]
     path = tmp_path / "texts"
-    with Collection.create(path, text_hasher, extractor=Extractor("texts", steps, TEXTS)) as collection:
-        expected = collection.extract(TEXTS)
+    with Collection.create(path, text_hasher, embedder=Embedder("texts", steps, TEXTS)) as collection:
+        expected = collection.embed(TEXTS)
     with Collection(path) as collection, pytest.raises(ValueError, match="Normalizer at position 1"):
-        collection.extract(TEXTS)
+        collection.embed(TEXTS)
     with Collection(path, steps=[None, Normalizer()]) as collection:
-        assert np.array_equal(collection.extract(TEXTS), expected)
+        assert np.array_equal(collection.embed(TEXTS), expected)
 
 
-def test_a_new_hasher_keeps_the_extractor_and_the_previews(texts, extractor, pictures):
-    other = LSHash(16, random_state=1).fit(extractor.transform(TEXTS))
+def test_a_new_hasher_keeps_the_embedder_and_the_previews(texts, embedder, pictures):
+    other = LSHash(16, random_state=1).fit(embedder.transform(TEXTS))
     with Collection(texts) as collection:
         collection.replace_hasher(other)
-        assert collection.search(collection.extract(TEXTS[2:3]), k=1)[0][0].id == 2
+        assert collection.search(collection.embed(TEXTS[2:3]), k=1)[0][0].id == 2
         assert collection.preview(2) == Preview(pictures[2], "image/webp")
-        with pytest.raises(ValueError, match="makes vectors of 4 numbers; this hasher was fitted on rows of 3"):
+        with pytest.raises(ValueError, match=r"vectors of 4.*rows of 3"):
             collection.replace_hasher(LSHash(8).fit(np.eye(3)), range(5), np.eye(5, 3))
         assert collection.verify() == 5
 
@@ -94,11 +92,11 @@ def test_a_new_hasher_keeps_the_extractor_and_the_previews(texts, extractor, pic
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"extractor": Text(2)}, "must be an Extractor"),
+        ({"embedder": Text(2)}, "must be an Embedder"),
         ({"kind": "sounds"}, "kind"),
-        ({"kind": "pictures", "extractor": Extractor("texts", [Text(8).fit(TEXTS * 2)])}, "the extractor takes texts"),
-        ({"extractor": Extractor("texts", [Text(2).fit(TEXTS)])}, "makes vectors of 2 numbers"),
-        ({"title": ""}, "the name of a metadata field"),
+        ({"kind": "pictures", "embedder": Embedder("texts", [Text(8).fit(TEXTS * 2)])}, "the embedder takes texts"),
+        ({"embedder": Embedder("texts", [Text(2).fit(TEXTS)])}, "makes vectors of 2 numbers"),
+        ({"title": ""}, "a metadata field"),
     ],
 )
 def test_what_does_not_fit_together_is_refused_and_nothing_is_made(tmp_path, hasher, options, message):
@@ -107,25 +105,25 @@ def test_what_does_not_fit_together_is_refused_and_nothing_is_made(tmp_path, has
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_changed_or_missing_extractor_is_noticed(texts):
-    file = next(texts.glob("extractor-*.star"))
+def test_a_changed_or_missing_embedder_is_noticed(texts):
+    file = next(texts.glob("embedder-*.star"))
     content = file.read_bytes()
     file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     with Collection(texts, read_only=True) as collection:
         with pytest.raises(CollectionFormatError, match="was changed"):
-            collection.extract(TEXTS)
+            collection.embed(TEXTS)
         with pytest.raises(CollectionFormatError, match="was changed"):
             collection.verify()
         file.unlink()
         with pytest.raises(CollectionFormatError, match="is missing"):
-            collection.extract(TEXTS)
+            collection.embed(TEXTS)
         assert len(collection) == 5
 
 
 def test_a_copy_of_the_folder_has_everything(texts, tmp_path, pictures):
     shutil.copytree(texts, tmp_path / "copy")
     with Collection(tmp_path / "copy") as collection:
-        assert collection.extract(TEXTS).shape == (5, 4)
+        assert collection.embed(TEXTS).shape == (5, 4)
         assert collection.preview(0) == Preview(pictures[0], "image/webp")
 
 
@@ -135,12 +133,12 @@ def test_previews_come_and_go_with_their_items(texts, pictures):
         collection.set_labels([0], ["vehicle"])
         collection.update([0], [{"headline": "changed"}])
         assert collection.preview(0).content == pictures[0]
-        collection.upsert(collection.extract(TEXTS[:2]), ids=[0, 1], previews=[None, pictures[4]])
+        collection.upsert(collection.embed(TEXTS[:2]), ids=[0, 1], previews=[None, pictures[4]])
         assert (collection.preview(0), collection.preview(1).content) == (None, pictures[4])
         collection.remove([2])
         with pytest.raises(KeyError):
             collection.preview(2)
-        collection.add(collection.extract(TEXTS[:1]), ids=[2])
+        collection.add(collection.embed(TEXTS[:1]), ids=[2])
         assert collection.preview(2) is None
         collection.compact()
         assert collection.verify() == 5
@@ -161,7 +159,7 @@ def test_png_and_jpeg_previews_are_named_as_such(tmp_path, hasher, rows):
     ("previews", "message"),
     [
         ([b"<script>"], "1 preview for 2 items"),
-        ([b"<script>", None], "8 bytes beginning with b'<script>'; it must be the bytes of a PNG, JPEG or WebP"),
+        ([b"<script>", None], "beginning with b'<script>'"),
         (["a.png", None], "of type str"),
         ([b"\xff\xd8\xff" + bytes(1 << 18), None], "Make it smaller"),
     ],
@@ -190,9 +188,9 @@ def test_a_collection_without_previews_has_the_tables_that_it_always_had(folder,
     ("statement", "message"),
     [
         ("UPDATE previews SET content = CAST(content || x'00' AS BLOB) WHERE id = 1", "does not match its checksum"),
-        ("DELETE FROM previews WHERE id = 1", "2 previews where 3 were stored"),
+        ("DELETE FROM previews WHERE id = 1", "2 previews where 3"),
         ("UPDATE previews SET id = 9 WHERE id = 1", "item 9"),
-        ("DROP TABLE previews", "0 previews where 3 were stored"),
+        ("DROP TABLE previews", "0 previews where 3"),
     ],
 )
 def test_damaged_previews_are_found(texts, statement, message):

@@ -10,13 +10,11 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.collection.collection import Collection
+from starshl import Collection
 from starshl.collection.store import Store
-from starshl.exceptions import CollectionError
-from starshl.exceptions import CollectionFormatError
-from starshl.index.buckets import BucketIndex
-from starshl.index.scan import FlatIndex
+from starshl.exceptions import CollectionError, CollectionFormatError
+from starshl.hashers.baselines import LSHash
+from starshl.index import BucketIndex, FlatIndex
 
 from .states import assert_reads_like_a_new_reader, die
 
@@ -89,17 +87,17 @@ def test_the_index_is_chosen_again_when_a_collection_has_doubled(tmp_path, hashe
     with Collection.create(folder, hasher) as writer, Collection(folder, read_only=True) as reader:
         refuse_to_read_all(monkeypatch, reader)
         writer.add(rows)
-        assert isinstance(writer._session._snapshot.index, FlatIndex)
+        assert isinstance(writer._session._state.index, FlatIndex)
         writer.add(few, ids=1000 - np.arange(200))
-        assert isinstance(writer._session._snapshot.index, BucketIndex)
+        assert isinstance(writer._session._state.index, BucketIndex)
         assert len(reader) == 260
-        assert isinstance(reader._session._snapshot.index, BucketIndex)
+        assert isinstance(reader._session._state.index, BucketIndex)
         assert_reads_like_a_new_reader(folder, reader, rows)
         assert_reads_like_a_new_reader(folder, writer, rows)
 
 
 def test_a_full_log_starts_again(tmp_path, hasher, rows, monkeypatch):
-    monkeypatch.setattr("starshl.collection.store._ROOM", 10)
+    monkeypatch.setattr("starshl.collection.store.LOG_CAPACITY", 10)
     folder = tmp_path / "items"
     with Collection.create(folder, hasher) as writer, Collection(folder, read_only=True) as reader:
         for first in range(1000, 1060, 6):
@@ -127,7 +125,7 @@ def test_a_reader_interrupted_on_the_way_to_a_new_hasher_gets_there(folder, rows
         monkeypatch.setattr(Store, "read_codes", die)
         with pytest.raises(KeyboardInterrupt):
             len(reader)
-        assert reader._session._snapshot.hasher.n_bits == reader._session._snapshot.index.n_bits == 24
+        assert reader._session._state.hasher.n_bits == reader._session._state.index.n_bits == 24
         monkeypatch.undo()
         assert reader.n_bits == 40
         assert_reads_like_a_new_reader(folder, reader, rows)
@@ -143,31 +141,31 @@ def test_a_damaged_change_is_refused_by_a_reader(folder, rows):
 
 def test_a_reader_interrupted_while_it_catches_up_stays_where_it_was(folder, rows, monkeypatch):
     with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
-        before = reader._session._snapshot
+        before = reader._session._state
         writer.upsert(rows[50:51], ids=[0])
         monkeypatch.setattr(FlatIndex, "add", die)
         with pytest.raises(KeyboardInterrupt):
             len(reader)
         monkeypatch.undo()
-        assert reader._session._snapshot is before
+        assert reader._session._state is before
         assert_reads_like_a_new_reader(folder, reader, rows)
 
 
-def test_a_snapshot_stays_the_same_while_changes_follow(folder, rows):
-    with Collection(folder) as collection, collection._session.reading() as (snapshot, store):
+def test_a_state_stays_the_same_while_changes_follow(folder, rows):
+    with Collection(folder) as collection, collection._session.reading() as (state, store):
         ids, codes, stored = (
-            snapshot.index.ids.copy(),
-            snapshot.index.reconstruct(np.arange(60)),
+            state.index.ids.copy(),
+            state.index.reconstruct(np.arange(60)),
             list(store.all_rows()),
         )
-        nearest = snapshot.index.search(codes, 10)
+        nearest = state.index.search(codes, 10)
         collection.add(rows[:5])
         collection.add(rows[5:9], ids=[-4, -3, -2, -1])
         collection.upsert(rows[20:21], ids=[3])
         collection.remove([7, 60])
-        assert snapshot.index.ids.tolist() == ids.tolist()
-        assert snapshot.index.reconstruct(np.arange(60)) == codes
-        assert snapshot.index.search(codes, 10).ids.tolist() == nearest.ids.tolist()
+        assert state.index.ids.tolist() == ids.tolist()
+        assert state.index.reconstruct(np.arange(60)) == codes
+        assert state.index.search(codes, 10).ids.tolist() == nearest.ids.tolist()
         assert list(store.all_rows()) == stored
         assert len(collection) == 67
 
@@ -210,7 +208,7 @@ def test_a_folder_without_write_permission_can_be_read(folder, rows, monkeypatch
         return real_open(path, flags, *mode, **options)
 
     monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(CollectionError, match=r"Permission denied.*read_only=True"):
+    with pytest.raises(CollectionError, match=r"Permission denied.*Open it read-only"):
         Collection(folder)
     with Collection(folder, read_only=True) as collection:
         assert len(collection.search(rows[:1], k=3)[0]) == 3

@@ -2,14 +2,14 @@
 
 import pytest
 
-from starshl.collection.collection import Collection
+from starshl import Collection
 from starshl.collection import journal as receipts
 from starshl.exceptions import CollectionFormatError
 
 
 def test_a_receipt_is_stored_with_its_change_and_found_after_opening_again(folder, rows):
     with Collection(folder) as collection:
-        with collection.receipting("batch 7", "60 and 61"):
+        with collection.idempotent("batch 7", "60 and 61"):
             collection.add(rows[:2])
         collection.remove([0])
         assert collection.receipt("batch 7") == "60 and 61"
@@ -21,7 +21,7 @@ def test_a_receipt_is_stored_with_its_change_and_found_after_opening_again(folde
 
 def test_a_change_that_fails_leaves_no_receipt(folder, rows):
     with Collection(folder) as collection:
-        with pytest.raises(ValueError, match="already in the collection"), collection.receipting("again", "no"):
+        with pytest.raises(ValueError, match="already in the collection"), collection.idempotent("again", "no"):
             collection.add(rows[:1], ids=[5])
         collection.add(rows[:1])
         assert collection.receipt("again") is None
@@ -29,7 +29,7 @@ def test_a_change_that_fails_leaves_no_receipt(folder, rows):
 
 def test_only_the_first_change_of_a_block_stores_the_receipt(folder, rows):
     with Collection(folder) as collection:
-        with collection.receipting("one", "first"):
+        with collection.idempotent("one", "first"):
             collection.add(rows[:1])
             with pytest.raises(KeyError):
                 collection.remove([999])
@@ -40,17 +40,17 @@ def test_the_oldest_receipts_are_forgotten(folder, rows, monkeypatch):
     monkeypatch.setattr(receipts, "KEPT", 3)
     with Collection(folder) as collection:
         for number in range(5):
-            with collection.receipting(f"key {number}", str(number)):
+            with collection.idempotent(f"key {number}", str(number)):
                 collection.add(rows[:1])
         assert [collection.receipt(f"key {number}") for number in range(5)] == [None, None, "2", "3", "4"]
 
 
 def test_a_damaged_receipt_is_refused(folder, rows):
     with Collection(folder) as collection:
-        with collection.receipting("key", "text"):
+        with collection.idempotent("key", "text"):
             collection.add(rows[:1])
         with collection._session.writing() as change:
-            change.store.set_fact("receipt/key", "00000000text")
+            change.store.set_meta("receipt/key", "00000000text")
         with pytest.raises(CollectionFormatError, match="damaged"):
             collection.receipt("key")
 
@@ -58,4 +58,4 @@ def test_a_damaged_receipt_is_refused(folder, rows):
 @pytest.mark.parametrize("key", ["", "a\nb", "ü", "k" * 513])
 def test_keys_that_cannot_be_stored_are_refused(folder, key):
     with Collection(folder) as collection, pytest.raises(ValueError, match="printable ASCII"):
-        collection.receipting(key, "")
+        collection.idempotent(key, "")

@@ -7,10 +7,9 @@ import sqlite3
 import numpy as np
 import pytest
 
-from starshl.collection.collection import Collection
+from starshl import Collection
 from starshl.collection.store import Store
-from starshl.exceptions import CollectionError
-from starshl.exceptions import CollectionFormatError
+from starshl.exceptions import CollectionError, CollectionFormatError
 
 from .states import assert_reads_like_a_new_reader, die, state_of
 
@@ -32,9 +31,9 @@ def test_a_second_writer_is_refused(folder):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        (lambda c, X: c.add(X[:2], ids=[100, 3]), ValueError, "3 is already in the collection"),
+        (lambda c, X: c.add(X[:2], ids=[100, 3]), ValueError, "3 is already"),
         (lambda c, X: c.add(X[:2], ids=[100, 100]), ValueError, "more than once"),
-        (lambda c, X: c.add(X[:2], metadata=[{}]), ValueError, "1 dictionaries of metadata for 2 items"),
+        (lambda c, X: c.add(X[:2], metadata=[{}]), ValueError, "1 dictionaries of metadata"),
         (lambda c, X: c.add(X[:1], metadata=[{"a": object()}]), ValueError, "cannot be stored"),
         (lambda c, X: c.add(X[:1], metadata=[{"a": float("nan")}]), ValueError, "cannot be stored"),
         (lambda c, X: c.add(X[:1], metadata=[{"a\0b": 1}]), ValueError, "the NUL character"),
@@ -43,8 +42,8 @@ def test_a_second_writer_is_refused(folder):
         (lambda c, X: c.add(X[:1], references=[3]), ValueError, "references must hold 1 strings"),
         (lambda c, X: c.add(), ValueError, "either X or codes"),
         (lambda c, X: c.add(X[:1, :5]), ValueError, "5 features"),
-        (lambda c, X: c.remove([1, 777]), KeyError, "777 is not in the collection; nothing was removed"),
-        (lambda c, X: c.update([777], [{}]), KeyError, "777 is not in the collection"),
+        (lambda c, X: c.remove([1, 777]), KeyError, r"777 is not.*nothing was removed"),
+        (lambda c, X: c.update([777], [{}]), KeyError, "777 is not"),
         (lambda c, X: c.search(X[:1], k=0), ValueError, "k is 0"),
         (lambda c, X: c.add(X[:1], metadata=[nested(101)]), ValueError, "nested more than 100 deep"),
         (lambda c, X: c.update([1], [nested(100_000)]), ValueError, "nested more than 100 deep"),
@@ -81,7 +80,7 @@ def test_a_closed_collection_says_so(folder, rows, use):
     collection = Collection(folder)
     collection.close()
     collection.close()
-    with pytest.raises(CollectionError, match=r"was closed\. Make a new Collection object"):
+    with pytest.raises(CollectionError, match="was closed"):
         use(collection, rows)
 
 
@@ -91,7 +90,7 @@ def test_a_full_disk_loses_nothing_and_says_so(folder, rows):
         connection = collection._session._writer.connection
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages + 2}")
-        with pytest.raises(CollectionError, match=r"disk is full\. Free some space\. Nothing of this"):
+        with pytest.raises(CollectionError, match=r"disk is full.*Nothing of this"):
             collection.add(np.repeat(rows, 40, axis=0), metadata=[{"text": "x" * 500}] * 2400)
         assert state_of(collection) == before
         assert collection.verify() == 60
@@ -110,7 +109,7 @@ def test_an_error_in_the_middle_of_a_batch_leaves_nothing_of_it(folder, rows, mo
 @pytest.mark.parametrize("step", ["acknowledge", "checkpoint"])
 def test_a_change_interrupted_once_it_is_stored_is_not_forgotten(folder, rows, monkeypatch, step):
     with Collection(folder) as collection:
-        owner = "acknowledged" if step == "acknowledge" else "connection.Connection"
+        owner = "store" if step == "acknowledge" else "database.Connection"
         monkeypatch.setattr(f"starshl.collection.{owner}.{step}", die)
         with pytest.raises(KeyboardInterrupt):
             collection.upsert(rows[50:51], ids=[0])
@@ -147,7 +146,7 @@ def test_a_disk_that_is_full_at_creation_is_told_and_nothing_is_left(tmp_path, h
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, limits[1]))
     try:
-        with pytest.raises(CollectionError, match=r"The disk may be full or failing\. The collection was not made\."):
+        with pytest.raises(CollectionError, match=r"full or failing.*was not made"):
             Collection.create(tmp_path / "items", hasher)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -158,10 +157,9 @@ def test_a_disk_that_is_full_at_creation_is_told_and_nothing_is_left(tmp_path, h
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        (3, "format 3; this version of starshl reads up to 2"),
-        (1, "tables of a collection"),
-        (0, "format 0, and formats begin with 1"),
-        (-1, "-1"),
+        (3, r"format 3; .*Install a newer starshl"),
+        (1, r"format 1; .*The file is damaged"),
+        (-1, "format -1"),
     ],
 )
 def test_another_format_is_refused(folder, found, message):

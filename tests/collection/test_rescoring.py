@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 
-from starshl import HybridHasher
-from starshl import StarRidge
-from starshl.hashers.baselines.itq import ITQ
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.collection.collection import Collection
+from starshl import Collection, HybridHasher, StarRidge
+from starshl.hashers.baselines import ITQ, LSHash
 
 from .kept_vectors import KINDS, brute_force
 
@@ -99,10 +96,10 @@ def test_a_stored_item_finds_itself_first(classes):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"oversample": 5}, r"oversample is 5, and this collection keeps no vectors\. .* make one that does"),
-        ({"metric": "cosine"}, "metric is 'cosine', and this collection keeps no vectors"),
-        ({"class_first": 0}, "class_first is 0, and this collection keeps no vectors"),
-        ({"rescore": True}, r"keeps no vectors\. Make one that does: Collection\.create"),
+        ({"oversample": 5}, r"oversample is 5.*keeps no vectors"),
+        ({"metric": "cosine"}, r"metric is 'cosine'.*keeps no vectors"),
+        ({"class_first": 0}, r"class_first is 0.*keeps no vectors"),
+        ({"rescore": True}, r"keeps no vectors.*Collection\.create"),
     ],
 )
 def test_without_vectors_nothing_about_rescoring_is_ignored(folder, rows, options, message):
@@ -113,11 +110,11 @@ def test_without_vectors_nothing_about_rescoring_is_ignored(folder, rows, option
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rescore": False, "oversample": 5}, r"oversample is 5, and rescore is False\..*leave out rescore=False"),
-        ({"oversample": 0}, "oversample is 0; it must be an integer of at least 1"),
-        ({"metric": "hamming"}, "metric is 'hamming'; choose one of 'euclidean', 'cosine'"),
-        ({"class_first": -1}, "class_first is -1; it must be an integer of at least 0"),
-        ({"class_first": 3}, r"class_first is 3, and the codes of a LSHash do not begin with a class"),
+        ({"rescore": False, "oversample": 5}, r"oversample is 5.*rescore=False"),
+        ({"oversample": 0}, "oversample is 0"),
+        ({"metric": "hamming"}, "metric is 'hamming'"),
+        ({"class_first": -1}, "class_first is -1"),
+        ({"class_first": 3}, r"class_first is 3.*a LSHash"),
     ],
 )
 def test_options_of_rescoring_that_cannot_be_meant_are_refused(kept, rows, options, message):
@@ -189,9 +186,9 @@ def test_rescoring_without_vectors_is_refused(folder, rows):
             lambda: collection.search(rows[:1], rescore=True),
             lambda: collection.vectors([1]),
         ):
-            with pytest.raises(ValueError, match=r"keeps no vectors\. Make one that does"):
+            with pytest.raises(ValueError, match="keeps no vectors"):
                 use()
-        with pytest.raises(ValueError, match="keeps no vectors: a new hasher needs every item exactly once"):
+        with pytest.raises(ValueError, match="every item exactly once"):
             collection.replace_hasher(LSHash(24, random_state=5).fit(rows))
 
 

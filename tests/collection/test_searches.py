@@ -5,9 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.collection.collection import Collection
+from starshl import Collection
 from starshl.exceptions import CollectionError
+from starshl.hashers.baselines import LSHash
 
 
 def test_search_agrees_with_brute_force_over_codes(folder, hasher, rows):
@@ -57,9 +57,9 @@ def test_filters_choose_by_metadata(folder, rows, where, expected):
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ({"lable": 1}, r"'lable', but no item has .* Did you mean 'label'\? There are: label, name, price\."),
-        ({"label": 1, "x') OR 1=1 --": 1}, "no item has metadata of that name. There are: label, name, price"),
-        ({"missing": {"!=": 1}}, "'missing', but no item has metadata of that name"),
+        ({"lable": 1}, r"'lable'.*Did you mean 'label'.*label, name, price"),
+        ({"label": 1, "x') OR 1=1 --": 1}, "There are: label, name, price"),
+        ({"missing": {"!=": 1}}, "'missing', but no item"),
     ],
 )
 def test_a_filter_on_an_unknown_name_is_refused(folder, rows, where, message):
@@ -142,7 +142,7 @@ def test_text_that_looks_like_an_escaped_nul_is_no_nul(folder, rows):
         ({"label": {"in": []}}, "give a list of values"),
         ({"label": None}, "with a NoneType"),
         ({'la"bel': 1}, "cannot name a metadata field"),
-        ({"label": 2**70}, "does not fit in 64 bits"),
+        ({"label": 2**70}, "fit in 64 bits"),
         ({"la\0bel": 1}, "without double quotes or NUL"),
         ({"label": "a\0b"}, "cannot contain NUL characters"),
         ({"label": {"in": ["a", "\0"]}}, "cannot contain NUL characters"),
@@ -157,7 +157,7 @@ def test_bad_filters_are_refused(folder, rows, where, message):
 def test_a_search_that_fails_does_not_speak_of_changes(folder, rows):
     where = {f"field {number}": 1 for number in range(1500)}
     with Collection(folder) as collection:
-        with pytest.raises(CollectionError, match=r"Give a filter with fewer conditions\. Nothing was read\."):
+        with pytest.raises(CollectionError, match=r"fewer conditions.*Nothing was read"):
             collection.search(rows[:1], where=where)
         assert len(collection.search(rows[:1], k=3)[0]) == 3
 
@@ -174,7 +174,7 @@ def test_a_label_that_no_item_has_gets_a_warning(tmp_path):
     X = np.eye(6)
     with Collection.create(tmp_path / "c", LSHash(8, random_state=0).fit(X)) as collection:
         collection.add(X, labels=["sport", "sport", "money", "money", None, None])
-        with pytest.warns(UserWarning, match='No item has the label "Sprot"[.] Did you mean "sport"[?] There'):
+        with pytest.warns(UserWarning, match=r'"Sprot".*Did you mean "sport"'):
             assert collection.search(X[:1], labels=["Sprot"]) == [[]]
-        with pytest.warns(UserWarning, match='No item has the label "art"[.] There are'):
+        with pytest.warns(UserWarning, match=r'the label "art".*There are'):
             assert len(collection.search(X[:1], labels=["sport", "art"])[0]) == 2

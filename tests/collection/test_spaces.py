@@ -6,14 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from starshl import Codebook
-from starshl import StarRidge
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.codes.binary import BinaryCodes
-from starshl.collection.collection import Collection
-from starshl.exceptions import CollectionFormatError
-from starshl.exceptions import SpaceMismatchError
-from starshl.exceptions import UnknownSpaceWarning
+from starshl import BinaryCodes, Codebook, Collection, StarRidge
+from starshl.exceptions import CollectionFormatError, SpaceMismatchError, UnknownSpaceWarning
+from starshl.hashers.baselines import LSHash
 
 OTHER = "0123456789abcdef"
 
@@ -24,8 +19,8 @@ def one_space(monkeypatch):
     monkeypatch.setattr(LSHash, "_make_space_id", lambda hasher: OTHER)
 
 
-def encoders(collection):
-    return [item.encoder for item in collection.get(collection.ids)]
+def model_digests(collection):
+    return [item.model_digest for item in collection.get(collection.ids)]
 
 
 def test_codes_of_another_space_are_refused_and_nothing_changes(folder, hasher, rows):
@@ -49,52 +44,52 @@ def test_codes_of_another_space_are_refused_and_nothing_changes(folder, hasher, 
 def test_items_remember_their_encoder(folder, hasher, rows, tmp_path):
     with Collection(folder) as collection:
         name = next(folder.glob("hasher-*.star")).name
-        assert name == f"hasher-{collection.encoder}.star"
-        assert encoders(collection) == [collection.encoder] * 60
+        assert name == f"hasher-{collection.model_digest}.star"
+        assert model_digests(collection) == [collection.model_digest] * 60
         codes = hasher.encode(rows[:3])
         collection.add(codes=codes[:1])
-        collection.add(codes=codes[1:], encoder=OTHER)
+        collection.add(codes=codes[1:], model_digest=OTHER)
         collection.set_labels([61], ["a"])
         collection.update([61], [{"label": 1}])
-        assert encoders(collection)[60:] == [None, OTHER, OTHER]
+        assert model_digests(collection)[60:] == [None, OTHER, OTHER]
         collection.export(tmp_path / "items.jsonl")
         last = json.loads((tmp_path / "items.jsonl").read_text().splitlines()[-1])
-        assert (last["encoder"], last["space_id"]) == (OTHER, collection.space_id)
+        assert (last["model_digest"], last["space_id"]) == (OTHER, collection.space_id)
 
 
-@pytest.mark.parametrize("encoder", ["x", "0123456789ABCDEF", 3, ""])
-def test_bad_encoders_are_refused(folder, hasher, rows, encoder):
+@pytest.mark.parametrize("model_digest", ["x", "0123456789ABCDEF", 3, ""])
+def test_bad_encoders_are_refused(folder, hasher, rows, model_digest):
     with Collection(folder) as collection:
         with pytest.raises(ValueError, match="16 hexadecimal digits"):
-            collection.add(codes=hasher.encode(rows[:1]), encoder=encoder)
-        with pytest.raises(ValueError, match="says which model made the codes, but there are no codes"):
-            collection.add(rows[:1], encoder=OTHER)
+            collection.add(codes=hasher.encode(rows[:1]), model_digest=model_digest)
+        with pytest.raises(ValueError, match="but there are no codes"):
+            collection.add(rows[:1], model_digest=OTHER)
         assert len(collection) == 60
 
 
 def test_a_new_hasher_brings_its_space_and_becomes_the_encoder_of_all_items(folder, rows):
     other = LSHash(40, random_state=1).fit(rows)
     with Collection(folder) as collection, Collection(folder, read_only=True) as reader:
-        before = collection.encoder
-        with pytest.raises(ValueError, match="keeps no vectors: a new hasher needs every item"):
+        before = collection.model_digest
+        with pytest.raises(ValueError, match="needs every item"):
             collection.replace_hasher(other)
-        assert collection.encoder == before
+        assert collection.model_digest == before
         collection.replace_hasher(other, np.arange(60), rows)
         for one in (collection, reader):
             assert one.space_id == other.space_id_
-            assert one.encoder != before
-            assert encoders(one) == [one.encoder] * 60
+            assert one.model_digest != before
+            assert model_digests(one) == [one.model_digest] * 60
 
 
 def test_a_hasher_of_the_same_space_leaves_codes_and_encoders_as_they_are(tmp_path, rows, one_space):
     first, second = (LSHash(24, random_state=seed).fit(rows) for seed in range(2))
     with Collection.create(tmp_path / "items", first) as collection:
         collection.add(rows[:20])
-        old = collection.encoder
+        old = collection.model_digest
         collection.replace_hasher(second)
-        assert collection.encoder != old
+        assert collection.model_digest != old
         collection.add(rows[20:30])
-        assert encoders(collection) == [old] * 20 + [collection.encoder] * 10
+        assert model_digests(collection) == [old] * 20 + [collection.model_digest] * 10
         assert collection.codes(np.arange(20)) == first.encode(rows[:20])
         assert collection.codes(np.arange(20, 30)) == second.encode(rows[20:30])
         assert collection.verify() == 30
@@ -112,12 +107,12 @@ def test_a_class_that_gets_a_reserved_word_gives_its_items_that_word(tmp_path):
     old = StarRidge(16, codewords=codebook, random_state=0).fit(X[y < 2], names[y < 2])
     new = StarRidge(16, codewords=codebook.assign("c"), random_state=0).fit(X, names)
     with Collection.create(tmp_path / "items", old) as collection:
-        with pytest.warns(UserWarning, match="does not know the label of 30 items"):
+        with pytest.warns(UserWarning, match="the label of 30 items"):
             collection.add(X, labels=names)
-        encoder = collection.encoder
+        model_digest = collection.model_digest
         collection.replace_hasher(new)
         assert collection.space_id == codebook.space_id
-        assert encoders(collection) == [encoder] * 90
+        assert model_digests(collection) == [model_digest] * 90
         assert collection.codes(np.arange(90)) == codebook.assign("c").codes_of(names)
         collection.set_labels([2], None)
         assert collection.codes([2]) == old.encode_database(X[2:3])
@@ -129,7 +124,7 @@ def test_kept_vectors_are_encoded_again_even_in_the_same_space(tmp_path, rows, o
     with Collection.create(tmp_path / "items", first, vectors="float16") as collection:
         collection.add(rows)
         collection.replace_hasher(second)
-        assert encoders(collection) == [collection.encoder] * 60
+        assert model_digests(collection) == [collection.model_digest] * 60
         assert collection.codes(np.arange(60)) == second.encode(collection.vectors(np.arange(60)))
 
 

@@ -11,7 +11,7 @@ import pytest
 def cluster():
     """Two workers, each a process with one thread, and a nanny that replaces it when it dies."""
     pytest.importorskip("distributed", reason="the extra dask is not installed")
-    from starshl.distributed.engine import local_cluster
+    from starshl.distributed import local_cluster
 
     with local_cluster(2) as started:
         yield started

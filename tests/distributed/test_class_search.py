@@ -5,11 +5,9 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra dask is not installed")
 
-from starshl import HybridHasher
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.collection.collection import Collection
-from starshl.distributed.sharded_collection import ShardedCollection
-from starshl.distributed import sharded_collection as sharded_collection
+from starshl import Collection, HybridHasher
+from starshl.distributed import ShardedCollection, sharded_collection
+from starshl.hashers.baselines import LSHash
 
 from .inline_engine import InlineEngine
 
@@ -137,19 +135,19 @@ def test_what_cannot_be_merged_is_refused(inline, tmp_path, digits):
     for name, vectors in {"a": None, "b": "float16"}.items():
         Collection.create(tmp_path / name, hasher, vectors=vectors).close()
     sharded = ShardedCollection([tmp_path / "a", tmp_path / "b"], None)
-    with pytest.raises(ValueError, match=r"keep vectors in different ways \(None, float16\)"):
+    with pytest.raises(ValueError, match=r"in different ways.*None, float16"):
         sharded.search(X)
     assert sharded.search(X, rescore=False) == [[], []]
     bare = ShardedCollection([tmp_path / "a"], None)
     with pytest.raises(ValueError, match="this collection keeps no vectors"):
         bare.search(X, metric="cosine")
-    with pytest.raises(TypeError, match="A sharded collection cannot be searched with 'by_scores'"):
+    with pytest.raises(TypeError, match="searched with 'by_scores'"):
         bare.search(X, by_scores=True)
     with pytest.raises(ValueError, match="Give either X or items"):
         bare.search(X, items=[1])
     with pytest.raises(ValueError, match="Give either X or items"):
         bare.search()
-    with pytest.raises(KeyError, match="The id 1 is in none of the collections"):
+    with pytest.raises(KeyError, match="1 is in none"):
         bare.search(items=[1])
     with pytest.raises(ValueError, match="reject needs X"):
         bare.search(items=[1], reject=0.1)

@@ -14,7 +14,9 @@ pytest.importorskip("distributed", reason="the extra dask is not installed")
 
 from starshl import load
 from starshl.cli.main import app
-from starshl.distributed.code_folder import load_codes
+from starshl.distributed import load_codes
+
+pytestmark = pytest.mark.server
 
 
 def starshl(*words):

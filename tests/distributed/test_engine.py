@@ -11,11 +11,9 @@ pytest.importorskip("distributed", reason="the extra dask is not installed")
 
 from distributed import Client, Event, LocalCluster, secede
 
-from starshl.distributed.engine import connected
-from starshl.distributed.engine import local_cluster
-from starshl.distributed.engine import DaskEngine
-from starshl.exceptions import ClusterError
-from starshl.exceptions import MissingExtraError
+from starshl.distributed import local_cluster
+from starshl.distributed.engine import DaskEngine, connected
+from starshl.exceptions import ClusterError, MissingExtraError
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +70,7 @@ def test_an_error_of_a_task_arrives_as_it_was_raised(client, fail):
             run()
 
 
+@pytest.mark.server
 def test_a_cluster_that_fails_is_one_kind_of_error(fail):
     with LocalCluster(1, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster:
         client = Client(cluster, set_as_default=False)
@@ -79,21 +78,22 @@ def test_a_cluster_that_fails_is_one_kind_of_error(fail):
         cluster.scale(0)
         while client.nthreads():  # no task may find the worker that is about to go
             time.sleep(0.05)
-        with pytest.raises(ClusterError, match=r"has had no worker for 0\.5 seconds\. Start workers"):
+        with pytest.raises(ClusterError, match=r"no worker for 0\.5 seconds"):
             engine.fetch(engine.place(fail, 1))
         waiting = engine.place(time.sleep, 60)
-    with pytest.raises(ClusterError, match="is gone: its scheduler does not answer"):
+    with pytest.raises(ClusterError, match="is gone"):
         engine.fetch(waiting)
     client.close()
 
 
+@pytest.mark.server
 def test_a_scheduler_that_goes_is_one_error_and_no_log(caplog, capfd):
     cluster = LocalCluster(1, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address="127.0.0.1:0")
     with connected(cluster.scheduler_address) as engine:
         waiting = engine.place(time.sleep, 60)
         capfd.readouterr()
         cluster.close()
-        with pytest.raises(ClusterError, match="is gone: its scheduler does not answer"):
+        with pytest.raises(ClusterError, match="is gone"):
             engine.fetch(waiting)
     assert [record for record in caplog.records if record.name == "distributed.client"] == []
     assert "Traceback" not in capfd.readouterr().err
@@ -107,7 +107,7 @@ def test_without_the_extra_the_line_that_installs_it_is_named(monkeypatch):
 
 @pytest.mark.slow
 def test_a_task_that_kills_every_worker_is_given_up(client):
-    with pytest.raises(ClusterError, match="gave up a task: 4 workers died"):
+    with pytest.raises(ClusterError, match="4 workers died"):
         list(DaskEngine(client).map(lambda item: os._exit(1), [0]))
 
 

@@ -8,14 +8,11 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra dask is not installed")
 
-from starshl import BinaryCodes
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.collection.collection import Collection
-from starshl.distributed.sharded_collection import ShardedCollection
-from starshl.distributed.sharded_index import ShardedIndex
-from starshl.distributed.encoding import encode
-from starshl.index.scan import FlatIndex
-from starshl.testing.indexes import check_index
+from starshl import BinaryCodes, Collection
+from starshl.distributed import ShardedCollection, ShardedIndex, encode
+from starshl.hashers.baselines import LSHash
+from starshl.index import FlatIndex
+from starshl.testing import check_index
 
 
 def test_a_sharded_index_keeps_the_contract_of_every_index(client):
@@ -86,7 +83,7 @@ def test_items_that_are_added_later_are_found(client, collections, digits, tmp_p
 
 def test_collections_that_do_not_belong_together_are_refused(client, collections, digits, tmp_path):
     folder, _ = collections
-    with pytest.raises(ValueError, match="The id 0 is in several of the collections"):
+    with pytest.raises(ValueError, match="0 is in several"):
         ShardedCollection([folder / "all", folder / "a"], client)
     Collection.create(tmp_path / "other", LSHash(12, random_state=1).fit(digits[0])).close()
     with pytest.raises(ValueError, match="hold codes of 2 spaces"):

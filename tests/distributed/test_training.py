@@ -10,23 +10,15 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra dask is not installed")
 
-from starshl import StarRidge
-from starshl import StarSHL
+from starshl import StarRidge, StarSHL
 from starshl._common.engine import using_engine
-from starshl.hashers.baselines.itq import ITQ
-from starshl.distributed.training import fit
-from starshl.learning.kernels.banks import PART_ROWS
-from starshl.learning.kernels.banks import GramBank
-from starshl.learning.kernels.kernel import Kernel
-from starshl.learning.kernels.banks import MemoryPlan
-from starshl.learning.kernels.vectors import ScaledGaussian
-from starshl.learning.kernels.vector_bank import VectorBank
+from starshl.data.tables import ArrayRows, TableError, open_partitions
+from starshl.distributed import fit
+from starshl.hashers.baselines import ITQ
+from starshl.learning.kernels import Kernel, ScaledGaussian, scaled_kernels
+from starshl.learning.kernels.banks import PART_ROWS, GramBank, MemoryPlan, make_bank
 from starshl.learning.kernels.choice import fit_kernels
-from starshl.learning.kernels.banks import make_bank
-from starshl.learning.kernels.choice import scaled_kernels
-from starshl.data.tables.row_source import ArrayRows
-from starshl.data.tables.errors import TableError
-from starshl.data.tables.opening import open_partitions
+from starshl.learning.kernels.vector_bank import VectorBank
 
 # Sums of float64 in another order differ by 1e-16 of their size; solving for the coefficients multiplies that by the
 # condition of the kernel matrix over the ridge, at most 1e6 here.
@@ -164,7 +156,7 @@ def test_other_methods_are_fitted_as_a_whole_by_one_worker(client, rows, files):
 def test_what_does_not_spread_is_refused(client, rows, files):
     y = rows[1].copy()
     y[5] = -1
-    with pytest.raises(ValueError, match=r"1 of 40,000 rows have no label\. .* Set unlabeled='ignore'"):
+    with pytest.raises(ValueError, match=r"1 of 40,000 rows.*unlabeled='ignore'"):
         fit(ridge(), files, y, client=client)
 
 
@@ -173,7 +165,7 @@ def test_a_bad_row_is_named_and_the_hasher_stays_as_it_was(client, rows, tmp_pat
     X[39_000, 2] = np.inf
     np.save(tmp_path / "rows.npy", X)
     hasher = ridge()
-    with pytest.raises(TableError, match=r"rows\.npy' holds infinity \(inf\) in column 2, first in row 39000\."):
+    with pytest.raises(TableError, match=r"rows\.npy'.*column 2.*row 39000"):
         fit(hasher, tmp_path / "rows.npy", rows[1], client=client)
     assert not hasattr(hasher, "n_bits_")
 

@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 from starshl import BinaryCodes
-from starshl.evaluation.metrics import codeword_accuracy
-from starshl.evaluation.metrics import expected_precision
-from starshl.evaluation.histograms import hamming_histograms
-from starshl.evaluation.metrics import knn_accuracy
+from starshl.evaluation import codeword_accuracy, expected_precision, hamming_histograms, knn_accuracy
 
 
 def test_codeword_accuracy_is_the_mean_over_random_choices_among_nearest_codewords():

@@ -8,16 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from starshl import BinaryCodes
-from starshl.evaluation.histograms import HammingHistograms
-from starshl.evaluation.metrics import average_precision
-from starshl.evaluation.metrics import expected_precision
-from starshl.evaluation.histograms import hamming_histograms
-from starshl.evaluation.metrics import list_size
-from starshl.evaluation.metrics import lookup
-from starshl.evaluation.metrics import mean_average_precision
-from starshl.evaluation.metrics import pr_area
-from starshl.evaluation.metrics import precision_at
-from starshl.evaluation.metrics import precision_recall
+from starshl.evaluation import (
+    HammingHistograms,
+    average_precision,
+    expected_precision,
+    hamming_histograms,
+    list_size,
+    lookup,
+    mean_average_precision,
+    pr_area,
+    precision_at,
+    precision_recall,
+)
 
 BY_HAND = HammingHistograms([[1, 3, 2]], [[1, 1, 1]])
 

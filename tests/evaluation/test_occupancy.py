@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import entropy
 
 from starshl import BinaryCodes
-from starshl.evaluation.metrics import occupancy
+from starshl.evaluation import occupancy
 
 
 def test_occupancy_counts_what_a_counter_of_rows_counts():

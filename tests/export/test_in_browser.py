@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from starshl import StarRidge
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.collection.collection import Collection
-from starshl.export.search_page import write_search_page
-from starshl.data.features.extractor import Extractor
-from starshl.data.features.text import Text
+from starshl import Collection, StarRidge
+from starshl.data.features import Embedder, Text
+from starshl.export import write_search_page
+from starshl.hashers.baselines import LSHash
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 STROKE = [(0.38, 0.3), (0.52, 0.15), (0.52, 0.85)]  # a one, in parts of the sheet
@@ -39,7 +37,7 @@ def items(digits, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def browser():
+def chromium():
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as tools:
         started = tools.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
@@ -48,14 +46,14 @@ def browser():
 
 
 @contextmanager
-def opened_page(browser, collection, **settings):
+def opened_page(chromium, collection, **settings):
     """The page of a collection, opened without a network; no script on it may fail."""
     path = collection.folder.with_suffix(".html")
     try:
         write_search_page(collection, path, **settings)
     except OSError as error:
         pytest.skip(f"no runtime: {error}")
-    opened = browser.new_context(offline=True).new_page()
+    opened = chromium.new_context(offline=True).new_page()
     opened.set_default_timeout(120_000)
     problems = []
     opened.on("pageerror", lambda problem: problems.append(problem))
@@ -66,8 +64,8 @@ def opened_page(browser, collection, **settings):
 
 
 @pytest.fixture(scope="module")
-def page(browser, items):
-    with opened_page(browser, items, picture=(8, 8)) as opened:
+def page(chromium, items):
+    with opened_page(chromium, items, picture=(8, 8)) as opened:
         yield opened
 
 
@@ -86,20 +84,20 @@ def texts(tmp_path_factory):
     texts = [" ".join(rng.choice(words, 4)) for _ in range(300)]
     text = Text(6).fit(texts)
     rows = text.transform(texts)
-    extractor = Extractor("texts", [text])
+    embedder = Embedder("texts", [text])
     folder = tmp_path_factory.mktemp("texts") / "notes"
-    with Collection.create(folder, LSHash(24, random_state=0).fit(rows), extractor=extractor) as collection:
+    with Collection.create(folder, LSHash(24, random_state=0).fit(rows), embedder=embedder) as collection:
         collection.add(rows, metadata=[{"text": each} for each in texts])
         yield collection
 
 
-def test_a_typed_text_finds_what_the_collection_finds(browser, texts):
-    with opened_page(browser, texts) as page:
+def test_a_typed_text_finds_what_the_collection_finds(chromium, texts):
+    with opened_page(chromium, texts) as page:
         page.click("[data-mode=text]")
         for typed in ("A RED car!", "fresh bread, old strasse: Straße σας"):
             with awaiting_results(page):
                 page.fill("#text", typed)
-            row = texts.extractor.transform([typed])
+            row = texts.embedder.transform([typed])
             assert shown(page) == [(hit.id, hit.distance) for hit in texts.search(row, k=24)[0]]
         page.fill("#text", "unknown words")
         page.wait_for_function("document.getElementById('status').textContent.startsWith('No word of this text')")

@@ -9,12 +9,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from starshl import StarRidge
-from starshl.hashers.base import LinearHasher
-from starshl.hashers.base import all_or_nothing
-from starshl.hashers.baselines.itq import ITQ
-from starshl.export.pipelines import register_converters
+from starshl.export import register_converters
 from starshl.export.onnx_model import open_session
-from starshl.hashers.base import Facts
+from starshl.hashers import Facts, LinearHasher, all_or_nothing
+from starshl.hashers.baselines import ITQ
 
 
 @pytest.fixture(scope="module")

@@ -14,23 +14,13 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from starshl import BinaryCodes
-from starshl import HybridHasher
-from starshl import StarRidge
-from starshl.hashers.baselines.lsh import LSHash
-from starshl.collection.collection import Collection
+from starshl import BinaryCodes, Collection, HybridHasher, StarRidge
+from starshl.data.features import Embedder, PictureFeatures, ReadPictures, TableFeatures, Text
 from starshl.exceptions import MissingExtraError
-from starshl.export import browser_runtime as browser_runtime
-from starshl.export.search_page import write_search_page
-from starshl.data.features.extractor import Extractor
-from starshl.data.features.pictures import PictureFeatures
-from starshl.hashers.prepared import PreparedHasher
-from starshl.data.features.picture_files import ReadPictures
-from starshl.data.features.table import TableFeatures
-from starshl.data.features.text import Text
-from starshl.hashers.prepared import picture_hasher
-from starshl.index.scan import FlatIndex
-from starshl.index.hybrid import HybridIndex
+from starshl.export import browser_runtime, write_search_page
+from starshl.hashers import PreparedHasher, picture_hasher
+from starshl.hashers.baselines import LSHash
+from starshl.index import FlatIndex, HybridIndex
 
 PAGE_SCRIPT = files("starshl.export").joinpath("page", "page.js").read_text(encoding="utf-8")
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg==")
@@ -96,7 +86,7 @@ def test_the_same_collection_makes_the_same_page(digits, runtime, tmp_path):
     assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
 
 
-def test_pictures_go_through_the_extractor_or_the_preprocessing_of_the_hasher(digits, runtime, tmp_path):
+def test_pictures_go_through_the_embedder_or_the_preprocessing_of_the_hasher(digits, runtime, tmp_path):
     X, y = digits
     hasher = picture_hasher((8, 8), StarRidge(16, random_state=0)).fit(X, y)
     with Collection.create(tmp_path / "prepared", hasher) as items:
@@ -106,8 +96,8 @@ def test_pictures_go_through_the_extractor_or_the_preprocessing_of_the_hasher(di
     pictures = np.random.default_rng(0).integers(0, 256, (20, 8, 8, 3), dtype=np.uint8)
     features = PictureFeatures((8, 8, 3)).fit(pictures)
     rows = features.transform(pictures)
-    extractor = Extractor("pictures", [ReadPictures(side=8, shape="center").fit(), features])
-    with Collection.create(tmp_path / "album", LSHash(16, random_state=0).fit(rows), extractor=extractor) as items:
+    embedder = Embedder("pictures", [ReadPictures(side=8, shape="center").fit(), features])
+    with Collection.create(tmp_path / "album", LSHash(16, random_state=0).fit(rows), embedder=embedder) as items:
         items.add(rows)
         facts = write_search_page(items, tmp_path / "album.html", runtime=runtime)
     assert facts["picture"] == {"height": 8, "width": 8, "channels": 3, "white": 255, "crop": "center"}
@@ -118,7 +108,7 @@ def test_a_page_of_texts_takes_texts(runtime, tmp_path):
     texts = ["a red car", "a blue car", "fresh bread", "old bread"]
     text = Text(n_components=2).fit(texts)
     hasher = LSHash(8, random_state=0).fit(text.transform(texts))
-    with Collection.create(tmp_path / "items", hasher, extractor=Extractor("texts", [text])) as items:
+    with Collection.create(tmp_path / "items", hasher, embedder=Embedder("texts", [text])) as items:
         items.add(text.transform(texts))
         facts = write_search_page(items, tmp_path / "page.html", runtime=runtime)
     assert (facts["encodes"], facts["takes"]) == (True, "texts")
@@ -172,7 +162,7 @@ def test_what_a_page_cannot_show_is_refused_and_nothing_is_written(digits, runti
         with pytest.raises(ValueError, match="is empty"):
             write_search_page(items, tmp_path / "page.html", runtime=runtime)
         items.add(X)
-        with pytest.raises(ValueError, match="have 81 values; the vectors of this collection have 64"):
+        with pytest.raises(ValueError, match=r"81 values.*have 64"):
             write_search_page(items, tmp_path / "page.html", picture=(9, 9), runtime=runtime)
         with pytest.raises(FileNotFoundError, match="has no file"):
             write_search_page(items, tmp_path / "page.html", runtime=tmp_path)
@@ -191,7 +181,7 @@ def test_a_full_disk_is_named_and_leaves_no_half_of_a_page(digits, runtime, tmp_
 def test_a_machine_without_npm_is_told_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setattr(browser_runtime, "cache_folder", lambda: tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(MissingExtraError, match=r"no npm on this machine\. Install Node\.js"):
+    with pytest.raises(MissingExtraError, match=r"no npm.*Node\.js"):
         browser_runtime.browser_runtime()
 
 

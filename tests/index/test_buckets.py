@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from starshl.codes.binary import BinaryCodes
+from starshl import BinaryCodes
 from starshl.codes.hamming import to_planes
-from starshl.index.buckets import BucketIndex
-from starshl.index.choice import load_index
+from starshl.index import BucketIndex, load_index
 from starshl.index.files import write_index_file
 
 
@@ -159,7 +158,7 @@ def test_files_whose_buckets_mostly_hold_one_item_load(n_equal, tmp_path):
     order = np.argsort(pool, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(pool))]).astype(np.int32)
     arrays = {"planes": to_planes(BinaryCodes.from_signs(signs)), "starts": starts, "ids": ids[order]}
-    write_index_file(tmp_path / "codes.index", {"kind": "buckets", "n_bits": 24}, arrays)
+    write_index_file(tmp_path / "codes.index", {"kind": "buckets", "n_bits": 24, "space_id": None}, arrays)
     for memory_map in (False, True):
         index = load_index(tmp_path / "codes.index", memory_map=memory_map)
         assert index.n_buckets == 500

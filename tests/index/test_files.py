@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from starshl.codes.binary import BinaryCodes
+from starshl import BinaryCodes
 from starshl.exceptions import IndexFormatError
-from starshl.index.buckets import BucketIndex
-from starshl.index.scan import FlatIndex
-from starshl.index.multi import MultiIndex
-from starshl.index.choice import load_index
+from starshl.index import BucketIndex, FlatIndex, MultiIndex, load_index
 from starshl.index.files import write_index_file
 
 
@@ -72,15 +69,16 @@ def test_a_flipped_bit_anywhere_is_refused(path):
             load_index(path, memory_map=True)
 
 
-def test_a_newer_format_is_refused_by_name(path):
+@pytest.mark.parametrize(("number", "advice"), [(1, "Save the index again"), (3, "Install a newer starshl")])
+def test_another_format_is_refused_by_name(path, number, advice):
     content = path.read_bytes()
     length = int.from_bytes(content[:8], "little")
     layout = json.loads(content[8 : 8 + length])
-    inner = json.loads(layout["__metadata__"]["starshl-index"]) | {"format": 3}
+    inner = json.loads(layout["__metadata__"]["starshl-index"]) | {"format": number}
     layout["__metadata__"]["starshl-index"] = json.dumps(inner)
     head = json.dumps(layout).encode()
     path.write_bytes(len(head).to_bytes(8, "little") + head + content[8 + length :])
-    with pytest.raises(IndexFormatError, match="format 3; this version of starshl reads up to 2"):
+    with pytest.raises(IndexFormatError, match=rf"format {number}; .* reads format 2\. {advice}"):
         load_index(path)
 
 
@@ -110,8 +108,8 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(index, path, monkeypatch):
 # them before a compiled loop follows a number in them, with and without comparing the checksum.
 
 WORDS = np.array([[5, 9, 3]], np.uint32)
-FLAT = {"kind": "flat", "n_bits": 32}
-BUCKETS = {"kind": "buckets", "n_bits": 32}
+FLAT = {"kind": "flat", "n_bits": 32, "space_id": None}
+BUCKETS = {"kind": "buckets", "n_bits": 32, "space_id": None}
 
 
 def refused(path, match, **options):
@@ -181,7 +179,7 @@ def test_sealed_buckets_that_would_mislead_a_search_are_refused(tmp_path, change
     ],
 )
 def test_sealed_flat_indexes_that_would_mislead_a_search_are_refused(tmp_path, kind, changed, match):
-    write_index_file(tmp_path / "bad.index", {"kind": kind, "n_bits": 32}, flat_arrays(**changed))
+    write_index_file(tmp_path / "bad.index", {"kind": kind, "n_bits": 32, "space_id": None}, flat_arrays(**changed))
     refused(tmp_path / "bad.index", match)
 
 
@@ -190,7 +188,7 @@ def test_sealed_flat_indexes_that_would_mislead_a_search_are_refused(tmp_path, k
 def test_a_length_below_that_of_the_codes_is_refused(tmp_path, kind, n_bits):
     planes = np.array([[1 << 31, 1, 0]], np.uint32)
     arrays = bucket_arrays(planes=planes) if kind == "buckets" else flat_arrays(planes=planes)
-    write_index_file(tmp_path / "bad.index", {"kind": kind, "n_bits": n_bits}, arrays)
+    write_index_file(tmp_path / "bad.index", {"kind": kind, "n_bits": n_bits, "space_id": None}, arrays)
     refused(tmp_path / "bad.index", "padding bits|its planes are")
 
 

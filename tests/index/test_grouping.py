@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-from starshl.codes.binary import BinaryCodes
+from starshl import BinaryCodes
 from starshl.codes.hamming import to_planes
-from starshl.index._bucket_loops import count_groups
-from starshl.index._bucket_loops import group_rows
-from starshl.index._bucket_loops import hash_slot
+from starshl.index._bucket_loops import count_groups, group_rows, hash_slot
 
 N_CODES = 1 << 14
 N_SLOTS = 2 * N_CODES

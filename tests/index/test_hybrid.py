@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
-from starshl import BinaryCodes
-from starshl import make_index
+from starshl import BinaryCodes, make_index
 from starshl.exceptions import IndexFormatError
-from starshl.index.hybrid import HybridIndex
-from starshl.index.choice import load_index
+from starshl.index import HybridIndex, load_index
 from starshl.index.files import write_index_file
-from starshl.testing.indexes import check_index
+from starshl.testing import check_index
 
 
 def random_codes(n_codes, n_bits, seed):
@@ -142,7 +140,7 @@ def test_one_class_bit_of_weight_one_keeps_the_contract_of_plain_codes():
         ((8, 9, 1), "class_bits is 9"),
         ((64, 17, 1), "class_bits is 17"),
         ((8, 2, -1), "class_weight is -1"),
-        ((8, "2", 1), "class_bits is '2'; it must be an integer from 1 to 8"),
+        ((8, "2", 1), "class_bits is '2'"),
         ((8, 2, 1.5), "class_weight is 1.5"),
         ((0, 1, 1), "n_bits is 0"),
     ],
@@ -153,10 +151,10 @@ def test_impossible_rules_are_refused(rule, message):
 
 
 @pytest.mark.parametrize("rule", [[0, 1, 0], [9, 1, 0], [2, -1, 0], [2, 1, -1], [2, 1]])
-def test_file_with_an_impossible_rule_is_refused(rule, tmp_path):
+def test_file_with_an_impossible_rule_is_refused(rule, stored, tmp_path):
     index = HybridIndex.from_codes(random_codes(5, 8, 0), class_bits=2, class_weight=1)
-    arrays = index._items.arrays() | {"rule": np.array(rule, np.int64)}
-    write_index_file(tmp_path / "bad.index", {"kind": "hybrid", "n_bits": 8}, arrays)
+    arrays = stored(index) | {"rule": np.array(rule, np.int64)}
+    write_index_file(tmp_path / "bad.index", {"kind": "hybrid", "n_bits": 8, "space_id": None}, arrays)
     with pytest.raises(IndexFormatError, match="complete index"):
         load_index(tmp_path / "bad.index")
 

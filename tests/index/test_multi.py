@@ -3,15 +3,13 @@
 import numpy as np
 import pytest
 
-from starshl.codes.binary import BinaryCodes
-from starshl.index.scan import FlatIndex
-from starshl.index.multi import MultiIndex
-from starshl.index import multi as multi
+from starshl import BinaryCodes
+from starshl.index import FlatIndex, MultiIndex, multi
 
 
 @pytest.fixture
 def always_probe(monkeypatch):
-    monkeypatch.setattr(multi, "_CODES_PER_PROBE", 0)
+    monkeypatch.setattr(multi, "CODES_PER_PROBE", 0)
 
 
 def clustered_codes(n_codes, n_bits, seed):

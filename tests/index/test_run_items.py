@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from starshl.codes.binary import BinaryCodes
+from starshl import BinaryCodes
 from starshl.codes.hamming import to_planes
-from starshl.index.scan import FlatIndex
-from starshl.index.items import FlatItems
-from starshl.index.items import RunItems
+from starshl.index import FlatIndex
+from starshl.index.items import FlatItems, RunItems
 
 LIMITS = np.array([-(2**63), -(2**63) + 1, -(2**63) + 2, -(2**63) + 3, 2**63 - 4, 2**63 - 3, 2**63 - 2, 2**63 - 1])
 
@@ -33,7 +32,7 @@ def test_runs_hold_the_same_ids_as_a_list(n_runs):
     ids = some_ids(rng, n_runs)
     runs, listed = both_kinds(ids)
     assert isinstance(runs, RunItems)
-    assert len(runs.starts) == n_runs
+    assert len(runs.first_ids) == n_runs
     assert (runs.ids == ids).all()
     assert len(runs) == len(ids)
     assert runs.last_id == listed.last_id == ids[-1]
@@ -52,7 +51,7 @@ def test_ids_at_both_ends_of_64_bits_are_found():
 
 
 @pytest.mark.parametrize("step", [1, 2])
-def test_appended_items_leave_earlier_snapshots_as_they_are(step):
+def test_appended_items_leave_earlier_ones_as_they_are(step):
     rng = np.random.default_rng(0)
     items, ids, earlier = RunItems.empty(24), np.empty(0, np.int64), []
     for _ in range(40):

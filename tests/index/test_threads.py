@@ -9,11 +9,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from starshl.codes.binary import BinaryCodes
-from starshl.index.buckets import BucketIndex
-from starshl.index.scan import FlatIndex
-from starshl.index.multi import MultiIndex
-from starshl.index import multi as multi
+from starshl import BinaryCodes
+from starshl.index import BucketIndex, FlatIndex, MultiIndex, multi
 
 INDEXES = [FlatIndex, BucketIndex, MultiIndex]
 
@@ -77,7 +74,7 @@ def changes_of(more, first_id, n_rounds):
 @pytest.mark.parametrize("n_bits", [32, 80])
 @pytest.mark.parametrize("index_class", INDEXES)
 def test_searches_during_changes_answer_from_one_state(index_class, n_bits, monkeypatch):
-    monkeypatch.setattr(multi, "_CODES_PER_PROBE", 0)
+    monkeypatch.setattr(multi, "CODES_PER_PROBE", 0)
     base = codes_of_few_values(2000, n_bits, 0), np.arange(2000)
     queries, more = codes_of_few_values(6, n_bits, 1), codes_of_few_values(80, n_bits, 0)
     scores = np.random.default_rng(3).standard_normal((6, n_bits))

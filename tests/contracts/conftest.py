@@ -1,1 +1,0 @@
-from ..adapters.servers import milvus_file, postgres  # noqa: F401

@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+
+from starshl import NeighborGraph
+from starshl.labeling.active_learning import choose_informative, predict_labels
+from starshl.labeling.events import Answer, agreement_curve
+from starshl.labeling.items import _balanced
+from starshl.learning.graphs.diffusion import graph_scores, leading_eigenpairs, smooth_basis
+from starshl.learning.graphs.neighbor_graph import principal_coordinates
+from starshl.learning.graphs.plain_ridge import RowsPlain, scores_from_labeled
+from starshl.learning.graphs.trust import edge_agreement, graph_share
+
+
+@pytest.fixture(scope="module")
+def coordinates(points):
+    return principal_coordinates(points[0], 50)
+
+
+@pytest.fixture
+def graph(coordinates):
+    return NeighborGraph.of_rows(coordinates)
+
+
+def given_classes(groups, n):
+    given = np.full(len(groups), -1)
+    given[:n] = groups[:n]
+    return given
+
+
+def test_one_more_label_on_kept_columns_gives_the_scores_of_a_full_solve(graph, coordinates, points):
+    predict_labels(graph, coordinates, given_classes(points[1], 9), 3)
+    kept = predict_labels(graph, coordinates, given_classes(points[1], 10), 3)
+    fresh = predict_labels(NeighborGraph.of_rows(coordinates), coordinates, given_classes(points[1], 10), 3)
+    np.testing.assert_array_equal(kept.probabilities, fresh.probabilities)
+
+
+def test_scores_are_those_of_a_dense_solve(points):
+    graph = NeighborGraph.of_rows(np.random.default_rng(0).standard_normal((120, 3)))
+    assert graph.n_connected_components == 1
+    labeled = np.arange(12)
+    targets = np.eye(3)[points[1][:12]] - 1 / 3
+    phi = np.sqrt(graph.degrees / graph.degrees.sum())
+    kernel = np.linalg.inv(np.eye(120) - 0.99 * graph.normalized.toarray()) - np.outer(phi, phi) / (1 - 0.99)
+    columns = kernel[:, labeled] / np.diag(kernel)[labeled].mean()
+    expected = columns @ np.linalg.solve(columns[labeled] + 0.1 * np.eye(12), targets)
+    np.testing.assert_allclose(graph_scores(graph, labeled, targets), expected, atol=2e-3)
+
+
+def test_where_neighbors_do_not_agree_the_labels_decide_alone():
+    rng = np.random.default_rng(0)
+    rows, labels = rng.standard_normal((200, 20)), rng.integers(2, size=200)
+    labeled = np.arange(180)
+    given = np.where(np.arange(200) < 180, labels, -1)
+    graph = NeighborGraph.of_rows(rows)
+    estimate = predict_labels(graph, rows, given, 2)
+    expected = scores_from_labeled(RowsPlain(rows), labeled, np.eye(2)[labels[labeled]] - 0.5)
+    assert graph_share(edge_agreement(graph, estimate.predicted)) == 0
+    assert np.array_equal(estimate.predicted[180:], expected[180:].argmax(axis=1))
+    assert estimate.confidences[180:].mean() < 0.9
+    assert (graph_share(0.2), graph_share(0.5)) == (0, 1)
+
+
+def test_a_smooth_basis_begins_with_eigenvectors_and_is_orthonormal():
+    rows = np.random.default_rng(0).standard_normal((600, 3))
+    graph = NeighborGraph.of_rows(rows)
+    sizes, vectors = smooth_basis(graph, 40)
+    values, expected = leading_eigenpairs(graph, 4)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(40), atol=1e-4)
+    np.testing.assert_allclose(sizes[:3], 1 / (1 - 0.99 * values[1:4]), rtol=0.02)
+    assert np.abs(vectors[:, 0] @ expected[:, 1]) > 0.98
+
+
+def test_a_batch_holds_no_copies(coordinates):
+    copies = np.repeat(coordinates[:12], 10, axis=0)
+    graph = NeighborGraph.of_rows(copies + 1e-9 * np.arange(120)[:, None])
+    given = np.full(120, -1)
+    chosen = choose_informative(graph, given, predict_labels(graph, copies, given, 0), np.zeros(120, dtype=bool), 6)
+    assert len({choice.position // 10 for choice in chosen}) == 6
+
+
+def test_every_kind_of_features_counts_by_its_weight():
+    rows = np.random.default_rng(0).standard_normal((50, 7)).astype(np.float32) * [1, 1, 1, 1, 9, 9, 9] + 3
+    balanced = _balanced(rows.astype(np.float32), {"pixels": slice(0, 4), "hog_2": slice(4, 7)})
+    np.testing.assert_allclose(balanced.mean(axis=0), 0, atol=1e-5)
+    sizes = [np.sqrt(np.mean(np.sum(balanced[:, part] ** 2, axis=1))) for part in (slice(0, 4), slice(4, 7))]
+    np.testing.assert_allclose(sizes, [0.3, 1.0], rtol=1e-4)
+
+
+def answer(label, predicted, ways="unsure", before=None):
+    return Answer([1], label, [before], [predicted], [0.5], [ways], 3)
+
+
+def test_the_curve_of_agreement_by_hand():
+    answers = [
+        answer("a", None),
+        answer("b", "a"),
+        answer("b", "b", ways="random"),
+        answer("a", "b", before="b"),
+        answer("a", "a"),
+    ]
+    curve = agreement_curve(answers, window=2)
+    assert [point.agreement for point in curve] == [None, 0.0, 0.5, 0.5, 1.0]
+    assert [point.n_given for point in curve] == [1, 2, 3, 3, 4]
+    assert [point.n_compared for point in curve] == [0, 1, 2, 2, 2]
+    # Wilson's interval of 1 in 2: (.5 + 1.92 / 2) / 2.92 ± ...
+    assert (round(curve[2].low, 3), round(curve[2].high, 3)) == (0.095, 0.905)
+    assert [point.agreement for point in agreement_curve(answers, only_random=True)] == [None, None, 1.0, 1.0, 1.0]

@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+from scipy.spatial.distance import pdist, squareform
+from sklearn.datasets import load_digits
+from sklearn.manifold import trustworthiness
+
+from starshl import NeighborGraph
+from starshl.learning import map_items
+from starshl.learning.graphs.layout import map_codewords
+from starshl.learning.graphs.neighbor_graph import principal_coordinates
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X = load_digits().data
+    return X, NeighborGraph.of_rows(X), principal_coordinates(X, 2)
+
+
+def test_neighbors_of_digits_stay_neighbors_on_the_map(digits):
+    X, graph, start = digits
+    places = map_items(graph, start)
+    assert places.shape == (len(X), 2)
+    assert places.min() >= 0
+    assert places.max() <= 1
+    # .83 for principal components, and .988 measured; the package promises .9.
+    assert trustworthiness(X, places, n_neighbors=10) > 0.97
+
+
+def test_maps_do_not_depend_on_the_number_of_threads(digits):
+    _, graph, start = digits
+    one, two = (map_items(graph, start, n_steps=10, n_jobs=n_jobs) for n_jobs in (1, 2))
+    assert one.tobytes() == two.tobytes()
+    assert not np.array_equal(one, map_items(graph, start, n_steps=10, seed=1))
+
+
+def test_groups_without_a_connection_and_identical_rows_have_places():
+    X = np.repeat([[0.0, 0.0], [9.0, 9.0]], 20, axis=0)
+    places = map_items(NeighborGraph.of_rows(X), X, n_steps=50)
+    assert np.isfinite(places).all()
+    assert np.linalg.norm(places[:20].mean(axis=0) - places[20:].mean(axis=0)) > 0.2
+
+
+def test_a_start_of_another_shape_is_refused(digits):
+    with pytest.raises(ValueError, match=r"must be \(1797, 2\)"):
+        map_items(digits[1], np.zeros((3, 2)))
+
+
+def test_codewords_in_a_plane_keep_their_distances():
+    words = np.array([[1, 1, 1, 1], [1, 1, -1, -1], [-1, -1, 1, 1], [-1, -1, -1, -1]])
+    distances = squareform(pdist(map_codewords(words)))
+    expected = np.sqrt(squareform(pdist(words, "hamming")))
+    np.testing.assert_allclose(distances / distances.max(), expected / expected.max(), atol=1e-6)
+
+
+@pytest.mark.parametrize("n_words", [1, 2])
+def test_few_codewords_have_places(n_words):
+    places = map_codewords(np.eye(n_words, 3) * 2 - 1)
+    assert places.shape == (n_words, 2)
+    assert np.isfinite(places).all()
+
+
+def test_words_of_other_numbers_are_refused():
+    with pytest.raises(ValueError, match="entries other than -1 and"):
+        map_codewords([[0, 1]])
+    with pytest.raises(ValueError, match="one word and one bit"):
+        map_codewords(np.empty((0, 4)))

@@ -1,0 +1,156 @@
+"""Kernel expansions over new samples, against sums of stored kernels."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from starshl._common.shared_work import SharedWork, sharing_work
+from starshl.learning.kernels import (
+    CallableKernel,
+    Gaussian,
+    ShiftedCosine,
+    SpectrumKernel,
+    rich_kernels,
+    scaled_kernels,
+)
+from starshl.learning.kernels.choice import fit_kernels, resolve_kernels
+from starshl.learning.kernels.distances import KeptDistances, squared_distances, squared_norms
+from starshl.learning.kernels.expansion import expand_mixture, expand_over_rows
+from starshl.learning.kernels.mixture import KernelMix
+
+
+def problem(n_samples=300, n_support=600, n_columns=4, seed=0):
+    rng = np.random.default_rng(seed)
+    support = rng.standard_normal((n_support, 9))
+    samples = rng.standard_normal((n_samples, 9))
+    support[7] = 0.0
+    samples[5], samples[6] = support[3], 0.0
+    return samples, support, rng.standard_normal((n_columns, n_support))
+
+
+def plain_mixture(kernels, samples, support, weights, coefficients):
+    total = sum(weight * kernel(samples, support) for weight, kernel in zip(weights, kernels, strict=True))
+    return total @ coefficients.T
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("preset", [rich_kernels, scaled_kernels])
+@pytest.mark.parametrize("container", [np.asarray, csr_array])
+def test_mixtures_equal_the_sum_of_all_kernels(preset, precision, container):
+    samples, support, coefficients = problem()
+    kernels = fit_kernels(preset(), support)
+    weights = np.random.default_rng(1).random(len(kernels))
+    weights[2] = 0.0
+    found = expand_mixture(
+        kernels, container(samples.astype(precision)), container(support.astype(precision)), weights, coefficients
+    )
+    expected = plain_mixture(kernels, samples, support, weights, coefficients)
+    assert found.dtype == precision
+    assert found.shape == (300, 4)
+    # The sum of 600 terms of size one.
+    assert np.abs(found - expected).max() < (2e-3 if precision == np.float32 else 1e-10)
+
+
+def test_mixtures_of_float32_rows_of_very_different_length_keep_their_digits():
+    samples, support, coefficients = problem()
+    samples[::2] *= 1000
+    kernels, weights = [ShiftedCosine(4), ShiftedCosine(16)], np.ones(2)
+    samples, support = samples.astype(np.float32), support.astype(np.float32)
+    found = expand_mixture(kernels, samples, support, weights, coefficients)
+    expected = plain_mixture(kernels, samples.astype(float), support.astype(float), weights, coefficients)
+    assert found.dtype == np.float32
+    assert np.abs(found - expected).max() < 1e-3
+
+
+def test_mixtures_equal_expansions_whose_bits_share_their_weights():
+    samples, support, coefficients = problem()
+    kernels = fit_kernels(rich_kernels(), support)
+    weights = np.random.default_rng(2).random(8)
+    each = expand_over_rows(kernels, samples, support, np.tile(weights, (4, 1)), coefficients)
+    assert expand_mixture(kernels, samples, support, weights, coefficients) == pytest.approx(each)
+
+
+def test_mixtures_have_the_same_bytes_for_any_number_of_threads():
+    samples, support, coefficients = problem(n_samples=700)
+    kernels = fit_kernels(rich_kernels(), support)
+    one, two = (expand_mixture(kernels, samples, support, np.ones(8), coefficients, n_jobs) for n_jobs in (1, 2))
+    assert one.tobytes() == two.tobytes()
+
+
+def test_mixtures_of_functions_and_strings_are_taken():
+    samples, support = ["abc", "abd"], ["ab", "bc", "xyz"]
+    kernels = [SpectrumKernel(2), CallableKernel(lambda a, b: float(a[0] == b[0])).fit(support)]
+    found = expand_mixture(kernels, np.array(samples, object), np.array(support, object), np.ones(2), np.eye(3))
+    expected = sum(kernel(samples, support) for kernel in kernels)
+    assert found == pytest.approx(expected)
+
+
+def test_a_mixture_of_nothing_is_zero():
+    samples, support, coefficients = problem()
+    assert not expand_mixture([Gaussian(1.0)], samples, support, np.zeros(1), coefficients).any()
+    assert not expand_mixture([Gaussian(1.0)], samples, support[:0], np.ones(1), coefficients[:, :0]).any()
+
+
+def uneven_rows(n_rows, n_features, precision, seed):
+    """Rows among which some are equal, some are zero and some are a thousand times nearer than others."""
+    rng = np.random.RandomState(seed)
+    rows = 1.0 + rng.rand(n_rows, n_features)
+    rows[: n_rows // 4] = 1.0 + 1e-3 * rows[: n_rows // 4]
+    rows[n_rows // 2 : n_rows // 2 + 3] = 0.0
+    rows[-5:] = rows[:5]
+    return rows.astype(precision)
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("n_samples", [255, 256, 300, 512])
+@pytest.mark.parametrize("n_features", [3, 50])
+def test_distances_that_were_kept_give_the_bytes_of_distances_computed_anew(precision, n_samples, n_features):
+    rows, rng = uneven_rows(1300, n_features, precision, 0), np.random.RandomState(1)
+    samples = np.concatenate([rows[:100], uneven_rows(n_samples - 100, n_features, precision, 2)])
+    kernels = fit_kernels(resolve_kernels("paper"), rows)
+    # Supports below, at and above a whole piece of 512 rows, known rows and new ones mixed.
+    supports = [np.sort(rng.choice(1300, n, replace=False)) for n in (600, 511, 512, 513, 1024, 1300)]
+    work = SharedWork(min_seconds=0.0)
+    for n_bits, support in zip((3, 17, 5, 16, 45, 1), supports, strict=True):
+        weights, coefficients = rng.rand(n_bits, len(kernels)), rng.randn(n_bits, len(support))
+        alone = expand_over_rows(kernels, samples, rows[support], weights, coefficients)
+        with sharing_work(work):
+            together = expand_over_rows(kernels, samples, rows[support], weights, coefficients)
+            kept = KeptDistances.shared_for(samples, rows, 256, 512)
+        assert together.tobytes() == alone.tobytes()
+        assert (kept is not None and len(kept.pieces) > 0) == (n_samples >= 256)
+
+
+def test_distances_without_room_are_computed_anew():
+    rows, rng = uneven_rows(1300, 8, np.float32, 0), np.random.RandomState(1)
+    kernels = fit_kernels(resolve_kernels("paper"), rows)
+    weights, coefficients = rng.rand(4, len(kernels)), rng.randn(4, len(rows))
+    alone = expand_over_rows(kernels, rows, rows, weights, coefficients)
+    # Room for one piece of two.
+    with sharing_work(SharedWork(max_bytes=2 * 1280 * 512 * 4, min_seconds=0.0)):
+        together = expand_over_rows(kernels, rows, rows, weights, coefficients)
+        kept = KeptDistances.shared_for(rows, rows, 256, 512)
+    assert len(kept.pieces) == 1
+    assert together.tobytes() == alone.tobytes()
+
+
+def test_distances_are_computed_once_for_the_rows_that_supports_have_in_common():
+    rows = uneven_rows(1300, 8, np.float32, 0)
+    with sharing_work(SharedWork()):
+        kept = KeptDistances.shared_for(rows, rows, 256, 512)
+        first = kept.find(rows[:1024])
+        assert len(kept.pieces) == 2
+        assert np.array_equal(kept.find(rows[200:800]), first[200:800])
+        assert len(kept.pieces) == 2
+
+
+def test_kernels_that_are_zero_on_a_block_are_left_out_of_its_sums_without_a_trace():
+    rng = np.random.RandomState(0)
+    near, far = rng.rand(600, 5).astype(np.float32), 100.0 + rng.rand(600, 5).astype(np.float32)
+    kernels = [Gaussian(sigma) for sigma in (0.01, 1.0, 500.0)]
+    weights, coefficients = rng.rand(2, 3), rng.randn(2, 600)
+    mix = KernelMix(kernels, np.float32)
+    blocks = [squared_distances(near, rows, (squared_norms(near), squared_norms(rows))) for rows in (near, far)]
+    assert [mix.n_negligible(block) for block in blocks] == [0, 2]
+    wide = expand_over_rows(kernels[2:], near, far, weights[:, 2:], coefficients)
+    assert expand_over_rows(kernels, near, far, weights, coefficients).tobytes() == wide.tobytes()

@@ -1,0 +1,22 @@
+"""What answers hold besides what the routes' tests look at."""
+
+from dataclasses import asdict
+
+import numpy as np
+
+from starshl import Collection, StarRidge
+from starshl.client import Explanation
+from starshl.service.http.schemas import explanation_answer
+
+
+def test_an_explanation_names_the_views_that_weigh_most(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 20)
+    X = rng.standard_normal((40, 4)) + 3 * y[:, None]
+    hasher = StarRidge(8, views={"left": [0, 1], "right": [2, 3]}, random_state=0).fit(X, y)
+    with Collection.create(tmp_path / "things", hasher) as things:
+        things.add(X, labels=y)
+        (why,) = things.explain(X[:1], [0])
+    assert {name for name, _ in why.views} == {"left", "right"}
+    answer = asdict(explanation_answer(why))
+    assert [tuple(pair) for pair in Explanation.of(answer).views] == why.views

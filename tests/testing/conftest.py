@@ -1,0 +1,1 @@
+from ..index.adapters.servers import milvus_file, postgres  # noqa: F401
