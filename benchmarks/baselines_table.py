@@ -23,8 +23,9 @@ import scipy
 import sklearn
 from sklearn.preprocessing import normalize
 
-from starshl.catalog import configurations
-from starshl.evaluation import labels_used, mean_average_precision, precision_at
+from starshl.evaluation import mean_average_precision, precision_at
+from starshl.hashers import configurations
+from starshl.reproduction.runner import labels_used
 
 # bits -> name -> (P@10, mAP)
 REFERENCE = {

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from starshl import StarRidge
-from starshl.baselines import ITQ
-from starshl.kernels import LandmarkMap
-from starshl.solvers import RidgeSums
+from starshl.hashers.baselines import ITQ
+from starshl.learning.kernels.landmarks import LandmarkMap
+from starshl.learning.solvers.ridge import RidgeSums
 
 N_FEATURES, N_BITS, N_CLASSES, N_LANDMARKS = 768, 64, 10, 3000
 WORK = (

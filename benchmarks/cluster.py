@@ -20,10 +20,10 @@ from pathlib import Path
 import numpy as np
 
 from starshl import StarRidge
-from starshl.baselines import ITQ
+from starshl.data.tables import ArrayRows, JoinedRows
 from starshl.distributed import encode, fit, local_cluster
-from starshl.distributed.blocks import encode_blocks
-from starshl.tables import ArrayRows, JoinedRows
+from starshl.hashers import encode_blocks
+from starshl.hashers.baselines import ITQ
 
 CHUNK_ROWS = 500_000
 
@@ -90,8 +90,7 @@ def on_workers(n_workers, work):
 
 
 def _warm_up():
-    import starshl.baselines
-    import starshl.models  # noqa: F401
+    pass
 
 
 def compare_encoding(rows, hasher, worker_counts, clusters_only):

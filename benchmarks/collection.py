@@ -18,16 +18,16 @@ from pathlib import Path
 
 import numpy as np
 
-from starshl.baselines import LSHash
-from starshl.collection import Collection
+from starshl import Collection
+from starshl.hashers.baselines import LSHash
 
 N_COLUMNS = 64
 TOPICS = ("world", "sports", "business", "science")
 OPEN = """
 import sys, time
-from starshl.collection import Collection
-from starshl.index import make_index
-from starshl.codes import BinaryCodes
+from starshl import Collection
+from starshl import make_index
+from starshl import BinaryCodes
 import numpy as np
 make_index(BinaryCodes(np.arange(64, dtype=np.uint8).reshape(8, 8), 64))
 clock = getattr(time, sys.argv[2])

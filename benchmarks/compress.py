@@ -18,7 +18,8 @@ import numpy as np
 from measuring import timed
 
 import starshl
-from starshl import StarSHL, datasets
+from starshl import StarSHL
+from starshl.data import datasets
 from starshl.evaluation import precision_at
 
 

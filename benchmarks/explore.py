@@ -17,10 +17,9 @@ import httpx
 import numpy as np
 
 from starshl import HybridHasher
-from starshl.collection.filling import appearing_collection
-from starshl.reports.png import encode_png
-from starshl.web import Service
-from starshl.web.http import BackgroundServer, create_app
+from starshl.collection.collection import appearing_collection
+from starshl.evaluation.reports.html import encode_png
+from starshl.service import BackgroundServer, Service, create_app
 
 _ROWS_AT_ONCE = 5000
 

@@ -18,9 +18,9 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from starshl import BinaryCodes, HybridHasher, make_index
-from starshl.baselines import ITQ, AnchorGraphHash
+from starshl.hashers.baselines import ITQ, AnchorGraphHash
 from starshl.index import FlatIndex, HybridIndex, Reconstruction, ResidualIndex, VectorQueries
-from starshl.linalg import nearest_rows, squared_distances
+from starshl.learning.linalg import nearest_rows, squared_distances
 
 
 def main() -> None:

@@ -13,11 +13,13 @@ from pathlib import Path
 import numpy as np
 from measuring import peak_gib, show, timed
 
-from starshl import StarRidge, datasets
+from starshl import StarRidge
+from starshl.data import datasets
 from starshl.evaluation import precision_at
-from starshl.kernels import LandmarkMap, expand_mixture
-from starshl.kernels.anchors import kmeans_centers
-from starshl.solvers import RidgeSums
+from starshl.learning.kernels.anchors import kmeans_centers
+from starshl.learning.kernels.expansion import expand_mixture
+from starshl.learning.kernels.landmarks import LandmarkMap
+from starshl.learning.solvers.ridge import RidgeSums
 
 BLOCK = 4096
 

@@ -15,11 +15,12 @@ from time import perf_counter
 
 import numpy as np
 
-from starshl import HybridHasher, StarRidge, datasets
-from starshl.catalog import configurations
+from starshl import HybridHasher, StarRidge
+from starshl.data import datasets
+from starshl.data.features import Scale
 from starshl.export import to_onnx
-from starshl.export.latency import open_session, single_row_latency
-from starshl.features import PreparedHasher, Scale, picture_hasher
+from starshl.export.onnx_model import open_session, single_row_latency
+from starshl.hashers import PreparedHasher, configurations, picture_hasher
 
 CHUNK = 2000  # rows at a time, so that kernels between them and support rows stay small
 # Settings without which a fit takes minutes.

@@ -14,8 +14,8 @@ import warnings
 import numpy as np
 
 from starshl import HybridHasher, make_index
-from starshl.features import NetworkFeatures, PictureFeatures, ReadPictures, Reduce
-from starshl.linalg import nearest_rows
+from starshl.data.features import NetworkFeatures, PictureFeatures, ReadPictures, Reduce
+from starshl.learning.linalg import nearest_rows
 
 
 def main() -> None:

@@ -12,9 +12,9 @@ import argparse
 import numpy as np
 from sklearn.preprocessing import normalize
 
-from starshl import datasets
-from starshl.baselines import RaBitQ
-from starshl.linalg import nearest_rows
+from starshl.data import datasets
+from starshl.hashers.baselines import RaBitQ
+from starshl.learning.linalg import nearest_rows
 
 N_NEIGHBORS = 10
 

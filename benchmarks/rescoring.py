@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 
-from starshl import HybridHasher
-from starshl.baselines import ITQ
-from starshl.collection import Collection
+from starshl import Collection, HybridHasher
+from starshl.hashers.baselines import ITQ
 
 K = 10
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from starshl.codes import BinaryCodes
+from starshl import BinaryCodes
 from starshl.index import BucketIndex, FlatIndex, MultiIndex, load_index
 
 N_BITS = 64

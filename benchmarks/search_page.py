@@ -19,10 +19,12 @@ from time import perf_counter
 
 import numpy as np
 
-from starshl import Collection, HybridHasher, StarRidge, datasets
-from starshl.baselines import ITQ
+from starshl import Collection, HybridHasher, StarRidge
+from starshl.data import datasets
+from starshl.data.features import preview_of
 from starshl.export import write_search_page
-from starshl.features import picture_hasher, preview_of
+from starshl.hashers import picture_hasher
+from starshl.hashers.baselines import ITQ
 
 BATCH = 10_000
 HASHERS = {

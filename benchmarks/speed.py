@@ -14,11 +14,14 @@ import numpy as np
 from measuring import peak_gib, show, timed
 from plain_star_shl import PlainStarSHL, paper_grams
 
-from starshl import StarSHL, datasets
-from starshl.codebooks import random_codewords
+from starshl import StarSHL
+from starshl.codes import random_codewords
+from starshl.data import datasets
 from starshl.evaluation import precision_at
-from starshl.kernels import VectorBank, fit_kernels, rich_kernels
-from starshl.solvers import RidgeFactor
+from starshl.learning.kernels import rich_kernels
+from starshl.learning.kernels.choice import fit_kernels
+from starshl.learning.kernels.vector_bank import VectorBank
+from starshl.learning.solvers.ridge import RidgeFactor
 
 
 def best_of(n_times, action):

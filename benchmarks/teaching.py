@@ -20,11 +20,12 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.semi_supervised import LabelSpreading
 
-from starshl.baselines import LSHash
-from starshl.collection import Collection
-from starshl.datasets import get
-from starshl.features import PictureFeatures, PreparedHasher
-from starshl.teaching import Lesson
+from starshl import Collection
+from starshl.data.datasets import get
+from starshl.data.features import PictureFeatures
+from starshl.hashers import PreparedHasher
+from starshl.hashers.baselines import LSHash
+from starshl.labeling import Lesson
 
 RESULTS = Path(__file__).parent.parent / "results" / "teaching" / "accuracy.jsonl"
 CLICKS, BATCH = 50, 5

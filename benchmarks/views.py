@@ -19,10 +19,11 @@ from data import MAIN, Task, draw
 from measures import accuracy, precision, precision_by_scores
 from store import Store
 
-from starshl import BinaryCodes, StarRidge, StarSHL, datasets
-from starshl.baselines import ITQ, KSH, SDH, CodewordSVM
+from starshl import BinaryCodes, StarRidge, StarSHL
+from starshl.data import datasets
+from starshl.data.features import PictureFeatures
 from starshl.evaluation import precision_at
-from starshl.features import PictureFeatures
+from starshl.hashers.baselines import ITQ, KSH, SDH, CodewordSVM
 
 N_BITS, SEED = 32, 0
 SIDES = {"mnist": 28, "cifar": 32, "usps": 16}

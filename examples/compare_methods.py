@@ -5,8 +5,8 @@ from time import process_time
 from sklearn.datasets import load_digits
 
 from starshl import StarRidge, StarSHL
-from starshl.baselines import ITQ, KSH, SDH, LSHash
 from starshl.evaluation import precision_at
+from starshl.hashers.baselines import ITQ, KSH, SDH, LSHash
 
 X, y = load_digits(return_X_y=True)
 items, queries = slice(0, 1000), slice(1000, None)

@@ -9,7 +9,7 @@ from gallery_pictures import GRAY, Symbols, draw_svg, draw_text, result_row
 from sklearn.datasets import load_digits
 
 from starshl import HybridHasher, make_index
-from starshl.baselines import ITQ
+from starshl.hashers.baselines import ITQ
 
 N_TRAIN, N_LABELED, N_BITS = 1200, 50, 32
 # Narrow, so that it can be read on a phone, too.

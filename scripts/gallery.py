@@ -23,13 +23,12 @@ import numpy as np
 from gallery_page import page
 from gallery_pictures import draw_map, draw_retrieved
 
-from starshl import datasets
-from starshl.base import BaseHasher
-from starshl.catalog import Configuration, configurations
-from starshl.evaluation import Rows, SplitData, labels_used, mean_average_precision, precision_at, split_data
-from starshl.evaluation.items import codes_of_training_rows
-from starshl.evaluation.resources import machine, versions
-from starshl.evaluation.splits import draw_rows
+from starshl._common.platform import machine
+from starshl.data import datasets
+from starshl.evaluation import mean_average_precision, precision_at
+from starshl.hashers import BaseHasher, Configuration, codes_of_training_rows, configurations
+from starshl.reproduction import Rows, SplitData, draw_rows, split_data
+from starshl.reproduction.runner import labels_used, versions
 
 DOCS = Path(__file__).parents[1] / "docs"
 SIZES = {"digits": Rows(n_train=1000, n_query=797), "mnist": Rows(n_train=3000, n_query=1000)}

@@ -28,13 +28,13 @@ from network import features_of_all, read_pictures
 from store import Store
 from table import gaps, glance, table
 
-from starshl import StarRidge, StarSHL, datasets
-from starshl._shared_work import SharedWork, sharing_work
-from starshl.base import BaseHasher
-from starshl.baselines import COSDISH, ITQ, KSH, SDH, CodewordSVM, LSHash
-from starshl.codes import BinaryCodes
-from starshl.evaluation import SplitData, mean_average_precision, protocol, split_data
-from starshl.lengths import fit_lengths
+from starshl import BinaryCodes, StarRidge, StarSHL
+from starshl._common.shared_work import SharedWork, sharing_work
+from starshl.data import datasets
+from starshl.evaluation import mean_average_precision
+from starshl.hashers import BaseHasher, fit_lengths
+from starshl.hashers.baselines import COSDISH, ITQ, KSH, SDH, CodewordSVM, LSHash
+from starshl.reproduction import SplitData, protocol, split_data
 
 PROTOCOLS = ("cifar10-1000q-5000t", "cifar10-1000q-59000t")
 LENGTHS = (12, 24, 32, 48)

@@ -12,7 +12,8 @@ __all__ = ["gist"]
 SCALES, ORIENTATIONS, BLOCKS = 4, 8, 4
 _BORDER = 8  # pixels by which a picture is extended, mirrored
 _CUTOFF = 4.0  # cycles per picture below which brightness is flattened
-_AT_ONCE = 250
+# Tests replace it, so that a few pictures take several rounds.
+AT_ONCE = 250
 
 
 def gist(pictures: np.ndarray, report: Callable[[int], None] = lambda n_done: None) -> np.ndarray:
@@ -22,14 +23,14 @@ def gist(pictures: np.ndarray, report: Callable[[int], None] = lambda n_done: No
     filters = _gabor_filters(size)
     smooth = _low_pass(size)
     descriptors = np.empty((len(pictures), SCALES * ORIENTATIONS * BLOCKS**2), dtype=np.float32)
-    for start in range(0, len(pictures), _AT_ONCE):
-        piece = slice(start, start + _AT_ONCE)
+    for start in range(0, len(pictures), AT_ONCE):
+        piece = slice(start, start + AT_ONCE)
         spectra = fft2(_flatten(_extended(pictures[piece]), smooth))
         responses = [
             _block_means(np.abs(ifft2(spectra * own))[:, _BORDER:-_BORDER, _BORDER:-_BORDER]) for own in filters
         ]
         descriptors[piece] = np.concatenate(responses, axis=1)
-        report(min(start + _AT_ONCE, len(pictures)))
+        report(min(start + AT_ONCE, len(pictures)))
     return descriptors
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from starshl.datasets.convert import luma
-from starshl.features import NetworkFeatures, ReadPictures
+from starshl.data.datasets.convert import luma
+from starshl.data.features import NetworkFeatures, ReadPictures
 
 __all__ = ["features_of_all", "read_pictures"]
 

@@ -8,9 +8,9 @@ from statistics import mean, stdev
 
 from published import PUBLISHED
 
-from starshl.paper.lineup import title_of
-from starshl.reports.document import difference, interval
-from starshl.reports.statistics import paired
+from starshl.evaluation.reports.document import difference, interval
+from starshl.evaluation.reports.statistics import paired
+from starshl.reproduction.lineup import title_of
 
 __all__ = ["gaps", "glance", "table"]
 

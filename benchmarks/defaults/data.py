@@ -5,10 +5,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from starshl import datasets
-from starshl.datasets import Dataset
-from starshl.evaluation import Rows, SplitData, split_data
-from starshl.evaluation.splits import draw_rows
+from starshl.data import datasets
+from starshl.data.datasets import Dataset
+from starshl.reproduction import Rows, SplitData, draw_rows, split_data
 
 
 @dataclass(frozen=True)

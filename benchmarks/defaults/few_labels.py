@@ -7,8 +7,8 @@ from measures import accuracy, precision, precision_of_classes
 from store import Store
 
 from starshl import BinaryCodes, StarRidge, StarSHL
-from starshl.codebooks import separated_codewords
-from starshl.evaluation.items import codes_of_training_rows
+from starshl.codes import separated_codewords
+from starshl.hashers import codes_of_training_rows
 
 LABELS_PER_CLASS = (1, 5, 20, 100)
 SEED = 0

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 from store import FOLDER, read_lines
 
-from starshl.reports.statistics import Paired, paired, summarize
+from starshl.evaluation.reports.statistics import Paired, paired, summarize
 
 
 def supervised(name: str, n_bits: int, metric: str = "p10") -> dict[str, dict[int, float]]:

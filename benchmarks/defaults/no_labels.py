@@ -7,7 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 from store import Store
 
 from starshl import StarRidge, StarSHL
-from starshl.baselines import AnchorGraphHash
+from starshl.hashers.baselines import AnchorGraphHash
 
 
 def run(options) -> None:

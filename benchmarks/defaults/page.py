@@ -8,16 +8,16 @@ from data import FEW_LABELS
 from few_labels import LABELS_PER_CLASS
 from tables import TABLES
 
-from starshl.evaluation.label_efficiency import LabelEfficiency, write_curves
-from starshl.reports.document import counted
-from starshl.reports.label_efficiency import label_efficiency_chart
-from starshl.reports.standalone import render_standalone
-from starshl.reports.statistics import shared_runs
+from starshl._common.words import counted
+from starshl.evaluation.reports.statistics import shared_runs
+from starshl.evaluation.reports.svg import render_standalone
+from starshl.reproduction import LabelEfficiency
+from starshl.reproduction.label_efficiency import label_efficiency_chart, write_curves
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "defaults.md"
 CHART = ROOT / "docs" / "label_efficiency.svg"
-SHIPPED_CURVES = ROOT / "src" / "starshl" / "paper" / "label_efficiency.json"
+SHIPPED_CURVES = ROOT / "src" / "starshl" / "reproduction" / "label_efficiency.json"
 
 # Lines of the chart, with the numbers of their looks.
 DRAWN = {

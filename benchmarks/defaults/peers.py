@@ -7,12 +7,11 @@ every training row and of every unseen row.
 import warnings
 
 import numpy as np
+from neighbor_learners import PoissonLearning, spreading_on_neighbors
 from scipy.spatial.distance import pdist
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.svm import SVC
-
-from starshl.paper.neighbor_learners import PoissonLearning, spreading_on_neighbors
 
 # Neighbors and alpha.
 SPREADING_SETTINGS = ((10, 0.99), (10, 0.9), (10, 0.999), (6, 0.99), (20, 0.99))

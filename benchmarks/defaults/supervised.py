@@ -20,9 +20,9 @@ from measures import (
 from store import Store
 
 from starshl import BinaryCodes, StarRidge, StarSHL
-from starshl.baselines import SDH, CodewordSVM
-from starshl.catalog import configurations
-from starshl.codebooks import separated_codewords
+from starshl.codes import separated_codewords
+from starshl.hashers import configurations
+from starshl.hashers.baselines import SDH, CodewordSVM
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from plain_star_ridge import PlainStarRidge

@@ -11,7 +11,7 @@ import numpy as np
 from data import FEW_LABELS, FURTHER, MAIN, NO_LABELS, SUPERVISED, TRANSDUCTIVE, UNEQUAL
 from few_labels import LABELS_PER_CLASS
 
-from starshl.reports.statistics import shared_runs
+from starshl.evaluation.reports.statistics import shared_runs
 
 RIDGE = "StarRidge, labels, hamming"
 PEERS = {

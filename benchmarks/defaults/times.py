@@ -6,7 +6,7 @@ from data import MAIN, draw
 from store import Store
 
 from starshl import StarRidge, StarSHL
-from starshl.baselines import SDH
+from starshl.hashers.baselines import SDH
 
 ALL_LENGTHS = (8, 16, 32, 64)
 
