@@ -1,8 +1,11 @@
 """Clients get typed answers, and a write that is sent again is stored once."""
 
 import asyncio
-import inspect
 import json
+import subprocess
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -11,9 +14,7 @@ import pytest
 from starshl import Collection
 from starshl.client import (
     AsyncClient,
-    AsyncCollection,
     Client,
-    RemoteCollection,
     Retries,
     ServiceProblem,
     ServiceUnreachable,
@@ -22,6 +23,7 @@ from starshl.hashers.baselines import LSHash
 from starshl.service import Service, create_app
 from starshl.service.settings import READ, Settings, Token, Tokens
 
+ROOT = Path(__file__).parents[2]
 QUICK = Retries(attempts=4, first_wait=0.001)
 
 
@@ -254,13 +256,30 @@ def test_the_asynchronous_client_sends_the_same(app, rows):
     asyncio.run(use())
 
 
-def test_both_clients_have_the_same_methods():
-    for one, other in ((Client, AsyncClient), (RemoteCollection, AsyncCollection)):
-        names = {name for name in vars(one) if not name.startswith("_")} - {"close"}
-        assert names == {name for name in vars(other) if not name.startswith("_")} - {"aclose"}
-        for name in names - {"collection"}:
-            ours, theirs = (list(inspect.signature(getattr(kind, name)).parameters) for kind in (one, other))
-            assert ours == theirs
+def test_the_synchronous_client_is_what_the_script_writes():
+    spec = spec_from_file_location("write_sync_client", ROOT / "scripts" / "write_sync_client.py")
+    script = module_from_spec(spec)
+    spec.loader.exec_module(script)
+    written = script.synchronous(script.SOURCE.read_text(encoding="utf-8"))
+    assert script.TARGET.read_text(encoding="utf-8") == written, "run: python scripts/write_sync_client.py"
+
+
+def test_a_sent_file_says_how_long_it_is(tmp_path):
+    (tmp_path / "model").write_bytes(b"no model")
+    lengths = []
+
+    def answer(request):
+        lengths.append((request.headers.get("content-length"), request.headers.get("transfer-encoding")))
+        return httpx.Response(500, json={"detail": "enough"})
+
+    with Client("http://localhost", transport=httpx.MockTransport(answer)) as client, pytest.raises(ServiceProblem):
+        client.collection("things").replace_model(tmp_path / "model")
+    assert lengths == [("8", None)]
+
+
+def test_what_clients_and_service_share_needs_no_httpx():
+    blocked = "import sys; sys.modules['httpx'] = None; import starshl.client.answers, starshl.service"
+    subprocess.run([sys.executable, "-c", blocked], check=True)
 
 
 def test_a_token_is_sent(tmp_path, app):

@@ -5,7 +5,7 @@ Neither side needs the other. A client ignores fields that only a newer service 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Self
 
@@ -20,6 +20,11 @@ class _Answer:
         """Return the answer in a JSON object."""
         names = [each.name for each in fields(cls)]  # type: ignore[arg-type]  # every subclass is a dataclass
         return cls(**{name: answer[name] for name in names if name in answer})
+
+    @classmethod
+    def all_in(cls, name: str) -> Callable[[Mapping[str, Any]], list[Self]]:
+        """Return a function that reads the answers in the list of this name in a JSON object."""
+        return lambda answer: [cls.of(each) for each in answer[name]]
 
 
 @dataclass(frozen=True, slots=True)

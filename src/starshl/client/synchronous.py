@@ -1,23 +1,27 @@
+# Written by scripts/write_sync_client.py from asynchronous.py: change that file, and run the script.
 """Client: asks a service and waits for the answer."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
+from urllib.parse import quote
 
 import httpx
 from numpy.typing import ArrayLike
 
+from .._common.files import replacing_file
 from .._common.validation import Label
 from .answers import CollectionInfo, Found, Hit, Item, ItemPage, Job, Prediction, Snapshot, Written
-from .calls import Call, CollectionCalls, PathLike, list_collections
-from .transport import Retries, checked_address, read_answer, save_answer, unreachable
+from .calls import Call, PathLike, given, items_body, new_items, new_key, plain_ids, plain_labels, queries, search_body
+from .transport import Retries, checked_address, read_answer, unreachable
 
 Result = TypeVar("Result")
+_ROOT = "/api/v1/collections"
+_PIECE = 1 << 20  # bytes of a file in memory at a time
 
 
 class Client:
@@ -60,7 +64,7 @@ class Client:
 
     def collections(self) -> list[CollectionInfo]:
         """Return what the service holds."""
-        return self.send(list_collections())
+        return self.send(Call("GET", _ROOT, CollectionInfo.all_in("collections")))
 
     def collection(self, name: str) -> RemoteCollection:
         """Return a collection to use; the first request shows whether it exists."""
@@ -81,10 +85,15 @@ class Client:
         return call.read(read_answer(outcome, as_json=call.as_json))
 
     def save(self, address: str, path: PathLike) -> None:
-        """Write what is at an address to a file, piece by piece."""
+        """Write what is at an address to a file, which appears when it is complete."""
         try:
             with self.http.stream("GET", address) as response:
-                save_answer(response, Path(path))
+                if not response.is_success:
+                    response.read()
+                    read_answer(response)
+                with replacing_file(Path(path)) as file:
+                    for piece in response.iter_bytes(_PIECE):
+                        file.write(piece)
         except httpx.TransportError as error:
             raise unreachable(self.http.base_url, error) from error
 
@@ -101,11 +110,18 @@ class Client:
         self.close()
 
     def _try(self, call: Call[Any]) -> httpx.Response | httpx.TransportError:
-        with nullcontext() if call.file is None else call.file.open("rb") as file:
-            try:
-                return self.http.request(call.method, call.path, **call.sent(file))
-            except httpx.TransportError as error:
-                return error
+        file = None if call.file is None else _pieces(call.file)
+        try:
+            return self.http.request(call.method, call.path, **call.sent(file))
+        except httpx.TransportError as error:
+            return error
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    """Yield the content of a file."""
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece
 
 
 class RemoteCollection:
@@ -114,11 +130,10 @@ class RemoteCollection:
     def __init__(self, client: Client, name: str) -> None:
         self.name = name
         self._client = client
-        self._calls = CollectionCalls(name)
 
     def info(self) -> CollectionInfo:
         """Return what the collection is and can do."""
-        return self._client.send(self._calls.info())
+        return self._client.send(Call("GET", self._path(), CollectionInfo.of))
 
     def search(
         self,
@@ -139,7 +154,9 @@ class RemoteCollection:
         ``oversample``, ``metric``, ``class_first``, ``reject``, ``by_scores`` and ``explain``.
         """
         filters = {"k": k, "radius": radius, "where": where, "labels": labels, "among": among}
-        return self._client.send(self._calls.search(vectors, items, texts, filters | options))
+        body = search_body(vectors, items, filters | options)
+        body |= {} if texts is None else {"texts": list(texts)}
+        return self._client.send(Call("POST", self._path("search"), Found.all_in("results"), body))
 
     def search_picture(
         self,
@@ -153,15 +170,20 @@ class RemoteCollection:
 
         Further options are ``where``, ``radius``, ``rescore`` and ``explain``.
         """
-        return self._client.send(self._calls.search_picture(picture, {"k": k, "labels": labels} | options))
+        given_options = {"k": k, "labels": labels} | options
+        call = Call.of_picture(self._path("search/picture"), Found.all_in("results"), picture, given_options)
+        (found,) = self._client.send(call)
+        return found.hits
 
     def encode_picture(self, picture: bytes | PathLike) -> str:
         """Return the code of a picture in hexadecimal."""
-        return self._client.send(self._calls.encode_picture(picture))
+        call = Call.of_picture(self._path("encode/picture"), lambda answer: str(answer["codes"][0]), picture, {})
+        return self._client.send(call)
 
     def predict_picture(self, picture: bytes | PathLike, *, probabilities: bool = False) -> Prediction:
         """Predict the label of a picture."""
-        return self._client.send(self._calls.predict_picture(picture, probabilities))
+        options = {"probabilities": probabilities}
+        return self._client.send(Call.of_picture(self._path("predict/picture"), Prediction.of, picture, options))
 
     def add_picture(
         self,
@@ -174,18 +196,23 @@ class RemoteCollection:
     ) -> Written:
         """Store a picture as a new item, together with its preview."""
         options = {"id": id, "label": label, "metadata": metadata, "reference": reference}
-        return self._client.send(self._calls.add_picture(picture, options))
+        call = Call.of_picture(self._path("items/picture"), Written.of, picture, options, new_key())
+        return self._client.send(call)
 
     def preview(self, item: int) -> bytes:
         """Return the small picture of an item, as the bytes of a file."""
-        return self._client.send(self._calls.preview(item))
+        path = self._path(f"items/{int(item)}/preview")
+        return self._client.send(Call("GET", path, lambda answer: bytes(answer.content), as_json=False))
 
     def search_together(self, searches: Sequence[Mapping[str, Any]]) -> list[list[Found]]:
         """Do several searches, each with its own options, in one request.
 
         Each is a dictionary with the arguments of :meth:`search`, such as ``{"items": [3], "k": 5}``.
         """
-        return self._client.send(self._calls.search_together(searches))
+        bodies = [search_body(each.get("vectors"), each.get("items"), each) for each in searches]
+        read = Found.all_in("results")
+        path, body = self._path("search/batch"), {"searches": bodies}
+        return self._client.send(Call("POST", path, lambda answer: [*map(read, answer["answers"])], body))
 
     def recommend(
         self,
@@ -203,7 +230,9 @@ class RemoteCollection:
         Further options are those of :meth:`search`.
         """
         filters = {"k": k, "where": where, "labels": labels, "among": among}
-        return self._client.send(self._calls.recommend(like, unlike, filters | options))
+        body = given(filters | options) | {"like": plain_ids(like), "unlike": plain_ids(unlike)}
+        (found,) = self._client.send(Call("POST", self._path("recommend"), Found.all_in("results"), body))
+        return found.hits
 
     def encode(
         self,
@@ -213,7 +242,8 @@ class RemoteCollection:
         rows: Sequence[Any] | None = None,
     ) -> list[str]:
         """Return the codes of vectors, texts or rows of a table in hexadecimal."""
-        return self._client.send(self._calls.encode(vectors, texts, rows))
+        body = queries(vectors, texts, rows)
+        return self._client.send(Call("POST", self._path("encode"), lambda answer: list(answer["codes"]), body))
 
     def predict(
         self,
@@ -224,7 +254,8 @@ class RemoteCollection:
         probabilities: bool = False,
     ) -> Prediction:
         """Predict the labels of vectors, texts or rows of a table."""
-        return self._client.send(self._calls.predict(vectors, texts, rows, probabilities))
+        body = queries(vectors, texts, rows) | {"probabilities": probabilities}
+        return self._client.send(Call("POST", self._path("predict"), Prediction.of, body))
 
     def add(
         self,
@@ -238,8 +269,8 @@ class RemoteCollection:
         references: Sequence[str | None] | None = None,
     ) -> Written:
         """Store new items, given as vectors, texts or rows of a table, all of them or none."""
-        call = self._calls.add(vectors, texts, rows, ids, labels, metadata, references, replace=False)
-        return self._client.send(call)
+        items = new_items(vectors, texts, rows, ids, labels, metadata, references)
+        return self._write("POST", "items", items)
 
     def upsert(
         self,
@@ -253,30 +284,33 @@ class RemoteCollection:
         references: Sequence[str | None] | None = None,
     ) -> Written:
         """Store items, given as vectors, texts or rows of a table, under given ids, replacing those that exist."""
-        call = self._calls.add(vectors, texts, rows, ids, labels, metadata, references, replace=True)
-        return self._client.send(call)
+        items = new_items(vectors, texts, rows, ids, labels, metadata, references)
+        return self._write("PUT", "items", items)
 
     def update(self, ids: Sequence[int], metadata: Sequence[Mapping[str, Any]]) -> Written:
         """Replace the metadata of items."""
-        return self._client.send(self._calls.update(ids, metadata))
+        columns: dict[str, list[Any]] = {"id": plain_ids(ids), "metadata": [dict(entry) for entry in metadata]}
+        return self._write("PATCH", "items", items_body(columns))
 
     def set_labels(self, ids: Sequence[int], labels: Sequence[Label | None]) -> Written:
         """Set the labels of items; None removes a label."""
-        return self._client.send(self._calls.set_labels(ids, labels))
+        columns = {"id": plain_ids(ids), "label": plain_labels(labels)}
+        return self._write("PUT", "labels", items_body(columns))
 
     def remove(self, ids: Sequence[int]) -> Written:
         """Remove items, all of them or none."""
-        return self._client.send(self._calls.remove(ids))
+        return self._write("POST", "items/remove", {"ids": plain_ids(ids)})
 
     def remove_matching(
         self, *, where: Mapping[str, Any] | None = None, labels: Sequence[Label] | None = None
     ) -> Written:
         """Remove all items that pass a filter; a filter is required."""
-        return self._client.send(self._calls.remove_matching({"where": where, "labels": labels}))
+        return self._write("POST", "items/remove", given({"where": where, "labels": labels}))
 
     def get(self, ids: Sequence[int], *, vectors: bool = False) -> list[Item]:
         """Return items by id, with their kept vectors if asked for."""
-        return self._client.send(self._calls.get(ids, vectors))
+        path, body = self._path("items/get"), {"ids": plain_ids(ids)}
+        return self._client.send(Call("POST", path, Item.all_in("items"), body, params={"vectors": vectors}))
 
     def list_items(
         self,
@@ -288,8 +322,8 @@ class RemoteCollection:
         among: Sequence[int] | None = None,
     ) -> ItemPage:
         """Return the first items that pass filters, of those whose ids are larger than ``after``."""
-        filters = {"where": where, "labels": labels, "among": among}
-        return self._client.send(self._calls.list_items(after, limit, filters))
+        body = given({"where": where, "labels": labels, "among": among, "after": after, "limit": limit})
+        return self._client.send(Call("POST", self._path("items/list"), ItemPage.of, body))
 
     def count(
         self,
@@ -299,17 +333,20 @@ class RemoteCollection:
         among: Sequence[int] | None = None,
     ) -> int:
         """Return how many items pass filters."""
-        return self._client.send(self._calls.count({"where": where, "labels": labels, "among": among}))
+        body = given({"where": where, "labels": labels, "among": among})
+        call = Call("POST", self._path("items/count"), lambda answer: int(answer["count"]), body)
+        return self._client.send(call)
 
     def declare_fields(self, fields: Mapping[str, str]) -> CollectionInfo:
         """Declare metadata fields as "int", "float", "str" or "bool", so that filters on them are fast."""
-        return self._client.send(self._calls.declare_fields(fields))
+        return self._client.send(Call("PUT", self._path("fields"), CollectionInfo.of, {"fields": dict(fields)}))
 
     def fit(
         self, method: str = "StarRidge", n_bits: int = 32, *, seed: int = 0, settings: Mapping[str, Any] | None = None
     ) -> Job:
         """Begin to fit a hasher on the kept vectors and labels, and to encode all items with it."""
-        return self._client.send(self._calls.fit(method, n_bits, seed, settings or {}))
+        body = {"method": method, "n_bits": n_bits, "seed": seed, "settings": dict(settings or {})}
+        return self._client.send(Call("POST", self._path("fit"), Job.of, body, harmless=False))
 
     def import_file(self, path: PathLike, *, key: str | None = None) -> Job:
         """Begin to add items from a file of JSON lines, each an object with a vector.
@@ -317,27 +354,28 @@ class RemoteCollection:
         It may have id, label, metadata and reference, too. If the import is cut short, import the same file with the
         same key, and it goes on where it stopped; ``key`` of a job is the key that was chosen here.
         """
-        return self._client.send(self._calls.import_file(path, key))
+        headers = new_key() if key is None else {"Idempotency-Key": key}
+        return self._client.send(Call("POST", self._path("import"), Job.of, file=Path(path), headers=headers))
 
     def replace_model(self, path: PathLike) -> Job:
         """Begin to encode all items with the hasher in a model file; it needs kept vectors."""
-        return self._client.send(self._calls.replace_model(path))
+        return self._client.send(Call("PUT", self._path("model"), Job.of, file=Path(path), harmless=False))
 
     def save_model(self, path: PathLike) -> None:
         """Write the hasher of the collection to a model file."""
-        self._client.save(self._calls.model_path(), path)
+        self._client.save(self._path("model"), path)
 
     def jobs(self) -> list[Job]:
         """Return the jobs of this collection, the newest last."""
-        return self._client.send(self._calls.jobs())
+        return self._client.send(Call("GET", self._path("jobs"), Job.all_in("jobs")))
 
     def job(self, job: str) -> Job:
         """Say how far along a job is."""
-        return self._client.send(self._calls.job(job))
+        return self._client.send(Call("GET", self._path("jobs", job), Job.of))
 
     def cancel(self, job: str) -> Job:
         """Ask a job to stop."""
-        return self._client.send(self._calls.cancel(job))
+        return self._client.send(Call("POST", self._path("jobs", job, "cancel"), Job.of, harmless=False))
 
     def wait(self, job: str, *, seconds: float = float("inf")) -> Job:
         """Return a job once it is over, or as it is after this many seconds."""
@@ -349,24 +387,36 @@ class RemoteCollection:
 
     def snapshots(self) -> list[Snapshot]:
         """Return the snapshots of this collection, the newest last."""
-        return self._client.send(self._calls.list_snapshots())
+        return self._client.send(Call("GET", self._path("snapshots"), Snapshot.all_in("snapshots")))
 
     def make_snapshot(self, name: str | None = None) -> Snapshot:
         """Write a snapshot of the current state."""
-        return self._client.send(self._calls.make_snapshot(name))
+        call = Call("POST", self._path("snapshots"), Snapshot.of, {"name": name}, harmless=False)
+        return self._client.send(call)
 
     def save_snapshot(self, snapshot: str, path: PathLike) -> None:
         """Write a snapshot to a file here."""
-        self._client.save(self._calls.snapshot_path(snapshot), path)
+        self._client.save(self._path("snapshots", snapshot), path)
 
     def upload_snapshot(self, path: PathLike, name: str | None = None) -> Snapshot:
         """Send a snapshot from a file, under the name of the file by default."""
-        return self._client.send(self._calls.upload_snapshot(path, name))
+        address = self._path("snapshots", Path(path).stem if name is None else name)
+        return self._client.send(Call("PUT", address, Snapshot.of, file=Path(path), harmless=False))
 
     def restore(self, snapshot: str) -> int:
         """Replace the collection by a snapshot; return the number of its items."""
-        return self._client.send(self._calls.restore(snapshot))
+        path = self._path("snapshots", snapshot, "restore")
+        return self._client.send(Call("POST", path, lambda answer: int(answer["n_items"]), harmless=False))
 
     def delete_snapshot(self, snapshot: str) -> None:
         """Delete a snapshot."""
-        self._client.send(self._calls.delete_snapshot(snapshot))
+        path = self._path("snapshots", snapshot)
+        self._client.send(Call("DELETE", path, lambda answer: None, harmless=False))
+
+    def _write(self, method: str, what: str, body: Mapping[str, Any]) -> Written:
+        return self._client.send(Call(method, self._path(what), Written.of, body, headers=new_key()))
+
+    def _path(self, what: str = "", *names: str) -> str:
+        """Return the address of something of the collection, such as ("snapshots", name)."""
+        parts = [_ROOT, quote(self.name, safe=""), what, *(quote(name, safe="") for name in names)]
+        return "/".join(part for part in parts if part)
