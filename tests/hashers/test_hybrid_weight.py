@@ -44,7 +44,7 @@ def test_first_items_are_those_of_a_sort(rule_type, class_first):
     found = searches(0)
     for weight in WEIGHTS:
         rule = rule_type(1, weight, class_first)
-        ours = found.first(rule, found.ends(class_first), 12)
+        ours = found.first(rule, found.thresholds(class_first), 12)
         assert [sorted(row) for row in ours.tolist()] == [sorted(row) for row in first_by_hand(found, rule, 12)]
 
 
@@ -79,5 +79,5 @@ def test_no_labels_are_needed():
 
 def test_query_alone_in_its_class_finds_others():
     alone = TuningSearches(np.array([[np.inf, 3.0, 1.0]]), np.array([[False, True, True]]), np.array([[1, 2]]), None)
-    assert alone.ends(10).tolist() == [[-1.0]]
-    assert sorted(alone.first(HammingRule(1, 2, 10), alone.ends(10), 2)[0].tolist()) == [1, 2]
+    assert alone.thresholds(10).tolist() == [[-1.0]]
+    assert sorted(alone.first(HammingRule(1, 2, 10), alone.thresholds(10), 2)[0].tolist()) == [1, 2]

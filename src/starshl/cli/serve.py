@@ -156,9 +156,8 @@ def run_service(
     log_level: str = "INFO",
 ) -> None:
     """Serve collections until a signal; ``make`` runs once the port is taken, ``at_start`` gets its number."""
-    from ..service.app import create_app
+    from ..service import Service, create_app  # names the extra to install, so it comes before what needs it
     from ..service.http.server import bound_socket, log_as_json, run
-    from ..service.service import Service
 
     # Before anything else: a port in use or missing tokens are found at once, not after loading a large collection.
     with bound_socket(settings) as listener:
