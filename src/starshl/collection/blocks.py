@@ -24,8 +24,6 @@ from .database import SUM_MODULUS, Connection
 from .fields import Fields, Value, values_of
 from .items import Row
 
-# A column of a block: one value per item as a typed array, which a filter compares at once.
-
 #: The comparisons of filters.
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
@@ -39,6 +37,15 @@ _INTEGERS = ("<i1", "<i2", "<i4", "<i8")
 _TYPES = {*_INTEGERS, "<f8"}
 # Whole numbers below it are exact as floats, and all other floats are whole.
 _EXACT = 2**53
+#: The column of the labels, as JSON texts.
+LABELS = "labels"
+# A change of one item writes a whole block: 50 kB at 128 bits.
+# Tests replace it, so that a few items take several blocks.
+ITEMS_PER_BLOCK = 2048
+_LOWEST = -(2**63)
+_CODES = "codes"
+_PLACE = struct.Struct("<qq")
+_ID_BYTES = 8
 
 
 class Column(NamedTuple):
@@ -124,6 +131,10 @@ class Column(NamedTuple):
         return passing if self.present is None else passing & self.present
 
 
+#: Decoded blocks of columns by name and first id, with the change that wrote each and its checksum.
+ColumnCache = dict[str, dict[int, tuple[int, int, Column]]]
+
+
 def _compared(compare: Callable[[Any, Any], Any], values: np.ndarray, value: int | float) -> np.ndarray:
     """Compare as exact numbers do, whatever type holds them."""
     if value != value:
@@ -142,19 +153,6 @@ def _narrowest(numbers: np.ndarray) -> np.dtype[Any]:
     low, high = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
     kinds = (np.dtype(kind) for kind in _INTEGERS)
     return next(kind for kind in kinds if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max)
-
-
-#: The column of the labels, as JSON texts.
-LABELS = "labels"
-#: Decoded blocks of columns by name and first id, with the change that wrote each and its checksum.
-ColumnCache = dict[str, dict[int, tuple[int, int, Column]]]
-# A change of one item writes a whole block: 50 kB at 128 bits.
-# Tests replace it, so that a few items take several blocks.
-ITEMS_PER_BLOCK = 2048
-_LOWEST = -(2**63)
-_CODES = "codes"
-_PLACE = struct.Struct("<qq")
-_ID_BYTES = 8
 
 
 def field_column(name: str) -> str:

@@ -39,8 +39,6 @@ from .state import State, batches, replace_vectors
 from .store import Store
 from .vectors import called_with_vectors, kept_rows
 
-# New items on their way in: checked, encoded, and made into rows.
-
 _DIGEST = re.compile("[0-9a-f]{16}")
 
 

@@ -687,9 +687,6 @@ class Collection(RecordedCollection):
         return len(rows)
 
 
-# A new collection that stays invisible until it is filled.
-
-
 @contextmanager
 def appearing_collection(
     folder: str | os.PathLike[str],

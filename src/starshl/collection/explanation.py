@@ -23,7 +23,7 @@ from .state import State
 from .store import Store
 from .vectors import kept_rows
 
-# What the scores of one sample are made of: the part of each kernel and of each training row.
+_TOP = 3  # more would bury the reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +89,6 @@ def _name(kernel: Kernel) -> str:
     values = {field.name: getattr(kernel, field.name) for field in fields(kernel)}
     numbers = [f"{name}={value:.3g}" for name, value in values.items() if isinstance(value, int | float)]
     return f"{type(kernel).__name__}({', '.join(numbers)})"
-
-
-_TOP = 3  # more would bury the reason
 
 
 class ClassOfCode(NamedTuple):

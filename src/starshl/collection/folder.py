@@ -22,12 +22,19 @@ from .store import Store
 
 # The kernels of a hasher that was fitted with functions, which a file cannot hold; None for all others.
 Kernels: TypeAlias = Sequence[Kernel | Callable[..., object]] | None
-_DRAFT = "hasher.draft"
-_MODEL_NAME = re.compile(r"hasher-[0-9a-f]{16}\.star")
+_HASHER_DRAFT = "hasher.draft"
+_HASHER_NAME = re.compile(r"hasher-[0-9a-f]{16}\.star")
 _OWN_NAME = re.compile(
     r"items\.sqlite(-wal|-shm|-journal)?|acknowledged|writer\.lock|(hasher|embedder)-[0-9a-f]{16}\.star"
     r"|vectors-[0-9]{1,19}\.bin|\w+\.draft|\..*\.partial"
 )
+#: What items are.
+KINDS = (*RAW_KINDS, "vectors")
+_KIND, _TITLE, _EMBEDDER = "kind", "title_field", "embedder"
+_SHOWN = 80  # letters of a text in a message
+_LISTED = 10  # texts in a message
+_EMBEDDER_DRAFT = "embedder.draft"
+_EMBEDDER_NAME = re.compile(r"embedder-[0-9a-f]{16}\.star")
 
 
 def is_own_file(name: str) -> bool:
@@ -65,7 +72,7 @@ def save_model(folder: Path, hasher: BaseHasher, kernels: Kernels) -> SavedModel
 
     A hasher that these kernels cannot load again is refused, and no file of it is left.
     """
-    draft = folder / _DRAFT
+    draft = folder / _HASHER_DRAFT
     hasher.save(draft)
     try:
         space_id = load(draft, kernels=kernels).space_id_ or ""
@@ -82,7 +89,7 @@ def save_model(folder: Path, hasher: BaseHasher, kernels: Kernels) -> SavedModel
 def load_model(folder: Path, name: str, kernels: Kernels) -> BaseHasher:
     """Load the model of that name, if it is still what was saved."""
     path = folder / name
-    if not _MODEL_NAME.fullmatch(name):
+    if not _HASHER_NAME.fullmatch(name):
         raise CollectionFormatError(f"{name!r} cannot name a model of {str(folder)!r}. Restore it from a copy.")
     if not path.is_file():
         raise CollectionFormatError(f"The model file {str(path)!r} is missing. Restore it from a copy.")
@@ -102,7 +109,7 @@ def digest_of_model(model: str) -> str:
 
 def discard_other_models(folder: Path, name: str) -> None:
     """Delete the models that are not in use, and the remains of a save that was cut short."""
-    for pattern in ("hasher-*.star", _DRAFT, f".{_DRAFT}.*.partial"):
+    for pattern in ("hasher-*.star", _HASHER_DRAFT, f".{_HASHER_DRAFT}.*.partial"):
         for path in folder.glob(pattern):
             if path.name != name:
                 path.unlink()
@@ -113,15 +120,7 @@ def content_name(path: Path, stem: str) -> str:
     return f"{stem}-{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}.star"
 
 
-# What a collection knows of the pictures or texts behind its vectors: their kind, titles, and the embedder's file.
-
-#: What items are.
-KINDS = (*RAW_KINDS, "vectors")
-_KIND, _TITLE, _EMBEDDER = "kind", "title_field", "embedder"
-_SHOWN = 80  # letters of a text in a message
-_LISTED = 10  # texts in a message
-_DRAFT_RAW = "embedder.draft"
-_NAME = re.compile(r"embedder-[0-9a-f]{16}\.star")
+# The pictures or texts behind the vectors: their kind, titles, and the file of the embedder.
 
 
 def raw_meta(
@@ -174,7 +173,7 @@ def check_embedder_stays(store: Store, present: BaseHasher, new: BaseHasher) -> 
 
 def _save_embedder(folder: Path, embedder: Embedder) -> str:
     """Save an embedder under a name made from its contents, so that the database names exactly this one."""
-    draft = folder / _DRAFT_RAW
+    draft = folder / _EMBEDDER_DRAFT
     embedder.save(draft)
     name = content_name(draft, "embedder")
     os.replace(draft, folder / name)
@@ -230,7 +229,7 @@ def unknown_texts_note(
 def check_embedder_file(folder: Path, name: str) -> None:
     """Refuse the file of an embedder that is missing or was changed."""
     path = folder / name
-    if not _NAME.fullmatch(name):
+    if not _EMBEDDER_NAME.fullmatch(name):
         raise CollectionFormatError(f"{name!r} cannot name an embedder of {str(folder)!r}. Restore it from a copy.")
     if not path.is_file():
         raise CollectionFormatError(f"The embedder's file {str(path)!r} is missing. Restore it from a copy.")

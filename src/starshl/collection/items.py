@@ -23,6 +23,7 @@ from ..hashers.prepared import inner_hasher
 _ID = struct.Struct("<q")
 _to_json = json.JSONEncoder().encode
 _NOTHING_ADDED = (None, None, None, None, None)
+_SHOWN = 5  # in an error message
 
 
 class Row(NamedTuple):
@@ -90,9 +91,7 @@ def checked_row(record: tuple[Any, ...]) -> Row | None:
         return None
 
 
-# Labels of items: checked, written as JSON texts, and turned into the codes that follow from them.
-
-_SHOWN = 5  # in an error message
+# Labels: checked, written as JSON texts, and turned into codes.
 
 
 def label_texts(labels: LabelsLike, n_items: int) -> list[str | None]:
@@ -259,7 +258,7 @@ def label_text(value: Any) -> str:
     return json.dumps(value)
 
 
-# What is stored with an item besides its code: references to store, and rows that were read, as users see them.
+# Items as users see them.
 
 
 class Item(NamedTuple):
@@ -306,9 +305,6 @@ def metadata_of(row: Row) -> dict[str, Any]:
 def item_of(row: Row) -> Item:
     """Return what users see of a row."""
     return Item(row.id, row.reference, metadata_of(row), label_of(row), row.code_from, row.model_digest)
-
-
-# What a page shows of a lesson: proposals, classes and their members, how sure the labels are, and doubts.
 
 
 def label_from_text(text: str, kind: str | None, known: Sequence[Label] = ()) -> Label:

@@ -14,14 +14,21 @@ import zlib
 from ..exceptions import CollectionFormatError
 from .store import Store
 
-# Texts among the facts of the database, with a checksum that covers what each of them is about.
-
-_DIGITS_SEALED_TEXTS = 8  # of a CRC-32 in hexadecimal
+_CHECKSUM_DIGITS = 8  # of a CRC-32 in hexadecimal
+#: About 20 MB of short receipts; ten changes per second fill the ring in almost three hours.
+KEPT = 100_000
+_LONGEST_KEY = 512  # enough for any id, too short to store data in
+_LONGEST_RECEIPT = 65_536  # characters; a receipt is a note, and 100,000 of them are kept
+_COUNT = "receipts"
+_PREFIX = "receipt_journal"
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_NUMBER_DIGITS = 12
+_LONGEST_ENTRY = 16_777_216  # characters, so that one entry cannot fill the memory
 
 
 def sealed(about: str, text: str) -> str:
     """Return a text behind its checksum."""
-    return f"{zlib.crc32(f'{about} {text}'.encode()):0{_DIGITS_SEALED_TEXTS}x}{text}"
+    return f"{zlib.crc32(f'{about} {text}'.encode()):0{_CHECKSUM_DIGITS}x}{text}"
 
 
 def unsealed(about: str, value: object) -> str | None:
@@ -30,15 +37,8 @@ def unsealed(about: str, value: object) -> str | None:
     >>> unsealed("key", sealed("key", "text")), unsealed("other key", sealed("key", "text"))
     ('text', None)
     """
-    text = value[_DIGITS_SEALED_TEXTS:] if isinstance(value, str) else ""
+    text = value[_CHECKSUM_DIGITS:] if isinstance(value, str) else ""
     return text if value == sealed(about, text) else None
-
-
-#: About 20 MB of short receipts; ten changes per second fill the ring in almost three hours.
-KEPT = 100_000
-_LONGEST_KEY = 512  # enough for any id, too short to store data in
-_LONGEST_TEXT = 65_536  # characters; a receipt is a note, and 100,000 of them are kept
-_COUNT = "receipts"
 
 
 def check_receipt(key: str, text: str) -> None:
@@ -47,8 +47,8 @@ def check_receipt(key: str, text: str) -> None:
         raise ValueError(
             f"The key {key[:80]!r} cannot name a receipt. Use 1 to {_LONGEST_KEY} printable ASCII characters."
         )
-    if len(text) > _LONGEST_TEXT or "\0" in text:
-        raise ValueError(f"A receipt has up to {_LONGEST_TEXT} characters and no NUL; this one has {len(text)}.")
+    if len(text) > _LONGEST_RECEIPT or "\0" in text:
+        raise ValueError(f"A receipt has up to {_LONGEST_RECEIPT} characters and no NUL; this one has {len(text)}.")
 
 
 def store_receipt(store: Store, key: str, text: str) -> None:
@@ -85,12 +85,7 @@ def _damaged(name: str) -> CollectionFormatError:
     return CollectionFormatError(f"The entry {name!r} is damaged. Restore the collection from a copy.")
 
 
-# Journals: texts that are stored one after the other, each in the transaction of a change, and kept for good.
-
-_PREFIX = "receipt_journal"
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
-_DIGITS = 12
-_LONGEST_TEXT_JOURNAL = 16_777_216  # characters, so that one entry cannot fill the memory
+# Journals: texts in their order, each stored in the transaction of a change and kept for good.
 
 
 def check_entry(name: str, text: str) -> None:
@@ -99,9 +94,9 @@ def check_entry(name: str, text: str) -> None:
         raise ValueError(
             f"{name[:80]!r} cannot name a journal. Use up to 64 lowercase letters, digits and underscores."
         )
-    if len(text) > _LONGEST_TEXT_JOURNAL or "\0" in text:
+    if len(text) > _LONGEST_ENTRY or "\0" in text:
         raise ValueError(
-            f"An entry of a journal has up to {_LONGEST_TEXT_JOURNAL:,} characters and no NUL; this has {len(text):,}."
+            f"An entry of a journal has up to {_LONGEST_ENTRY:,} characters and no NUL; this has {len(text):,}."
         )
 
 
@@ -111,12 +106,12 @@ def append_entry(store: Store, name: str, text: str) -> None:
         "SELECT max(name) FROM facts WHERE name > ? AND name < ?", [f"{_PREFIX}/{name}/", f"{_PREFIX}/{name}0"]
     ).fetchone()[0]
     number = 1 if last is None else _number(last) + 1
-    store.set_meta(f"{_PREFIX}/{name}/{number:0{_DIGITS}}", sealed(f"{name} {number}", text))
+    store.set_meta(f"{_PREFIX}/{name}/{number:0{_NUMBER_DIGITS}}", sealed(f"{name} {number}", text))
 
 
 def read_entries(store: Store, name: str, after: int = 0) -> list[str]:
     """Return the entries of a journal that come after a number, in their order; refuse damaged ones."""
-    bounds = [f"{_PREFIX}/{name}/{after:0{_DIGITS}}", f"{_PREFIX}/{name}0"]
+    bounds = [f"{_PREFIX}/{name}/{after:0{_NUMBER_DIGITS}}", f"{_PREFIX}/{name}0"]
     rows = store.connection.execute(
         "SELECT name, value FROM facts WHERE name > ? AND name < ? ORDER BY name", bounds
     ).fetchall()

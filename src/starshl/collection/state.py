@@ -22,6 +22,8 @@ from .items import Row
 from .store import Store
 from .vectors import KINDS, RecordLayout, VectorFile, append_records, new_file_name, sums
 
+_ITEMS_AT_ONCE = 4096  # 32 MB if a vector has 2,000 float32 numbers
+
 
 @dataclass(slots=True)
 class Memory:
@@ -196,9 +198,7 @@ def _of_other_length(n_bits: int) -> CollectionFormatError:
     )
 
 
-# Kept vectors that move to a new file: without the gaps that removed items leave, or all replaced by others.
-
-_ITEMS_AT_ONCE = 4096  # 32 MB if a vector has 2,000 float32 numbers
+# Kept vectors on their way to a new file, without the gaps that removed items leave.
 
 
 def batches(ids: list[int]) -> Iterator[list[int]]:

@@ -22,14 +22,18 @@ from .database import DEFAULT_META, FORMAT, HAS_LISTED_ID, SUM_MODULUS, Connecti
 from .fields import Fields, fields_text, read_fields, values_of
 from .items import COLUMNS, Row, checked_row
 
-# The number of the last acknowledged change, kept in a small file next to the database.
-
 FILE_NAME = "acknowledged"
 _SECTOR = 512
 _NUMBER = struct.Struct("<q")
 _CHECKSUM = struct.Struct("<I")
 # A reader may catch the writer in the middle of a slot once, but not several times in a row.
 _READS = 3
+_META = ("log_start", "log_end", "log_sum")
+# Tests replace it, so that a few items are more than a log holds.
+LOG_CAPACITY = 4_000  # items; a reader that missed more loads all codes again, and the log stays small
+_META_SUM = "facts_sum"
+_COLUMNS = ", ".join(COLUMNS)
+_INSERT = f"INSERT INTO items ({_COLUMNS}) VALUES ({', '.join('?' for _ in COLUMNS)})"
 
 
 def create_counter(path: Path) -> None:
@@ -92,11 +96,7 @@ def _slot(generation: int) -> bytes:
     return number + _CHECKSUM.pack(zlib.crc32(number))
 
 
-# The log of changes: which ids recent changes have touched, so that readers catch up without reading everything.
-
-_META = ("log_start", "log_end", "log_sum")
-# Tests replace it, so that a few items are more than a log holds.
-LOG_CAPACITY = 4_000  # items; a reader that missed more loads all codes again, and the log stays small
+# The log of changes: the ids that recent ones have touched, so that readers catch up without reading everything.
 
 
 class _Entries(NamedTuple):
@@ -160,11 +160,6 @@ class ChangeLog:
                 "damaged. Restore it from a copy."
             )
         return log
-
-
-_META_SUM = "facts_sum"
-_COLUMNS = ", ".join(COLUMNS)
-_INSERT = f"INSERT INTO items ({_COLUMNS}) VALUES ({', '.join('?' for _ in COLUMNS)})"
 
 
 class Store:

@@ -29,12 +29,14 @@ from ..exceptions import CollectionError, CollectionFormatError
 from ..hashers.base import BaseHasher
 from ..hashers.prepared import PreparedHasher, kept_width, takes_cells, vector_hasher
 
-# Vectors as records of fixed size: a scale, and one float16 or int8 number per column.
-
 #: How a number is stored, by the word that users give.
 KINDS = {"float16": np.dtype("<f2"), "int8": np.dtype("i1")}
 _LARGEST_INT8 = 127
 Result = TypeVar("Result")
+FIRST_FILE = "vectors-0.bin"
+_NAME = re.compile(r"vectors-[0-9]{1,19}\.bin")
+_ID = struct.Struct("<q")
+_SLOTS_AT_ONCE = 4096  # compared with others
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +107,6 @@ def _power_of_two(largest: np.ndarray) -> np.ndarray:
     """Return the largest powers of two that do not exceed positive numbers; 0 for 0."""
     exponents = np.frexp(largest)[1]
     return np.where(largest > 0, np.ldexp(1.0, exponents - 1), 0.0)
-
-
-FIRST_FILE = "vectors-0.bin"
-_NAME = re.compile(r"vectors-[0-9]{1,19}\.bin")
-_ID = struct.Struct("<q")
-_SLOTS_AT_ONCE = 4096  # compared with others
 
 
 def create_vectors(folder: Path, kind: str, hasher: BaseHasher) -> dict[str, str | int]:
@@ -269,7 +265,7 @@ def trim(path: Path, layout: RecordLayout, n_slots: int) -> None:
         os.truncate(path, length)
 
 
-# Rows of a table, which hold more than numbers: a collection keeps them as the steps of its hasher leave them.
+# Rows of a table hold more than numbers: a collection keeps what the steps of its hasher make of them.
 
 
 def kept_rows(hasher: BaseHasher, X: SamplesLike, n_columns: int) -> np.ndarray:

@@ -19,6 +19,7 @@ from .items import N_VECTORS
 
 _ONE_CLASS = 0.5  # nothing tells how many items are of another class, if there is only one
 _RIDGE = 0.1  # of the mean variance, as that of the labels
+Way = Literal["typical", "unsure", "random", "again"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +100,6 @@ def _scores(
         also_out, without_label = labeled_scores_without_own(plain, labeled, targets)
         without[also_out] = share * without[also_out] + (1.0 - share) * without_label
     return scores, without, out
-
-
-Way = Literal["typical", "unsure", "random", "again"]
 
 
 class Proposal(NamedTuple):

@@ -29,6 +29,10 @@ from .records import Record, RecordFolder, RunKey
 from .summaries import RunSummary, SummaryFolder, summarize_record
 
 Kind = tuple[Hashable, ...]
+# The kernels of 10,000 training rows and 60,000 others take 4.4 GiB. With less room, each code length would push out
+# what the next one needs.
+_SHARED_MEMORY = 0.5  # of what is free, for all workers together
+_SHARED_BYTES_ELSEWHERE = 4 << 30  # where the system does not tell what is free
 
 
 class Clock:
@@ -78,12 +82,6 @@ class Clock:
 def _beginnings(kind: Kind) -> list[Kind]:
     """Return the kind itself and all that it begins with, the longest first."""
     return [kind[:length] for length in range(len(kind), -1, -1)]
-
-
-# The kernels of 10,000 training rows and 60,000 others take 4.4 GiB. With less room, each code length would push out
-# what the next one needs.
-_SHARED_MEMORY = 0.5  # of what is free, for all workers together
-_SHARED_BYTES_ELSEWHERE = 4 << 30  # where the system does not tell what is free
 
 
 class Job(Protocol):

@@ -25,9 +25,8 @@ from .requests import Observer
 from .service import Service
 from .settings import Settings
 
-# Routes for monitoring the service.
-
 routes = router("health")
+_N_THREADS = 64  # more than the processors: most of them wait
 
 
 @routes.get("/health/live")
@@ -62,7 +61,6 @@ PARTS = (
     login.routes,
     *pages.ROUTERS,
 )
-_N_THREADS = 64  # more than the processors: most of them wait
 
 
 def create_app(open_service: Callable[[Observer], Service], settings: Settings | None = None) -> FastAPI:

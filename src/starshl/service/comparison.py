@@ -24,6 +24,10 @@ from .searcher import Searcher
 _ROWS_AT_ONCE = 4096  # 32 MB if a vector has 2,000 float32 numbers
 _MOST_BYTES = 2 << 30  # of vectors that are held in memory to compare with
 _ROWS_TO_FIT = 5000  # keeps the fit of ITQ short, whatever the size of the collection
+_QUERIES = 300  # a share then has a standard error of at most .03, and a person can wait for it
+_K = 10  # precision and recall at 10
+_FEWEST_ITEMS = 50  # with labels: with fewer, a share has a standard error of more than .07 or so
+_LEAST_AT_BEST = 0.9  # below it, the sizes of classes decide about the figures, not the order of hits
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +147,7 @@ def _timed(method: str, about: str, ids: np.ndarray, search: Callable[[], np.nda
     return Ranking(method, about, ids[places].tolist(), 1000 * (time.perf_counter() - started))
 
 
-# How well a collection is searched: items with a given label as queries, each left out of its own answer.
-
-_QUERIES = 300  # a share then has a standard error of at most .03, and a person can wait for it
-_K = 10  # precision and recall at 10
-_FEWEST_ITEMS = 50  # with labels: with fewer, a share has a standard error of more than .07 or so
-_LEAST_AT_BEST = 0.9  # below it, the sizes of classes decide about the figures, not the order of hits
-_ROWS_AT_ONCE_QUALITY = 4096  # 32 MB if a vector has 2,000 float32 numbers
+# Search quality: items with a label as queries, each left out of its own answer.
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,9 +258,9 @@ def _by_vectors_alone(
     """Return what codes find that follow from the vectors of items, whatever their labels."""
     hasher: Any = without_steps(collection.hasher)
     packed = []
-    for start in range(0, len(ids), _ROWS_AT_ONCE_QUALITY):
+    for start in range(0, len(ids), _ROWS_AT_ONCE):
         job.report("encoding", start, len(ids))
-        packed.append(hasher.encode(collection.vectors(ids[start : start + _ROWS_AT_ONCE_QUALITY])).packed)
+        packed.append(hasher.encode(collection.vectors(ids[start : start + _ROWS_AT_ONCE])).packed)
     index = make_index(hasher.as_codes(np.concatenate(packed)), ids, hasher=hasher)
     queries = getattr(hasher, "encode_queries", hasher.encode)(collection.vectors(ids[chosen]))
     return [hits.tolist() for hits in index.search(queries, k).ids]

@@ -13,6 +13,10 @@ from ..codes.binary import BinaryCodes
 from ..hashers.base import BaseHasher
 from ..hashers.prepared import holds_clusters, inner_hasher, kept_width, takes_cells, vector_hasher
 
+# Squares of larger numbers, and their sums over many columns, might be infinite.
+LARGEST = 1e100
+_SHOWN = 20  # columns named in a message
+
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
@@ -72,11 +76,7 @@ def predictions(encoded: Encoded) -> Prediction:
     return Prediction(encoded.labels.tolist(), classes, probabilities)
 
 
-# Vectors from outside: one check for all of them, before they meet vectors of other requests.
-
-# Squares of larger numbers, and their sums over many columns, might be infinite.
-LARGEST = 1e100
-_SHOWN = 20  # columns named in a message
+# Vectors from outside are checked before they meet those of other requests.
 
 
 def n_columns(hasher: BaseHasher) -> int | None:

@@ -37,6 +37,10 @@ _COMMANDS = {
 _AT_ONCE, _MOST_WAITING = 2, 64
 _pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="embed")
 _places = threading.BoundedSemaphore(_AT_ONCE + _MOST_WAITING)
+Cell = str | int | float | None
+TableRow = Mapping[str, Cell] | Sequence[Cell]
+_SHOWN = 20  # columns named in a message
+_LONGEST = 80  # letters of a cell in a message
 
 
 def picture_vector(searcher: Searcher, content: bytes) -> Future[np.ndarray]:
@@ -139,12 +143,7 @@ def _explained(work: Callable[[], Result]) -> Result:
         raise NotInstalledError(f"The service lacks a library. {error}") from error
 
 
-# Rows of a table from outside, with text, numbers and gaps, for a collection whose hasher prepares them itself.
-
-Cell = str | int | float | None
-TableRow = Mapping[str, Cell] | Sequence[Cell]
-_SHOWN = 20  # columns named in a message
-_LONGEST = 80  # letters of a cell in a message
+# Rows of a table, with text, numbers and gaps, for a collection whose hasher prepares them.
 
 
 def row_vectors(searcher: Searcher, rows: Sequence[TableRow], name: str = "rows[{}]") -> Future[np.ndarray]:

@@ -21,12 +21,12 @@ from ..collection.collection import Collection
 from ..exceptions import CollectionError
 from .errors import BusyError, ConflictError, ServiceError, UnknownError
 
-# The jobs of a collection on the disk: one line per change of a job, of which the last one counts.
-
-_log_job_log = logging.getLogger(__name__)
-# More than this, and most of them are about jobs that are forgotten.
-# Tests replace it by a smaller number.
-MOST_LINES = 10_000
+_log = logging.getLogger(__name__)
+# Tests replace these two by smaller numbers.
+MOST_LINES = 10_000  # with more, most of them are about jobs that are forgotten
+KEPT = 1000  # newest jobs that are remembered
+_MOST_WAITING = 100  # one runs at a time, so more would wait too long
+State: TypeAlias = Literal["waiting", "running", "done", "failed", "canceled", "interrupted"]
 
 
 class JobLog:
@@ -49,7 +49,7 @@ class JobLog:
             try:
                 job = Job.of(parse_json(line))
             except (ValueError, TypeError, AttributeError):
-                _log_job_log.warning("a line of %s cannot be read and is skipped", self._path)
+                _log.warning("a line of %s cannot be read and is skipped", self._path)
             else:
                 found[job.id] = job
         return list(found.values())
@@ -78,13 +78,6 @@ class JobLog:
 
 def _line(job: Job) -> bytes:
     return json.dumps(asdict(job)).encode() + b"\n"
-
-
-# Tests replace it by a smaller number.
-KEPT = 1000  # newest jobs that are remembered
-_MOST_WAITING = 100  # one runs at a time, so more would wait too long
-_log = logging.getLogger(__name__)
-State: TypeAlias = Literal["waiting", "running", "done", "failed", "canceled", "interrupted"]
 
 
 class Canceled(Exception):
@@ -249,7 +242,7 @@ def _sentence(error: Exception) -> str:
     return "Something unexpected went wrong; the log of the service has the details."
 
 
-# What became of jobs that the end of a service cut short; the receipts of the collection tell.
+# Jobs that the end of a service cut short: the receipts of the collection tell what became of them.
 
 
 def job_receipt(job: str) -> str:

@@ -115,9 +115,6 @@ class WriteKey:
     digest: str
 
 
-# Items that others may remove at any moment: those that are still there, or an error that says which is not.
-
-
 def present_items(collection: Collection, ids: Sequence[int] | np.ndarray) -> list[Item]:
     """Return items by id, without those that were removed since their ids were read."""
     try:
@@ -141,9 +138,6 @@ def _present(collection: Collection, item: int) -> list[Item]:
         return collection.get([item])
     except KeyError:
         return []
-
-
-# What a searcher tells about its work, for those who count and time it.
 
 
 class Observer(Protocol):

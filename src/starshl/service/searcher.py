@@ -34,7 +34,10 @@ from .lock import ReadersWriterLock
 from .requests import Filters, Found, NewItems, Observer, SearchOptions, Silent, WriteKey, present_items, unknown_ids
 from .writes import Writer
 
-# Searches of a collection with the options of a request, and explanations of what they find.
+_ROWS_AT_ONCE = 256  # in a batch: enough to share a scan, few enough to keep the wait short
+Result = TypeVar("Result")
+#: Vectors as they come: lists of numbers, or what an embedder made of texts and pictures.
+Rows = Sequence[Sequence[float]] | np.ndarray
 
 
 def searched(collection: Collection, X: Any, items: list[int] | None, options: SearchOptions) -> list[Found]:
@@ -114,12 +117,6 @@ def _explanations(collection: Collection, X: np.ndarray, hits: list[Hit], metric
         if len(hits) == 1:
             return [None]
         return [reason for hit in hits for reason in _explanations(collection, X, [hit], metric)]
-
-
-_ROWS_AT_ONCE = 256  # in a batch: enough to share a scan, few enough to keep the wait short
-Result = TypeVar("Result")
-#: Vectors as they come: lists of numbers, or what an embedder made of texts and pictures.
-Rows = Sequence[Sequence[float]] | np.ndarray
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-# Tokens: who may read and who may write, from a file or from the environment, never from a command line.
-
 READ, WRITE = "read", "write"
 _SHORTEST = 16  # characters, so that nobody guesses one
 _VARIABLES = {"STARSHL_READ_TOKEN": READ, "STARSHL_WRITE_TOKEN": WRITE}

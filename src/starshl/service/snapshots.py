@@ -24,8 +24,6 @@ from ..collection.folder import is_own_file
 from .errors import ConflictError, UnknownError
 from .searcher import Searcher
 
-# The file of a snapshot: a plain tar of the collection's files, closed by a manifest with their checksums.
-
 _MANIFEST = "manifest.json"
 _FORMAT = 1
 _BLOCK = tarfile.BLOCKSIZE
@@ -35,6 +33,8 @@ _MOST_FILES = 100  # a collection has far fewer
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,90}")
 # The writer's lock, SQLite's index of its log, and drafts belong to a process, not to a state.
 _OF_A_PROCESS = re.compile(r"writer\.lock|.*-shm|.*\.draft|\..*")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_ENDING = ".starsnap"
 
 
 def write_archive(target: BinaryIO, folder: Path) -> None:
@@ -148,10 +148,6 @@ def _header(name: str, size: int) -> bytes:
     header = tarfile.TarInfo(name)
     header.size, header.mode = size, 0o600
     return header.tobuf(tarfile.GNU_FORMAT, "ascii", "strict")
-
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-_ENDING = ".starsnap"
 
 
 class SnapshotFolder:

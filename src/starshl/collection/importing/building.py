@@ -24,11 +24,11 @@ from ...hashers.baselines.lsh import LSHash
 from ...hashers.fitting import codes_of_vectors
 from ..collection import Collection, appearing_collection
 
-# The hasher of a new collection: learned from labels where they can teach something, and from vectors otherwise.
-
 _FEWEST = 20  # items to learn from
 _SHOWN = 5  # classes named in a sentence
 _N_BITS = 32  # as binarize has them
+_PORTION = 2000  # items that are stored at a time
+_KEPT = "float16"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +70,6 @@ def _about_labels(n_items: int, n_labeled: int, classes: list[str]) -> str:
     return f"Labels: {of} items have one of {len(classes)} classes ({shown})."
 
 
-_PORTION = 2000  # items that are stored at a time
-_KEPT = "float16"
-
-
 def check_new(folder: str | os.PathLike[str]) -> None:
     """Refuse a folder that exists, before any work is done."""
     refuse_existing(folder, "Choose another folder, or remove that one first.")
@@ -106,9 +102,6 @@ def fill_collection(
                 labels=None if given is None else given[portion],
                 **part,
             )
-
-
-# Items for a collection that exists, without those that it has already.
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +164,7 @@ def _rows(X: Any, chosen: np.ndarray) -> Any:
     return X[chosen] if hasattr(X, "shape") else [X[row] for row in chosen]
 
 
-# More pictures or texts for a collection that exists, described by its own embedder.
-
-
-def _embedder(collection: Collection, kind: str) -> Embedder:
+def embedder_for(collection: Collection, kind: str) -> Embedder:
     """Return the embedder of a collection of this kind, or say what the collection takes."""
     embedder = collection.embedder
     if collection.kind != kind or embedder is None:

@@ -29,12 +29,12 @@ from ...data.features.picture_files import (
 from ...data.features.pictures import PictureFeatures
 from ...exceptions import PictureError
 from ..collection import Collection
-from .building import _embedder, add_new, check_new, fill_collection, learn_hasher
+from .building import add_new, check_new, embedder_for, fill_collection, learn_hasher
 from .summary import AdditionSummary, ImportSummary, Skipped
 
-# Picture files in a folder: which there are, and what their subfolders say about them.
-
 _NOT_READ = (".heic", ".heif", ".avif", ".jp2", ".svg")
+BATCH = 64  # pictures whose features are computed together
+_SIDE = 32  # pixels: thumbnails, because the plain features look at shapes and colors
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +110,7 @@ def _refuse(error: OSError) -> None:
     raise error
 
 
-# Picture files, read one by one in threads: their rows, their previews, and which of them cannot be read.
-
-BATCH = 64  # pictures whose features are computed together
+# Picture files, read in threads: their rows, their previews, and which of them cannot be read.
 
 
 def read_pictures(
@@ -163,9 +161,6 @@ def _decoded_side(step: Any) -> int | None:
     """Return how large a picture must be for a step and for a preview, None if the step does not say."""
     side = getattr(step, "side", None)
     return max(side, PREVIEW_SIDE) if isinstance(side, int) else None
-
-
-_SIDE = 32  # pixels: thumbnails, because the plain features look at shapes and colors
 
 
 def import_pictures(
@@ -258,9 +253,6 @@ def _finish(first: list[Any], rows: np.ndarray, *, network: bool) -> tuple[Embed
     return Embedder("pictures", [*first, *later]), np.concatenate(parts)
 
 
-# More pictures or texts for a collection that exists, described by its own embedder.
-
-
 def add_pictures(
     collection: Collection,
     pictures: Sequence[str | os.PathLike[str]],
@@ -285,7 +277,7 @@ def add_pictures(
         Store pictures that are there already once more.
     n_jobs, progress : as in :func:`import_pictures`
     """
-    embedder = _embedder(collection, "pictures")
+    embedder = embedder_for(collection, "pictures")
     files, n_others = collect_pictures(pictures)
     rows, previews, kept, skipped = read_pictures(files, embedder.steps, n_jobs, progress=progress)
     known = labels_of(kept) if labels else None

@@ -16,7 +16,7 @@ from ...data.features.embedder import Embedder
 from ...data.features.numeric import UnitLength
 from ...data.features.text import Text
 from ..collection import Collection
-from .building import Added, _embedder, add_new, check_new, fill_collection, learn_hasher
+from .building import Added, add_new, check_new, embedder_for, fill_collection, learn_hasher
 from .summary import AdditionSummary, ImportSummary
 
 # With 2,500 titles of AG News and unit length, 600 queries: precision at 10 .69, with 128 components .64.
@@ -24,6 +24,7 @@ _N_COMPONENTS = 256
 # With 3,800 titles of AG News, 1,000 queries, on three splits, precision at 10 is .70, .73, .75 for the powers 1, 2, 3;
 # without labels, on two splits, .38, .47, .53. With 4, it falls again.
 _IDF_POWER = 3.0
+_SAME = 1e-2  # of the length of a vector: more than float16 and int8 lose
 
 
 def import_texts(
@@ -92,11 +93,6 @@ def import_texts(
     )
 
 
-# More pictures or texts for a collection that exists, described by its own embedder.
-
-_SAME = 1e-2  # of the length of a vector: more than float16 and int8 lose
-
-
 def add_texts(
     collection: Collection,
     texts: Sequence[str],
@@ -125,7 +121,7 @@ def add_texts(
     again : bool, default=False
         Store texts that are there already once more.
     """
-    embedder = _embedder(collection, "texts")
+    embedder = embedder_for(collection, "texts")
     if not len(texts):
         raise ValueError("There are no texts. Give at least one.")
     rows = metadata or [{} for _ in texts]

@@ -80,9 +80,6 @@ def import_vectors(
     )
 
 
-# Turn vectors into a collection of codes, with the comparison stored in it.
-
-
 def binarize(
     folder: str | os.PathLike[str],
     X: ArrayLike,

@@ -24,11 +24,10 @@ from ..workspace import Workspace
 from .question import Question
 from .rendering import Card, cards_of, picture_of_upload
 
-# What the hasher makes of one query: its code, the nearest codeword, likely classes, and whether it fits any.
-
 #: Of samples of known classes, about one in twenty has a novelty above it.
 STRANGE = 0.95
 _MOST_GUESSES, _LEAST_SHARE = 4, 0.005
+_BROWSED = 48  # items per page: a few screens on a phone
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +94,6 @@ def _novelty(hasher: Any, rows: np.ndarray) -> float | None:
         return float(hasher.novelty(rows)[0])
     except (ValueError, AttributeError):
         return None  # a fit without labels learns nothing about strangers
-
-
-_BROWSED = 48  # items per page: a few screens on a phone
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,10 @@ from .exploration import Exploration, browse, look_closer, neighbors
 from .question import MOST_NEIGHBORS, Question
 from .rendering import render
 
-# Pictures to search with on a page: their vectors, and small pictures of them to show.
+routes = APIRouter(include_in_schema=False)
+_LARGEST_PICTURE = 12 << 20
+_MOST_CHOICES = 50  # in a menu; longer ones are typed
+_PARTS = {"near": "explore/near.html", "rest": "explore/rest.html"}
 
 
 def read_upload(searcher: Searcher, content: bytes, name: str) -> Future[Upload]:
@@ -28,12 +31,6 @@ def read_upload(searcher: Searcher, content: bytes, name: str) -> Future[Upload]
     if not content:
         raise ValueError(f"No picture arrived. Choose a {KINDS} file.")
     return map_future(picture_and_preview(searcher, content), lambda found: Upload(found[0][0], found[1], name))
-
-
-routes = APIRouter(include_in_schema=False)
-_LARGEST_PICTURE = 12 << 20
-_MOST_CHOICES = 50  # in a menu; longer ones are typed
-_PARTS = {"near": "explore/near.html", "rest": "explore/rest.html"}
 
 
 @routes.get("/explore/{name}")

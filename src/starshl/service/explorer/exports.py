@@ -18,8 +18,7 @@ from ..http.dependencies import InCollection, TheService, in_thread
 from ..snapshots import write_archive
 from ..workspace import Workspace
 
-# What can be taken away from a lesson: labels, items for other viewers, the model, the whole collection.
-
+routes = APIRouter(include_in_schema=False)
 _SECONDS_TO_FOLLOW = 60  # until the snapshot is taken with the codes as they are
 
 
@@ -71,7 +70,6 @@ EXPORTS = {
     "model.star": Export("Model", _model),
     "collection.tar": Export("Whole collection, as a snapshot", _collection),
 }
-routes = APIRouter(include_in_schema=False)
 
 
 @routes.get("/explore/{name}/export/{file}")

@@ -21,12 +21,13 @@ from ..searcher import Searcher
 from ..workspace import Workspace
 from .rendering import Card, cards_of, may_write, render
 
-# A map as pages draw it: places, labels and confidences of all items in compact lists, and the codewords.
-
+routes = APIRouter(include_in_schema=False)
 # Places are whole numbers up to it: finer than any screen, and short in JSON.
 _SCALE = 10_000
 _CODE_BITS = 4  # 16 colors can be told apart
 _COINCIDE, _SPREAD = 0.04, 0.045  # shares of the width of a map: nearer names cannot be read apart
+_LISTED = 100  # items in the table below the map
+_MOST_CARDS = 60  # of selected items
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +86,6 @@ def _apart(places: np.ndarray) -> np.ndarray:
             radius = min(0.3, _SPREAD * len(members))
             spread[members] += radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
     return in_unit_square(spread)
-
-
-routes = APIRouter(include_in_schema=False)
-_LISTED = 100  # items in the table below the map
-_MOST_CARDS = 60  # of selected items
 
 
 @routes.get("/explore/{name}/map")

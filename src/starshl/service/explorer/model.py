@@ -18,8 +18,7 @@ from ..searcher import Searcher
 from .charts import falling_chart
 from .rendering import may_write, render
 
-# What a fit has chosen, as far as the hasher of a collection remembers it.
-
+routes = APIRouter(include_in_schema=False)
 _MOST_CODEWORDS = 40  # shown on the page
 _MOST_WEIGHTS = 14  # shown on the page
 
@@ -107,9 +106,6 @@ def _codewords(inner: Any, names: list[Label]) -> list[tuple[Label, list[bool]]]
     if words is None or len(words) < len(names):
         return []
     return [(name, (np.asarray(word) > 0).tolist()) for name, word in zip(names[:_MOST_CODEWORDS], words, strict=False)]
-
-
-routes = APIRouter(include_in_schema=False)
 
 
 @routes.get("/explore/{name}/model")

@@ -26,11 +26,24 @@ from ...collection.search import Hit
 from ..http.problems import PROBLEM_TYPE
 from ..workspace import Upload
 
-# Style sheets and scripts, kept in memory and cached by browsers for as long as they stay the same.
-
 FOREVER = "public, max-age=31536000, immutable"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 routes = APIRouter(include_in_schema=False)
+# Small pictures are part of the page itself: a request for each would take longer than everything else.
+_LARGEST_INLINE = 3000
+_TITLES = {
+    401: "Log in first",
+    403: "This is not allowed",
+    404: "There is nothing here",
+    408: "That took too long",
+    409: "This does not fit what is here now",
+    413: "That is too large",
+    415: "This cannot be read",
+    422: "This cannot be used as it is",
+    429: "Too many requests at once",
+    500: "Something went wrong",
+    503: "Not right now",
+}
 
 
 def _read() -> dict[str, bytes]:
@@ -95,10 +108,7 @@ def may_write(request: Request) -> bool:
     return not request.app.state.has_tokens or token.startswith("write:")
 
 
-# Items as pages show them: a picture or a title, a label, and whether a hit is right.
-
-# Small pictures are part of the page itself: a request for each would take longer than everything else.
-_LARGEST_INLINE = 3000
+# Items: a picture or a title, a label, and whether a hit is right.
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,21 +163,7 @@ def _inline(content: bytes, media_type: str) -> str:
     return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
 
 
-# Problems as pages for people, where a browser asks for a page.
-
-_TITLES = {
-    401: "Log in first",
-    403: "This is not allowed",
-    404: "There is nothing here",
-    408: "That took too long",
-    409: "This does not fit what is here now",
-    413: "That is too large",
-    415: "This cannot be read",
-    422: "This cannot be used as it is",
-    429: "Too many requests at once",
-    500: "Something went wrong",
-    503: "Not right now",
-}
+# Errors, for browsers that ask for a page.
 
 
 class ErrorPages:

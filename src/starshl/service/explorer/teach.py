@@ -29,14 +29,16 @@ from .charts import Chart, agreement_chart, confidence_chart
 from .exports import EXPORTS
 from .rendering import Card, cards_of, may_write, render
 
-# What a page shows of a lesson: proposals, classes and their members, how sure the labels are, and doubts.
-
+routes = APIRouter(include_in_schema=False)
 _N_BINS = 10  # of the histogram of confidences
 _MEMBERS = 12  # shown of each class: one row of cards
 _MOST_CLASSES = 40  # listed on the page
 _SUSPECTS = 8  # listed on the page
 # Below it, the other labels do not agree on what an item is either.
 _DOUBTFUL = 0.6
+_N_PROPOSALS = 12  # one screen; more would be chosen with less knowledge
+_NOT_READY = "This lesson is not prepared yet. Reload the page and wait until it is."
+Order = Annotated[Literal["least", "most"], Query()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ def _members(
     return ClassMembers(each.label, each.n_given, each.n_predicted, ids[shown].tolist(), confidences[shown].tolist())
 
 
-# Changes of a lesson as a page sends them: in order, and each stored once, however often it arrives.
+# Changes, as a page sends them: in order, and each stored once, however often it arrives.
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,12 +199,6 @@ def _undo(lesson: Lesson, change: LessonChange) -> Done:
     if update is None:
         return Done("There is nothing to undo.")
     return Done(f"Undone: {counted(len(update.ids), 'item')} as before.", list(update.ids))
-
-
-routes = APIRouter(include_in_schema=False)
-_N_PROPOSALS = 12  # one screen; more would be chosen with less knowledge
-_NOT_READY = "This lesson is not prepared yet. Reload the page and wait until it is."
-Order = Annotated[Literal["least", "most"], Query()]
 
 
 class Answered(BaseModel):

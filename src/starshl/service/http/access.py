@@ -18,7 +18,41 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..settings import READ, WRITE, Settings, Token, Tokens, is_loopback
 from .problems import problem
 
-# Where a browser's request comes from: this service's own pages, or a page of another site.
+_MOST_CLIENTS = 10_000  # remembered at a time, so that many addresses cannot fill the memory
+#: The cookie that carries the token of a browser, the page that sets it, and the address that takes it away.
+COOKIE, LOGIN, LOGOUT = "starshl-token", "/login", "/logout"
+#: Characters of an address to go to after the login.
+LONGEST_TARGET = 2000
+_READING = {"GET", "HEAD", "OPTIONS"}
+_OPEN = re.compile(r"/api/v1/health/(live|ready)|/static/.+")
+# These send a body to ask a question, and change nothing.
+_QUESTIONS = re.compile(
+    r"/api/v1/collections/[^/]+/((search|encode|predict)(/picture)?|search/batch|recommend)"
+    r"|/api/v1/collections/[^/]+/items/(get|list|count)"
+    r"|/explore/[^/]+/search"
+)
+routes = APIRouter(include_in_schema=False)
+# A path here: "//other.example" would be an address of another site.
+_PATH = re.compile(r"/(?![/\\])[!-~]*")
+_SECONDS = 30 * 24 * 3600  # 30 days; the token in the cookie may expire sooner
+# Bytes: anyone may send one, and to read a long one takes seconds.
+_LONGEST_FORM = 20_000
+_PAGE = """<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Token needed - starshl</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"></head>
+<body><main>
+<h1>This service needs a token</h1>
+<p role="alert">{message}</p>
+<form method="post" action="/login">
+<label for="token">Token</label>
+<input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
+<input type="hidden" name="next" value="{target}">
+<button>Continue</button>
+</form>
+<p>Whoever started the service can give you one. It is kept in a cookie of this browser for up to 30 days.</p>
+</main></body></html>
+"""
 
 
 def is_addressed_locally(headers: Mapping[str, str]) -> bool:
@@ -58,9 +92,7 @@ def _has_own_origin(headers: Mapping[str, str]) -> bool:
         return False
 
 
-# How often each client may ask.
-
-_MOST_CLIENTS = 10_000  # remembered at a time, so that many addresses cannot fill the memory
+# Rate limits.
 
 
 class Rates:
@@ -80,20 +112,6 @@ class Rates:
         if len(self._levels) > _MOST_CLIENTS:
             self._levels.popitem(last=False)
         return 0.0 if level >= 1.0 else (1.0 - level) / self._rate
-
-
-#: The cookie that carries the token of a browser, the page that sets it, and the address that takes it away.
-COOKIE, LOGIN, LOGOUT = "starshl-token", "/login", "/logout"
-#: Characters of an address to go to after the login.
-LONGEST_TARGET = 2000
-_READING = {"GET", "HEAD", "OPTIONS"}
-_OPEN = re.compile(r"/api/v1/health/(live|ready)|/static/.+")
-# These send a body to ask a question, and change nothing.
-_QUESTIONS = re.compile(
-    r"/api/v1/collections/[^/]+/((search|encode|predict)(/picture)?|search/batch|recommend)"
-    r"|/api/v1/collections/[^/]+/items/(get|list|count)"
-    r"|/explore/[^/]+/search"
-)
 
 
 def needed_right(method: str, path: str) -> str | None:
@@ -210,30 +228,7 @@ def _refused_origin(scope: Scope, headers: dict[str, str]) -> Response | None:
     return None
 
 
-# Where a browser gives its token: a page that keeps it in a cookie that no script can read.
-
-routes = APIRouter(include_in_schema=False)
-# A path here: "//other.example" would be an address of another site.
-_PATH = re.compile(r"/(?![/\\])[!-~]*")
-_SECONDS = 30 * 24 * 3600  # 30 days; the token in the cookie may expire sooner
-# Bytes: anyone may send one, and to read a long one takes seconds.
-_LONGEST_FORM = 20_000
-_PAGE = """<!doctype html>
-<html lang="en">
-<head><meta charset="utf-8"><title>Token needed - starshl</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"></head>
-<body><main>
-<h1>This service needs a token</h1>
-<p role="alert">{message}</p>
-<form method="post" action="/login">
-<label for="token">Token</label>
-<input id="token" name="token" type="password" autocomplete="current-password" required autofocus>
-<input type="hidden" name="next" value="{target}">
-<button>Continue</button>
-</form>
-<p>Whoever started the service can give you one. It is kept in a cookie of this browser for up to 30 days.</p>
-</main></body></html>
-"""
+# The login: a page that keeps a token in a cookie which no script can read.
 
 
 @routes.get(LOGIN)

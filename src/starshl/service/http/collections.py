@@ -28,6 +28,9 @@ from .schemas import (
 )
 
 routes = router("collections", "/collections")
+items_routes = router("items", "/collections/{name}")
+ItemId = Annotated[Id, Path(description="The id of an item.")]
+WithVectors = Annotated[bool, Query(description="Return the kept vectors, too.")]
 
 
 @routes.get("")
@@ -50,11 +53,7 @@ async def declare_fields(body: FieldsRequest, collection: InCollection) -> Colle
     return await in_thread(collection.info)
 
 
-# Routes about items.
-
-items_routes = router("items", "/collections/{name}")
-ItemId = Annotated[Id, Path(description="The id of an item.")]
-WithVectors = Annotated[bool, Query(description="Return the kept vectors, too.")]
+# Items.
 
 
 @items_routes.post("/items", status_code=201)

@@ -20,10 +20,17 @@ from ..service import Service
 from .metrics import Metrics
 from .problems import PROBLEM_TYPE
 
-# Requests with one meaning: strict JSON, no unknown parameters; read without keeping other requests waiting.
-
 # A megabyte takes about 20 ms to read.
 _LARGE = 1 << 18
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    "default": {
+        "description": "A problem",
+        "content": {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+}
+CollectionName = Annotated[str, Path(description="The name of a collection.", max_length=100)]
 
 
 class _StrictRequest(Request):
@@ -80,16 +87,6 @@ def _check_type(request: Request) -> None:
         raise HTTPException(415, f"The body {given}. Send JSON, and the header Content-Type: application/json.")
 
 
-Parameters = ParamSpec("Parameters")
-Result = TypeVar("Result")
-_PROBLEMS: dict[int | str, dict[str, Any]] = {
-    "default": {
-        "description": "A problem",
-        "content": {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
-    }
-}
-
-
 def router(tag: str, prefix: str = "") -> APIRouter:
     """Return a router whose routes read strictly and answer errors with problems."""
     return APIRouter(prefix=f"/api/v1{prefix}", tags=[tag], route_class=StrictRoute, responses=_PROBLEMS)
@@ -108,7 +105,6 @@ async def _metrics(request: Request) -> Metrics:
 # Asynchronous, like the routes: FastAPI would call plain functions in other threads, which costs more than they do.
 TheService = Annotated[Service, Depends(_service)]
 TheMetrics = Annotated[Metrics, Depends(_metrics)]
-CollectionName = Annotated[str, Path(description="The name of a collection.", max_length=100)]
 
 
 async def _searcher(name: CollectionName, service: TheService) -> Searcher:

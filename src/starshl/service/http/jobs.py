@@ -37,6 +37,9 @@ ImportKey = Annotated[
 ]
 _MODEL = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
 _LINES = {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
+snapshots_routes = router("snapshots", "/collections/{name}/snapshots")
+SnapshotName = Annotated[str, PathParameter(description="The name of a snapshot.", max_length=100)]
+_FILE = {"content": {"application/x-tar": {"schema": {"type": "string", "format": "binary"}}}}
 
 
 @routes.post("/fit", status_code=202)
@@ -125,11 +128,7 @@ def _saved(collection: Searcher) -> bytes:
         return path.read_bytes()
 
 
-# Routes about snapshots.
-
-snapshots_routes = router("snapshots", "/collections/{name}/snapshots")
-SnapshotName = Annotated[str, PathParameter(description="The name of a snapshot.", max_length=100)]
-_FILE = {"content": {"application/x-tar": {"schema": {"type": "string", "format": "binary"}}}}
+# Snapshots.
 
 
 @snapshots_routes.get("")

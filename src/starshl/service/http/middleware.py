@@ -26,6 +26,7 @@ _CAREFUL = {
     b"x-content-type-options": b"nosniff",
 }
 _GOOD_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_UPLOADS = re.compile(r"/api/v1/collections/[^/]+/(snapshots/[^/]+|import|model)")
 
 
 class RequestContext:
@@ -93,11 +94,6 @@ def _request_id(scope: Scope) -> str:
             given = value.decode("latin-1")
             return given if _GOOD_ID.fullmatch(given) else uuid.uuid4().hex
     return uuid.uuid4().hex
-
-
-# How much a request may send and how long it may take.
-
-_UPLOADS = re.compile(r"/api/v1/collections/[^/]+/(snapshots/[^/]+|import|model)")
 
 
 class RequestLimits:

@@ -16,8 +16,6 @@ from ...collection.items import Item
 from ...collection.search import Hit
 from ..requests import Filters, Found, NewItems, SearchOptions
 
-# The types that requests and answers share, with their limits.
-
 _SMALLEST_ID, _LARGEST_ID = -(2**63), 2**63 - 1
 # What one request may bring or ask for. Higher limits spare clients requests; lower ones let other requests have their
 # turn sooner, and bound the memory of an answer.
@@ -306,7 +304,7 @@ def _n_values(value: Any) -> int:
     return sum(map(_n_values, value)) if isinstance(value, list) else 1
 
 
-# Answers that have a different form in HTTP, and how to make them from what the library returns.
+# Answers whose form differs from what the library returns.
 
 
 @dataclass(frozen=True, slots=True)

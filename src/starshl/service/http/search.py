@@ -42,6 +42,9 @@ from .schemas import (
 )
 
 routes = router("search", "/collections/{name}")
+raw_routes = router("pictures", "/collections/{name}")
+_FILE: dict[str, Any] = {name: {"schema": {"type": "string", "format": "binary"}} for name in MEDIA_TYPES}
+_TAKES_PICTURE: dict[str, Any] = {"requestBody": {"required": True, "content": _FILE}}
 
 
 @routes.post("/search")
@@ -117,11 +120,7 @@ async def _searched(body: SearchRequest, collection: Searcher) -> SearchAnswer:
     return search_answer(found, _notes_about_texts(body, vectors) + await notes_about(options, collection))
 
 
-# Routes for pictures: search by one that is sent, encode, classify or store it, and see the previews of items.
-
-raw_routes = router("pictures", "/collections/{name}")
-_FILE: dict[str, Any] = {name: {"schema": {"type": "string", "format": "binary"}} for name in MEDIA_TYPES}
-_TAKES_PICTURE: dict[str, Any] = {"requestBody": {"required": True, "content": _FILE}}
+# Pictures: search by one, encode, classify or store it; previews of items.
 
 
 async def _picture(request: Request) -> bytes:

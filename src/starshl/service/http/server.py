@@ -193,7 +193,7 @@ class _Impatient(H11Protocol):
             self.transport.close()
 
 
-# Logs as one JSON object per line.
+# Logs: one JSON object per line.
 
 
 class JsonLines(logging.Formatter):
