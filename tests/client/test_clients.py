@@ -309,3 +309,15 @@ def test_lists_of_different_lengths_are_refused_here(things, rows):
         things.update([1, 2], [{}])
     with pytest.raises(ValueError, match="3 values of label"):
         things.set_labels([1, 2], ["a", "b", "c"])
+
+
+def test_a_client_and_its_collections_say_where_they_are(things):
+    assert repr(things) == "Client('http://localhost').collection('things')"
+    assert repr(AsyncClient("http://localhost").collection("a")) == "AsyncClient('http://localhost').collection('a')"
+
+
+def test_a_service_and_its_searchers_say_what_they_hold(app):
+    service = app.state.service
+    assert repr(service) == "Service(['things'])"
+    searcher = service.searcher("things")
+    assert repr(searcher) == f"Searcher({str(searcher.folder)!r}, name='things')"

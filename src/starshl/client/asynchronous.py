@@ -66,6 +66,9 @@ class AsyncClient:
             base_url=checked_address(address), headers=headers, timeout=timeout, transport=transport
         )
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.http.base_url)!r})"
+
     async def collections(self) -> list[CollectionInfo]:
         """Return what the service holds."""
         return await self.send(Call("GET", _ROOT, CollectionInfo.all_in("collections")))
@@ -134,6 +137,9 @@ class AsyncCollection:
     def __init__(self, client: AsyncClient, name: str) -> None:
         self.name = name
         self._client = client
+
+    def __repr__(self) -> str:
+        return f"{self._client!r}.collection({self.name!r})"
 
     async def info(self) -> CollectionInfo:
         """Return what the collection is and can do."""

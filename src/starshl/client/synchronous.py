@@ -62,6 +62,9 @@ class Client:
             base_url=checked_address(address), headers=headers, timeout=timeout, transport=transport
         )
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.http.base_url)!r})"
+
     def collections(self) -> list[CollectionInfo]:
         """Return what the service holds."""
         return self.send(Call("GET", _ROOT, CollectionInfo.all_in("collections")))
@@ -130,6 +133,9 @@ class RemoteCollection:
     def __init__(self, client: Client, name: str) -> None:
         self.name = name
         self._client = client
+
+    def __repr__(self) -> str:
+        return f"{self._client!r}.collection({self.name!r})"
 
     def info(self) -> CollectionInfo:
         """Return what the collection is and can do."""

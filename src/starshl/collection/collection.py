@@ -18,9 +18,11 @@ from .._common.files import atomic_folder
 from .._common.strict_json import metadata_texts
 from .._common.validation import LabelsLike, SamplesLike
 from .._common.warn import warn_caller
+from .._common.words import counted
 from ..codes.binary import BinaryCodes
 from ..data.features.embedder import Embedder
 from ..hashers.base import BaseHasher
+from ..hashers.prepared import inner_hasher
 from ..index.base import check_ids
 from .changes import Samples, declare, put_items, replace_model, set_item_labels
 from .duplicates import same_items
@@ -192,6 +194,14 @@ class OpenCollection:
         if note is not None:
             warn_caller(note)
         return vectors
+
+    def __repr__(self) -> str:
+        name = f"{type(self).__name__}({str(self.folder)!r}"
+        if not self._session.is_open:
+            return f"{name}, closed)"
+        with self._session.reading() as (state, _):
+            method = type(inner_hasher(state.hasher)).__name__
+            return f"{name}, {counted(len(state.index), 'item')}, {counted(state.index.n_bits, 'bit')} of {method})"
 
     def __len__(self) -> int:
         with self._session.reading() as (state, _):

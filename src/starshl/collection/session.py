@@ -81,6 +81,10 @@ class Session:
             self.close()
             raise
 
+    @property
+    def is_open(self) -> bool:
+        return self._is_open
+
     @contextmanager
     def reading(self) -> Iterator[tuple[State, Store]]:
         """Yield the newest state, in memory and in the file; neither changes inside the block."""

@@ -289,6 +289,10 @@ class ShardedCollection:
             raise ValueError(f"The id {twice[0]} is in several of the collections. Give every item its own id.")
         self._keeps = {keeps for _, _, keeps in facts}
 
+    def __repr__(self) -> str:
+        # Without a count of items, for which all workers would have to be asked.
+        return f"{type(self).__name__}({self.folders!r})"
+
     def __len__(self) -> int:
         return sum(self._ask(_length))
 

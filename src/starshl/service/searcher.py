@@ -174,6 +174,10 @@ class Searcher:
         self._encodings: Batcher[str, np.ndarray, Encoded] = Batcher(self._encode_group, largest_group=_ROWS_AT_ONCE)
         self.writer = Writer(self.opened, self.name, self._observer, read_only=read_only)
 
+    def __repr__(self) -> str:
+        mode = ", read_only=True" if self.read_only else ""
+        return f"{type(self).__name__}({str(self.folder)!r}, name={self.name!r}{mode})"
+
     @property
     def is_ready(self) -> bool:
         """Whether requests are answered at once: neither closed nor about to be restored."""

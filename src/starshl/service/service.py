@@ -68,6 +68,9 @@ class Service:
             self.close()
             raise
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({list(self.searchers)!r})"
+
     @property
     def is_ready(self) -> bool:
         """Whether all collections answer."""
